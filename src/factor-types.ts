@@ -1,18 +1,18 @@
 /**
- * The factor types of Okta's Authentication API, one row each. An unknown type is just a second factor. Pure: no package, no
+ * The factor types of Okta's Authentication API. An unknown type counts as some second factor. Pure: no package, no
  * input or output.
  */
 export interface FactorType {
-  /** Its authentication method (RFC 8176). */
+  /** Authentication method (RFC 8176). */
   readonly amr: string
   /**
-   * The field that shows the proof in this browser. undefined: the user approves elsewhere, such as on a phone or at another
-   * identity provider; no field is looked at.
+   * The field that has the proof. undefined: the user approves elsewhere, such as on a phone or at another identity
+   * provider.
    */
   readonly proof?: 'passCode' | 'answer' | 'password' | 'signatureData'
-  /** What its challenge sends: a message to a phone or mailbox, or a push. It is throttled even if Okta refuses it. */
+  /** What a challenge sends: a message to a phone or mailbox, or a push. It is throttled even if Okta rejects it. */
   readonly sends?: 'message' | 'push'
-  /** A user may have several: one more replaces none. */
+  /** A user may have several: enrolling another one replaces none. */
   readonly several?: boolean
 }
 
@@ -39,15 +39,14 @@ const FACTOR_TYPES = {
 const BY_NAME: ReadonlyMap<string, FactorType> = new Map(Object.entries(FACTOR_TYPES))
 const UNKNOWN: FactorType = { amr: 'mfa' }
 
-/** Of a type as Okta names it. */
+/** `name` as in Okta's answers. */
 export function getFactorType(name: string | undefined): FactorType {
   return BY_NAME.get(name ?? '') ?? UNKNOWN
 }
 
-/** Of a type as a browser names it: Okta need not be strict about letter case. */
+/** `given` as in a request. Okta may ignore its letter case. */
 export function parseFactorType(given: unknown): FactorType {
   return typeof given === 'string' ? getFactorType(given.toLowerCase()) : UNKNOWN
 }
 
-/** Every known name. */
 export const FACTOR_TYPE_NAMES = Object.keys(FACTOR_TYPES)

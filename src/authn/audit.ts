@@ -10,7 +10,7 @@ import type { Transaction } from './transaction/transaction.ts'
 import { type AuthnReply, isWrongOldPassword } from './upstream/read-answer.ts'
 
 type Started = AuditFields<'sign_in_started'>
-/** What every event of a sign-in has. */
+/** The fields of every event. */
 type RequestFields = Pick<Started, 'requestId' | 'address' | 'deviceHash' | 'loginHash'>
 type Login = string | undefined
 
@@ -22,12 +22,12 @@ export interface StepAuditDeps {
 }
 
 const HASH_CHARS = 16
-/** Error codes of a refused code or answer; 82 and 83: a code that was used before, or is expired. */
+/** Error codes of a rejected code or answer. E0000082 and E0000083: a used or expired code. */
 const REFUSED_CODES = ['E0000068', 'E0000069', 'E0000082', 'E0000083', 'E0000087']
-/** Results of a factor that refuse a push or a code with status 200. */
+/** Factor results with status 200 that reject a push or a code. */
 const REFUSED_FACTORS = ['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED']
 
-/** The audit log of sign-ins: opaque user ids, addresses and keyed hashes; never a login or a code. */
+/** The audit log of sign-ins. It contains user ids, addresses and keyed hashes, never a login or a code. */
 export class StepAudit {
   readonly #deps: StepAuditDeps
 
@@ -69,7 +69,7 @@ export class StepAudit {
     }
   }
 
-  /** A code in a decoy transaction is logged like any wrong one. */
+  /** A code in a decoy transaction is logged like any wrong code. */
   decoyFailed(operation: string, { login }: Transaction, factorType: string, client: Client): void {
     this.#deps.log.audit('factor_failed', { ...this.#from(client, login), operation, factorType })
   }
@@ -84,7 +84,7 @@ export class StepAudit {
     const { log, metrics } = this.#deps
     const { status: transactionStatus, factorResult } = answer
     metrics.signInSteps.inc({ operation, status: statusLabel(transactionStatus) })
-    if (operation === 'state') return // it changes nothing
+    if (operation === 'state') return // a state request changes nothing
     const { userId, login } = after
     const fields = () => ({ ...this.#from(client, login), operation, userId })
     if (factorResult !== undefined && REFUSED_FACTORS.includes(factorResult))
@@ -107,7 +107,7 @@ export class StepAudit {
     if (updatesPhone) log.audit('factor_changed', { ...fields, reason: 'phone_updated' })
   }
 
-  /** The handle of another device's transaction, or its SSO token: whose it is, and which client sent it. */
+  /** `client` sent a handle or SSO token that belongs to another device. */
   handleFromOtherDevice(owner: Pick<Transaction, 'userId' | 'login' | 'device'>, client: Client): void {
     const { userId, login, device } = owner
     const reason = client.device.returned ? 'other_device' : 'no_device_cookie'
@@ -164,12 +164,12 @@ export class StepAudit {
   }
 }
 
-/** A code or a push was sent, or a key was asked for: once each, not at every poll. */
+/** Whether this answer is a new challenge, not a poll of one. */
 function isChallenged(operation: string, before: Transaction, { status }: Answer): boolean {
   return status === 'MFA_CHALLENGE' && (operation === 'resend' || before.status !== status)
 }
 
-/** Limits the number of labels: unknown statuses are counted by name elsewhere. */
+/** Limits the number of label values. `unknown-steps.ts` counts unknown statuses by name. */
 function statusLabel(status: string): string {
   if (status === '') return 'none'
   return STATUSES.has(status) ? status : 'other'

@@ -4,10 +4,10 @@ import { STEP, STEP_ERRORS, STEP_OPERATIONS } from './sign-in/operations.ts'
 import { paramsOf, questionsResponse, recoveryResponse } from './sign-in/response-schemas.ts'
 import { primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
 
-/** An operation that begins a sign-in needs no device cookie: it sets one. */
-const BEGINNING = { ...STEP, method: 'POST', cookies: { device: 'used', session: 'used' } } as const
+/** An operation that begins a sign-in does not need a device cookie: it sets one. */
+const ENTRY = { ...STEP, method: 'POST', cookies: { device: 'used', session: 'used' } } as const
 
-const RECOVERY = { ...BEGINNING, tag: 'Recovery', loadKind: 'recovery' } as const
+const RECOVERY = { ...ENTRY, tag: 'Recovery', loadKind: 'recovery' } as const
 
 const RECOVERY_START = {
   ...RECOVERY,
@@ -20,14 +20,14 @@ const RECOVERY_START = {
   },
 } as const satisfies Partial<Operation>
 
-const { 404: notFound, 429: limited, 502: failed, 504: late } = STEP_ERRORS
-/** A link of a response, fetched with GET: it has no body and proves nothing. */
+const { 404: notFound, 429: rateLimited, 502: badGateway, 504: gatewayTimeout } = STEP_ERRORS
+/** A GET request for a link of a response. */
 const OFFERED = {
   ...STEP,
   method: 'GET',
   tag: 'Factors',
-  description: 'Only where this device was offered the link.',
-  errors: { 403: ['E0000079'], 404: notFound, 429: limited, 502: failed, 504: late },
+  description: 'Only if a response has offered the link to this device.',
+  errors: { 403: ['E0000079'], 404: notFound, 429: rateLimited, 502: badGateway, 504: gatewayTimeout },
 } as const satisfies Partial<Operation>
 
 const QUESTIONS = '/api/v1/users/:uid/factors/questions'
@@ -42,7 +42,7 @@ const IMAGES = Object.fromEntries(
 /** Operations that begin a sign-in or get its state. */
 export const ENTRY_OPERATIONS = {
   authenticate: {
-    ...BEGINNING,
+    ...ENTRY,
     path: '/api/v1/authn',
     tag: 'Sign-in',
     summary: 'Begin a sign-in, get its state, or step up',

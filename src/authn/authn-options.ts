@@ -48,10 +48,11 @@ export interface AuthnTunables {
 
 export interface AuthnOptions {
   readonly client: UpstreamClient
-  /** For all that one step sends, in milliseconds. */
+  /** For all calls of one step. */
   readonly timeoutMs: number
-  /** The org's origin, and its other names. */
+  /** The org's origin. */
   readonly baseUrl: string
+  /** The org's other origins, which may appear in links. */
   readonly linkOrigins: readonly string[]
   /** The SSWS token in use, then the standby. */
   readonly apiTokens: () => readonly string[]

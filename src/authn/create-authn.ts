@@ -53,7 +53,6 @@ export function createAuthn(options: AuthnOptions): Authn {
   const { canonical: canonicalLogin } = logins
   const limitNames = signer('limit-names')
   const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
-  /** What most of the components need. */
   const common = { ...options, store, sessions, audit, canonicalLogin, log, metrics, now }
 
   const clientOf = createClientOf({
@@ -152,7 +151,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     commits: new Commits({ store, locks, transactions, log }),
     transactions,
     dedupKeys: signer('step-fingerprints'),
-    readRateLimit: upstream.prefetch,
+    prefetchRateLimit: upstream.prefetchRateLimit,
   })
   const stepUp = new StepUp({
     ...common,
@@ -162,7 +161,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     addressNames: limitNames,
     tokenNames: signer('imported-token-names'),
     ttlMs: lifetime.defaultMs,
-    indexMs: lifetime.maxMs + MINUTE_MS, // the clocks of two replicas need not agree
+    indexMs: lifetime.maxMs + MINUTE_MS, // the clocks of replicas may differ
   })
 
   return {

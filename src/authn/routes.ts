@@ -26,34 +26,36 @@ export interface AuthnRoutesOptions {
   readonly runStep: RunStep
   readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
-  /** The `Set-Cookie` header that opens a session in the browser. */
+  /** The `Set-Cookie` header of a session. */
   readonly sessionCookie: (sessionId: string) => string
 }
 
 export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
   const { steps, runStep, clientOf } = options
-  const running =
+  const stepHandler =
     (stepOf: (req: Request, client: Client) => Step): Route['handle'] =>
     async (req, res) => {
       const client = clientOf(req, res)
       present(res, await runStep(stepOf(req, client), client), options)
     }
-  const recovering = (recoveryType: RecoveryType) =>
-    running((req, client) => steps.recover(recoveryType, parse(recoveryBody, req.body), client))
+  const recoveryHandler = (recoveryType: RecoveryType) =>
+    stepHandler((req, client) => steps.recover(recoveryType, parse(recoveryBody, req.body), client))
 
   const entryRoutes = routesOf(ENTRY_OPERATIONS, {
-    authenticate: running((req, client) => {
+    authenticate: stepHandler((req, client) => {
       const body = parse(primaryBody, req.body)
-      return hasState(body) ? steps.state(body, client) : steps.start(body, client)
+      return hasStateToken(body) ? steps.state(body, client) : steps.start(body, client)
     }),
-    introspect: running((req, client) => steps.state(parse(stateBody, req.body), client)),
-    recoverPassword: recovering('PASSWORD'),
-    unlockAccount: recovering('UNLOCK'),
-    redeemRecoveryToken: running((req, client) => steps.redeem(parse(recoveryTokenBody, req.body), client)),
+    introspect: stepHandler((req, client) => steps.state(parse(stateBody, req.body), client)),
+    recoverPassword: recoveryHandler('PASSWORD'),
+    unlockAccount: recoveryHandler('UNLOCK'),
+    redeemRecoveryToken: stepHandler((req, client) =>
+      steps.redeem(parse(recoveryTokenBody, req.body), client),
+    ),
   })
   const stepRoutes = OPERATIONS.map((operation) => ({
     ...operation,
-    handle: running((req, client) => {
+    handle: stepHandler((req, client) => {
       const [body, query] = [parse(operation.body, req.body), parse(operation.query, req.query)]
       return steps.operation({ operation, params: paramsOf(req), query, body }, client)
     }),
@@ -85,7 +87,7 @@ function present(
   sendJsonText(res.status(status).set(headers), body)
 }
 
-function hasState(body: PrimaryBody): body is PrimaryBody & { stateToken: string } {
+function hasStateToken(body: PrimaryBody): body is PrimaryBody & { stateToken: string } {
   return body.stateToken !== undefined
 }
 

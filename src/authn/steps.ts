@@ -20,13 +20,13 @@ import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/proof.
 import type { StepResult } from './transaction/step-result.ts'
 import { isOffered, type Transaction } from './transaction/transaction.ts'
 
-/** Every kind of step of a sign-in, from what the browser sent. */
+/** Makes a step of each kind of request. */
 export interface Steps {
-  /** Primary authentication with credentials or an activation token; begins a transaction. */
+  /** Primary authentication with credentials or an activation token. Begins a transaction. */
   start(body: PrimaryBody, client: Client): Step
-  /** Forgotten password or locked account; begins a transaction. */
+  /** Forgotten password or locked account. Begins a transaction. */
   recover(recoveryType: RecoveryType, body: RecoveryBody, client: Client): Step
-  /** The token of a recovery mail; begins a transaction. The token is never stored. */
+  /** The token of a recovery email, which is never stored. Begins a transaction. */
   redeem(body: RecoveryTokenBody, client: Client): Step
   /** The state of the transaction, or step-up with credentials. */
   state(body: PrimaryBody & { stateToken: string }, client: Client): Step
@@ -53,12 +53,12 @@ export function createSteps(deps: StepsDeps): Steps {
   const { sendStep, recovery, audit, metrics } = deps
 
   return {
-    start: (body, client) => startStep(body, client, deps),
+    start: (body, client) => primaryStep(body, client, deps),
 
     recover(recoveryType, body, client) {
       const { username: login, factorType } = body
       const attempt = { kind: 'recovery', operation: 'recovery', login, factorType } as const
-      return beginning([recoveryType, body], attempt, (_before, handle) =>
+      return entryStep([recoveryType, body], attempt, (_before, handle) =>
         recovery.start(recoveryType, body, handle, client),
       )
     },
@@ -66,35 +66,35 @@ export function createSteps(deps: StepsDeps): Steps {
     redeem(body, client) {
       const operation = 'recovery_token'
       const call = { path: RECOVERY_TOKEN, body, bearsToken: true }
-      return beginning([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {
+      return entryStep([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {
         audit.recoveryStarted({ operation: 'token' }, undefined, client)
         return sendStep(before, handle, { operation, call, proof: undefined }, client)
       })
     },
 
     state: ({ stateToken: handle, ...body }, client) =>
-      within({ handle, identity: [PRIMARY, body] }, metrics, (before) =>
-        planOfState(before, handle, body, client, deps),
+      transactionStep({ handle, identity: [PRIMARY, body] }, metrics, (before) =>
+        planState(before, handle, body, client, deps),
       ),
 
-    operation: (request, client) => operationIn(request, client, deps),
+    operation: (request, client) => operationStep(request, client, deps),
   }
 }
 
-function startStep(body: PrimaryBody, client: Client, { sendStep, audit }: StepsDeps): Step {
+function primaryStep(body: PrimaryBody, client: Client, { sendStep, audit }: StepsDeps): Step {
   const { username: login, token } = body
   const operation = 'primary'
   const [kind, proof] =
     token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
   const fields = primaryFields(body, undefined, client)
   const call = { path: PRIMARY, body: fields, bearsToken: token !== undefined }
-  return beginning([PRIMARY, body], { kind, operation, login }, (before, handle) => {
+  return entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
     audit.started(operation, login, client)
     return sendStep({ ...before, login }, handle, { operation, call, proof }, client)
   })
 }
 
-function operationIn(
+function operationStep(
   { operation, params, query, body }: OperationRequest,
   client: Client,
   deps: StepsDeps,
@@ -104,10 +104,10 @@ function operationIn(
   const pollPath = operation.polls && Object.keys(fields).length === 0 ? path : undefined
   const identity = pollPath === undefined ? [path, query, fields] : [path]
   const { maxConcurrent } = operation
-  return within({ handle, identity, pollPath, maxConcurrent }, deps.metrics, (before) => {
+  return transactionStep({ handle, identity, pollPath, maxConcurrent }, deps.metrics, (before) => {
     const factorType = before.factorTypes[params.id ?? '']
     assertOffered(before, operation, path, deps.metrics)
-    assertVisible(factorType, fields, deps)
+    assertNotHidden(factorType, fields, deps)
     const attempted = { operation: operation.name, fields, factorId: params.id, factorType }
     const step = { operation, path, query, pollPath, attempted }
     return {
@@ -117,7 +117,7 @@ function operationIn(
   })
 }
 
-function beginning(
+function entryStep(
   identity: readonly unknown[],
   attempt: Attempt,
   run: (before: Transaction, handle: string) => Promise<StepResult>,
@@ -131,7 +131,7 @@ function beginning(
   }
 }
 
-function within(
+function transactionStep(
   request: Pick<Step, 'identity'> & Partial<Step> & { readonly handle: string },
   metrics: Metrics,
   plan: (before: Transaction) => StepPlan,
@@ -143,12 +143,12 @@ function within(
     plan(before) {
       if (before.origin !== 'redirect-only') return plan(before)
       metrics.requestsRefused.inc({ reason: 'unknown_handle' })
-      throw unknownHandle() // only its redirects can be used
+      throw unknownHandle() // only the redirects of such a transaction can be used
     },
   }
 }
 
-function planOfState(
+function planState(
   before: Transaction,
   handle: string,
   body: StateFields,
@@ -200,7 +200,7 @@ function assertOffered(before: Transaction, { allowed }: Operation, path: string
   throw stepNotOffered()
 }
 
-function assertVisible(
+function assertNotHidden(
   factorType: string | undefined,
   fields: Readonly<Record<string, unknown>>,
   { hiddenFactors, metrics }: Pick<StepsDeps, 'hiddenFactors' | 'metrics'>,

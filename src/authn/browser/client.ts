@@ -5,16 +5,16 @@ import type { Signer } from '../../crypto/keys.ts'
 import { readCookie } from '../../http/cookies.ts'
 import { getRequestContext } from '../../http/request-context.ts'
 
-/** The browser that sent a request, and what may go on to Okta about it. */
+/** The browser that sent a request, with the headers that are forwarded to Okta. */
 export interface Client {
   readonly requestId: string
-  /** The one clean address, for Okta, limits and logs. */
+  /** The client's IP address, for Okta, limits and logs. */
   readonly address: string
   readonly device: Device
   readonly userAgent: string
   readonly acceptLanguage: string
   readonly fingerprint: string | undefined
-  /** From a session cookie with a valid signature. */
+  /** From the session cookie; undefined if its signature is not valid. */
   readonly sessionId: string | undefined
 }
 
@@ -42,29 +42,29 @@ export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfDeps) {
   }
 }
 
-/** Visible ASCII and spaces only, of limited length: nothing that could end a header or a log line. */
+/** Visible ASCII and spaces only, of limited length, so that it cannot end a header or a log line. */
 function headerText(value: string | undefined): string {
   return (value ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, MAX_HEADER_CHARS)
 }
 
-/** The browser's own id, in a cookie that survives sign-out. */
+/** The browser's id, in a cookie that survives sign-out. */
 export interface Device {
   /** 32 hexadecimal characters: Okta's `deviceToken`. */
   readonly id: string
-  /** False: the request had no valid device cookie, so no transaction can belong to this browser. */
+  /** False if the request had no valid device cookie. */
   readonly returned: boolean
 }
 
 export interface DeviceCookie {
-  /** The request's device. Sets the cookie if there was none, if it was not valid, or if it is due for renewal. */
+  /** The request's device. Sets the cookie if it is missing, invalid or due for renewal. */
   ensure(req: Request, res: Response): Device
-  /** The device id in the request; undefined without a valid cookie. Sets nothing. */
+  /** The device id in the request; undefined without a valid cookie. Sets no cookie. */
   idIn(req: Request): string | undefined
 }
 
 export interface DeviceCookieDeps {
   readonly signer: Signer
-  /** By the scheme of PUBLIC_URL: `__Host-` and Secure over https, neither of them on http://localhost. */
+  /** True for an https PUBLIC_URL: the cookie gets the `__Host-` prefix and Secure. */
   readonly secure: boolean
   readonly maxAgeDays: number
   readonly renewAfterHours: number
@@ -119,7 +119,7 @@ interface VerifiedCookie {
 
 const NONE: VerifiedCookie = { id: undefined, isDue: true }
 
-/** A malformed, forged or expired cookie counts as none: it is replaced, never sent upstream. */
+/** A malformed, forged or expired cookie is replaced, never sent upstream. */
 function verifyCookie(value: string, deps: DeviceCookieDeps, nowS: number): VerifiedCookie {
   const [, id, issued, signature] = FORM.exec(value) ?? []
   if (id === undefined || issued === undefined || signature === undefined) return NONE

@@ -3,72 +3,72 @@ import type { Metrics } from '../../observability/metrics.ts'
 import { answerOrThrow, type StepAnswer, type StepOutcome } from '../transaction/step-result.ts'
 
 /**
- * Request coalescing in this process: identical requests in flight are one call of `run`, and all get its outcome. A later
+ * Request coalescing in this process: identical requests in flight share one call of `run` and get its result. A later
  * identical request is a new attempt.
  */
 export interface Coalescing {
-  /** 503 if too many requests of the transaction run already, identical or not. */
+  /** Throws 503 if too many requests of the transaction are in flight, identical or not. */
   run(request: CoalescedRequest, run: () => Promise<StepOutcome>): Promise<StepAnswer>
 }
 
 export interface CoalescedRequest {
-  /** Identical requests have the same one. */
+  /** The same for identical requests. */
   readonly dedupKey: string
   /** Names the transaction. */
   readonly lockName: string
-  /** While it runs, so many requests of the transaction may run, this one included. */
+  /** How many requests of the transaction may run while this one runs, itself included. */
   readonly maxConcurrent?: number | undefined
 }
 
-/** Requests of one transaction that may run at the same time, unless one of them allows fewer. */
+/** The default of `maxConcurrent`. */
 const MAX_CONCURRENT = 10
-/** Different steps of one transaction that may run or wait. */
-const MAX_RUNS = 6
+/** How many different steps of one transaction may run or wait. */
+const MAX_STEPS = 6
 
-/** What runs of one transaction. */
-interface Running {
-  /** Identical ones included. */
+/** The requests in flight of one transaction. */
+interface InFlight {
+  /** Identical requests included. */
   requests: number
   /** The lowest `maxConcurrent` since the transaction last had no request. */
-  most: number
+  maxConcurrent: number
   /** By dedup key. */
-  readonly runs: Map<string, Promise<StepOutcome>>
+  readonly outcomes: Map<string, Promise<StepOutcome>>
 }
 
 export function createCoalescing({ metrics }: { readonly metrics: Metrics }): Coalescing {
-  const transactions = new Map<string, Running>()
+  const transactions = new Map<string, InFlight>()
 
-  /** Otherwise one browser could take up every place that there is for requests. */
-  const enter = ({ dedupKey, lockName, maxConcurrent = MAX_CONCURRENT }: CoalescedRequest): Running => {
-    const running = transactions.get(lockName) ?? { requests: 0, most: maxConcurrent, runs: new Map() }
-    const most = Math.min(running.most, maxConcurrent)
-    const isFull = running.runs.size >= MAX_RUNS && !running.runs.has(dedupKey)
-    if (running.requests >= most || isFull) throw stepInProgress()
-    running.most = most
-    running.requests += 1
-    transactions.set(lockName, running)
-    return running
+  /** Limits the requests of one transaction, or one browser could occupy all capacity. */
+  const enter = ({ dedupKey, lockName, maxConcurrent = MAX_CONCURRENT }: CoalescedRequest): InFlight => {
+    const inFlight = transactions.get(lockName) ?? { requests: 0, maxConcurrent, outcomes: new Map() }
+    const max = Math.min(inFlight.maxConcurrent, maxConcurrent)
+    const isFull = inFlight.outcomes.size >= MAX_STEPS && !inFlight.outcomes.has(dedupKey)
+    if (inFlight.requests >= max || isFull) throw stepInProgress()
+    inFlight.maxConcurrent = max
+    inFlight.requests += 1
+    transactions.set(lockName, inFlight)
+    return inFlight
   }
 
-  const join = ({ runs }: Running, dedupKey: string, run: () => Promise<StepOutcome>) => {
-    const identical = runs.get(dedupKey)
+  const join = ({ outcomes }: InFlight, dedupKey: string, run: () => Promise<StepOutcome>) => {
+    const identical = outcomes.get(dedupKey)
     if (identical !== undefined) {
       metrics.coalescedRequests.inc({ scope: 'process' })
       return identical
     }
-    const outcome = run().finally(() => runs.delete(dedupKey))
-    runs.set(dedupKey, outcome)
+    const outcome = run().finally(() => outcomes.delete(dedupKey))
+    outcomes.set(dedupKey, outcome)
     return outcome
   }
 
   return {
     async run(request, run) {
-      const running = enter(request)
+      const inFlight = enter(request)
       try {
-        return answerOrThrow(await join(running, request.dedupKey, run))
+        return answerOrThrow(await join(inFlight, request.dedupKey, run))
       } finally {
-        running.requests -= 1
-        if (running.requests === 0) transactions.delete(request.lockName)
+        inFlight.requests -= 1
+        if (inFlight.requests === 0) transactions.delete(request.lockName)
       }
     },
   }

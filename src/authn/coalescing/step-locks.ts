@@ -11,7 +11,7 @@ import { pollDueInMs, type Transaction } from '../transaction/transaction.ts'
 import { type TransactionStore, transactionKey } from '../transaction/transaction-store.ts'
 
 export interface LockRequest {
-  /** Names the transaction, the newest key first. */
+  /** The names of the transaction, one for each of SECRET_KEYS, the newest first. */
   readonly names: readonly [string, ...string[]]
   readonly dedupKey: string
   /** The path, if the request is a poll. */
@@ -25,13 +25,12 @@ export interface StepLock {
   readonly name: string
   readonly dedupKey: string
   readonly token: string
-  /** Where the transaction is stored. */
   readonly recordKey: string
-  /** As stored. */
+  /** The transaction as stored. */
   readonly raw: string | undefined
-  /** undefined: none that can be read. */
+  /** undefined if there is none, or it is unreadable. */
   readonly transaction: Transaction | undefined
-  /** Above 0: the lock was free, but the request is a poll that came too soon. */
+  /** Above 0 if the lock was free but the request is a poll that came too soon. */
   readonly dueInMs: number
 }
 
@@ -43,20 +42,20 @@ export interface StepLocksOptions {
   readonly store: Pick<Store, 'acquire' | 'commit' | 'get' | 'deleteIf'>
   readonly seal: Seal
   readonly transactions: Pick<TransactionStore, 'open'>
-  /** Whether a session is stored: it may be written a moment after the outcome that speaks of it. */
+  /** Whether a session is stored. It may be written a moment after the shared result that names it. */
   readonly isStored: (sessionId: string) => Promise<boolean>
   readonly lockTtlMs: number
-  /** How long an outcome is shared. */
+  /** How long a result is shared. */
   readonly sharedMs: number
   readonly waitMs: number
-  /** Between two polls of a factor that waits for the user. */
+  /** The shortest time between two polls. */
   readonly pollEveryMs: number
   readonly metrics: Metrics
   readonly now: () => number
   readonly monotonic?: () => number
 }
 
-/** Between two attempts to get the lock: short at first, then longer. */
+/** Pauses between two attempts to acquire the lock grow from the first value to the last. */
 const FIRST_PAUSE_MS = 25
 const LAST_PAUSE_MS = 250
 
@@ -64,11 +63,11 @@ const Shared = z.object({ version: z.literal(2), token: z.string(), outcome: Sto
 type Shared = z.infer<typeof Shared>
 
 /**
- * The step lock: one step at a time in a transaction, on all replicas. The outcome of a step is shared with identical requests
- * that wait for it on other replicas. All keys of a transaction are in one Redis Cluster slot:
+ * The step lock: one step at a time in a transaction, over all replicas. Identical requests that wait on other replicas
+ * share the step's result. All keys of a transaction are in one Redis Cluster slot:
  *
- *     gatehouse:lock:{<name>}              the token of the step that runs
- *     gatehouse:lock:{<name>}:<dedupKey>   how the last such step ended, sealed, for a few seconds
+ *     gatehouse:lock:{<name>}              the token of the running step
+ *     gatehouse:lock:{<name>}:<dedupKey>   the shared result of the last such step, sealed, for a few seconds
  */
 export class StepLocks {
   readonly #options: StepLocksOptions
@@ -77,7 +76,10 @@ export class StepLocks {
     this.#options = options
   }
 
-  /** Tries once. The same command reads the transaction: where it is, or if it is nowhere, under the oldest name. */
+  /**
+   * Tries once. The same command reads the transaction. The lock is taken under the name that has the record, else
+   * under the oldest.
+   */
   async acquire(request: LockRequest, nowMs = this.#options.now()): Promise<StepLock> {
     for (const name of request.names) {
       const lock = await this.#acquireAt(name, request)
@@ -91,30 +93,31 @@ export class StepLocks {
   }
 
   /**
-   * Waits until the lock is ours, or an identical step that was under way has ended: its outcome is the one of this request too.
-   * 503 if that takes longer than `waitMs`.
+   * Waits for the lock, or for the shared result of an identical step. Throws 503 if that takes longer than `waitMs`.
    */
-  async waitForTurn(request: LockRequest, busy: StepLock): Promise<StepLock | SharedResult> {
+  async waitForLock(request: LockRequest, busy: StepLock): Promise<StepLock | SharedResult> {
     const { waitMs, metrics, now, monotonic = () => performance.now() } = this.#options
     const [startMs, started] = [now(), monotonic()]
-    const elapsedMs = () => monotonic() - started // the clock may jump
-    const ended = await this.#endedBefore(request, busy)
+    const elapsedMs = () => monotonic() - started // the system clock may jump
+    const ended = await this.#readFinishedTokens(request, busy)
     let lock = busy
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, LAST_PAUSE_MS)) {
       if (elapsedMs() + lock.dueInMs > waitMs) throw stepInProgress()
       await pause(lock.dueInMs > 0 ? lock.dueInMs : pauseMs * (1 + Math.random()))
       lock = await this.acquire(request, startMs + elapsedMs())
-      const outcome = await this.#newOutcome(lock, ended)
+      const outcome = await this.#findNewOutcome(lock, ended)
       if (outcome === undefined && lock.isOurs) return lock
       if (lock.isOurs) await this.release(lock)
-      if (outcome !== undefined && (await this.#isComplete(outcome))) {
+      if (outcome !== undefined && (await this.#isSessionStored(outcome))) {
         metrics.coalescedRequests.inc({ scope: 'replicas' })
         return { outcome }
       }
     }
   }
 
-  /** Writes the transaction, shares the outcome and releases the lock in one round trip; false if the lock had expired. */
+  /**
+   * Writes the transaction, shares the result and releases the lock in one round trip. False if the lock had expired.
+   */
   commit(lock: StepLock, record: RecordChange, outcome: StepOutcome): Promise<boolean> {
     const { store, seal, sharedMs } = this.#options
     const { name, token, recordKey, raw } = lock
@@ -130,10 +133,10 @@ export class StepLocks {
     })
   }
 
-  /** Takes back what `commit` shared, and releases the lock. */
+  /** Deletes the result that `commit` shared, and releases the lock. */
   async rollback(lock: StepLock): Promise<void> {
     const unshare = async () => {
-      const shared = await this.#lastShared(lock)
+      const shared = await this.#readShared(lock)
       if (shared?.token === lock.token) await this.#options.store.deleteIf(shared.key, shared.raw)
     }
     await allSettledOrThrow(unshare(), this.release(lock))
@@ -157,13 +160,13 @@ export class StepLocks {
       const transaction = isOurs ? transactions.open(raw, recordKey) : undefined
       return { isOurs, holder, name, dedupKey, token, recordKey, raw, transaction, dueInMs: 0 }
     } catch (error) {
-      // a store that stalled still executes the command when it resumes: this one is executed right after it
+      // a store that stalled may still execute the command when it resumes; this delete then follows it
       store.deleteIf(lockKey(name), token).catch(() => {}) // if this fails too, the lock expires
       throw error
     }
   }
 
-  async #lastShared(lock: Pick<StepLock, 'name' | 'dedupKey'>) {
+  async #readShared(lock: Pick<StepLock, 'name' | 'dedupKey'>) {
     const { store, seal } = this.#options
     const key = sharedKey(lock)
     const raw = await store.get(key)
@@ -172,18 +175,21 @@ export class StepLocks {
     return data && { ...data, key, raw }
   }
 
-  /** The tokens of identical steps that had ended before this request came. */
-  async #endedBefore({ names, dedupKey }: LockRequest, busy: StepLock): Promise<Set<string | undefined>> {
-    const shared = await Promise.all(names.map((name) => this.#lastShared({ name, dedupKey })))
+  /** The tokens of identical steps that ended before this request: their results are not shared with it. */
+  async #readFinishedTokens(
+    { names, dedupKey }: LockRequest,
+    busy: StepLock,
+  ): Promise<Set<string | undefined>> {
+    const shared = await Promise.all(names.map((name) => this.#readShared({ name, dedupKey })))
     const tokens = new Set(shared.map((one) => one?.token))
     tokens.delete(busy.holder)
     return tokens
   }
 
-  /** The outcome of an identical step that is none of these. */
-  async #newOutcome(lock: StepLock, ended: ReadonlySet<string | undefined>) {
+  /** The shared result of an identical step, unless it ended before this request. */
+  async #findNewOutcome(lock: StepLock, ended: ReadonlySet<string | undefined>) {
     try {
-      const shared = await this.#lastShared(lock)
+      const shared = await this.#readShared(lock)
       return ended.has(shared?.token) ? undefined : shared?.outcome
     } catch (error) {
       if (lock.isOurs) await this.release(lock)
@@ -191,8 +197,8 @@ export class StepLocks {
     }
   }
 
-  /** Nobody may be told of a session before it is stored. */
-  async #isComplete(outcome: StepOutcome): Promise<boolean> {
+  /** An answer must not name a session before the session is stored. */
+  async #isSessionStored(outcome: StepOutcome): Promise<boolean> {
     const sessionId = outcome.kind === 'answer' ? outcome.sessionId : undefined
     return sessionId === undefined || this.#options.isStored(sessionId)
   }

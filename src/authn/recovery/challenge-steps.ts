@@ -19,23 +19,22 @@ import type { RecoveryLifetime } from './recovery-lifetime.ts'
 import { cancelAnswer, challengeAnswer } from './recovery-template.ts'
 
 /**
- * The steps while a recovery code is awaited: alike for a user and for a decoy, failures of Okta included. A step that the
- * broker's own record refuses is refused at once; every other one takes its time.
+ * The steps while a recovery code is awaited. A user and a decoy get the same answers, also when Okta fails. A step
+ * that the broker refuses by its own record is refused at once; every other step takes the minimum duration.
  */
 export type TakeChallengeStep = (
-  challenged: Challenged,
+  current: ChallengedTransaction,
   step: ChallengeStep,
   client: Client,
 ) => Promise<StepResult>
 
-export interface Challenged {
+export interface ChallengedTransaction {
   readonly transaction: Transaction
   readonly challenge: RecoveryChallenge
   readonly handle: string
 }
 
 export interface ChallengeStep {
-  /** `state`: only how the sign-in stands. */
   readonly operation: string
   readonly path: string
   readonly fields: Readonly<Record<string, unknown>>
@@ -55,20 +54,20 @@ export interface ChallengeStepsDeps {
 }
 
 /** The code of the org's own rate limit. */
-export const ORG_LIMIT = 'E0000047'
+export const RATE_LIMIT_CODE = 'E0000047'
 
 export function createChallengeSteps(deps: ChallengeStepsDeps): TakeChallengeStep {
-  return async (challenged, step, client) => {
+  return async (current, step, client) => {
     switch (step.operation) {
       case 'recovery_verify':
-        if (challenged.challenge.wrongCodes >= deps.maxWrongCodes) throw codesExhausted()
-        return withMinDuration(deps.answerMs, () => verify(challenged, step, client, deps))
+        if (current.challenge.wrongCodes >= deps.maxWrongCodes) throw codesExhausted()
+        return withMinDuration(deps.answerMs, () => verify(current, step, client, deps))
       case 'recovery_resend':
-        return resend(challenged, step, client, deps)
+        return resend(current, step, client, deps)
       case 'cancel':
         return withMinDuration(deps.answerMs, async () => {
-          await send(challenged, { ...step, fields: {} }, client, deps)
-          return { outcome: cancelAnswer(challenged.challenge), after: undefined }
+          await send(current, { ...step, fields: {} }, client, deps)
+          return { outcome: cancelAnswer(current.challenge), after: undefined }
         })
       default:
         throw stepNotOffered()
@@ -77,39 +76,39 @@ export function createChallengeSteps(deps: ChallengeStepsDeps): TakeChallengeSte
 }
 
 async function verify(
-  challenged: Challenged,
+  current: ChallengedTransaction,
   step: ChallengeStep,
   client: Client,
   deps: ChallengeStepsDeps,
 ): Promise<StepResult> {
-  const { transaction, challenge, handle } = challenged
+  const { transaction, challenge, handle } = current
   const { operation, path, fields } = step
   const { factorType } = challenge
   if (challenge.decoy) {
-    await send(challenged, step, client, deps)
+    await send(current, step, client, deps)
     deps.audit.decoyFailed(operation, transaction, factorType, client)
-    return wrong(challenged)
+    return rejectCode(current)
   }
   const call = { path, body: { stateToken: transaction.stateToken, ...fields }, bearsToken: true }
   const verifying = { operation, call, proof: undefined, factorType }
   const result = await deps.sendStep(transaction, handle, verifying, client)
   if (result.outcome.kind === 'refusal') return result
-  refuseTrouble(result.outcome)
-  return result.outcome.status >= 400 ? wrong(challenged) : result
+  throwIfUnavailable(result.outcome)
+  return result.outcome.status >= 400 ? rejectCode(current) : result
 }
 
-function wrong({ transaction, challenge }: Challenged): StepResult {
+function rejectCode({ transaction, challenge }: ChallengedTransaction): StepResult {
   const recovery = { ...challenge, wrongCodes: challenge.wrongCodes + 1 }
   return { outcome: toRefusal(wrongCode()), after: { ...transaction, recovery } }
 }
 
 async function resend(
-  challenged: Challenged,
+  current: ChallengedTransaction,
   step: ChallengeStep,
   client: Client,
   deps: ChallengeStepsDeps,
 ): Promise<StepResult> {
-  const { transaction, challenge, handle } = challenged
+  const { transaction, challenge, handle } = current
   const { lifetime, startCooldown, publicOrigin, now } = deps
   const { factorType } = challenge
   const waitMs = challenge.sentAtMs + deps.resendAfterMs - now()
@@ -118,7 +117,7 @@ async function resend(
   const code = { operation: step.operation, factorType, login: transaction.login ?? '' }
   const sendCode = await startCooldown(code, client)
   return withMinDuration(deps.answerMs, async () => {
-    const reply = await sendCode(() => send(challenged, { ...step, fields: {} }, client, deps))
+    const reply = await sendCode(() => send(current, { ...step, fields: {} }, client, deps))
     const lifetimeMs = await lifetime.adjustMs(advertisedMs, reply)
     const recovery = { ...challenge, sentAtMs: now() }
     const after = { ...transaction, expiresAtMs: recovery.sentAtMs + lifetimeMs, recovery }
@@ -126,9 +125,9 @@ async function resend(
   })
 }
 
-/** A decoy's step goes to the same place, with a token that nobody has. undefined: Okta did not accept it. */
+/** A decoy's step goes to the same path with a random token. undefined: Okta did not accept the step. */
 async function send(
-  { transaction: { stateToken }, challenge: { decoy } }: Challenged,
+  { transaction: { stateToken }, challenge: { decoy } }: ChallengedTransaction,
   { path, fields }: ChallengeStep,
   client: Client,
   { upstream, audit }: ChallengeStepsDeps,
@@ -136,13 +135,13 @@ async function send(
   const call = { path, body: { stateToken, ...fields }, bearsToken: true, isDecoy: decoy }
   const reply = await upstream.send(call, client)
   if (reply.isError && !decoy) audit.upstreamError(reply, client)
-  refuseTrouble(reply)
+  throwIfUnavailable(reply)
   return reply.isError ? undefined : reply
 }
 
-/** Failures of Okta are answered to everybody alike. */
-function refuseTrouble({ status, errorCode }: { status: number; errorCode?: string | undefined }): void {
-  if (status >= 500 || errorCode === ORG_LIMIT)
+/** Throws the same error for known and unknown users. */
+function throwIfUnavailable({ status, errorCode }: { status: number; errorCode?: string | undefined }): void {
+  if (status >= 500 || errorCode === RATE_LIMIT_CODE)
     throw upstreamTemporarilyUnavailable(
       1,
       new DependencyFailure('invalid_response', { upstreamStatus: status }),

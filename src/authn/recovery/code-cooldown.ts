@@ -7,12 +7,12 @@ import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 
 /**
- * The pause between two codes for one name by text message or call, whether such a user exists or not, first or resent. Throws
- * 429 at once, else returns what sends the code.
+ * The cooldown between two codes to one login by text message or call, first or resent, whether or not the user exists.
+ * Throws 429 during the cooldown; otherwise starts it, and returns a function that sends the code.
  */
 export type CodeCooldown = (code: RecoveryCode, client: Client) => Promise<SendCode>
 
-/** If nothing was sent, the next code need not wait. */
+/** Ends the cooldown if nothing was sent. */
 export type SendCode = <T>(send: () => Promise<T>) => Promise<T>
 
 export interface RecoveryCode {
@@ -24,7 +24,6 @@ export interface RecoveryCode {
 
 export interface CodeCooldownDeps {
   readonly store: Pick<Store, 'set' | 'delete'>
-  /** For HMACs of names in the store. */
   readonly names: Signer
   readonly canonicalLogin: (login: string) => string
   readonly audit: Pick<StepAudit, 'limitHit'>

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * Does work whose duration shows which user it is about, such as a call to Okta: its result or error comes after the set time
- * at the earliest. What follows from the broker's own record alone is answered at once: requests that wait occupy places
+ * Does work whose duration could reveal whether a user exists, such as a call to Okta. Its result or error is returned
+ * no sooner than `answerMs`. Not for answers from the broker's own record alone: waiting requests count as in flight
  * (`load-shedding.ts`).
  */
 export async function withMinDuration<T>(answerMs: number, work: () => Promise<T>): Promise<T> {

@@ -3,15 +3,14 @@ import type { Store } from '../../store/store.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
 
 /**
- * How long a recovery challenge is promised to last: `challengeMinutes`, or what Okta gives if that is less. The promise is
- * one figure for known and unknown users, on all replicas. Okta names its own lifetime only for a known user, so the
- * figure changes at the first such answer, once as long as such answers go on, and only if `challengeMinutes` is too long
- * (docs/security.md).
+ * The lifetime that a recovery challenge advertises: `challengeMinutes`, or Okta's lifetime if that is shorter. It is
+ * the same for known and unknown users, on all replicas. Okta states its lifetime only for known users, so the value
+ * changes with the first such answer, and only if `challengeMinutes` is too long (docs/security.md).
  */
 export interface RecoveryLifetime {
-  /** The figure for all, in milliseconds; read before Okta is asked. */
+  /** To be read before Okta is called. */
   advertisedMs(): Promise<number>
-  /** The same figure, lowered for all if Okta's answer says less. `reply` is undefined if Okta was not asked for a user. */
+  /** The same value, lowered for everyone if Okta's lifetime is shorter. `reply` is undefined for a decoy. */
   adjustMs(advertisedMs: number, reply: Pick<AuthnReply, 'body' | 'date'> | undefined): Promise<number>
 }
 
@@ -21,12 +20,13 @@ export interface RecoveryLifetimeOptions {
   readonly log: Logger
 }
 
-/** Holds no user's data: one figure. */
-const PLACE = 'gatehouse:recovery:lifetime'
-/** After the last answer that gave less than is configured: one odd answer must not lower the figure for ever. */
-const KEPT_MS = 30 * 86_400_000
-/** Coarse, so that the answers of one org do not lower the figure again and again by fractions of a second. */
-const STEP_MS = 10_000
+const KEY = 'gatehouse:recovery:lifetime'
+/** Kept this long after Okta's last shorter lifetime, so that a single odd answer has no permanent effect. */
+const TTL_MS = 30 * 86_400_000
+/**
+ * Lifetimes are rounded down to a multiple of this, so that small differences do not lower the value again and again.
+ */
+const ROUND_TO_MS = 10_000
 /** `Date` has no fractions of a second. */
 const DATE_PRECISION_MS = 1000
 
@@ -37,25 +37,25 @@ export function createRecoveryLifetime({
 }: RecoveryLifetimeOptions): RecoveryLifetime {
   return {
     async advertisedMs() {
-      const learnedMs = Number((await store.get(PLACE)) ?? Number.NaN)
-      return learnedMs >= STEP_MS ? Math.min(learnedMs, configuredMs) : configuredMs
+      const learnedMs = Number((await store.get(KEY)) ?? Number.NaN)
+      return learnedMs >= ROUND_TO_MS ? Math.min(learnedMs, configuredMs) : configuredMs
     },
 
     async adjustMs(advertisedMs, reply) {
-      const givenMs = reply === undefined ? Number.NaN : givenBy(reply)
-      const isShort = givenMs >= STEP_MS && givenMs < configuredMs
-      const isLess = isShort && givenMs < advertisedMs
-      const lifetimeMs = isLess ? givenMs : advertisedMs
+      const oktaMs = reply === undefined ? Number.NaN : lifetimeIn(reply)
+      const isShort = oktaMs >= ROUND_TO_MS && oktaMs < configuredMs
+      const isLess = isShort && oktaMs < advertisedMs
+      const lifetimeMs = isLess ? oktaMs : advertisedMs
       if (isLess) log.warn('recovery_lifetime_lowered', { upstream: 'authn', lifetimeMs })
-      if (isShort) await store.set(PLACE, String(lifetimeMs), KEPT_MS) // each such answer keeps the figure alive
+      if (isShort) await store.set(KEY, String(lifetimeMs), TTL_MS) // each such answer renews the value
       return lifetimeMs
     },
   }
 }
 
-/** Whole steps that surely lie within what Okta gives; NaN if its answer does not say. */
-function givenBy({ body, date }: Pick<AuthnReply, 'body' | 'date'>): number {
+/** Okta's lifetime, rounded down; NaN if the answer has none. */
+function lifetimeIn({ body, date }: Pick<AuthnReply, 'body' | 'date'>): number {
   const { expiresAt = '' } = readAnswer(body)
   const leftMs = Date.parse(expiresAt) - Date.parse(date ?? '') - DATE_PRECISION_MS
-  return Math.floor(leftMs / STEP_MS) * STEP_MS
+  return Math.floor(leftMs / ROUND_TO_MS) * ROUND_TO_MS
 }

@@ -3,15 +3,15 @@ import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
 import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 
 /**
- * The one template of the answers while a recovery code is awaited (shapes: field notes). Known and unknown users get the same
- * fields in the same order; nothing is copied from Okta's own answer.
+ * The template of all answers while a recovery code is awaited (field notes). Known and unknown users get the same
+ * fields in the same order. Nothing is copied from Okta's answer.
  */
 export function challengeAnswer(
   { expiresAtMs, recovery }: Transaction,
   handle: string,
   publicOrigin: string,
 ): StepAnswer {
-  if (recovery === undefined) throw new Error('the transaction waits for no recovery code')
+  if (recovery === undefined) throw new Error('the transaction has no recovery challenge')
   const { factorType, recoveryType, relayState } = recovery
   const post = (path: string) => ({ href: publicOrigin + path, hints: { allow: ['POST'] } })
   const body = {
@@ -30,11 +30,11 @@ export function challengeAnswer(
   return createAnswer(JSON.stringify(body))
 }
 
-/** Okta writes `SMS` in capitals and `call` in small letters, as recordings of its answers show. */
+/** As Okta spells them in recorded answers. */
 const SPELLING = { SMS: 'SMS', CALL: 'call' } as const
 
-/** By mail, the sign-in continues with the link in the mail. */
-export function mailAnswer(
+/** By email, the sign-in continues with the link in the email. */
+export function emailAnswer(
   recoveryType: RecoveryChallenge['recoveryType'],
   relayState: string | undefined,
 ): StepAnswer {

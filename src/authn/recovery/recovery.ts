@@ -13,20 +13,21 @@ import type { StepResult } from '../transaction/step-result.ts'
 import { createTransaction, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
-import { type ChallengeStep, createChallengeSteps, ORG_LIMIT } from './challenge-steps.ts'
+import { type ChallengeStep, createChallengeSteps, RATE_LIMIT_CODE } from './challenge-steps.ts'
 import { createCodeCooldown } from './code-cooldown.ts'
 import { withMinDuration } from './min-duration.ts'
 import { createRecoveryLifetime } from './recovery-lifetime.ts'
-import { challengeAnswer, challengeSteps, mailAnswer } from './recovery-template.ts'
+import { challengeAnswer, challengeSteps, emailAnswer } from './recovery-template.ts'
 
 /**
- * Forgotten passwords and locked accounts, without telling which users exist. With an admin token Okta says so freely, and even
- * returns recovery tokens for a name. So every answer until a right code is made here, from one template, and if Okta was asked,
- * after a set time at the earliest. A user who does not exist or cannot recover gets a decoy: a transaction that nothing opens.
+ * Forgotten passwords and locked accounts, without revealing which users exist. To an API token, Okta reveals that, and
+ * even returns recovery tokens for a login. So the broker makes every answer before a correct code from one template,
+ * and returns answers of calls to Okta no sooner than `answerMs`. A user who does not exist or cannot recover gets a
+ * decoy transaction, in which no code works.
  */
 export interface Recovery {
   start(recoveryType: RecoveryType, body: RecoveryBody, handle: string, client: Client): Promise<StepResult>
-  /** A step in a transaction that waits for its code. */
+  /** A step in a transaction that awaits a recovery code. */
   step(transaction: Transaction, handle: string, step: ChallengeStep, client: Client): Promise<StepResult>
 }
 
@@ -36,12 +37,11 @@ export interface RecoveryDeps {
   readonly upstream: AuthnUpstream
   readonly sendStep: SendStep
   readonly store: Store
-  /** For HMACs of names in the store. */
   readonly names: Signer
   readonly canonicalLogin: (login: string) => string
   readonly audit: StepAudit
   readonly publicOrigin: string
-  /** No answer for which Okta is asked comes sooner. */
+  /** The minimum duration of requests for which Okta is called. */
   readonly answerMs: number
   readonly challengeMinutes: number
   readonly resendAfterMs: number
@@ -72,8 +72,8 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
       }
       if (factorType === 'EMAIL') {
         const reply = await withMinDuration(answerMs, send)
-        stateTokenIn(reply, client, deps) // reports a recovery token
-        return { outcome: mailAnswer(recoveryType, relayState), after: undefined }
+        stateTokenIn(reply, client, deps) // reports a recovery token, if any
+        return { outcome: emailAnswer(recoveryType, relayState), after: undefined }
       }
       const advertisedMs = await lifetime.advertisedMs()
       const sendCode = await startCooldown({ operation, factorType, login }, client)
@@ -82,7 +82,7 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
         const stateToken = stateTokenIn(reply, client, deps)
         const lifetimeMs = await lifetime.adjustMs(advertisedMs, stateToken === undefined ? undefined : reply)
         const challenge = { factorType, recoveryType, relayState, sentAtMs: now() }
-        const after = begun(challenge, { login, stateToken, lifetimeMs }, client)
+        const after = createChallengeTransaction(challenge, { login, stateToken, lifetimeMs }, client)
         return { outcome: challengeAnswer(after, handle, publicOrigin), after }
       })
     },
@@ -91,14 +91,13 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
       const challenge = transaction.recovery
       if (challenge === undefined) throw stepNotOffered()
       if (step.operation === 'state')
-        // Okta is not asked, so its time tells nothing
         return { outcome: challengeAnswer(transaction, handle, publicOrigin), after: transaction }
       return takeChallengeStep({ transaction, challenge, handle }, step, client)
     },
   }
 }
 
-/** Okta's rate limit and its failures say nothing about a user: they are answered to everybody. */
+/** Throws for Okta's rate limit and failures, which reveal nothing about a user. */
 async function sendStart(
   recoveryType: RecoveryType,
   body: RecoveryBody,
@@ -110,7 +109,7 @@ async function sendStart(
   const { status, errorCode, headers } = reply
   if (status >= 500)
     throw upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus: status }))
-  if (errorCode !== ORG_LIMIT) return reply
+  if (errorCode !== RATE_LIMIT_CODE) return reply
   throw rateLimited({
     limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
     resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
@@ -118,7 +117,7 @@ async function sendStart(
   })
 }
 
-/** The state token if a code was really sent; the browser must not learn that it was not. */
+/** The state token if Okta sent a code. undefined is not shown to the browser: the transaction becomes a decoy. */
 function stateTokenIn(
   reply: AuthnReply,
   { requestId }: Client,
@@ -137,14 +136,14 @@ function stateTokenIn(
   return answer.status === 'RECOVERY_CHALLENGE' ? answer.stateToken : undefined
 }
 
-function begun(
+function createChallengeTransaction(
   challenge: Omit<RecoveryChallenge, 'decoy' | 'wrongCodes'>,
   { login, stateToken, lifetimeMs }: { login: string; stateToken: string | undefined; lifetimeMs: number },
   client: Client,
 ): Transaction {
   return {
     ...createTransaction(client.device.id, login, challenge.sentAtMs),
-    // a decoy's steps are sent as well: Okta looks at them, and finds that this token is nobody's
+    // a decoy's steps are sent to Okta too, so its token is random and unknown there
     stateToken: stateToken ?? `00${randomBytes(30).toString('base64url')}`,
     status: 'RECOVERY_CHALLENGE',
     offered: challengeSteps(challenge.factorType),

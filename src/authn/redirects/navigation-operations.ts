@@ -3,7 +3,7 @@ import type { Operation, Operations } from '../../http/operation.ts'
 
 const PAGE = {
   method: 'GET',
-  withoutHead: true, // HEAD must not use up what works once
+  withoutHead: true, // HEAD must not consume a one-use link
   readableFrom: 'any-site', // a navigation, as the route asserts
   loadKind: 'sign_in',
   tag: 'Redirects',
@@ -13,7 +13,7 @@ const PAGE = {
 
 const OFFERED = {
   ...PAGE,
-  summary: 'Follow a link that was offered in this sign-in',
+  summary: 'Follow a redirect that was offered in this sign-in',
   description: 'Works once. All other parameters are dropped.',
   query: z.object({
     stateToken: z
@@ -26,12 +26,12 @@ const OFFERED = {
   errors: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
 } as const satisfies Partial<Operation>
 
-/** The addresses that the browser itself opens. */
+/** Pages that the browser itself opens. */
 export const NAVIGATION_OPERATIONS = {
   beginStepUp: {
     ...PAGE,
     path: '/signin/step-up',
-    summary: 'Receive the browser from Okta for a step-up that an app began',
+    summary: 'Receive the browser from Okta for a step-up that an app started',
     description: '404 unless `STEP_UP=on`.',
     cookies: { device: 'used' },
     query: z.object({
@@ -40,7 +40,7 @@ export const NAVIGATION_OPERATIONS = {
         .min(20)
         .max(512)
         .meta({
-          description: 'Okta’s state token, which stays in the broker.',
+          description: 'Okta’s state token. The broker keeps it.',
           examples: ['00example-state-token-not-a-secret'],
         }),
     }),

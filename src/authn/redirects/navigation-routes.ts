@@ -10,13 +10,13 @@ import { assertNavigation, type StepUp } from './step-up.ts'
 
 export interface NavigationRoutesOptions {
   readonly stepUp: Pick<StepUp, 'importToken'>
-  /** Where a link leads that Okta offered. */
+  /** The target of a redirect that Okta offered. */
   readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
   readonly ssoTokens: Pick<SsoTokens, 'redeem'>
   readonly clientOf: (req: Request, res: Response) => Client
 }
 
-/** What a browser opens by itself: it is sent on, or sees an error page. Nothing here sets a session. */
+/** Routes for navigations. Each redirects, or shows an error page. None opens a session. */
 export function createNavigationRoutes({
   stepUp,
   follow,

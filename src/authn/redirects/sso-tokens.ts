@@ -23,7 +23,7 @@ export interface SsoTokensOptions {
   readonly metrics: Metrics
 }
 
-/** A session token of Okta lives five minutes (field notes). */
+/** The lifetime of Okta's session token (field notes). */
 const TTL_MS = 300_000
 
 const SsoRecord = z.object({
@@ -35,8 +35,8 @@ const SsoRecord = z.object({
 type SsoRecord = z.infer<typeof SsoRecord>
 
 /**
- * Single sign-on: Okta's one-use session token is kept for the browser that signed in. The browser holds an SSO token, a handle for
- * this device and one use, as long as the session token and the session for which it was issued last.
+ * Single sign-on: stores Okta's one-use session token. The browser gets an SSO token, which is a handle for one use by
+ * this device. It is valid while the session token and the session for which it was issued last.
  */
 export class SsoTokens {
   readonly isEnabled: boolean
@@ -54,7 +54,6 @@ export class SsoTokens {
     })
   }
 
-  /** Keeps the session token under this handle. */
   async write(handle: string, sessionToken: string, sessionId: string, { device }: Client): Promise<void> {
     await this.#records.write(handle, { version: 1, sessionToken, sessionId, device: device.id }, TTL_MS)
   }
@@ -63,7 +62,7 @@ export class SsoTokens {
     await this.#records.remove(handle)
   }
 
-  /** Where the browser goes, with the real token, which is gone here. */
+  /** The URL at Okta, with the session token, which is deleted here. */
   async redeem(handle: unknown, redirectUrl: unknown, client: Client): Promise<string> {
     const { allowed, upstreamOrigin, sessions, log } = this.#options
     const { device, requestId, address } = client
@@ -82,7 +81,7 @@ export class SsoTokens {
     return url.href
   }
 
-  /** Only by its own device, and only once, however many requests come at the same time. */
+  /** Returns the record to its own device, once, even to concurrent requests. */
   async #take(handle: string, client: Client): Promise<SsoRecord | undefined> {
     const { sessions, audit } = this.#options
     const record = await this.#records.read(handle)

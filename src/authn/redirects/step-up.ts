@@ -18,7 +18,7 @@ export interface StepUpOptions extends LimitReachedDeps {
   readonly addressNames: Signer
   readonly tokenNames: Signer
   readonly ttlMs: number
-  /** How long the index of imported tokens keeps an entry: longer than an imported transaction lives. */
+  /** How long the index of imported tokens keeps an entry: longer than an imported transaction lasts. */
   readonly indexMs: number
   readonly audit: StepAudit
 }
@@ -26,9 +26,9 @@ export interface StepUpOptions extends LimitReachedDeps {
 const STATE_TOKEN = /^[\w.~-]{20,512}$/
 
 /**
- * A step-up that an app began: Okta sends the browser here with a state token in the address. The token is kept, and the
- * browser goes on to the sign-in page with a handle. Such an imported transaction never opens a session by itself
- * (docs/security.md: whoever made the token can redeem it at Okta too).
+ * A step-up that an app started: Okta sends the browser here with a state token in the URL. The token is stored, and
+ * the browser is redirected to the sign-in page with a handle. Such an imported transaction never opens a session by
+ * itself, because the token's creator can also redeem it at Okta (docs/security.md).
  *
  *     gatehouse:imported:<token>   the name of the token's transaction; both are HMACs
  */
@@ -39,7 +39,7 @@ export class StepUp {
     this.#options = options
   }
 
-  /** The address of the sign-in page, with the handle. */
+  /** Returns the URL of the sign-in page with the handle. */
   async importToken(token: unknown, client: Client): Promise<string> {
     const { isEnabled, signInUrl, ttlMs, audit, now } = this.#options
     if (!isEnabled) throw notFound('path')
@@ -47,7 +47,7 @@ export class StepUp {
     if (typeof token !== 'string' || !STATE_TOKEN.test(token))
       throw invalidField('stateToken: is not a state token')
     const handle = newHandle()
-    await this.#keep(handle, {
+    await this.#storeTransaction(handle, {
       ...createTransaction(client.device.id, undefined, now()),
       stateToken: token,
       status: IMPORTED,
@@ -66,18 +66,18 @@ export class StepUp {
     const window = { keySuffix: '', name: 'step_up', legacySuffix: ':step_up' }
     const { full } = await store.countAttempt({ keyPrefix, windows: [limitWindow(window, limitPerAddress)] })
     if (full === undefined) return
-    const reached = { label: 'step_up', most: limitPerAddress.attempts, leftMs: full.leftMs }
+    const reached = { label: 'step_up', max: limitPerAddress.attempts, leftMs: full.leftMs }
     throw limitReachedError(this.#options, reached, { operation: 'step_up' }, client)
   }
 
   /**
-   * A token has one transaction, however often it is imported: each import swaps its own in, and ends the one that it finds. Two
-   * handles of one transaction would each know half of what was done in it.
+   * A token that is imported several times has one transaction: each import replaces the previous one. With two
+   * handles, each transaction would miss the steps of the other.
    */
-  async #keep(handle: string, imported: Transaction): Promise<void> {
+  async #storeTransaction(handle: string, imported: Transaction): Promise<void> {
     const { store, transactions, tokenNames, indexMs } = this.#options
     const creating = transactions.create(handle, imported)
-    if (!store.preservesWriteOrder) await creating // whoever finds its name must find it, to end it
+    if (!store.preservesWriteOrder) await creating // an import that finds the name in the index must find the record
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
     const keyOf = (hmac: string) => `gatehouse:imported:${hmac}`
     const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], indexMs)
@@ -87,12 +87,10 @@ export class StepUp {
   }
 }
 
-/** A page of the broker, opened by the browser itself: no frame, image, fetch or prefetch (Fetch metadata). */
+/** Throws 403 unless the browser itself opens the page: no frame, image, fetch or prefetch (Fetch Metadata). */
 export function assertNavigation(headers: Readonly<Record<string, string | string[] | undefined>>): void {
   const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
   const isPrefetch = headers['sec-purpose'] !== undefined || headers.purpose === 'prefetch'
   if (isNavigation && !isPrefetch) return
-  throw notAllowed(
-    'Sec-Fetch-Mode, Sec-Fetch-Dest: this address is for the browser to open, not for a page to fetch',
-  )
+  throw notAllowed('Sec-Fetch-Mode, Sec-Fetch-Dest: open this page in the browser; a script cannot fetch it')
 }

@@ -1,11 +1,14 @@
 import { record } from '../upstream/read-answer.ts'
 
-/** Factor types that no user may see (`HIDDEN_FACTORS`), such as the security question, whatever the org's policies offer. */
+/**
+ * Factor types that no user may see (`HIDDEN_FACTORS`), such as the security question, even if the org's policies offer
+ * them.
+ */
 export type HiddenFactors = ReadonlySet<string>
 
 /**
- * The answer without hidden factors in its lists, so that their steps are never offered either. A factor outside a list stays,
- * because it is the one that the transaction is about. `isHiddenStep` refuses its steps.
+ * Removes hidden factors from the lists of an answer, so that their steps are not offered. A factor outside a list is
+ * the one in use: it stays, and `isHiddenStep` refuses its steps.
  */
 export function removeHiddenFactors(
   answer: Readonly<Record<string, unknown>>,
@@ -24,7 +27,7 @@ export function removeHiddenFactors(
   }
 }
 
-/** Whether a step is about a hidden factor: `factorType` is that of the factor in its path, `fields` may name one to enrol. */
+/** `factorType` is that of the factor in the step's path. `fields` may have one to enrol. */
 export function isHiddenStep(
   factorType: string | undefined,
   fields: Readonly<Record<string, unknown>>,
@@ -33,7 +36,7 @@ export function isHiddenStep(
   return isHidden(factorType, hidden) || isHidden(fields.factorType, hidden)
 }
 
-/** Okta may ignore the case of what a browser sends. */
+/** Okta may ignore the letter case of the browser's value. */
 function isHidden(factorType: unknown, hidden: HiddenFactors): boolean {
   return typeof factorType === 'string' && hidden.has(factorType.toLowerCase())
 }

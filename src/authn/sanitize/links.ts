@@ -2,17 +2,17 @@ import { mergeSteps, normalizePath, type OfferedStep, PICTURE } from '../transac
 import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './tokens.ts'
 
 /**
- * Rewrites an Okta answer for a browser (DESIGN §1): links to the API lead to Gatehouse, tokens are replaced by the handle or
- * removed. It also lists the steps that the answer offers. Pure: no package, no input or output.
+ * Rewrites an Okta answer for a browser (DESIGN §1). Links to the API lead to Gatehouse, and tokens are replaced with
+ * the handle or removed. Also lists the steps that the answer offers. Pure: no package, no input or output.
  */
 
 export interface RewriteOptions {
   /** The origins of the org: its base address first, then its other names. */
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
-  /** Replaces the transaction's state token; undefined: that one is removed, as the others are. */
+  /** Replaces the transaction's state token. undefined: the state token is removed like other tokens. */
   readonly handle: string | undefined
-  /** Tokens that were known before this answer, to be removed too. */
+  /** Tokens of earlier answers, which are removed too. */
   readonly knownTokens: readonly string[]
   /** Replaces Okta's token in the path of an enrolment picture. */
   readonly pictureHandle: (upstreamPath: string) => string
@@ -21,7 +21,7 @@ export interface RewriteOptions {
 export interface RewrittenAnswer {
   readonly body: Record<string, unknown>
   readonly offered: readonly OfferedStep[]
-  /** How many links contained a token and are not offered steps. */
+  /** How many links had a token, except offered steps. */
   readonly tokensInLinks: number
   /** Every upstream token in the answer, for the token filter. */
   readonly tokens: readonly string[]
@@ -31,10 +31,10 @@ export interface RewrittenAnswer {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Public routes outside `/api/v1/` that Okta's links may name. */
+/** Public routes outside `/api/v1/`. */
 const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
-/** The answer is walked once. Its links are rewritten afterwards, as a token in them may be named anywhere in the answer. */
+/** Copies the answer first, then rewrites its links, because a link may contain a token from anywhere in the answer. */
 export function rewriteAnswer(answer: Members, options: RewriteOptions): RewrittenAnswer {
   const { links, tokens: named, linkNames, body } = copyAnswer(answer, options)
   const inLinks = links.flatMap(({ url }) => tokensInUrl(url))
@@ -44,7 +44,7 @@ export function rewriteAnswer(answer: Members, options: RewriteOptions): Rewritt
   let tokensInLinks = 0
   for (const { copy, href, url, hints } of links) {
     if (url !== undefined && isPublicRoute(url.pathname)) {
-      offered.push(stepOf(url, hints))
+      offered.push(toOfferedStep(url, hints))
       const [, , token] = PICTURE.exec(url.pathname) ?? []
       if (token !== undefined) pictureTokens.push(token)
       copy.href = publicHref(url, tokens, options)
@@ -59,15 +59,15 @@ export function rewriteAnswer(answer: Members, options: RewriteOptions): Rewritt
 }
 
 interface Link {
-  /** The object in the copy whose `href` this is. */
+  /** The copied object that has the `href`. */
   readonly copy: Record<string, unknown>
   readonly href: string
-  /** If it leads to the org. */
+  /** Set if the link leads to the org. */
   readonly url: URL | undefined
   readonly hints: unknown
 }
 
-/** Copies the answer without its tokens, and notes what it finds on the way. */
+/** Copies the answer without its tokens, and collects links, tokens and link names. */
 function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions) {
   const links: Link[] = []
   const tokens: string[] = []
@@ -93,7 +93,7 @@ function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions
       if (key === '_links' && isRecord(member)) for (const name of Object.keys(member)) linkNames.add(name)
       if (key === 'href' && typeof member === 'string')
         links.push({ copy, href: member, url: upstreamUrl(member, upstreamOrigins), hints: members.hints })
-      define(copy, key, copyOf(member))
+      setOwn(copy, key, copyOf(member))
     }
     return copy
   }
@@ -106,13 +106,13 @@ function stringsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
 }
 
-/** The link's URL if it leads to the org; a relative link does. */
+/** The link's URL if it leads to the org, as relative links do. */
 function upstreamUrl(href: string, origins: RewriteOptions['upstreamOrigins']): URL | undefined {
   try {
     const url = new URL(href, origins[0])
     return origins.includes(url.origin) ? url : undefined
   } catch {
-    return undefined // no URL: not a link that a browser can follow
+    return undefined // not a URL
   }
 }
 
@@ -124,7 +124,7 @@ function isRedirect(path: string): boolean {
   return REDIRECTS.some((route) => route.test(path))
 }
 
-function stepOf(url: URL, hints: unknown): OfferedStep {
+function toOfferedStep(url: URL, hints: unknown): OfferedStep {
   const path = normalizePath(url.pathname)
   const step = { path, query: url.search, methods: allowedMethods(hints) }
   return isRedirect(path) ? { ...step, href: url.href } : step
@@ -143,8 +143,8 @@ function publicHref(url: URL, tokens: readonly string[], options: RewriteOptions
   return publicOrigin + path + replaceTokens(replaceParameters(url.search + url.hash, handle), tokens, handle)
 }
 
-/** Sets an own property whatever its name: `__proto__` is a plain field. */
-function define(target: Record<string, unknown>, key: string, value: unknown): void {
+/** Sets an own property, even for the name `__proto__`. */
+function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value
   else Object.defineProperty(target, key, { value, enumerable: true })
 }

@@ -12,19 +12,19 @@ import { type RewriteOptions, type RewrittenAnswer, rewriteAnswer } from './link
 import { removeTokens } from './tokens.ts'
 import { createReportUnknownSteps } from './unknown-steps.ts'
 
-/** Okta's answers as a browser may see them. An answer that cannot be sanitized is not one of the API: 502. */
+/** Makes Okta's answers safe for a browser. Throws 502 if an answer cannot be sanitized. */
 export interface Sanitizer {
-  /** The answer of a step: with the handle in place of the state token, and without hidden factors. */
+  /** The answer of a step, with the handle instead of the state token, and without hidden factors. */
   step(reply: Pick<AuthnReply, 'body' | 'isError'>, asked: StepTokens, client: Client): SanitizedStep
-  /** The content of an offered resource. No handle is known here, so a state token is removed. */
+  /** The content of an offered resource. A state token is removed, because no handle is known. */
   resource(content: unknown, resource: OfferedResource, client: Client): Sanitized<unknown>
 }
 
 export interface StepTokens {
   readonly before: Transaction
-  /** In place of the state token. */
+  /** Replaces the state token. */
   readonly handle: string
-  /** In place of the session token; undefined: it is removed. */
+  /** Replaces the session token. undefined: the session token is removed. */
   readonly ssoToken?: string | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Sanitized<Body> {
 
 export interface SanitizedStep extends Sanitized<Readonly<Record<string, unknown>>> {
   readonly offered: readonly OfferedStep[]
-  /** All factors of a list were hidden. */
+  /** All factors in one of the lists were hidden. */
   readonly allHidden: boolean
 }
 
@@ -44,7 +44,7 @@ export interface SanitizerDeps {
   readonly resources: Pick<OfferedResources, 'pictureHandle'>
   readonly upstreamOrigins: RewriteOptions['upstreamOrigins']
   readonly publicOrigin: string
-  /** Secrets of the broker that must not be in any answer. */
+  /** The broker's secrets, which are removed from every answer. */
   readonly ownSecrets: () => readonly string[]
   readonly hiddenFactors: HiddenFactors
   readonly log: Logger
@@ -92,7 +92,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
   }
 }
 
-/** The token filter: searches the serialized answer, as it is sent, for tokens and for the broker's own secrets. */
+/** The token filter: removes tokens and the broker's own secrets from the serialized answer. */
 function filterTokens<Body>(
   { ownSecrets, log, metrics }: SanitizerDeps,
   body: Body,
@@ -108,8 +108,8 @@ function filterTokens<Body>(
 }
 
 /**
- * Deep nesting exhausts the stack, and nested tokens the rounds of the filter: both throw a RangeError. Without a token that was a
- * number, the rest is no JSON.
+ * Turns two errors into 502. A RangeError: deep nesting exhausts the stack, or nested tokens exhaust the filter's
+ * rounds. A SyntaxError: a removed token was a JSON number, so the rest is not JSON.
  */
 function orUnusable<Result>(sanitize: () => Result): Result {
   try {

@@ -1,9 +1,9 @@
 /**
- * Okta's tokens in an answer: which strings they are, and how they are removed from text, however they are spelled. Pure: no
- * package, no input or output.
+ * Finds Okta's tokens in an answer, and removes them from text in plain and escaped form. Pure: no package, no input or
+ * output.
  */
 
-/** A shorter string is no token: removing it would damage other text. */
+/** A shorter string is not a token. Removing it would damage other text. */
 const MIN_TOKEN_CHARS = 16
 
 const FIELDS = ['stateToken', 'sessionToken', 'recoveryToken'] as const
@@ -13,12 +13,12 @@ const FIELD_BY_NAME: ReadonlyMap<string, TokenField> = new Map(
   FIELDS.map((field) => [field.toLowerCase(), field]),
 )
 
-/** Which token a member of this name is, in any letter case; undefined: none. */
+/** The token field of this name in any letter case; undefined if the name is not one of a token. */
 export function tokenField(name: string): TokenField | undefined {
   return FIELD_BY_NAME.get(name.toLowerCase())
 }
 
-/** Some answers contain a token only in the query, or the fragment, of a link to the org (field notes). */
+/** Some answers have a token only in the query or fragment of a link to the org (field notes). */
 export function tokensInUrl(url: URL | undefined): string[] {
   if (url === undefined || (url.search === '' && url.hash === '')) return []
   const fragment = new URLSearchParams(url.hash.replace(/^#\/?\??/, ''))
@@ -28,8 +28,8 @@ export function tokensInUrl(url: URL | undefined): string[] {
 }
 
 /**
- * Replaces the parameters of a link that are tokens by their name, however short their value is: a state token by the handle,
- * other ones by nothing. Everything else keeps its spelling.
+ * Replaces the values of token parameters in a link, even short ones: a state token with the handle, other tokens with
+ * nothing. All other text is unchanged.
  */
 export function replaceParameters(link: string, handle: string): string {
   return link.replace(PARAMETER, (parameter: string, before: string, name: string) => {
@@ -39,34 +39,32 @@ export function replaceParameters(link: string, handle: string): string {
   })
 }
 
-/** In the query or the fragment; a fragment may hold a query of its own, with a slash before it. */
+/** A parameter in the query or fragment. A fragment may contain its own query, after a slash. */
 const PARAMETER = /([?&#/])([^=&?#/]+)=([^&#]*)/g
 
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {
-    return name // a percent sign that starts no escape: not the name of a token
+    return name // an invalid escape: not the name of a token
   }
 }
 
-/** Without duplicates and short strings. The longest comes first: of a token that begins with another one nothing remains. */
+/** Without duplicates and short strings. The longest token is first, in case it begins with another one. */
 export function tokenList(tokens: readonly string[]): string[] {
   const real = new Set(tokens.filter((token) => token.length >= MIN_TOKEN_CHARS))
   return [...real].sort((one, other) => other.length - one.length)
 }
 
-/**
- * The token filter: removes real tokens from the serialized answer. Throws a RangeError if tokens are nested so deep that it would
- * take too long: such an answer is not one of the API.
- */
+/** The token filter: removes tokens from the serialized answer. Throws a RangeError if tokens are nested too deeply. */
 export function removeTokens(serialized: string, tokens: readonly string[]): Removed {
   return removeAll(serialized, tokenList(tokens), JSON_STRING)
 }
 
 /**
- * Replaces each token by the handle, or by nothing. Removing a token joins the text around it, which may be a token itself. With
- * a handle between, that is one only if Okta knew the handle, and the token filter searches the whole answer again.
+ * Replaces each token with the handle, or with nothing. Without a handle, the text around a token is joined and may be
+ * a token itself, so the search is repeated. With a handle it is not, because the token filter searches the whole
+ * answer again.
  */
 export function replaceTokens(text: string, tokens: readonly string[], handle: string): string {
   if (text === '') return text
@@ -76,37 +74,36 @@ export function replaceTokens(text: string, tokens: readonly string[], handle: s
 
 interface Removed {
   readonly text: string
-  /** How many tokens were removed. */
   readonly removed: number
 }
 
-/** A token within a token within a token: a real answer has none, or one by mistake. */
+/** How deeply tokens may be nested in tokens. Okta's answers have no nested tokens. */
 const MAX_ROUNDS = 32
 
-/** Repeats until no token is found: the text around a removed token can be one itself. */
-function removeAll(given: string, tokens: readonly string[], form: Form): Removed {
+/** Repeats until no token is found, because the text around a removed token may be a token itself. */
+function removeAll(given: string, tokens: readonly string[], format: TextFormat): Removed {
   let text = given
   let removed = 0
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const before = removed
     for (const token of tokens) {
-      const without = replaceToken(text, token, form, '')
+      const without = replaceToken(text, token, format, '')
       removed += without.count
       text = without.text
     }
     if (removed === before) return { text, removed }
   }
-  throw new RangeError('tokens within tokens')
+  throw new RangeError('tokens are nested too deeply')
 }
 
 /**
- * Finds a token as it is, and with any of its characters percent-encoded, escaped as in JavaScript or JSON, or as an HTML entity:
- * once or several times (a URL in a query, JSON in a string of JSON).
+ * Finds a token as it is, and with any of its characters percent-encoded, escaped as in JavaScript or JSON, or as an
+ * HTML entity, once or several times (a URL in a query, JSON in a JSON string).
  */
-function replaceToken(given: string, token: string, form: Form, by: string) {
-  const plain = given.split(form.written(token))
+function replaceToken(given: string, token: string, format: TextFormat, by: string) {
+  const plain = given.split(format.written(token))
   const text = plain.join(by)
-  const [first, ...others] = MAY_HOLD_ESCAPES.test(text) ? patternsOf(token, form) : []
+  const [first, ...others] = MAY_HOLD_ESCAPES.test(text) ? toPatterns(token, format) : []
   const parts: string[] = []
   let from = 0
   for (let start = first?.exec(text); first && start; start = first.exec(text)) {
@@ -119,7 +116,7 @@ function replaceToken(given: string, token: string, form: Form, by: string) {
   return { text: [...parts, text.slice(from)].join(by), count: plain.length - 1 + parts.length }
 }
 
-/** Where the last pattern's match ends if all match, one after the other. */
+/** The end of the match if all patterns match, one directly after the other. */
 function endOfMatch(text: string, start: number, patterns: readonly RegExp[]): number | undefined {
   let end = start
   for (const pattern of patterns) {
@@ -131,20 +128,20 @@ function endOfMatch(text: string, start: number, patterns: readonly RegExp[]): n
 }
 
 /**
- * One pattern for each character, because there are few characters, and compiling a pattern for each new token takes
- * milliseconds. After a character that can begin or end an escape, one pattern covers the rest of the token, because only a
- * single pattern tries both readings.
+ * One pattern per character, because these can be cached, and compiling a pattern for each new token takes
+ * milliseconds. From a character that can begin or end an escape, one pattern covers the rest of the token, because
+ * only a single pattern can backtrack.
  */
-function patternsOf(token: string, form: Form): RegExp[] {
+function toPatterns(token: string, format: TextFormat): RegExp[] {
   const parts = token.match(/(?:[%&\\]|.;).*|./gsu) ?? []
-  return parts.map((part, n) => patternOf(part, form, n === 0))
+  return parts.map((part, n) => toPattern(part, format, n === 0))
 }
 
-function patternOf(part: string, { written, patterns }: Form, isFirst: boolean): RegExp {
+function toPattern(part: string, { written, patterns }: TextFormat, isFirst: boolean): RegExp {
   const key = isFirst ? `first ${part}` : part
   const known = patterns.get(key)
   if (known !== undefined) {
-    known.lastIndex = 0 // a search that threw leaves another value
+    known.lastIndex = 0 // an interrupted search leaves another value
     return known
   }
   const spelled = [...part].map((character, n) => spellings(character, written, isFirst && n === 0))
@@ -154,12 +151,12 @@ function patternOf(part: string, { written, patterns }: Form, isFirst: boolean):
 }
 
 /**
- * A pattern for all spellings of a character. The first character of a token accepts only one backslash of several: otherwise the
- * search of a text of backslashes would start again at each of them.
+ * A pattern for all spellings of a character. For a token's first character it matches only one of several backslashes,
+ * or the search of a text of backslashes would take quadratic time.
  */
 function spellings(character: string, written: (character: string) => string, isFirst: boolean): string {
   const code = character.codePointAt(0) ?? 0
-  const units = Array.from({ length: character.length }, (_, n) => hexOf(character.charCodeAt(n), 4))
+  const units = Array.from({ length: character.length }, (_, n) => hexPattern(character.charCodeAt(n), 4))
   const backslash = `(?:${escapeForPattern(written('\\'))}|%(?:25)*5[cC])`
   const escaped = isFirst ? backslash : `${backslash}+`
   const semicolon = `(?:;|%(?:25)*3[bB])`
@@ -169,9 +166,9 @@ function spellings(character: string, written: (character: string) => string, is
     percentEncoded(character),
     units.map((unit) => `%(?:25)*u${unit}`).join(''),
     units.map((unit) => `${escaped}u${unit}`).join(''),
-    `${escaped}u\\{0*${hexOf(code)}\\}`,
-    `${entity}(?:0*${code}(?!\\d)|[xX]0*${hexOf(code)}(?![\\da-fA-F]))${semicolon}?`,
-    ...(code < 256 ? [`${escaped}x${hexOf(code, 2)}`] : []),
+    `${escaped}u\\{0*${hexPattern(code)}\\}`,
+    `${entity}(?:0*${code}(?!\\d)|[xX]0*${hexPattern(code)}(?![\\da-fA-F]))${semicolon}?`,
+    ...(code < 256 ? [`${escaped}x${hexPattern(code, 2)}`] : []),
     ...(character === '/' ? [`${escaped}/`] : []),
   ]
   return `(?:${alternatives.join('|')})`
@@ -179,13 +176,13 @@ function spellings(character: string, written: (character: string) => string, is
 
 const MAY_HOLD_ESCAPES = /[%&]|\\[ux/]/i
 
-/** How a kind of text writes a plain character, and the patterns for characters in such a text. */
-interface Form {
+/** A kind of text: how it writes an unescaped character, and its cached patterns. */
+interface TextFormat {
   readonly written: (character: string) => string
   readonly patterns: Map<string, RegExp>
 }
-const PLAIN: Form = { written: (character) => character, patterns: new Map() }
-const JSON_STRING: Form = {
+const PLAIN: TextFormat = { written: (character) => character, patterns: new Map() }
+const JSON_STRING: TextFormat = {
   written: (character) => JSON.stringify(character).slice(1, -1),
   patterns: new Map(),
 }
@@ -193,11 +190,11 @@ const JSON_STRING: Form = {
 const BYTES = new TextEncoder()
 
 function percentEncoded(character: string): string {
-  return [...BYTES.encode(character)].map((byte) => `%(?:25)*${hexOf(byte, 2)}`).join('')
+  return [...BYTES.encode(character)].map((byte) => `%(?:25)*${hexPattern(byte, 2)}`).join('')
 }
 
-/** A pattern for a number in hexadecimal digits, in upper or lower case. */
-function hexOf(code: number, digits = 1): string {
+/** A pattern for a number in hexadecimal digits of any letter case. */
+function hexPattern(code: number, digits = 1): string {
   const text = code.toString(16).padStart(digits, '0')
   return text.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
 }

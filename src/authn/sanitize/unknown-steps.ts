@@ -3,11 +3,11 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { factorsIn, record } from '../upstream/read-answer.ts'
 
-/** As many names have a metric of their own; more would let Okta's answers fill the memory. */
+/** The maximum number of metric labels. Without it, Okta's answers could fill the memory. */
 const MAX_NAMES = 50
 const NAME = /^[\w:.-]{1,64}$/
 
-/** All statuses of the specification, and those in the field notes. */
+/** All statuses of the specification and the field notes. */
 export const STATUSES: ReadonlySet<string> = new Set([
   'SUCCESS',
   'PASSWORD_EXPIRED',
@@ -43,8 +43,9 @@ const LINKS = new Set([
 ])
 
 /**
- * Notes unknown statuses, factor types and links. They are passed on like any other, and counted by name, because a portal's page
- * may not know them either. Each name is logged once in a process. `linkNames` are those in every `_links` of the answer.
+ * Counts unknown statuses, factor types and links by name, because a portal's page may not know them either. They are
+ * passed to the browser like known ones. Each name is logged once per process. `linkNames` are the names in every
+ * `_links` of the answer.
  */
 export type ReportUnknownSteps = (
   answer: Readonly<Record<string, unknown>>,

@@ -34,8 +34,8 @@ export class Commits {
   }
 
   /**
-   * Writes the session, the transaction and the shared outcome, and releases the lock. If one of these writes fails, or the lock
-   * had expired and the transaction has changed since, all are rolled back.
+   * Writes the session, the transaction and the shared result, and releases the lock. If a write fails, or the lock has
+   * expired and the transaction has changed since, all writes are rolled back.
    */
   async commit(step: CompletedStep): Promise<StepOutcome> {
     try {
@@ -47,18 +47,24 @@ export class Commits {
     return step.result.outcome
   }
 
-  /** The step has failed before its commit. Identical requests that wait share a refusal; any other error only releases the lock. */
+  /**
+   * Ends a step that failed before its commit. A BrokerError is shared with identical requests; any other error only
+   * releases the lock.
+   */
   async abandon(lock: StepLock, error: unknown): Promise<void> {
     const { locks, log } = this.#options
     try {
       if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
       else await locks.release(lock)
     } catch (failure) {
-      log.warn('step_lock_release_failed', {}, failure) // the lock expires
+      log.warn('step_lock_release_failed', {}, failure) // the lock expires by itself
     }
   }
 
-  /** All writes are sent in one tick. A store that does not keep their order gets the session first: its readers must find it. */
+  /**
+   * Sends all writes in one tick. If the store may reorder them, the session is written first, because requests with it
+   * must find it.
+   */
   async #write(step: CompletedStep): Promise<void> {
     const { store, locks, transactions } = this.#options
     const { lock, before, isNew, result } = step
@@ -68,7 +74,7 @@ export class Commits {
     if (!store.preservesWriteOrder) await writing
     const [, , committed] = await allSettledOrThrow(
       Promise.resolve(writing),
-      allSettledOrThrow(this.#writeBeside(step), Promise.resolve(session?.bindDevice())),
+      allSettledOrThrow(this.#writeTransaction(step), Promise.resolve(session?.bindDevice())),
       locks.commit(lock, change, outcome),
     )
     if (!committed) throw stepInProgress()
@@ -76,8 +82,8 @@ export class Commits {
     if (!isNew && after === undefined) transactions.removeFromUserIndex(before, lock.recordKey)
   }
 
-  /** What is written beside the record that the lock is for. */
-  async #writeBeside({ lock, before, handle, isNew, result }: CompletedStep): Promise<void> {
+  /** Creates the record of a new transaction, or adds that of an existing one to the index of its user. */
+  async #writeTransaction({ lock, before, handle, isNew, result }: CompletedStep): Promise<void> {
     const { transactions } = this.#options
     const { after } = result
     if (after === undefined || after === before) return

@@ -7,31 +7,34 @@ import { buildStateStep, type StateFields } from './upstream-step.ts'
 
 export interface CredentialsDeps {
   readonly sendStep: SendStep
-  /** Whether the login that was typed is the one that Okta names. */
+  /** Whether the typed login and the login in Okta's answer name the same user. */
   readonly isSameLogin: (typed: string, named: unknown) => boolean
-  /** When all calls of a step that begins now must have ended. */
+  /** When all calls of a step that begins now must end. */
   readonly deadline: () => number
 }
 
 /**
- * Sends what shows a credential only where Okta awaits it. The holder of an imported state token can move the transaction at Okta at
- * any time; so until a credential was accepted here, Okta is asked for the state first, whatever the record says.
+ * Sends a credential only if Okta awaits it. Another holder of an imported state token can advance the transaction at
+ * Okta at any time. So until a credential is accepted here, the broker requests the state from Okta first.
  */
 export async function sendIfAwaited(
-  asked: { before: Transaction; handle: string; operation: string; fields: StateFields },
+  request: { before: Transaction; handle: string; operation: string; fields: StateFields },
   client: Client,
   deps: CredentialsDeps,
   send: (before: Transaction, deadline?: number) => Promise<StepResult>,
 ): Promise<StepResult> {
-  const { before, handle, operation, fields } = asked
+  const { before, handle, operation, fields } = request
   if (!isUnverifiedImport(before)) return send(before)
-  const deadline = deps.deadline() // for both calls: the step lock does not last for two
+  const deadline = deps.deadline() // for both calls together, because the step lock expires
   const state = await deps.sendStep(before, handle, buildStateStep(before, fields, client, deadline), client)
   if (state.after === undefined || !awaitsCredential(operation, state.status)) return state
   return send(state.after, deadline)
 }
 
-/** Credentials say who the user is only where Okta awaits them: in another status it may not look at them at all. */
+/**
+ * Sends username and password in a transaction. They identify the user only if Okta awaits them, else Okta may ignore
+ * them.
+ */
 export async function sendCredentials(
   before: Transaction,
   handle: string,
@@ -42,19 +45,19 @@ export async function sendCredentials(
 ): Promise<StepResult> {
   const awaited = awaitsCredential('primary', before.status)
   const named = awaited ? { ...before, login: body.username } : before
-  const proof = awaited ? passwordOf(body.username, before, deps) : undefined
+  const proof = awaited ? passwordProof(body.username, before, deps) : undefined
   const step = { ...buildStateStep(before, body, client, deadline), proof }
   const result = await deps.sendStep(named, handle, step, client)
   const { after } = result
-  // credentials that were not accepted say nothing about whose transaction this is
+  // credentials that Okta did not accept do not identify the user of the transaction
   if (after === named) return { ...result, after: before }
   return after?.credentialAccepted === false
     ? { ...result, after: { ...after, login: before.login } }
     : result
 }
 
-/** In a transaction that may be another's, the answer has to name the user whose password was shown. */
-function passwordOf(
+/** In an imported transaction, the answer must name the user whose password was sent. */
+function passwordProof(
   login: string | undefined,
   before: Transaction,
   { isSameLogin }: Pick<CredentialsDeps, 'isSameLogin'>,

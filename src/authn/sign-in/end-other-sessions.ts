@@ -7,30 +7,30 @@ import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /**
- * Ends all sessions of a user whose password changed. The browser cannot ask for it again: the password has changed by then, and
- * the transaction is over. So if it fails, the caller gets the error, and it is attempted again in the background for a quarter
- * of an hour; sessions that the user opens meanwhile stay.
+ * Ends all sessions of a user whose password changed. The browser cannot retry, because the password has changed and
+ * the transaction is over. So if it fails, the caller gets the error, and it is retried in the background for about 15
+ * minutes. Sessions that the user opens meanwhile stay open.
  */
 export type EndOtherSessions = (user: Transaction, handle: string, client: Client) => Promise<void>
 
 export interface OtherSessionsOptions {
   readonly endAllSessions: EndAllSessions
-  /** Where the transaction of a handle may lie. */
+  /** The keys under which the transaction of a handle may be stored. */
   readonly keysOf: (handle: string) => readonly string[]
   readonly audit: Pick<StepAudit, 'sessionsRevoked'>
   readonly log: Logger
   readonly now: () => number
-  /** Between the first two tries, in milliseconds; doubled up to a hundredfold. */
+  /** The delay before the first retry. It doubles up to 100 times this value. */
   readonly retryMs?: number
 }
 
 const REASON = 'password_change'
-const MOST_RETRIES = 25
+const MAX_RETRIES = 25
 
 export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherSessions {
   const { endAllSessions, keysOf, audit, log, now, retryMs = 500 } = options
   const backoff = new ExponentialBackoff({ initialDelay: retryMs, maxDelay: 100 * retryMs })
-  const again = retry(handleAll, { maxAttempts: MOST_RETRIES, backoff }).dangerouslyUnref()
+  const retryPolicy = retry(handleAll, { maxAttempts: MAX_RETRIES, backoff }).dangerouslyUnref()
 
   return async ({ userId, login }, handle, client) => {
     if (userId === undefined) return
@@ -45,7 +45,7 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
       const { requestId } = client
       const createdSinceMs = now()
       log.error('session_revocation_failed', { requestId, userId }, error)
-      again
+      retryPolicy
         .execute(() => end({ createdSinceMs }))
         .catch((failure: unknown) =>
           log.error('session_revocation_abandoned', { requestId, userId }, failure),

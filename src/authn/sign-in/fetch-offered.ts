@@ -9,10 +9,10 @@ import type { StepAnswer } from '../transaction/step-result.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { toReply } from '../upstream/read-answer.ts'
 
-/** Fetches offered resources for the device that they were offered to. They count as calls of the user. */
+/** Fetches resources that were offered to this device. They count as calls of the user. */
 export interface FetchOffered {
   questions(publicPath: string, client: Client): Promise<StepAnswer>
-  /** The picture, or Okta's error, as it may no longer have the picture. */
+  /** The picture, or Okta's error, for example if Okta no longer has it. */
   picture(publicPath: string, client: Client): Promise<Picture | StepAnswer>
 }
 
@@ -30,7 +30,7 @@ export interface FetchOfferedDeps {
   readonly maxPictureBytes: number
 }
 
-/** Formats that contain pixels only, no script or link. */
+/** Formats without scripts and links. */
 const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
 export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
@@ -49,9 +49,9 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
     })
 
   /** An Error object of the API; throws 502 for anything else. */
-  const errorIn = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
+  const toErrorAnswer = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
     const { status, body, headers, errorCode, isError } = toReply(answer)
-    if (!isError) throw unusable(status)
+    if (!isError) throw unusableAnswer(status)
     return createAnswer(status, sanitizer.resource(body, resource, client).text, { headers, errorCode })
   }
 
@@ -60,27 +60,27 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
       const resource = await find(publicPath, client)
       const answer = await fetch(resource, 'questions', 'application/json', client)
       const { json: list, status } = answer
-      if (!Array.isArray(list) || status !== 200) return errorIn(answer, resource, client)
+      if (!Array.isArray(list) || status !== 200) return toErrorAnswer(answer, resource, client)
       return createAnswer(200, sanitizer.resource(list, resource, client).text)
     },
 
     async picture(publicPath, client) {
       const resource = await find(publicPath, client)
       const answer = await fetch(resource, 'picture', 'image/*', client)
-      if (answer.status >= 400) return errorIn(answer, resource, client)
-      return pictureIn(answer, maxPictureBytes)
+      if (answer.status >= 400) return toErrorAnswer(answer, resource, client)
+      return toPicture(answer, maxPictureBytes)
     },
   }
 }
 
-function pictureIn({ status, headers, bytes }: UpstreamResponse, maxBytes: number): Picture {
+function toPicture({ status, headers, bytes }: UpstreamResponse, maxBytes: number): Picture {
   const [type = ''] = String(headers['content-type'] ?? '').split(';')
   const name = type.trim().toLowerCase()
-  if (status !== 200 || !PICTURE_TYPE.test(name) || bytes.length > maxBytes) throw unusable(status)
+  if (status !== 200 || !PICTURE_TYPE.test(name) || bytes.length > maxBytes) throw unusableAnswer(status)
   return { kind: 'picture', type: name, bytes }
 }
 
-const unusable = (upstreamStatus: number) =>
+const unusableAnswer = (upstreamStatus: number) =>
   upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus }))
 
 function createAnswer(

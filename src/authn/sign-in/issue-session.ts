@@ -8,13 +8,12 @@ import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import type { IssuedSession } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
-/** A sign-in that has earned a session. */
+/** A sign-in that opens a session. */
 export interface FinishedSignIn {
   readonly answer: Answer & { readonly user: AnsweredUser }
   readonly after: Transaction
-  /** Sanitized: no token gets into the session either. */
+  /** Sanitized, so that the session contains no token. */
   readonly profile: Readonly<Record<string, unknown>>
-  /** The handle that the browser gets for Okta's session token. */
   readonly ssoToken: string | undefined
 }
 
@@ -28,8 +27,8 @@ export interface IssueSessionDeps {
 /** Prepares the session of a finished sign-in. Nothing is stored yet. */
 export function issueSession(signIn: FinishedSignIn, client: Client, deps: IssueSessionDeps): IssuedSession {
   const { answer, after, profile } = signIn
-  const login = loginOf(profile) ?? after.login ?? ''
-  const amr = amrOf(after)
+  const login = readLogin(profile) ?? after.login ?? ''
+  const amr = toAmr(after)
   const session = deps.sessions.prepare({
     userId: answer.user.id,
     login,
@@ -61,13 +60,13 @@ async function write(
   { ssoTokens, throttling }: IssueSessionDeps,
 ): Promise<void> {
   const { sessionToken, user } = answer
-  const logins = [after.login, loginOf(user.profile)].filter((name) => name !== undefined)
+  const logins = [after.login, readLogin(user.profile)].filter((name) => name !== undefined)
   await allSettledOrThrow(
     session.write(),
     ssoToken === undefined || sessionToken === undefined
       ? Promise.resolve()
       : ssoTokens.write(ssoToken, sessionToken, session.id, client),
-    // Okta has accepted the user's credentials, whatever becomes of the session
+    // also if the session is rolled back: Okta has accepted the user's credentials
     throttling.rememberDevice({ userId: user.id, logins }, client),
   )
 }
@@ -86,11 +85,11 @@ async function afterCommit(
   audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
 }
 
-function loginOf(profile: Readonly<Record<string, unknown>>): string | undefined {
+function readLogin(profile: Readonly<Record<string, unknown>>): string | undefined {
   return typeof profile.login === 'string' && profile.login !== '' ? profile.login : undefined
 }
 
-/** `mfa` if more than one kind of proof was accepted (RFC 8176 §2). */
-function amrOf({ amr }: Transaction): string[] {
+/** Adds `mfa` if more than one method was used (RFC 8176 §2). */
+function toAmr({ amr }: Transaction): string[] {
   return amr.length > 1 ? [...new Set([...amr, 'mfa'])] : [...amr]
 }

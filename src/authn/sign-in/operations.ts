@@ -24,26 +24,26 @@ import {
   verifyBody,
 } from './schemas.ts'
 
-/** A step inside a transaction: its body has the handle. Its path is Okta's own. */
+/** A step in a transaction. Its path is Okta's, and its body has the handle. */
 export interface Operation extends ApiOperation {
   /** In metrics and audit events. */
   readonly name: string
   readonly body: z.ZodType<{ stateToken: string } & Record<string, unknown>>
-  /** Of the request, and of the call to Okta. */
+  /** The encoding of the request and of the call to Okta. */
   readonly encoding: BodyEncoding
-  /** Parameters that are passed on. */
+  /** Parameters that are passed to Okta. */
   readonly query: z.ZodObject
-  /** `offered`: refused unless Okta has offered it in this transaction. */
+  /** `offered`: allowed only if Okta offered it in this transaction. */
   readonly allowed: 'offered' | 'always'
-  /** What it proves if Okta accepts it. */
+  /** The credential that it sends. */
   readonly proves: Proves
-  /** Without a field of its own, it polls: a push, for example. */
+  /** If the body has only the handle, the request is a poll, for example of a push. */
   readonly polls: boolean
-  /** How many requests of its transaction may run while it runs, this one included. */
+  /** How many requests of the transaction may run while this one runs, itself included. */
   readonly maxConcurrent?: number
 }
 
-/** What a step can be refused with, by the broker or by Okta. */
+/** Errors of a step, from the broker or from Okta. */
 export const STEP_ERRORS = {
   400: ['E0000001', 'E0000003'],
   401: ['E0000004', 'E0000011'],
@@ -67,7 +67,7 @@ export const STEP = {
 
 const API = '/api/v1/authn'
 const FACTOR = `${API}/factors/:id`
-/** The second path of a push factor's activation: its links by email and text message, and a new start after a time-out. */
+/** Okta's other path for activating a push factor: links by email and text message, and a restart after a timeout. */
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 const RECOVERY = { tag: 'Recovery', loadKind: 'recovery' } as const
@@ -78,7 +78,6 @@ const VERIFY_FLAGS = queryFlags.pick({ rememberDevice: true, autoPush: true })
 const ACTIVATE = { body: activateBody, query: UPDATE_PHONE, polls: true } as const
 const SEND_LINK = { body: sendLinkBody, query: UPDATE_PHONE } as const
 
-/** By operation id. */
 export const STEP_OPERATIONS = {
   cancel: step('cancel', `${API}/cancel`, {
     tag: 'Sign-in',
@@ -113,7 +112,7 @@ export const STEP_OPERATIONS = {
     summary: 'Answer the recovery question',
     body: answerBody,
   }),
-  // answered late on purpose, and anybody can begin a recovery: each request that waits occupies a place
+  // answered late on purpose, and anyone can start a recovery, so few requests of one transaction may wait
   verifyRecoveryFactor: step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
     ...RECOVERY,
     summary: 'Verify the code that was sent by text message or call',
@@ -150,7 +149,7 @@ export const STEP_OPERATIONS = {
     query: UPDATE_PHONE,
     polls: true,
   }),
-  // the sign-in widget posts the response of Duo's frame and then polls: the response to the form itself is empty
+  // the sign-in widget posts the response of Duo's frame, and then polls
   completeDuo: step('duo_callback', `${FACTOR}/lifecycle/duoCallback`, {
     summary: 'Submit the signed response of the Duo frame',
     description:
@@ -206,7 +205,7 @@ function step(name: string, path: string, rest: Partial<Operation> & { summary: 
   }
 }
 
-/** The path at Okta: the template with the ids of the request's path, each encoded as one segment. */
+/** Okta's path: the template with the ids of the request's path, each encoded as one segment. */
 export function upstreamPath(operation: Operation, params: Readonly<Record<string, string>>): string {
   return operation.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 }

@@ -7,7 +7,10 @@ import { createAnswer } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { Step } from './run-step.ts'
 
-/** A redirect that the protocol requires: to the very link that Okta offered, and once. The real token is in its `Location`. */
+/**
+ * Redirects the browser once to a link that Okta offered, as the protocol requires. Its `Location` has Okta's own
+ * token.
+ */
 export function redirectStep(
   path: string,
   handle: string,
@@ -16,7 +19,7 @@ export function redirectStep(
 ): Step {
   return {
     handle,
-    identity: [uuid()], // what can be used once is shared with nobody
+    identity: [uuid()], // never shared with an identical request: the link works once
     pollPath: undefined,
     attempt: undefined,
     plan: (before) => ({
@@ -25,13 +28,13 @@ export function redirectStep(
         const target = findRedirect(before.offered, path)
         if (target === undefined) throw stepNotOffered()
         const outcome = createAnswer('', { status: 302, headers: { Location: target } })
-        return { outcome, after: without(before, path) }
+        return { outcome, after: removeRedirect(before, path) }
       },
     }),
   }
 }
 
-/** A redirect-only transaction ends with its session; one that opened none, when another user signs in. */
+/** A redirect-only transaction ends with its session. If it opened none, it ends when another user signs in. */
 async function isOver(
   { origin, sessionId, userId }: Transaction,
   client: Client,
@@ -43,8 +46,8 @@ async function isOver(
   return sessionId === undefined ? session !== undefined && session.userId !== userId : session === undefined
 }
 
-/** Without the redirects of the path that was used. A redirect-only transaction without redirects is over. */
-function without(transaction: Transaction, path: string): Transaction | undefined {
+/** Removes the redirects of the path. A redirect-only transaction without redirects is over. */
+function removeRedirect(transaction: Transaction, path: string): Transaction | undefined {
   const offered = transaction.offered.filter((step) => step.href === undefined || step.path !== path)
   return transaction.origin === 'redirect-only' && offered.length === 0
     ? undefined

@@ -1,9 +1,6 @@
 import { z } from 'zod'
 
-/**
- * Responses to a browser. Okta's own objects are passed on with all their members, so a schema requires only what the broker ensures, and
- * names what clients use.
- */
+/** Responses to a browser. Okta's objects keep all their members, so a schema requires only what the broker ensures. */
 const link = z
   .looseObject({
     href: z.string().optional().meta({
@@ -29,7 +26,7 @@ const handle = z
     description: 'A handle, useless without the device cookie of the browser that received it.',
   })
 
-/** Never in a response, whatever Okta sends. */
+/** Removed from every response. */
 const never = z
   .never()
   .optional()
@@ -66,7 +63,7 @@ const embedded = z
 const transactionFields = {
   stateToken: handle
     .optional()
-    .meta({ description: 'The handle, to be sent with every further step. It does not change.' }),
+    .meta({ description: 'The handle. Send it with every further step. It does not change.' }),
   expiresAt: z
     .unknown()
     .optional()
@@ -104,7 +101,7 @@ export const transactionResponse = z
       .min(1)
       .meta({
         description:
-          'The state of the sign-in. `SUCCESS` has opened a session if there is a session cookie in `Set-Cookie`. A page can go by `_links` alone, which list the next steps. New values may appear.',
+          'The state of the sign-in. `SUCCESS` with a session cookie in `Set-Cookie` has opened a session. A page can rely on `_links` alone, which list the next steps. New values may appear.',
         examples: [
           'SUCCESS',
           'UNAUTHENTICATED',
@@ -124,7 +121,7 @@ export const transactionResponse = z
   })
   .meta({
     id: 'Transaction',
-    description: 'The authentication transaction object, without the upstream’s tokens.',
+    description: 'The authentication transaction object, without Okta’s tokens.',
   })
 
 /** A cancelled sign-in has no status. */
@@ -134,7 +131,7 @@ export const cancelResponse = z
 
 export const emptyResponse = z.strictObject({}).meta({ id: 'Empty' })
 
-/** The same for known and unknown users, made from a template (DESIGN §4). */
+/** Made from one template for known and unknown users (DESIGN §4). */
 export const recoveryResponse = z
   .strictObject({
     status: z.literal('RECOVERY_CHALLENGE'),
@@ -154,7 +151,6 @@ export const questionsResponse = z
   .array(z.looseObject({ question: z.string(), questionText: z.string() }))
   .meta({ id: 'SecurityQuestions' })
 
-/** The segments of the paths, by their names. */
 const pathParams = {
   id: z
     .string()
@@ -177,7 +173,7 @@ const pathParams = {
   }),
 } as const
 
-/** Those of a path such as `/factors/:id`. */
+/** The schema of the parameters in a path such as `/factors/:id`. */
 export function paramsOf(path: string): z.ZodObject {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name)
   return z.object(Object.fromEntries(Object.entries(pathParams).filter(([name]) => names.includes(name))))

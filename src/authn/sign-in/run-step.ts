@@ -12,33 +12,33 @@ import { createTransaction, type Transaction } from '../transaction/transaction.
 import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 import type { Commits, CompletedStep } from './commit.ts'
 
-/** One request of a sign-in, as `run-step.ts` takes it. */
+/** One request of a sign-in. */
 export interface Step {
-  /** As the browser sent it; undefined: the step begins a transaction. */
+  /** As the browser sent it; undefined if the step begins a transaction. */
   readonly handle: string | undefined
-  /** What identical requests of one device and handle have in common: path, query and body. */
+  /** Path, query and body: requests of one device and handle with the same identity are identical. */
   readonly identity: readonly unknown[]
-  /** The path, if the step is a poll: it shows nothing and asks how things stand. */
+  /** The path, if the step is a poll. */
   readonly pollPath: string | undefined
-  /** While it runs, so many requests of its transaction may run, this one included. */
+  /** How many requests of the transaction may run while this one runs, itself included. */
   readonly maxConcurrent?: number | undefined
-  /** What it tries, if the request itself says so; undefined: the plan says it. */
+  /** The attempt, if it is known from the request alone; otherwise the plan has it. */
   readonly attempt: Attempt | undefined
   /**
-   * Checks the step against its transaction, before anything is counted or sent. A step that begins a transaction gets an empty
-   * one. Throws 401 E0000011 or 403 E0000079.
+   * Checks the step against its transaction, before anything is sent. `before` is empty if the step begins a
+   * transaction. Throws 401 E0000011 or 403 E0000079.
    */
   plan(before: Transaction, handle: string): StepPlan
 }
 
 export interface StepPlan {
-  /** What the step tries; undefined: nothing that is limited. */
+  /** undefined if no limit applies. */
   readonly attempt?: Attempt | undefined
-  /** Sends the step, and says what became of it. */
+  /** Sends the step to Okta and decides its result. */
   run(): Promise<StepResult>
 }
 
-/** Takes a step and answers it; a refusal is thrown. */
+/** Runs a step. Throws a refusal as a BrokerError. */
 export type RunStep = (step: Step, client: Client) => Promise<StepAnswer>
 
 export interface RunStepDeps {
@@ -47,33 +47,33 @@ export interface RunStepDeps {
   readonly throttling: Pick<Throttling, 'reserve'>
   readonly commits: Commits
   readonly transactions: Pick<TransactionStore, 'names'>
-  /** Makes dedup keys: HMACs, so that no key contains a body. */
+  /** Signs dedup keys: HMACs, so that no key contains a body. */
   readonly dedupKeys: Signer
-  /** Reads what other replicas know of the org's rate limit, if that is due: in the same round trip as the lock. */
-  readonly readRateLimit: () => void
+  /** Reads the org's rate limit as seen by other replicas, if that is due, in the same round trip as the lock. */
+  readonly prefetchRateLimit: () => void
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly metrics: Metrics
   readonly now: () => number
 }
 
-/** The sign-in pipeline: a request of a sign-in, from the step lock to the answer (DESIGN §12). */
+/** The sign-in pipeline, from the step lock to the answer (DESIGN §12). */
 export function createRunStep(deps: RunStepDeps): RunStep {
   const { coalescing, commits, metrics } = deps
   return async (step, client) => {
-    if (step.handle !== undefined && !isHandle(step.handle)) throw refuseHandle(client, metrics)
-    const request = lockRequestOf(step, client, deps)
+    if (step.handle !== undefined && !isHandle(step.handle)) throw unknownHandleError(client, metrics)
+    const request = toLockRequest(step, client, deps)
     const { maxConcurrent } = step
-    deps.readRateLimit()
+    deps.prefetchRateLimit()
     return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
-      const turn = await acquireAndReserve(request, step, client, deps)
-      if ('outcome' in turn) return turn.outcome
-      return commits.commit(await decide(turn, step, client, deps)) // one round trip: all or nothing
+      const locked = await acquireLock(request, step, client, deps)
+      if ('outcome' in locked) return locked.outcome
+      return commits.commit(await executeStep(locked, step, client, deps)) // one round trip: all or nothing
     })
   }
 }
 
-/** Tries the lock and counts the attempt in one round trip to Redis. */
-async function acquireAndReserve(
+/** Acquires the lock and reserves the attempt in one round trip to Redis. */
+async function acquireLock(
   request: LockRequest,
   step: Step,
   client: Client,
@@ -84,8 +84,8 @@ async function acquireAndReserve(
   try {
     const lock = await acquiring
     if (lock.isOurs) return { lock, attempt }
-    attempt.refund() // while another step runs, nobody is told of a limit; `enforce` counts it again
-    const next = await locks.waitForTurn(request, lock)
+    attempt.refund() // a waiting request is not answered 429; `enforce` reserves again
+    const next = await locks.waitForLock(request, lock)
     return 'outcome' in next ? next : { lock: next, attempt }
   } catch (error) {
     attempt.refund()
@@ -93,14 +93,14 @@ async function acquireAndReserve(
   }
 }
 
-async function decide(
-  turn: LockedStep,
+async function executeStep(
+  locked: LockedStep,
   step: Step,
   client: Client,
   deps: RunStepDeps,
 ): Promise<CompletedStep> {
-  const { lock } = turn
-  let { attempt } = turn
+  const { lock } = locked
+  let { attempt } = locked
   try {
     const before = readTransaction(lock, step, client, deps) // 401 E0000011: unknown, expired, another device's
     const handle = step.handle ?? newHandle()
@@ -122,15 +122,15 @@ interface LockedStep {
   readonly attempt: Reservation
 }
 
-/** A step that begins a transaction has a lock of its own, shared with identical requests. */
-function lockRequestOf(
+/** A step that begins a transaction has its own lock, which identical requests share. */
+function toLockRequest(
   { handle, identity, pollPath }: Step,
   { device, fingerprint }: Client,
   { transactions, dedupKeys }: Pick<RunStepDeps, 'transactions' | 'dedupKeys'>,
 ): LockRequest {
-  // within a transaction without `X-Device-Fingerprint`: naming another one with each request must gain nothing
-  const inCommon = handle === undefined ? [device.id, fingerprint] : [device.id, handle]
-  const dedupKey = dedupKeys.sign(JSON.stringify([...inCommon, ...identity]))
+  // in a transaction, the fingerprint is left out, so that varying it does not gain attempts
+  const scope = handle === undefined ? [device.id, fingerprint] : [device.id, handle]
+  const dedupKey = dedupKeys.sign(JSON.stringify([...scope, ...identity]))
   return { names: handle === undefined ? [dedupKey] : transactions.names(handle), dedupKey, pollPath }
 }
 
@@ -143,10 +143,10 @@ function readTransaction(
   if (handle === undefined) return createTransaction(client.device.id, undefined, now())
   if (transaction?.device === client.device.id) return transaction
   if (transaction !== undefined) audit.handleFromOtherDevice(transaction, client)
-  throw refuseHandle(client, metrics)
+  throw unknownHandleError(client, metrics)
 }
 
-function refuseHandle({ device }: Client, metrics: Metrics) {
+function unknownHandleError({ device }: Client, metrics: Metrics) {
   metrics.requestsRefused.inc({ reason: 'unknown_handle' })
   return unknownHandle(device.returned)
 }

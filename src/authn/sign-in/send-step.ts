@@ -32,7 +32,7 @@ import {
   type UpstreamStep,
 } from './upstream-step.ts'
 
-/** Sends a step to Okta, sanitizes the answer, and decides what it means: for the browser, the transaction and the session. */
+/** Sends a step to Okta, sanitizes the answer, and decides about the transaction and the session. */
 export type SendStep = (
   before: Transaction,
   handle: string,
@@ -49,7 +49,7 @@ export interface SendStepDeps extends IssueSessionDeps, AnsweredStepDeps {
   readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly callLimit: CallLimit
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  /** How long the redirects of a finished transaction can be used. */
+  /** How long a redirect-only transaction lasts. */
   readonly redirectOnlyMs: number
 }
 
@@ -66,13 +66,13 @@ export function createSendStep(deps: SendStepDeps): SendStep {
     const answered = { before, handle, step, answer, client }
     if (step.call.encoding === 'form') {
       deps.audit.answered(step.operation, answer, { before, after: before }, client, step.factorType)
-      return { outcome, after: before } // the next poll says how the sign-in stands
+      return { outcome, after: before } // the next poll has the result
     }
     assertUsable(answered, deps)
     if (shown.allHidden) reportAllHidden(answered, deps)
     const after = advanceTransaction(answered, reply, shown.offered, deps)
     auditAnswer(answered, after, deps)
-    // before the step is refused or fails: the password has changed all the same
+    // done first, because the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
     const decided = await decide(answered, after, { ...shown, outcome, ssoToken }, deps)
     return { ...decided, status: answer.status, factorResult: answer.factorResult }
@@ -86,11 +86,11 @@ function send(
   { upstream, callLimit }: SendStepDeps,
 ): Promise<AuthnReply> {
   const sending = () => upstream.send(call, client)
-  // anybody can begin a recovery for a name, and would use up the calls of its user: recovery has limits of its own
+  // recovery has its own limits: anyone can start one for a name, and could use up the calls of its user
   return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
 }
 
-/** What the browser gets for Okta's session token, if SSO is configured and the answer opens a session. */
+/** The browser's handle for Okta's session token, if SSO is configured and the answer opens a session. */
 function ssoTokenFor(
   before: Transaction,
   { proof }: UpstreamStep,
@@ -102,7 +102,7 @@ function ssoTokenFor(
   return isIssued && opensSession({ credentialAccepted }, answer) ? newHandle() : undefined
 }
 
-/** Refuses the answer, keeps the transaction, or issues the session. */
+/** Refuses the answer, continues the transaction, or issues the session. */
 async function decide(
   { before, handle, step, answer, client }: AnsweredStep,
   after: Transaction,
@@ -110,7 +110,8 @@ async function decide(
   deps: SendStepDeps,
 ): Promise<Pick<StepResult, 'outcome' | 'after' | 'session'>> {
   const { outcome, offered, ssoToken } = shown
-  if (await userEnded(before, after, deps)) return { outcome: toRefusal(unknownHandle()), after: undefined }
+  if (await wasUserSignedOut(before, after, deps))
+    return { outcome: toRefusal(unknownHandle()), after: undefined }
   const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
   if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
     return { outcome: refusePlanted(before, step, client, deps), after: undefined }
@@ -119,12 +120,16 @@ async function decide(
   await deps.offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
   if (!opensSession(after, answer)) {
     const sessionId = open === undefined ? undefined : client.sessionId
-    return { outcome, after: kept(after, offered, sessionId, deps) }
+    return { outcome, after: nextTransaction(after, offered, sessionId, deps) }
   }
   const profile = readAnswer(shown.body).user?.profile ?? {}
   const session = issueSession({ answer, after, profile, ssoToken }, client, deps)
   const { id: sessionId } = session
-  return { outcome: { ...outcome, sessionId }, after: kept(after, offered, sessionId, deps), session }
+  return {
+    outcome: { ...outcome, sessionId },
+    after: nextTransaction(after, offered, sessionId, deps),
+    session,
+  }
 }
 
 function afterError(
@@ -136,7 +141,8 @@ function afterError(
 ): Pick<StepResult, 'after' | 'wrongOldPassword'> {
   audit.upstreamError(reply, client)
   audit.refused(step.operation, reply, before, client, step.factorType)
-  const isGone = reply.status === 401 && reply.errorCode === unknownHandle().code // Okta no longer knows the state token
+  // Okta no longer knows the state token
+  const isGone = reply.status === 401 && reply.errorCode === unknownHandle().code
   return {
     after: isGone ? undefined : afterRejectedStep(before, step),
     wrongOldPassword: isWrongOldPassword(reply),
@@ -144,10 +150,11 @@ function afterError(
 }
 
 /**
- * All sessions of the user have ended since the transaction began, and it did not end with them, as its record names no user. That
- * holds for an imported one too whose first call of this step has named the user: only the commit writes that down.
+ * All sessions of the user were ended after the transaction began, but the transaction was not, because its stored
+ * record does not name the user. For an imported one, the first call of this step may have named the user; only the
+ * commit stores that.
  */
-async function userEnded(
+async function wasUserSignedOut(
   before: Transaction,
   { userId }: Transaction,
   { revocationTimes }: Pick<SendStepDeps, 'revocationTimes'>,
@@ -161,12 +168,12 @@ async function userEnded(
   )
 }
 
-/** A token that was planted must not replace another user's open session (DESIGN §4). */
+/** The browser's user may not have begun the sign-in, so it must not replace another user's session (DESIGN §4). */
 function mayBePlanted(before: Transaction, after: Transaction): boolean {
   return before.origin === 'imported' || !after.userProved
 }
 
-/** The session that is open in this browser. */
+/** This browser's session. */
 async function openSession({ sessionId, device }: Client, { sessions }: Pick<SendStepDeps, 'sessions'>) {
   return sessionId === undefined ? undefined : sessions.get(sessionId, device.id)
 }
@@ -184,8 +191,8 @@ function refusePlanted(
   return toRefusal(otherUsersSession(field ?? 'stateToken'))
 }
 
-/** What is kept of the transaction: all while it goes on, then the redirects of its last answer. */
-function kept(
+/** The transaction while it continues; afterwards a redirect-only one if the last answer has redirects. */
+function nextTransaction(
   after: Transaction,
   offered: readonly OfferedStep[],
   sessionId: string | undefined,

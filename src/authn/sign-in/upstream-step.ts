@@ -26,7 +26,7 @@ import type { AuthnReply } from '../upstream/read-answer.ts'
 import type { Operation } from './operations.ts'
 import type { PrimaryBody, QueryFlags } from './schemas.ts'
 
-/** What is sent to Okta, and what it means if Okta accepts it. */
+/** A step as it is sent to Okta, and what it means if Okta accepts it. */
 export interface UpstreamStep {
   readonly operation: string
   readonly call: AuthnCall
@@ -38,23 +38,23 @@ export interface UpstreamStep {
   readonly enrolment?: Enrolment | undefined
   /** The path, if the step is a poll. */
   readonly pollPath?: string | undefined
-  /** The user asked for all other sessions to end. */
+  /** All other sessions of the user must end. */
   readonly revokesSessions?: boolean | undefined
 }
 
-/** A body of primary authentication without its handle. */
+/** The body of primary authentication without its handle. */
 export type StateFields = Omit<PrimaryBody, 'stateToken'>
 
 export const PRIMARY = '/api/v1/authn'
 
-/** The transaction's state, or step-up with credentials. */
+/** A request for the transaction's state, or step-up with credentials. */
 export function buildStateStep(
   before: Transaction,
   body: StateFields,
   client: Client,
   deadline?: number,
 ): UpstreamStep {
-  // the challenged factor was verified if the status moves on, also if no step here did it
+  // if the status changes, the challenged factor was verified, even if not by a step here
   const waitsForFactor = before.status === 'MFA_CHALLENGE' && before.credentialAccepted
   return {
     operation: body.username === undefined ? 'state' : 'primary',
@@ -82,7 +82,7 @@ export function buildOperationStep(
   return {
     operation: operation.name,
     call: {
-      path: path + search(query),
+      path: path + toQueryString(query),
       body: { stateToken: before.stateToken, ...fields },
       bearsToken: true,
       encoding: operation.encoding,
@@ -97,9 +97,9 @@ export function buildOperationStep(
   }
 }
 
-/** Every form of primary authentication carries the device of the broker's own cookie, whatever the browser says. */
+/** The device token always comes from the broker's cookie; the browser's `context` is dropped. */
 export function primaryFields(body: StateFields, stateToken: string | undefined, client: Client) {
-  const { context: _ofTheBrowser, ...rest } = body
+  const { context: _dropped, ...rest } = body
   return {
     ...rest,
     ...(stateToken === undefined ? {} : { stateToken }),
@@ -107,14 +107,14 @@ export function primaryFields(body: StateFields, stateToken: string | undefined,
   }
 }
 
-function search(query: QueryFlags): string {
+function toQueryString(query: QueryFlags): string {
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${value}`],
   )
   return given.length === 0 ? '' : `?${given.join('&')}`
 }
 
-/** A step that Okta has answered with a success. */
+/** A step that Okta answered with a success. */
 export interface AnsweredStep {
   readonly before: Transaction
   readonly handle: string
@@ -133,7 +133,7 @@ export interface AnsweredStepDeps {
   readonly now: () => number
 }
 
-/** Throws 502 for an answer that no rule can be applied to. */
+/** Throws 502 if the answer has no status, or names another user than before. */
 export function assertUsable(
   { before, step, answer, client }: AnsweredStep,
   { log }: Pick<AnsweredStepDeps, 'log'>,
@@ -147,7 +147,7 @@ export function assertUsable(
   }
 }
 
-/** Every factor that the user could choose is hidden. */
+/** Reports that every factor the user could choose is hidden. */
 export function reportAllHidden({ step, client }: AnsweredStep, { log, metrics }: AnsweredStepDeps): void {
   metrics.requestsRefused.inc({ reason: 'no_visible_factors' })
   log.warn('no_visible_factors', { requestId: client.requestId, operation: step.operation })

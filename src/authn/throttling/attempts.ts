@@ -1,19 +1,19 @@
 import { parseFactorType } from '../../factor-types.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
-/** Each kind has limits of its own. */
+/** Each kind has its own limits. */
 export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 
-/** A guess, or a step that sends something to a user's phone or mailbox. */
+/** A guess, or a step that makes Okta send something to a user's phone or mailbox. */
 export interface Attempt {
   readonly kind: AttemptKind
   readonly operation: string
   /** As typed. */
   readonly login?: string | undefined
-  /** Once Okta has named the user: most limits count by it instead of the login. */
+  /** Known once Okta has named the user. Most limits then count by it instead of the login. */
   readonly userId?: string | undefined
-  /** Of the transaction; it stands for the user if neither user id nor login is known. */
+  /** Of the transaction. Used instead of the user if neither user id nor login is known. */
   readonly handle?: string | undefined
   readonly factorType?: string | undefined
 }
@@ -21,35 +21,38 @@ export interface Attempt {
 export interface AttemptedStep {
   readonly operation: string
   readonly fields: Readonly<Record<string, unknown>>
-  /** The factor in the step's path, and its type, if an answer in this transaction named it. */
+  /** The factor in the step's path, and its type if an answer in this transaction had it. */
   readonly factorId: string | undefined
   readonly factorType: string | undefined
 }
 
-/** The attempt in a step of a transaction; undefined if the step has no limit, such as a poll or a security key. */
+/** The attempt of a step in a transaction; undefined if no limit applies, such as for a poll or a security key. */
 export function classifyAttempt(
   step: AttemptedStep,
   { login, userId, awaitedFactor }: Transaction,
   handle: string,
 ): Attempt | undefined {
   const isPoll = step.factorId !== undefined && step.factorId === awaitedFactor
-  const kind = kindOf(step, isPoll)
+  const kind = attemptKind(step, isPoll)
   const { operation, factorType } = step
   return kind === undefined ? undefined : { kind, operation, login, userId, handle, factorType }
 }
 
-function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind | undefined {
+function attemptKind(
+  { operation, fields, factorType }: AttemptedStep,
+  isPoll: boolean,
+): AttemptKind | undefined {
   switch (operation) {
     case 'change_password':
-      return isGiven(fields.oldPassword) ? 'password' : undefined
+      return isNonEmpty(fields.oldPassword) ? 'password' : undefined
     case 'verify':
-      return verificationOf(fields, factorType, isPoll)
+      return verificationKind(fields, factorType, isPoll)
     case 'duo_callback':
       return 'code'
     case 'resend': // every factor sends something
       return parseFactorType(factorType).sends ?? 'message'
     case 'enroll':
-      return enrolmentOf(fields)
+      return enrolmentKind(fields)
     case 'activate':
     case 'reset_password':
     case 'recovery_answer':
@@ -66,42 +69,42 @@ function kindOf({ operation, fields, factorType }: AttemptedStep, isPoll: boolea
 }
 
 /**
- * With a password and a code, the factor's type decides. Okta may send a message or a push although the body contains something
- * else: for a message, only a pass code prevents that; for a push, nothing does.
+ * If the body has a password and a code, the factor type decides. Okta may send a message or a push although the body
+ * has another field. Only a pass code prevents a message, and nothing prevents a push.
  */
-function verificationOf(
+function verificationKind(
   fields: AttemptedStep['fields'],
   factorType: string | undefined,
   isPoll: boolean,
 ): AttemptKind | undefined {
   const { sends, proof } = parseFactorType(factorType)
   if (sends === 'push' && !isPoll) return 'push'
-  if (sends === 'message') return isWritten(fields.passCode) ? 'code' : 'message'
-  const isPassword = isGiven(fields.password)
+  if (sends === 'message') return isNonBlank(fields.passCode) ? 'code' : 'message'
+  const isPassword = isNonEmpty(fields.password)
   if (isPassword && proof === 'password') return 'password'
   if (hasCode(fields)) return 'code'
   return isPassword ? 'password' : undefined
 }
 
-/** An empty code requests a message; it is no guess. */
+/** An empty code requests a message, and is not a guess. */
 function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
-  return isGiven(passCode) || isGiven(answer)
+  return isNonEmpty(passCode) || isNonEmpty(answer)
 }
 
-/** Okta may treat white space as no code, and send one. */
-function isWritten(value: unknown): boolean {
+/** Okta may treat white space as no code, and send a message. */
+function isNonBlank(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== ''
 }
 
-function isGiven(value: unknown): boolean {
+function isNonEmpty(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
 /**
- * Enrolling with a phone number or an email address sends a message, whatever the factor is called, and a code with it is no
+ * Enrolling with a phone number or email address sends a message, whatever the factor type, and a code with it is not a
  * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
-function enrolmentOf(fields: AttemptedStep['fields']): AttemptKind | undefined {
+function enrolmentKind(fields: AttemptedStep['fields']): AttemptKind | undefined {
   const { sends, proof } = parseFactorType(fields.factorType)
   const isToken = proof === 'passCode' && sends === undefined
   if (hasCode(fields) && isToken) return 'code'

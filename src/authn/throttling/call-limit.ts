@@ -8,17 +8,18 @@ import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'
 import type { Throttling } from './throttling.ts'
 
 /**
- * Limits the calls to the org that one user can cause, right or wrong: the org's rate limit is shared by all users, and an
+ * Limits the calls to the org that one user can cause, successful or not. All users share the org's rate limit, and an
  * attacker who knows one password could use it up. Each replica counts in memory, without a Redis command, because this
- * limit bounds load and protects no secret. With more replicas it is that many times higher.
+ * limit bounds load and protects no secret. So N replicas allow N times as many calls.
  *
- * All devices of a user share one limit. When that is reached, the known devices have the same limit once more, together, so
- * an attacker who knows the password cannot lock the user out of them. Only then is Redis asked whether the device is known.
+ * All devices of a user share one limit. When it is reached, the user's known devices share another limit of the same
+ * size, so that an attacker who knows the password cannot lock the user out of them. Only then is Redis asked whether
+ * the device is known.
  */
 export interface CallLimit {
   /**
-   * Sends, or throws 429 E0000047 if the limit is reached. A call that fails before the org has named the user is not
-   * counted against the name, because anyone can type a name.
+   * Sends, or throws 429 E0000047 if the limit is reached. A failed call of a user whom the org has not named yet is
+   * not counted, because anyone can type a login.
    */
   send<Reply extends { readonly isError: boolean }>(
     user: CallingUser,
@@ -28,7 +29,7 @@ export interface CallLimit {
   ): Promise<Reply>
 }
 
-/** The user id is counted if it is known, else the login, else the client's address. */
+/** Counted by user id, else by login, else by the client's address. */
 export type CallingUser = Pick<Attempt, 'userId' | 'login'>
 
 export interface CallLimitDeps extends LimitReachedDeps {
@@ -37,14 +38,13 @@ export interface CallLimitDeps extends LimitReachedDeps {
   readonly isKnownDevice: Throttling['isKnownDevice']
 }
 
-/** The calls of a user, or of a user's known devices, that count together. */
 interface CallWindow {
   readonly endsAtMs: number
   calls: number
 }
 
-/** Beyond this, the least recently used window is dropped, and its count starts again at zero. */
-const MAX_WINDOWS = 50_000 // a maxSize: with max, an LRUCache takes the memory for all of them at once
+/** Beyond this, the least recently used window is dropped. */
+const MAX_WINDOWS = 50_000 // as maxSize, because `max` makes LRUCache allocate the memory for all of them at once
 
 export function createCallLimit(deps: CallLimitDeps): CallLimit {
   const { limit, canonicalLogin, isKnownDevice, now } = deps
@@ -59,14 +59,14 @@ export function createCallLimit(deps: CallLimitDeps): CallLimit {
   }
 
   const reserve = async (user: CallingUser, operation: string, client: Client): Promise<CallWindow> => {
-    const { key, label } = countedAs(user, client, canonicalLogin)
+    const { key, label } = toWindowKey(user, client, canonicalLogin)
     const shared = windowOf(key)
     const hasRoom = ({ calls }: CallWindow) => calls < limit.attempts
     const isKnown = !hasRoom(shared) && (await isKnownDevice(user, client))
     const window = isKnown ? windowOf(`${key} known`) : shared
     if (!hasRoom(window)) {
       const reached = isKnown ? 'calls_known_user' : label
-      const usedUp = { label: reached, most: limit.attempts, leftMs: window.endsAtMs - now() }
+      const usedUp = { label: reached, max: limit.attempts, leftMs: window.endsAtMs - now() }
       throw limitReachedError(deps, usedUp, { operation, userId: user.userId, login: user.login }, client)
     }
     window.calls += 1
@@ -88,14 +88,14 @@ export function createCallLimit(deps: CallLimitDeps): CallLimit {
   }
 }
 
-/** The key of a window, and the label of its limit in the metric and the audit log. */
-function countedAs(
+/** The key of the window, and the label of the limit in metrics and audit events. */
+function toWindowKey(
   { userId, login }: CallingUser,
   { address }: Client,
   canonicalLogin: (login: string) => string,
 ): { key: string; label: string } {
   if (userId !== undefined) return { key: `user ${userId}`, label: 'calls_user' }
   if (login === undefined) return { key: `address ${addressForLimits(address)}`, label: 'calls_address' }
-  // hashed: a login of 320 characters can have 5,760 of them in its canonical form
+  // hashed, because the canonical form of a login with 320 characters can have 5,760
   return { key: `login ${hash('sha256', canonicalLogin(login), 'base64url')}`, label: 'calls_user' }
 }

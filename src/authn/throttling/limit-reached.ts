@@ -7,7 +7,7 @@ import type { Attempt } from './attempts.ts'
 export interface ReachedLimit {
   /** The label of `gatehouse_limit_hits_total`. */
   readonly label: string
-  readonly most: number
+  readonly max: number
   readonly leftMs: number
 }
 
@@ -17,15 +17,15 @@ export interface LimitReachedDeps {
   readonly now: () => number
 }
 
-/** The 429 E0000047 of a limit that is used up; counted in the metric and audited. */
+/** Creates the 429 E0000047 of a limit that is used up, counts it in the metric and audits it. */
 export function limitReachedError(
   { audit, metrics, now }: LimitReachedDeps,
-  { label, most, leftMs }: ReachedLimit,
+  { label, max, leftMs }: ReachedLimit,
   { operation, factorType, login, userId }: Omit<Attempt, 'kind'>,
   client: Client,
 ): BrokerError {
   const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
   metrics.limitHits.inc({ limit: label })
   audit.limitHit({ limit: label, operation, factorType, login, userId, retryAfterSeconds }, client)
-  return rateLimited({ limit: most, resetAtSeconds: Math.ceil((now() + leftMs) / 1000), retryAfterSeconds })
+  return rateLimited({ limit: max, resetAtSeconds: Math.ceil((now() + leftMs) / 1000), retryAfterSeconds })
 }

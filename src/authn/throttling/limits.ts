@@ -14,13 +14,13 @@ import type { Client } from '../browser/client.ts'
 import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
 import type { ReachedLimit } from './limit-reached.ts'
 
-/** The limits of each kind of attempt, as in `config/default.json`. */
+/** As in `config/default.json`. */
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
-/** Whose attempts are counted together. Attempts of a known device have only the `perKnown…` limits and `perTransaction`. */
+/** Whose attempts are counted together. For a known device, only the `perKnown…` limits and `perTransaction` apply. */
 type Scope = keyof typeof SCOPE_NAMES
 
-/** As in the names of stored windows. */
+/** Part of the names of stored windows. */
 const SCOPE_NAMES = {
   perAddress: 'address',
   perUser: 'person',
@@ -30,18 +30,18 @@ const SCOPE_NAMES = {
   perKnownUser: 'known_person',
 } as const
 
-/** They apply at once, short and long, so that slow attempts get no further than fast ones. */
+/** All windows of a scope apply, so that slow guessing is limited like fast guessing. */
 type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitConfig | undefined>>>
 
-/** `inARow` are failures in a row: the user's next full sign-in ends that window. */
+/** `inARow` counts consecutive failures: the user's next full sign-in ends that window. */
 const WINDOWS = ['burst', 'sustained', 'inARow'] as const
 
 /*
  * Redis keys contain users, addresses, devices and handles as HMACs only:
  *
- *     gatehouse:limit:{<user>}                    every window of a day or less, as fields: `password:person:burst`, …
- *     gatehouse:limit:{<user>}:in_a_row           windows of 30 days, apart: most of the data need not be kept so long
- *     gatehouse:known:{<user>}:<device and user>  in the same slot: that this is a known device of the user
+ *     gatehouse:limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
+ *     gatehouse:limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
+ *     gatehouse:known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
  *     gatehouse:limit:{<address>}                 all windows of an address, in another slot
  */
 
@@ -52,11 +52,14 @@ export interface LimitsDeps {
 }
 
 export interface AttemptWindows extends CountRequest {
-  /** Older keys of a known device, while SECRET_KEYS change. The current one is that of `override`. */
+  /**
+   * While SECRET_KEYS are rotated: keys that mark the device as known, made with the older keys. `override` has the
+   * newest.
+   */
   readonly formerKnownDeviceKeys?: readonly string[]
 }
 
-export interface PlaceWindows {
+export interface WindowGroup {
   readonly keyPrefix: string
   readonly windows: readonly WindowKey[]
 }
@@ -67,7 +70,7 @@ export interface UserNames {
   readonly logins: readonly string[]
 }
 
-/** The windows of the user, device and transaction that the attempt names, if any; and of the address, if this kind has a limit for it. */
+/** The windows in which the attempt is counted: those of its user, if it names one, and those of its address. */
 export function windowsOfAttempt(
   deps: LimitsDeps,
   attempt: Attempt,
@@ -76,7 +79,10 @@ export function windowsOfAttempt(
   return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
 }
 
-/** The keys of which one exists if this device is known, by user id if given, else by login; the newest first. */
+/**
+ * One of these keys exists if the device is known. By user id if there is one, otherwise by login; the newest key
+ * first.
+ */
 export function knownDeviceKeys(
   { names, logins }: LimitsDeps,
   { userId, login }: Pick<Attempt, 'userId' | 'login'>,
@@ -86,24 +92,24 @@ export function knownDeviceKeys(
   return login === undefined ? [] : deviceKeys(names, byLogin(logins, login), client).known
 }
 
-/** Under each name of the user: the key that makes the device known, and the failures in a row. */
+/** For each name of the user: the windows that a full sign-in ends, and the key that marks the device as known. */
 export function windowsEndedBySignIn(
   { names, logins }: LimitsDeps,
   user: UserNames,
   client: Client,
-): readonly (PlaceWindows & { readonly knownDeviceKey: string })[] {
+): readonly (WindowGroup & { readonly knownDeviceKey: string })[] {
   const users = [byUserId(user.userId), ...user.logins.map((login) => byLogin(logins, login))]
   const distinct = new Map(users.map((one) => [JSON.stringify(one.distinct), one]))
   return [...distinct.values()].map((one) => endedUnder(names, one, client))
 }
 
 /**
- * What is counted for a user over all devices, under each name and by every key of SECRET_KEYS. Windows of a device or a
- * transaction are not included: nothing tells which devices and transactions those were.
+ * A user's windows over all devices, for each name of the user and each of SECRET_KEYS. Windows of a device or
+ * transaction are not included, because no index lists them.
  */
-export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly PlaceWindows[] {
+export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly WindowGroup[] {
   const { limits, names, logins } = deps
-  // a login without its domain is counted in the same place as those of every domain
+  // logins with and without a domain share one key prefix
   const byLogins = user.logins.map((login) => byLogin(logins, logins.canonical(login)))
   return [byUserId(user.userId), ...byLogins].flatMap(({ shared, candidates }) => {
     const ids = [...new Set(['', ...candidates.map((name) => idIn(names, shared, name))])]
@@ -117,23 +123,23 @@ export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly Place
   })
 }
 
-/** The limit of an attempt that is used up; of several, the store names the one that holds longest. */
+/** The limit that is used up, if any. If several are, the store names the one that lasts longest. */
 export function reachedLimits(attempt: AttemptWindows, { overridden, full }: CountResult): ReachedLimit[] {
   const windows = overridden && attempt.override ? attempt.override.windows : attempt.windows
   const window = full && windows[full.index]
   if (full === undefined || window === undefined) return []
   // such as `password_user`; the stored name says `person`
   const label = window.name.split(':').slice(0, 2).join('_').replace('person', 'user')
-  return [{ label, most: window.maxAttempts, leftMs: full.leftMs }]
+  return [{ label, max: window.maxAttempts, leftMs: full.leftMs }]
 }
 
-/** A user as an attempt names them. Users of several LOGIN_DOMAINS whose logins differ in the domain only share a place. */
+/** A user as named in an attempt. Users whose logins differ only in the domain (LOGIN_DOMAINS) share a key prefix. */
 interface NamedUser {
-  /** Names the place in the store. */
+  /** Names the key prefix. */
   readonly shared: readonly string[]
-  /** The one user whom a full sign-in under this name proves. */
+  /** The user who has signed in, after a full sign-in with this name. */
   readonly distinct: readonly string[]
-  /** All users whom it may mean: a failure counts in a row for each of them. */
+  /** All users that the name may mean. A failure counts in the `inARow` window of each. */
   readonly candidates: readonly (readonly string[])[]
 }
 
@@ -153,7 +159,7 @@ function byLogin({ canonical, distinct, candidates }: LoginNames, login: string)
   }
 }
 
-/** A password counts by its login in every step, because primary authentication knows only the login. */
+/** A password is counted by login in every step, because primary authentication knows only the login. */
 function countedUser(logins: LoginNames, { kind, userId, login, handle }: Attempt): NamedUser | undefined {
   if (userId !== undefined && (kind !== 'password' || login === undefined)) return byUserId(userId)
   if (login !== undefined) return byLogin(logins, login)
@@ -201,7 +207,10 @@ function endedUnder(names: Signer, user: NamedUser, client: Client) {
   return { keyPrefix, windows, knownDeviceKey: known[0] }
 }
 
-/** The windows of one scope. `id` tells apart what shares a place; failures in a row have one window for each of `inARow`. */
+/**
+ * The windows of one scope. `id` separates windows under one key prefix. There is one `inARow` window for each id in
+ * `inARow`.
+ */
 function windowsIn(
   limits: AttemptLimits[AttemptKind],
   kind: AttemptKind,
@@ -217,7 +226,7 @@ function windowsIn(
   })
 }
 
-/** Of an HMAC: 120 bits. Redis stores a hash compactly only while each field has 64 bytes or less. */
+/** 120 bits of an HMAC. Redis stores a hash compactly only while its field names have at most 64 bytes. */
 const ID_CHARS = 20
 
 function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {
@@ -229,7 +238,7 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
   }
 }
 
-/** `known`: the keys of which one exists if the device is known. */
+/** One of the keys in `known` exists if the device is known. */
 function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: Client) {
   const users = names.signAll(JSON.stringify(shared))
   const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
@@ -239,7 +248,7 @@ function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: Clie
   return { keyPrefix: limitKeyPrefix(newest), device: devices[0], known }
 }
 
-/** Tells apart the users who share a place; empty for the user whose name is that of the place. */
+/** Separates users who share a key prefix. Empty for the user whose name is that of the prefix. */
 function idIn(names: Signer, shared: readonly string[], name: readonly string[]): string {
   return name.join() === shared.join() ? '' : hmac(names, ...name)
 }

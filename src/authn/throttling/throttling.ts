@@ -19,40 +19,40 @@ import {
 } from './limits.ts'
 
 /**
- * Limits on guessing, and on messages and calls to a user's phone or mailbox (DESIGN §4; docs/security.md lists the limits and
- * the reasons). An attempt is reserved in every limit before anything is sent upstream, and refunded unless it failed.
+ * Throttling of guesses, and of messages and calls to a user's phone or mailbox (DESIGN §4; docs/security.md lists the
+ * limits and their reasons). An attempt is reserved in every limit before anything is sent to Okta, and refunded unless
+ * it failed.
  *
- * Cost: one round trip to Redis, whatever the number of limits. The limits of a user are one script on one slot, those of an
- * address another, and both are sent in the same tick. While SECRET_KEYS holds several keys, one more read is needed. A refund
- * is sent in the background.
+ * Reserving takes one round trip to Redis: one script for the limits of the user and one for those of the address, sent
+ * in the same tick. While SECRET_KEYS has several keys, it takes another read. Refunds are sent in the background.
  */
 export interface Throttling {
   /**
-   * Counts the attempt in every limit, in this tick and without waiting. With `undefined` (no attempt) nothing is counted and
-   * nothing is refused.
+   * Counts the attempt in every limit, in this tick and without waiting. Without an attempt, nothing is counted or
+   * refused.
    */
   reserve(attempt: Attempt | undefined, client: Client): Reservation
-  /** After a full sign-in: this device is now known for the user, and the user's failures in a row end. */
+  /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
   rememberDevice(user: UserNames, client: Client): Promise<void>
-  /** Whether this device has fully signed the user in before; false if neither user id nor login is given. */
+  /** Whether the user has fully signed in on this device before. False if neither user id nor login is given. */
   isKnownDevice(user: Pick<Attempt, 'userId' | 'login'>, client: Client): Promise<boolean>
-  /** Ends all counts of a user that are not of one device or transaction. If the store is unreachable it throws 503. */
+  /**
+   * Resets all limits of a user, except those of a single device or transaction. Throws 503 if the store is
+   * unreachable.
+   */
   resetUser(user: UserNames): Promise<void>
 }
 
-/** An attempt that is counted. The first of `refund`, `consumeOrRefund` and `consumeOrRefundOnError` decides whether it stays counted. */
+/** A counted attempt. Only the first call of `refund`, `consumeOrRefund` or `consumeOrRefundOnError` has an effect. */
 export interface Reservation {
   /**
-   * Throws 429 E0000047 (audited and counted in the metric) if a limit is used up, or 503 if the store is unreachable. If it
-   * throws, nothing stays counted. Counts again if the attempt was refunded, or reached the store too late.
+   * Throws 429 E0000047, audited and counted in the metric, if a limit is used up; 503 if the store is unreachable. If
+   * it throws, nothing stays counted. Counts again if the attempt was refunded, or reached the store too late.
    */
   enforce(): Promise<void>
-  /**
-   * Gives the attempt back, in the background. Also before `enforce`, if the step lock was not acquired: a used-up limit is then
-   * neither audited nor answered.
-   */
+  /** In the background. Before `enforce` if the step lock was not acquired: then no limit is enforced or audited. */
   refund(): void
-  /** Refunds the attempt unless it failed or sent a message, a push or a recovery. */
+  /** Refunds the attempt unless it failed, or sent a message, a push or a recovery code. */
   consumeOrRefund(result: StepResult): void
   /** The same for a step that threw. */
   consumeOrRefundOnError(error: unknown): void
@@ -81,7 +81,7 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
       try {
         await Promise.all(writes)
       } catch (error) {
-        // the sign-in succeeds nevertheless: this device is unknown until the next one
+        // the sign-in still succeeds; the device becomes known with the next one
         log.warn('known_device_not_stored', { requestId: client.requestId }, error)
       }
     },
@@ -107,38 +107,41 @@ const NOT_COUNTED: Reservation = {
   consumeOrRefundOnError: noop,
 }
 
-/** Half of what a store operation may take. If the store's clock is ahead by more, each attempt is counted in a second try. */
+/**
+ * Half of the store's command timeout. If the store's clock is further ahead, `enforce` counts each attempt again
+ * without it.
+ */
 const COUNT_WITHIN_MS = 1000
 
 /** Longer than it takes to count an attempt. */
-const CARRIED_MS = 60_000
+const CARRY_OVER_MS = 60_000
 
-/** The store's answer for one place: the user's or the address's. */
-interface CountedPlace extends CountResult {
-  readonly counting: AttemptWindows
+/** The store's result for the windows of the user, or those of the address. */
+interface CountedWindows extends CountResult {
+  readonly request: AttemptWindows
 }
 
 function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Client): Reservation {
-  // a store that stalled must not count an attempt whose request has ended: nobody would refund it
+  // a store that stalled must not count an attempt whose request has ended, because nothing would refund it
   const countSoon = () => countAttempt(deps, attempt, client, deps.now() + COUNT_WITHIN_MS)
-  let counted: Promise<readonly CountedPlace[]> | undefined = countSoon()
+  let counted: Promise<readonly CountedWindows[]> | undefined = countSoon()
   counted.catch(() => {}) // `enforce` throws it
 
-  const enforceOn = async (counting: Promise<readonly CountedPlace[]>) => {
-    let places = await counting
-    if (places.some(({ late }) => late)) {
-      refund(deps, places, client)
-      places = await countAttempt(deps, attempt, client)
+  const enforceOn = async (counting: Promise<readonly CountedWindows[]>) => {
+    let results = await counting
+    if (results.some(({ late }) => late)) {
+      refund(deps, results, client)
+      results = await countAttempt(deps, attempt, client)
     }
-    return placesThatApply(deps, places, attempt, client)
+    return enforceLimits(deps, results, attempt, client)
   }
-  /** Ends the reservation: what follows finds nothing to refund. */
+  /** Ends the reservation: later calls find nothing to refund. */
   const end = (staysCounted: boolean) => {
     const ended = counted
     counted = undefined
     if (!staysCounted)
       ended?.then(
-        (places) => refund(deps, places, client),
+        (results) => refund(deps, results, client),
         () => {}, // nothing was counted
       )
   }
@@ -149,58 +152,61 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
       await counted
     },
     refund: () => end(false),
-    consumeOrRefund: (result) => end(isFailure(attempt.kind, result)),
+    consumeOrRefund: (result) => end(staysCounted(attempt.kind, result)),
     consumeOrRefundOnError: (error) => end(SENT.has(attempt.kind) && mayHaveReachedUpstream(error)),
   }
 }
 
-/** Counts at all places in one tick. If one of them fails, nothing stays counted at the others. */
+/** Counts for user and address in one tick. If one of them fails, the other is refunded. */
 async function countAttempt(
   deps: ThrottlingDeps,
   attempt: Attempt,
   client: Client,
   notAfterMs?: number,
-): Promise<readonly CountedPlace[]> {
-  const countings = windowsOfAttempt(deps, attempt, client)
-  const answers = await Promise.allSettled(countings.map((counting) => countAt(deps, counting, notAfterMs)))
-  const places = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
-  const failure = answers.find((answer) => answer.status === 'rejected')
-  if (failure === undefined) return places
-  refund(deps, places, client)
+): Promise<readonly CountedWindows[]> {
+  const requests = windowsOfAttempt(deps, attempt, client)
+  const settled = await Promise.allSettled(requests.map((request) => countOne(deps, request, notAfterMs)))
+  const results = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failure = settled.find((one) => one.status === 'rejected')
+  if (failure === undefined) return results
+  refund(deps, results, client)
   throw failure.reason
 }
 
 /**
- * While SECRET_KEYS change: a device that is known by an older key becomes known by the newest one, for this attempt only. The
- * index of known devices names the old Redis key, so the new one would outlive the end of all sessions.
+ * While SECRET_KEYS are rotated, a device that is marked as known with an older key is also marked with the newest one,
+ * for this attempt only. It must not last, because the index of known devices has only the old Redis key, and ending
+ * all sessions would miss it.
  */
-async function countAt(
+async function countOne(
   { store, knownMs }: ThrottlingDeps,
-  counting: AttemptWindows,
+  request: AttemptWindows,
   notAfterMs: number | undefined,
-): Promise<CountedPlace> {
-  const { override, formerKnownDeviceKeys = [] } = counting
+): Promise<CountedWindows> {
+  const { override, formerKnownDeviceKeys = [] } = request
   for (const former of formerKnownDeviceKeys) {
     if (override === undefined || (await store.get(former)) === undefined) continue
-    await store.set(override.ifKeyExists, '1', Math.min(knownMs, CARRIED_MS), 'absent')
-    break // the old key stays, as other replicas may still use it
+    await store.set(override.ifKeyExists, '1', Math.min(knownMs, CARRY_OVER_MS), 'absent')
+    break // the old key stays, because other replicas may still use it
   }
-  const answer = await store.countAttempt(notAfterMs === undefined ? counting : { ...counting, notAfterMs })
-  return { counting, ...answer }
+  const result = await store.countAttempt(notAfterMs === undefined ? request : { ...request, notAfterMs })
+  return { request, ...result }
 }
 
-/** Where the attempt stays counted: for a known device not at the address. Throws 429 if a limit there is used up. */
-function placesThatApply(
+/**
+ * Throws 429 if a limit is used up. Returns where the attempt stays counted: for a known device, not at the address.
+ */
+function enforceLimits(
   deps: ThrottlingDeps,
-  places: readonly CountedPlace[],
+  results: readonly CountedWindows[],
   attempt: Attempt,
   client: Client,
-): readonly CountedPlace[] {
-  const isKnown = places.some(({ overridden }) => overridden)
-  const applied = places.filter(({ overridden }) => overridden === isKnown)
-  const usedUp = applied.flatMap((place) => reachedLimits(place.counting, place))
+): readonly CountedWindows[] {
+  const isKnown = results.some(({ overridden }) => overridden)
+  const applied = results.filter(({ overridden }) => overridden === isKnown)
+  const usedUp = applied.flatMap((result) => reachedLimits(result.request, result))
   const [longest] = usedUp.sort((one, other) => other.leftMs - one.leftMs)
-  const refunded = longest === undefined ? places.filter((place) => !applied.includes(place)) : places
+  const refunded = longest === undefined ? results.filter((result) => !applied.includes(result)) : results
   refund(deps, refunded, client)
   if (longest !== undefined) throw limitReachedError(deps, longest, attempt, client)
   return applied
@@ -208,43 +214,43 @@ function placesThatApply(
 
 function refund(
   { store, log }: ThrottlingDeps,
-  places: readonly CountedPlace[],
+  results: readonly CountedWindows[],
   { requestId }: Client,
 ): void {
-  for (const { counting, countedWindows } of places) {
+  for (const { request, countedWindows } of results) {
     store
-      .refundAttempt(counting.keyPrefix, countedWindows)
+      .refundAttempt(request.keyPrefix, countedWindows)
       .catch((error: unknown) => log.warn('attempt_refund_failed', { requestId }, error))
   }
 }
 
 /** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
-const REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
-/** Okta refuses a token that names a user as an unknown token, or as credentials. */
-const TOKEN_REFUSED: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
-/** Results of a factor that do not refuse a code: the sign-in continues, waits, or asks for the next code. */
+const REJECTED_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
+/** Okta rejects an activation or recovery token as an unknown token, or as wrong credentials. */
+const REJECTED_TOKEN_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
+/** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
 const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
 /**
- * They reach the user's phone or mailbox, and may do so even if the response was lost. They stay counted then, or a client could
+ * They reach the user's phone or mailbox, even if the response was lost. They stay counted then, or a client could
  * disconnect early and send without limit.
  */
 const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
 
 /**
- * Whether an attempt stays counted. LOCKED_OUT is a failure too, or the limits would reveal which users are locked out. A push
- * stays counted if it was sent, or if a code with it was refused.
+ * LOCKED_OUT stays counted like any failure, or the limits would reveal which users are locked out. A push stays
+ * counted if it was sent, or if a code with it was rejected.
  */
-function isFailure(kind: AttemptKind, result: StepResult): boolean {
+function staysCounted(kind: AttemptKind, result: StepResult): boolean {
   const { outcome, status, factorResult, wrongOldPassword } = result
   const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
-  // Okta answered with a status, also where the broker refuses the answer
+  // if Okta answered with a status, it was sent, even if the broker refuses the answer
   const isSent = SENT.has(kind) && (errorCode === undefined || status !== undefined)
-  if (kind === 'token') return TOKEN_REFUSED.has(errorCode)
+  if (kind === 'token') return REJECTED_TOKEN_CODES.has(errorCode)
   if (kind === 'message' || kind === 'recovery') return isSent
-  const isRefused = REFUSED.has(errorCode)
-  if (kind === 'push') return isSent || isRefused
-  if (kind === 'password') return isRefused || status === 'LOCKED_OUT' || wrongOldPassword === true
-  // some factors refuse a code with 200
+  const isRejected = REJECTED_CODES.has(errorCode)
+  if (kind === 'push') return isSent || isRejected
+  if (kind === 'password') return isRejected || status === 'LOCKED_OUT' || wrongOldPassword === true
+  // some factors reject a code with status 200
   const isWrongCode = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
-  return isRefused || status === 'LOCKED_OUT' || isWrongCode
+  return isRejected || status === 'LOCKED_OUT' || isWrongCode
 }

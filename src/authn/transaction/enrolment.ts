@@ -1,20 +1,19 @@
 import { getFactorType } from '../../factor-types.ts'
 import type { Answer } from './answer.ts'
 
-/** The factor that is being set up in a transaction, from its enrol step until it is active. */
+/** A factor that is being set up, from its enrol step until it is active. */
 export interface Enrolment {
   readonly factorType: string
   readonly provider?: string | undefined
-  /** The user's phone changes with it (`updatePhone=true`), also where another factor has that phone. */
+  /** `updatePhone=true`: the user's phone number changes, also for another factor with that phone. */
   readonly updatesPhone: boolean
-  /** The user has a factor of this type and provider already, which this one replaces. */
+  /** It replaces an active factor of the same type and provider. */
   readonly replaces: boolean
 }
 
-/** What a transaction knows of it. */
+/** The members of a transaction that concern enrolments. */
 export interface EnrolmentState {
   readonly enrolment?: Enrolment | undefined
-  /** The factors that the user has, see `factorName`. */
   readonly activeFactors: readonly string[]
 }
 
@@ -25,14 +24,14 @@ export interface EnrolmentStep {
   readonly factorType: string | undefined
 }
 
-/** Steps after which a factor may be active. */
-const ENROLS: ReadonlySet<string> = new Set(['enroll', 'activate', 'activate_poll'])
-/** Steps of a factor that is not active yet. */
-const ACTIVATES: ReadonlySet<string> = new Set(['activate', 'activate_poll', 'activate_resend'])
-/** Statuses under which the factor still waits for its activation. */
-const WAITS_FOR_ACTIVATION: ReadonlySet<string> = new Set(['MFA_ENROLL_ACTIVATE', 'FACTOR_ENROLL_ACTIVATE'])
+/** Operations after which a factor may be active. */
+const ENROL_OPERATIONS: ReadonlySet<string> = new Set(['enroll', 'activate', 'activate_poll'])
+/** Operations on a factor that is not active yet. */
+const ACTIVATION_OPERATIONS: ReadonlySet<string> = new Set(['activate', 'activate_poll', 'activate_resend'])
+/** Statuses in which the factor is not active yet. */
+const ACTIVATION_STATUSES: ReadonlySet<string> = new Set(['MFA_ENROLL_ACTIVATE', 'FACTOR_ENROLL_ACTIVATE'])
 
-/** The enrolment that a step begins or continues; undefined: the step has nothing to do with one. */
+/** The enrolment that a step starts or continues, if any. */
 export function enrolmentOfStep(
   { operation, fields, updatePhone, factorType }: EnrolmentStep,
   { enrolment, activeFactors }: EnrolmentState,
@@ -44,30 +43,30 @@ export function enrolmentOfStep(
       getFactorType(type).several !== true && activeFactors.includes(factorName(type, provider))
     return { factorType: type, provider, updatesPhone: updatePhone, replaces }
   }
-  if (!ACTIVATES.has(operation)) return undefined
+  if (!ACTIVATION_OPERATIONS.has(operation)) return undefined
   const begun = enrolment ?? (factorType === undefined ? undefined : { factorType, replaces: false })
   return begun && { ...begun, updatesPhone: updatePhone || enrolment?.updatesPhone === true }
 }
 
-/** The enrolment that is still under way after an answer. */
+/** The enrolment that is not complete after this answer, if any. */
 export function nextEnrolment(
   { status }: Pick<Answer, 'status'>,
   inStep: Enrolment | undefined,
   before: Enrolment | undefined,
 ): Enrolment | undefined {
-  return WAITS_FOR_ACTIVATION.has(status) ? (inStep ?? before) : undefined
+  return ACTIVATION_STATUSES.has(status) ? (inStep ?? before) : undefined
 }
 
-/** Whether the factor is active with this answer. */
+/** Whether this answer shows that the factor is active. */
 export function completesEnrolment(operation: string, { status, factorResult }: Answer): boolean {
-  const isOpen = WAITS_FOR_ACTIVATION.has(status) || status === 'LOCKED_OUT'
+  const isPending = ACTIVATION_STATUSES.has(status) || status === 'LOCKED_OUT'
   const isRefused = factorResult !== undefined && factorResult !== 'SUCCESS'
-  return ENROLS.has(operation) && !isOpen && !isRefused
+  return ENROL_OPERATIONS.has(operation) && !isPending && !isRefused
 }
 
 /**
- * A factor that was being set up and is active without a step that says so: a phone activates a push factor at the upstream,
- * whether the page polls or goes back.
+ * An enrolment that was completed without a step here. A phone activates a push factor at Okta, also if the page never
+ * polls and goes back.
  */
 export function findActivated(
   operation: string,
@@ -77,7 +76,7 @@ export function findActivated(
   if (before.enrolment === undefined) return undefined
   const name = factorName(before.enrolment.factorType, before.enrolment.provider)
   const isListed = activeFactors.includes(name) && !before.activeFactors.includes(name)
-  const isOver = operation === 'state' && status === 'SUCCESS' // only an active factor ends it without a step
+  const isOver = operation === 'state' && status === 'SUCCESS' // without a step, only an active factor leads to SUCCESS
   return isListed || isOver ? before.enrolment : undefined
 }
 

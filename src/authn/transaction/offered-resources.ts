@@ -9,21 +9,21 @@ import type { Transaction } from './transaction.ts'
 import type { TransactionStore } from './transaction-store.ts'
 
 /**
- * Resources that Okta offered to GET: security questions and enrolment pictures. A browser requests them without a handle (an
- * `<img>` cannot send one), so they are found by device and path. A resource stays available while one of the transactions that
- * offered it is open: several tabs of a browser may have been offered the same path.
+ * Resources that Okta offered to GET: security questions and enrolment pictures. A browser requests them without a
+ * handle (an `<img>` cannot send one), so they are found by device and path. A resource is available while any
+ * transaction that offered it is open, because several tabs may have been offered the same path.
  */
 export interface OfferedResources {
-  /** Replaces Okta's token in the path of a picture; always the same for a device and path. */
+  /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
   pictureHandle(device: string, upstreamPath: string): string
   keep(device: string, offered: readonly OfferedStep[], by: OfferingTransaction): Promise<void>
-  /** undefined: not offered to this device, or the transaction is over. */
+  /** undefined if it was not offered to this device, or the transaction is over. */
   find(device: string, publicPath: string): Promise<OfferedResource | undefined>
 }
 
 export interface OfferingTransaction {
   readonly handle: string
-  /** They must not be in the resource either. */
+  /** Removed from the resource. */
   readonly stateTokens: readonly string[]
   readonly ttlMs: number
 }
@@ -32,7 +32,7 @@ export interface OfferedResource {
   /** Okta's path. */
   readonly path: string
   readonly stateTokens: readonly string[]
-  /** The user of the transaction, as far as known. */
+  /** The user of the transaction, if known. */
   readonly user: Pick<Transaction, 'userId' | 'login'>
 }
 
@@ -47,7 +47,7 @@ export interface OfferedResourcesDeps {
 
 const QUESTIONS = /^\/api\/v1\/users\/[^/]+\/factors\/questions$/
 
-/** A record has the names of as many transactions, the newest. A transaction has one name for each of SECRET_KEYS. */
+/** A record keeps this many names of transactions, the newest. A transaction has one name for each of SECRET_KEYS. */
 const MAX_NAMES = 20
 const VERSION = 1
 const StoredResource = z.object({
@@ -104,7 +104,7 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
   }
 }
 
-/** The path that a browser requests; undefined: not one of these resources. */
+/** The path that a browser requests; undefined for any other link. */
 function publicPathOf(path: string, pictureHandle: () => string): string | undefined {
   if (QUESTIONS.test(path)) return path
   const [, folder] = PICTURE.exec(path) ?? []
@@ -116,7 +116,10 @@ function isNewerVersion(text: string | undefined): boolean {
   return data !== undefined && data.version > VERSION
 }
 
-/** The user of an open transaction that offered it; undefined if none is open. Early records do not name their transactions. */
+/**
+ * The user of an open transaction that offered the resource; undefined if none is open. Early records do not name
+ * transactions.
+ */
 async function findOfferingUser(
   { transactions: offeredBy }: StoredResource,
   transactions: Pick<TransactionStore, 'read'>,

@@ -1,36 +1,37 @@
-/** What the upstream offered in a transaction: the only steps that are sent to it (DESIGN §1). Pure: no package, no input or output. */
+/**
+ * The steps that Okta offered in a transaction. No other step is sent to it (DESIGN §4). Pure: no package, no input or
+ * output.
+ */
 
-/** A step that the upstream offered: where it leads, by which methods. */
 export interface OfferedStep {
-  /** The upstream's own path, in the spelling of `normalizePath`. */
+  /** Okta's path, normalized by `normalizePath`. */
   readonly path: string
-  /** The upstream's own query with its `?`, or empty: only redirects are sent with it. */
+  /** Okta's query with its `?`, or empty. Only redirects use it. */
   readonly query: string
-  /** From `hints.allow`; empty when the link gave no hints, then any method is meant. */
+  /** From `hints.allow`; empty if the link has no hints, which allows every method. */
   readonly methods: readonly string[]
-  /** The whole link, where it is one for the browser to be sent to; undefined: a call. */
+  /** The whole link if it is a redirect for the browser; undefined for a call. */
   readonly href?: string | undefined
 }
 
-/** An enrolment picture; the last segment of its path is a token of the upstream. */
+/** The path of an enrolment picture (QR code). Its last segment is one of Okta's tokens. */
 export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
 
-/** Adds steps to those offered before: one entry for a path and query, with the methods of all. */
+/** Adds steps to those offered before. Each path and query has one entry, with all its methods. */
 export function mergeSteps(before: readonly OfferedStep[], added: readonly OfferedStep[]): OfferedStep[] {
   const merged = new Map<string, OfferedStep>()
   for (const step of [...before, ...added]) {
     const key = step.path + step.query
     const known = merged.get(key)
-    merged.delete(key) // the newest mention stands last
+    merged.delete(key) // so that the newest entry is the last one
     merged.set(
       key,
-      known === undefined ? step : { ...step, methods: joinMethods(known.methods, step.methods) },
+      known === undefined ? step : { ...step, methods: mergeMethods(known.methods, step.methods) },
     )
   }
   return [...merged.values()]
 }
 
-/** The offered step of a path that this method may take; undefined: it was not offered. */
 export function findStep(
   offered: readonly OfferedStep[],
   method: string,
@@ -41,18 +42,18 @@ export function findStep(
   )
 }
 
-/** The link that the browser is sent to by our route of this path; undefined: none was offered. */
+/** The redirect that Okta offered for this path, if any. */
 export function findRedirect(offered: readonly OfferedStep[], path: string): string | undefined {
   return findStep(offered, 'GET', path)?.href
 }
 
-function joinMethods(one: readonly string[], other: readonly string[]): string[] {
+function mergeMethods(one: readonly string[], other: readonly string[]): string[] {
   return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
 }
 
 const PLAIN_PATH = /^[\w/.~-]*$/
 
-/** One spelling for all spellings of a path, to compare by: a colon in it may come percent-encoded or not. */
+/** A path in one form for comparison: Okta and browsers may percent-encode a character, such as a colon, or not. */
 export function normalizePath(path: string): string {
   if (PLAIN_PATH.test(path)) return path
   return path
@@ -61,7 +62,7 @@ export function normalizePath(path: string): string {
       try {
         return encodeURIComponent(decodeURIComponent(segment))
       } catch {
-        return segment // a stray percent sign: no route of ours reads it either
+        return segment // a stray percent sign: no route matches it
       }
     })
     .join('/')

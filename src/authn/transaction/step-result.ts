@@ -2,47 +2,47 @@ import { z } from 'zod'
 import { BrokerError } from '../../errors.ts'
 import type { Transaction } from './transaction.ts'
 
-/** What became of a step: what the browser gets, what is kept, and the session that it opens. */
+/** The result of a step: the answer for the browser, the transaction, and the session that it opens. */
 export interface StepResult {
   readonly outcome: StepOutcome
-  /** The transaction afterwards. `before` itself: nothing changed; undefined: it is over. */
+  /** The transaction afterwards; `before` itself if nothing changed; undefined if it is over. */
   readonly after: Transaction | undefined
-  /** Of Okta's answer, also if the broker refuses it; undefined for an Error object and for an answer of the broker's own. */
+  /**
+   * The status in Okta's answer, also if the broker refuses it. undefined: an Error object, or the broker's own answer.
+   */
   readonly status?: string
-  /** Of that answer: how things stand with a factor. */
   readonly factorResult?: string | undefined
   /** Okta refused the old password of a password change. */
   readonly wrongOldPassword?: boolean
   readonly session?: IssuedSession
 }
 
-/** A session with all that comes with it. Nothing is stored before `write`, nothing is announced before `afterCommit`. */
+/** A new session. Nothing is stored before `write`, and nothing is audited before `afterCommit`. */
 export interface IssuedSession {
-  /** For the cookie. */
   readonly id: string
   write(): Promise<void>
   /** Makes it the session of its device. */
   bindDevice(): Promise<void>
-  /** Ends the sessions that it replaces, and says that the sign-in has succeeded. */
+  /** Ends the sessions that it replaces, and audits the sign-in. */
   afterCommit(): Promise<void>
   rollback(): Promise<void>
 }
 
-/** How a step ended, as data: identical requests share it, on this replica and on others. */
+/** What the browser gets, as data: identical requests share it, on this replica and on others. */
 export type StepOutcome = StepAnswer | StepRefusal
 
 export interface StepAnswer {
   readonly kind: 'answer'
   readonly status: number
-  /** JSON, sanitized, as it is sent. */
+  /** Sanitized JSON. */
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
   readonly errorCode?: string | undefined
-  /** The id of the session that this step opened. */
+  /** The session that this step opened. */
   readonly sessionId?: string | undefined
 }
 
-/** A refusal that leaves a changed transaction, or that waiting requests share. */
+/** A refusal that changes the transaction, or that identical requests share. */
 export interface StepRefusal {
   readonly kind: 'refusal'
   readonly status: number
@@ -61,7 +61,7 @@ export function toRefusal(error: BrokerError): StepRefusal {
   return { kind: 'refusal', status, code, summary: message, causes, headers }
 }
 
-/** Throws a refusal as the error that it was. */
+/** Throws a refusal as a BrokerError. */
 export function answerOrThrow(outcome: StepOutcome): StepAnswer {
   if (outcome.kind === 'answer') return outcome
   const { status, code, summary, causes, headers } = outcome
@@ -70,7 +70,6 @@ export function answerOrThrow(outcome: StepOutcome): StepAnswer {
 
 const strings = z.record(z.string(), z.string())
 
-/** An outcome as it is stored. */
 export const StoredOutcome: z.ZodType<StepOutcome> = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('answer'),

@@ -8,22 +8,24 @@ import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import type { Transaction } from './transaction.ts'
 
-/** Transactions, as sealed records under the HMAC of their handle: its name. The step lock has the same names. */
+/**
+ * Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names.
+ */
 export interface TransactionStore {
-  /** The newest key first. */
+  /** One name for each of SECRET_KEYS, the newest first. */
   names(handle: string): readonly [string, ...string[]]
-  /** Reads a transaction outside of its steps. */
+  /** Reads a transaction without its step lock. */
   read(name: string): Promise<Transaction | undefined>
   create(handle: string, transaction: Transaction): Promise<void>
-  /** Ends a transaction, as a cancel does: a step that runs in it writes nothing more. */
+  /** Deletes a transaction. A step that is running in it can no longer commit. */
   end(name: string): Promise<void>
-  /** undefined: none, or one that cannot be read: an expired transaction. */
+  /** undefined if there is no record, or it is unreadable: the transaction counts as expired. */
   open(raw: string | undefined, key: string): Transaction | undefined
-  /** What becomes of the record at this key. */
+  /** The change that a commit makes to the record at this key. */
   recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange
-  /** Has the record end with all sessions of its user, if the user is known. */
+  /** Indexes the record by its user, if known, so that it is deleted when all sessions of the user end. */
   addToUserIndex(transaction: Transaction, key: string): Promise<void>
-  /** The record is deleted: it need not end with its user any more. Never fails; an entry that stays ends with the index. */
+  /** Removes a deleted record from the index. Never fails, because an entry that is left expires with the index. */
   removeFromUserIndex(transaction: Transaction, key: string): void
 }
 
@@ -40,7 +42,7 @@ export interface TransactionStoreOptions {
 const HANDLE = /^00[\w-]{43}$/
 const HANDLE_BYTES = 32
 
-/** `00` and 32 random bytes in base64url. Never `01…`: clients take that for another engine. */
+/** `00` and 32 random bytes in base64url. Never `01…`: clients would assume another sign-in engine. */
 export function newHandle(): string {
   return `00${randomBytes(HANDLE_BYTES).toString('base64url')}`
 }
@@ -49,7 +51,7 @@ export function isHandle(value: string): boolean {
   return HANDLE.test(value)
 }
 
-/** The hash tag keeps a transaction, its lock and its shared outcomes in one Redis Cluster slot. */
+/** The hash tag keeps a transaction, its lock and its shared results in one Redis Cluster slot. */
 export const transactionKey = (name: string) => `gatehouse:txn:{${name}}`
 
 export function createTransactionStore(options: TransactionStoreOptions): TransactionStore {
@@ -120,14 +122,14 @@ const StoredTransaction: z.ZodType<Transaction> = z
         replaces: z.boolean(),
       })
       .optional(),
-    activeFactors: z.array(z.string()).default([]), // records of earlier versions have none
+    activeFactors: z.array(z.string()).default([]), // missing in records of earlier versions
     awaitedFactor: z.string().optional(),
     pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
     device: z.string(),
     createdAtMs: z.number(),
     expiresAtMs: z.number(),
     credentialAccepted: z.boolean(),
-    userProved: z.boolean().optional(), // an earlier version asked only for an accepted credential
+    userProved: z.boolean().optional(), // missing in records of earlier versions
     sessionId: z.string().optional(),
     amr: z.array(z.string()),
     recovery: z

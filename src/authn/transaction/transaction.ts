@@ -6,7 +6,10 @@ import { acceptedProof, type Proof } from './proof.ts'
 /** A sign-in transaction, and its rules (DESIGN §4). Pure: no package, no input or output, time as a parameter. */
 export interface Transaction {
   readonly version: 1
-  /** `begun` here; `imported` with a state token from outside; `redirect-only`: kept for the redirects of a finished one. */
+  /**
+   * `begun` here; `imported` with a state token from outside; `redirect-only`: kept for the redirects of a finished
+   * one.
+   */
   readonly origin: 'begun' | 'imported' | 'redirect-only'
   /** Okta's state token; it never leaves the broker. */
   readonly stateToken: string
@@ -35,7 +38,10 @@ export interface Transaction {
   readonly expiresAtMs: number
   /** Okta has accepted a password, activation token or factor that this device sent through this broker. */
   readonly credentialAccepted: boolean
-  /** Okta has accepted the user's own password or factor. An activation token or a new password does not show who is at the browser. */
+  /**
+   * Okta has accepted the user's own password or factor. An activation token or a new password does not show who is at
+   * the browser.
+   */
   readonly userProved: boolean
   /** Of a redirect-only transaction: the session that its redirects were issued for. */
   readonly sessionId?: string | undefined
@@ -143,7 +149,10 @@ function nextPollTimes(
   return { ...pollNotBeforeMs, [nextPoll.path]: nextPoll.notBeforeMs }
 }
 
-/** The transaction after Okta rejected a step. A step about another factor may have ended the push, so its next poll may be a new push. */
+/**
+ * The transaction after Okta rejected a step. A step about another factor may have ended the push, so its next poll may
+ * be a new push.
+ */
 export function afterRejectedStep(
   transaction: Transaction,
   { operation, factorId }: { readonly operation: string; readonly factorId?: string | undefined },
@@ -154,8 +163,8 @@ export function afterRejectedStep(
 }
 
 /**
- * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead than the poll interval was written
- * by a replica with another clock, and is ignored.
+ * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead than the poll
+ * interval was written by a replica with another clock, and is ignored.
  */
 export function pollDueInMs(
   transaction: Transaction | undefined,
@@ -169,8 +178,8 @@ export function pollDueInMs(
 }
 
 /**
- * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if Okta accepted a
- * credential in this transaction. An imported token alone never opens a session.
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if Okta
+ * accepted a credential in this transaction. An imported token alone never opens a session.
  */
 export function opensSession(
   after: Pick<Transaction, 'credentialAccepted'>,
@@ -219,9 +228,9 @@ export interface LifetimeBounds {
 }
 
 /**
- * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not matter, within the bounds. The default
- * if `expiresAt` is missing, unreadable or past. An imported transaction also ends `maxMs` after its import, because the index of
- * imported tokens keeps its entry no longer.
+ * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not matter, within the
+ * bounds. The default if `expiresAt` is missing, unreadable or past. An imported transaction also ends `maxMs` after
+ * its import, because the index of imported tokens keeps its entry no longer.
  */
 export function lifetimeMs(
   { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,

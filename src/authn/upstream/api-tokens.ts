@@ -7,27 +7,27 @@ import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { Client } from '../browser/client.ts'
 import type { AuthnReply } from './read-answer.ts'
 
-/** What is known of our SSWS tokens: which one is accepted, since when, and whether any is. */
+/** Tracks which of the SSWS tokens Okta accepts. */
 export interface ApiTokens {
   /**
-   * The tokens as one call tries them, in the order of the list. Once the upstream has refused the first one and
-   * accepted another, that one leads, because each call would cost a second one otherwise. The first one is tried
-   * first again every `FIRST_AGAIN_MS`, and if the list has changed.
+   * The tokens in the order in which one call tries them. If Okta refuses the first token and accepts the standby, the
+   * standby is tried first, to save a refused call per step. The first token is tried first again every
+   * `FIRST_AGAIN_MS`, and after the list changes.
    */
   candidates(): TokenCandidates
-  /** The upstream accepts none of them: an operator must act. */
-  refused(): void
+  /** Reports that Okta refuses all tokens: an operator must act. */
+  reportRefused(): void
   state(): TokenState
   acceptedWithin(ms: number): boolean
 }
 
 export interface TokenCandidates {
   readonly tokens: readonly string[]
-  /** The upstream has accepted this token. Ignored if the list has changed: the new list's first is not tried yet. */
+  /** Reports that Okta accepted this token. Ignored if the list has changed since. */
   readonly accepted: (token: string) => void
 }
 
-/** `unknown` until the upstream has accepted or refused a token of the list; `failing` while it refuses all. */
+/** `unknown` until Okta accepts or refuses a token of the list; `failing` while it refuses all. */
 export type TokenState = 'ok' | 'failing' | 'unknown'
 
 export interface ApiTokensOptions {
@@ -40,10 +40,10 @@ export interface ApiTokensOptions {
 
 const FIRST_AGAIN_MS = 600_000
 
-/** What is known of one list. Nothing of it holds for the next list. */
+/** One configured list of tokens. A changed list starts without knowledge. */
 interface TokenList {
   readonly tokens: readonly string[]
-  /** Another list was in use before. */
+  /** It replaced another list. */
   readonly isChange: boolean
   accepted?: { readonly token: string; readonly at: number }
   firstTriedAt: number
@@ -82,7 +82,7 @@ export function createApiTokens(options: ApiTokensOptions): ApiTokens {
       const inUse = current()
       return { tokens: inOrder(inUse, monotonic()), accepted: (token) => accept(inUse, token) }
     },
-    refused() {
+    reportRefused() {
       delete list.accepted
       metrics.upstreamTokenStandby.set(0)
       setRefused(true)
@@ -109,7 +109,7 @@ function reportAccepted(list: TokenList, token: string, { log, metrics }: ApiTok
   metrics.upstreamTokenStandby.set(token === first ? 0 : 1)
 }
 
-/** Tries the tokens in turn. The result is E0000011 if all are refused, or else the first other answer. */
+/** Tries one token after the other. Returns the first answer other than E0000011, or E0000011 if all are refused. */
 export async function tryTokens(
   { tokens, accepted }: TokenCandidates,
   send: (token: string) => Promise<UpstreamResponse>,
@@ -122,11 +122,11 @@ export async function tryTokens(
     if (provesToken(answer.status, reply)) accepted(token)
     if (!isInvalidToken(reply)) return reply
   }
-  if (reply === undefined) throw new Error('there is always an API token')
+  if (reply === undefined) throw new Error('no API token is configured')
   return reply
 }
 
-/** A verdict on the user or the step, which only a caller with a good token gets. Limits and failures are none. */
+/** Whether the answer shows that the token is valid. Rate limits and failures do not. */
 function provesToken(status: number, { errorCode }: AuthnReply): boolean {
   return (status >= 200 && status < 300) || status === 403 || (status === 401 && errorCode === 'E0000004')
 }
@@ -135,12 +135,13 @@ export function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
   return status === 401 && errorCode === unknownHandle().code
 }
 
-/** An accepted call proves for so long that our token is valid. */
+/** How long an accepted call proves that our token is valid. */
 const TRUST_MS = 5000
 
 /**
- * E0000011 to a call with a token is about that one, or about ours. Unless ours is accepted, the client must keep its
- * transaction. An empty sign-in tells, which a working API refuses for its form.
+ * E0000011 on a call with a state or recovery token may be about that token or about our API token. If it is about
+ * ours, the client must keep its transaction. An empty sign-in shows which: with a valid API token, Okta rejects it for
+ * its form.
  */
 export function createTokenCheck(
   tokens: ApiTokens,
@@ -167,7 +168,7 @@ export function createTokenCheck(
     try {
       return await pending
     } catch (error) {
-      if (isDecoy) return true // the real step would not have been checked, and must not look any different
+      if (isDecoy) return true // a real step would not be checked, and the two must look the same
       throw error
     }
   }

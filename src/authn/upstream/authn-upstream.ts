@@ -33,18 +33,21 @@ import {
 } from './api-tokens.ts'
 import { type AuthnReply, isResendTooSoon, toReply } from './read-answer.ts'
 
-/** The sign-in API as a trusted application sees it. */
+/** Calls Okta's Authentication API as a trusted application. */
 export interface AuthnUpstream {
-  /** To be called where a step begins: what other replicas know of the rate limit comes along with the step's record. */
-  prefetch(): void
   /**
-   * Sends one operation. An answer is a success or an Error object of the API; anything else (no answer, HTML, a
-   * redirect, half a body) throws 502, 503 or 504. Throws 429 if the rate limit holds the call back.
+   * To be called when a step begins: reads the rate limit as seen by other replicas, in the same round trip as the
+   * step's record.
+   */
+  prefetchRateLimit(): void
+  /**
+   * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
+   * answer, HTML, a redirect, an incomplete body), and 429 if the rate-limit gate is closed.
    */
   send(call: AuthnCall, client: Client): Promise<AuthnReply>
-  /** When all calls of a step must be over, if it begins now: for `AuthnCall.deadline`. */
+  /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
   deadline(): number
-  /** Fetches what a link offered for a GET; the raw answer, whatever it is. */
+  /** Fetches an offered resource. Returns any answer as it is. */
   fetch(path: string, accept: string, client: Client): Promise<UpstreamResponse>
   tokenState(): TokenState
   close(): Promise<void>
@@ -53,26 +56,25 @@ export interface AuthnUpstream {
 export interface AuthnCall {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
-  /** Default: JSON. The answer to a form is not read: an accepted one counts as `{}`. */
+  /** Default: JSON. The answer to an accepted form is not read, and counts as `{}`. */
   readonly encoding?: BodyEncoding | undefined
-  /** The body bears a state or recovery token: then a refusal may be about that one. */
+  /** The body has a state or recovery token, so E0000011 may be about that token. */
   readonly bearsToken: boolean
-  /** That token is made up, and is refused for sure: then only a refusal of our own token counts as a failure. */
+  /** The state token is random, so Okta always rejects it. Only a refusal of our API token counts as a failure. */
   readonly isDecoy?: boolean
-  /** By the monotonic clock; without it this call is all that the step sends. */
+  /** By the monotonic clock. Default: this is the only call of the step. */
   readonly deadline?: number | undefined
 }
 
 export interface AuthnUpstreamOptions extends Omit<ApiTokensOptions, 'monotonic'> {
   readonly client: UpstreamClient
-  /** Of the API: names its rate limit. */
+  /** Identifies the org's rate limit. */
   readonly baseUrl: string
   /** `authn.rateLimit` in `config/default.json`. */
   readonly rateLimit: AuthnRateLimit
   readonly store: Store
-  /** Names in the store are HMACs. */
   readonly names: Signer
-  /** For all calls of one step, in milliseconds: shorter than the step's lock. */
+  /** For all calls of one step: shorter than the step lock. */
   readonly timeoutMs: number
   readonly now: () => number
   readonly monotonic?: () => number
@@ -97,7 +99,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
   const deadlineNow = () => monotonic() + timeoutMs
 
   return {
-    prefetch: calls.prefetch,
+    prefetchRateLimit: calls.prefetch,
     deadline: deadlineNow,
     tokenState: tokens.state,
     close: () => client.close(),
@@ -107,7 +109,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
       const reply = await post(call, from, deadline)
       if (!isInvalidToken(reply)) return reply
       if (bearsToken && (await isOurTokenAccepted(from, deadline, isDecoy))) return reply
-      tokens.refused()
+      tokens.reportRefused()
       throw tokenRefused()
     },
 
@@ -117,7 +119,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
         const answer = await calls.send({ method: 'GET', path, accept, client: from, deadline }, apiToken)
         if (answer.status !== 401) return answer
       }
-      // never 401, which ends a client's transaction; and no alarm: the next step tells whether the token is refused
+      // never 401, which would end the client's transaction; and no alarm: the next step shows whether the token is refused
       throw tokenRefused()
     },
   }
@@ -132,7 +134,7 @@ type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
 function createPost(calls: LimitedCalls, tokens: ApiTokens) {
   return ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
     const isForm = encoding === 'form'
-    const accept = isForm ? '*/*' : 'application/json' // a form is answered for a browser: a page, a redirect, nothing
+    const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
     const call = { method: 'POST', path, accept, body, encoding, client, deadline } as const
     return tryTokens(
       tokens.candidates(),
@@ -152,7 +154,7 @@ interface SingleCall extends Partial<Posted> {
 
 type LimitedCalls = ReturnType<typeof createLimitedCalls>
 
-/** Single calls, within the API's rate limit. The specification knows one limit for the whole API. */
+/** Sends single calls through the rate-limit gate. The specification has one limit for the whole API. */
 function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => number }) {
   const { client, rateLimit, names, now, monotonic } = options
   const clock = createUpstreamClock({ now, monotonic })
@@ -161,20 +163,20 @@ function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => n
   return {
     prefetch: gate.prefetch,
 
-    /** Throws 429 E0000047 if the limit holds the call back, as the API would answer it; 502, 503 or 504 for no answer. */
+    /** Throws 429 E0000047, like the API itself, if the gate is closed; 502, 503 or 504 if there is no answer. */
     async send(call: SingleCall, apiToken: string): Promise<UpstreamResponse> {
       let pass: GatePass | undefined
       try {
-        pass = await gate.enter(callerOf(call, names, rateLimit.maxWaitMs))
+        pass = await gate.enter(toGateCaller(call, names, rateLimit.maxWaitMs))
         const timeoutMs = Math.ceil(call.deadline - monotonic())
         if (timeoutMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout')) // nothing was sent
-        const answer = await client.send(requestOf(call, apiToken, timeoutMs))
+        const answer = await client.send(toRequest(call, apiToken, timeoutMs))
         clock.observe(answer)
         if (!isResendTooSoon(answer)) await pass.observe(answer, answer.status === 429)
         return answer
       } catch (error) {
-        if (error instanceof RateLimitRefusal) throw asApiAnswers(error, now())
-        throw error instanceof UpstreamFailure ? asBrokerError(error) : error
+        if (error instanceof RateLimitRefusal) throw toRateLimitedError(error, now())
+        throw error instanceof UpstreamFailure ? toBrokerError(error) : error
       } finally {
         await pass?.leave()
       }
@@ -201,11 +203,11 @@ function createGate(options: AuthnUpstreamOptions & { monotonic: () => number },
   })
 }
 
-/** Whom a call is for, if its body says so. All but a state token begin something new. */
+/** Body fields that identify the party that a call is for. Only a state token continues a sign-in. */
 const PARTIES = ['stateToken', 'username', 'token', 'recoveryToken'] as const
 
-/** Each party is labelled by its role, so that none can be typed as another. */
-function callerOf({ path, body = {}, client }: SingleCall, names: Signer, maxWaitMs: number): GateCaller {
+/** Each party has its role, so that a user name cannot be mistaken for a token, for example. */
+function toGateCaller({ path, body = {}, client }: SingleCall, names: Signer, maxWaitMs: number): GateCaller {
   const role = PARTIES.find((name) => typeof body[name] === 'string')
   const party = role === undefined ? ['path', path] : [role, body[role]]
   return {
@@ -215,7 +217,7 @@ function callerOf({ path, body = {}, client }: SingleCall, names: Signer, maxWai
   }
 }
 
-function requestOf(call: SingleCall, apiToken: string, timeoutMs: number): UpstreamRequest {
+function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): UpstreamRequest {
   const { method, path, accept, body, encoding, client } = call
   const headers = {
     Accept: accept,
@@ -231,12 +233,12 @@ function requestOf(call: SingleCall, apiToken: string, timeoutMs: number): Upstr
   return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
 }
 
-function asApiAnswers({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): BrokerError {
+function toRateLimitedError({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): BrokerError {
   const resetAtSeconds = Math.ceil((nowMs + waitMs) / 1000)
   return rateLimited({ limit, resetAtSeconds, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 }
 
-function asBrokerError(failure: UpstreamFailure): BrokerError {
+function toBrokerError(failure: UpstreamFailure): BrokerError {
   const { outcome, retryAfterMs } = failure
   if (outcome === 'timeout') return upstreamTimeout(failure)
   if (retryAfterMs !== undefined)

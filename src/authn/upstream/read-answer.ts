@@ -5,22 +5,22 @@ import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName } from '../transaction/enrolment.ts'
 
-/** What the sign-in API says: a success or an Error object, and the headers that pass on. */
+/** An answer of the Authentication API: a success or an Error object. */
 export interface AuthnReply {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
   readonly isError: boolean
-  /** In the API's own form; undefined for any other text, which must become neither a label nor a log field. */
+  /** undefined if it does not have the API's form: other text must not become a metric label or log field. */
   readonly errorCode: string | undefined
-  /** The answer's own `Date`: its times are read against it. */
+  /** The `Date` header, to which the times in the answer are relative. */
   readonly date: string | undefined
-  /** Headers that pass on to the browser. */
+  /** Headers for the browser. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 const ERROR_CODE = /^E\d{7}$/
 
-/** Throws 502 if the answer is not one of the API. */
+/** Throws 502 if the response does not have the API's form. */
 export function toReply(answer: UpstreamResponse): AuthnReply {
   const { status, json: body } = answer
   const isError = status >= 400
@@ -35,11 +35,11 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
 
-/** A text message was sent, or a call was made, in the last 30 seconds: not the limit that the headers speak of. */
+/** A text message or call was sent less than 30 seconds ago. This 429 is not about the rate limit in the headers. */
 const SENT_RECENTLY: ReadonlySet<unknown> = new Set(['E0000109', 'E0000133'])
 const RESEND_AFTER_S = 30
 
-/** Whether a 429 only says that a code is on its way already. */
+/** Whether a 429 means only that the last code was sent too recently. */
 export function isResendTooSoon({ json }: Pick<UpstreamResponse, 'json'>): boolean {
   return SENT_RECENTLY.has(record(json).errorCode)
 }
@@ -57,7 +57,7 @@ function headersForBrowser(answer: UpstreamResponse, date: string | undefined): 
   return { ...headers, 'Retry-After': String(waitS) }
 }
 
-/** Until the reset by the upstream's own clock; a minute if it does not say. */
+/** The time until the reset by Okta's clock; a minute if it is unknown. */
 function retryAfterSeconds(reset: string | undefined, date: string | undefined): number {
   const leftS = Number(reset) - Date.parse(date ?? '') / 1000
   return Number.isFinite(leftS) ? Math.min(Math.max(Math.ceil(leftS), 1), 3600) : 60
@@ -68,12 +68,12 @@ function firstOf(value: string | string[] | undefined): string | undefined {
 }
 
 const UPDATE_REFUSED = 'E0000014'
-/** Okta writes the field's name first, `oldPassword: …`, or the same in words: `Old Password is not correct`. */
+/** Okta writes `oldPassword: …` or `Old Password is not correct`. */
 const NAMES_OLD_PASSWORD = /^\s*old ?password\b/i
 
 /**
- * E0000014 stands for a wrong old password and for a new one that the policy refuses. Only the text of the causes tells
- * them apart.
+ * E0000014 means a wrong old password, or a new one that violates the policy. Only the text of the causes distinguishes
+ * them.
  */
 export function isWrongOldPassword({ errorCode, body }: Pick<AuthnReply, 'errorCode' | 'body'>): boolean {
   if (errorCode !== UPDATE_REFUSED) return false
@@ -81,7 +81,7 @@ export function isWrongOldPassword({ errorCode, body }: Pick<AuthnReply, 'errorC
   return causes.some((summary) => typeof summary === 'string' && NAMES_OLD_PASSWORD.test(summary))
 }
 
-/** Reads from an upstream answer what the rules need. Nothing is assumed: a wrong type or form counts as missing. */
+/** Reads the parts of an answer that the rules need. A value of a wrong type or form counts as missing. */
 export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
   const embedded = record(body._embedded)
   return {
@@ -131,8 +131,9 @@ function factorTypeOf({ factorType }: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Clients see the list as `factors`, the specification says `factor`, which is elsewhere one object: all count. In
- * `factorTypes` a type stands for every factor of it, and in paths for their id.
+ * The factors in an answer. Okta sends the list as `factors`; the specification calls it `factor`, which is a single
+ * object in other answers. An entry of `factorTypes` stands for all factors of that type, and paths have the type
+ * instead of an id.
  */
 export function factorsIn({ factors, factor, factorTypes }: Readonly<Record<string, unknown>>) {
   const types = [factorTypes].flat().map(record)
