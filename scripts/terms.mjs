@@ -33,7 +33,7 @@ export const TERMS = [
   { not: /\bdo(es)? not fit\b/i, use: 'Incorrect username or password; does not match' },
   { not: /\blook into your mail\b/i, use: 'Check your email' },
   {
-    not: /\b(guessing|countings?|defences?|allowances?)\b/i,
+    not: /\b(guessing|countings|defences?|allowances?)\b/i,
     use: 'throttling: limit, window, attempt, reservation',
   },
   { not: /\bguards?\b/i, use: 'token filter; check' },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
-import { OTHER_CLAIMS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
+import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
 import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -118,7 +118,7 @@ describe.each(NAMES)('%s', (name) => {
       'X-Auth-Request-* twice, in other letters': forged(
         ...IDENTITY_HEADERS.flatMap((header) => [header.toUpperCase(), header.toLowerCase()]),
       ),
-      'X-Auth-Request-* that Gatehouse does not use': forged(...OTHER_CLAIMS),
+      'X-Auth-Request-* that Gatehouse does not use': forged(...OTHER_IDENTITY_HEADERS),
       'X-Auth-Request-* named in Connection': [
         ...forged(...IDENTITY_HEADERS),
         ...['Connection', `close, ${IDENTITY_HEADERS.join(', ')}, X-Forwarded-For`],
@@ -126,7 +126,7 @@ describe.each(NAMES)('%s', (name) => {
     }
     const spelledWith = (sign: string) =>
       forged(
-        ...[...IDENTITY_HEADERS, ...OTHER_CLAIMS, 'X-Forwarded-For', 'X-Request-Id'].map((header) =>
+        ...[...IDENTITY_HEADERS, ...OTHER_IDENTITY_HEADERS, 'X-Forwarded-For', 'X-Request-Id'].map((header) =>
           header.replaceAll('-', () => sign),
         ),
       )
@@ -206,7 +206,10 @@ describe.each(NAMES)('%s', (name) => {
 
   describe('headers that come after the body, as trailers, do not reach the application', () => {
     const trailers = [
-      ...[...IDENTITY_HEADERS, ...OTHER_CLAIMS].flatMap((header) => [header.toLowerCase(), FORGED_ID]),
+      ...[...IDENTITY_HEADERS, ...OTHER_IDENTITY_HEADERS].flatMap((header) => [
+        header.toLowerCase(),
+        FORGED_ID,
+      ]),
       ...['x_auth_request_user', FORGED_ID, 'x-forwarded-for', FORGED],
     ]
     const WAYS: Readonly<Record<string, PortalRequest>> = {

@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
-import { OTHER_CLAIMS } from '../support/proxies.ts'
+import { OTHER_IDENTITY_HEADERS } from '../support/proxies.ts'
 
 const { path: FORWARD_AUTH, responses } = FORWARD_AUTH_OPERATIONS.forwardAuth
 const { headers: IDENTITY_HEADERS } = responses[200]
@@ -45,7 +45,10 @@ describe('traefik.yml', () => {
     expect(spellings).toHaveLength(8 + 16 + 8)
     expect(taken).toEqual(
       Object.fromEntries(
-        [...spellings, ...OTHER_CLAIMS, 'Forwarded', 'Traceparent', 'Upgrade'].map((name) => [name, '']),
+        [...spellings, ...OTHER_IDENTITY_HEADERS, 'Forwarded', 'Traceparent', 'Upgrade'].map((name) => [
+          name,
+          '',
+        ]),
       ),
     )
     expect(tree).toMatchObject({
@@ -76,7 +79,7 @@ describe('envoy.yaml', () => {
 
   test('hands on exactly what the broker says, and takes it from clients', () => {
     expect(patterns('allowed_upstream_headers')).toEqual(inSmallLetters)
-    const otherClaims = OTHER_CLAIMS.map((name) => name.toLowerCase())
+    const otherClaims = OTHER_IDENTITY_HEADERS.map((name) => name.toLowerCase())
     expect(valuesUnder('remove', tree)).toEqual([
       ...inSmallLetters,
       ...otherClaims,

@@ -51,8 +51,8 @@ const spoil: fc.Arbitrary<Spoil> = fc.oneof(
     (right) => right.replace(/^00/, '01'),
     (right) => right.toLowerCase(),
     () => other.handle,
-    () => other.handOver,
-    () => browser.handOver,
+    () => other.ssoToken,
+    () => browser.ssoToken,
     () => '00plainly-fake-state-token-00000001',
     () => 'x'.repeat(100_000),
     () => '__proto__',
@@ -117,7 +117,7 @@ test(
     )
     await fc.assert(
       fc.asyncProperty(place, spoil, async ([before, after], spoilt) => {
-        const right = before.includes('?token=') ? browser.handOver : browser.handle
+        const right = before.includes('?token=') ? browser.ssoToken : browser.handle
         const given = spoilt(right)
         fc.pre(given !== right)
         const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)

@@ -171,7 +171,7 @@ describe('queries of redirects', () => {
         fc.asyncProperty(path, soup, async (where, pairs) => {
           const own = new Map([
             ['handle', browser.handle],
-            ['hand-over', browser.handOver],
+            ['hand-over', browser.ssoToken],
           ])
           const query = pairs.map(([key, value]) => `${key}=${own.get(value) ?? value}`).join('&')
           const answer = await askPort(harness.port, { path: `${where}?${query}`, headers: opened() })
@@ -224,7 +224,7 @@ describe('queries of redirects', () => {
         fc.asyncProperty(twist, async (redirectUrl) => {
           const given = encodeURIComponent(Buffer.from(redirectUrl).toString())
           const answer = await askPort(harness.port, {
-            path: `/login/sessionCookieRedirect?token=${browser.handOver}&redirectUrl=${given}`,
+            path: `/login/sessionCookieRedirect?token=${browser.ssoToken}&redirectUrl=${given}`,
             headers: opened(),
           })
           expectSound(answer)

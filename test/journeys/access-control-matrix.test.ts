@@ -83,7 +83,7 @@ function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisito
     case 'GET /signin/step-up':
       return { method, path: `${path}?stateToken=00plainly-fake-imported-token` }
     case 'GET /login/sessionCookieRedirect':
-      return { method, path: `${path}?token=${browser.handOver}&redirectUrl=${REDIRECT_URL}` }
+      return { method, path: `${path}?token=${browser.ssoToken}&redirectUrl=${REDIRECT_URL}` }
     case 'DELETE /api/v1/sessions/:publicId':
       return { method, path: path.replace('publicId', browser.publicId) }
     case 'GET /api/v1/pam/groups/:id':

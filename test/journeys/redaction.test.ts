@@ -57,13 +57,13 @@ describe('the search for secrets at the end of every journey', () => {
         trafficOf(gatehouse.url).received.push(`location: /x?token=${sandbox.tokensIssued()[0]}`),
     ],
   ])('finds %s', async (_, plant) => {
-    await expect(runJourney(plant)).rejects.toThrow('a secret stands in')
+    await expect(runJourney(plant)).rejects.toThrow('found a secret in')
   })
 
   test('finds each encoding at any position, and a short secret only as a separate word', () => {
     const marks = createSecretScanner()
     marks.add('Marked-Secret/1+2', '918273', 'Zoe1')
-    const found = (text: string) => marks.foundIn(text)
+    const found = (text: string) => marks.findIn(text)
     expect(found('nothing')).toEqual([])
     expect(found('918273456 a918273 Zoe12 0.918273')).toEqual([])
     expect(found('code=918273&name=Zoe1.')).toEqual(['918273', 'Zoe1'])
@@ -75,7 +75,7 @@ describe('the search for secrets at the end of every journey', () => {
 test('a number that looks like a code is no finding: in JSON, in a rate-limit header, in a metric', () => {
   const marks = createSecretScanner()
   marks.add('918273')
-  const found = (text: string) => marks.foundIn(withoutNumbers(text))
+  const found = (text: string) => marks.findIn(withoutNumbers(text))
   expect(
     found(
       ['x-rate-limit-remaining: 918273', '["burst",918273,60]', '{"at":918273}', 'calls{a="b"} 918273'].join(

@@ -2,36 +2,36 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 
-/** An answer as it came over the wire. */
+/** An HTTP response as received. */
 export interface WireAnswer {
   readonly status: number
   readonly contentType: string | undefined
   readonly bytes: Buffer
 }
 
-/** Throws, and says what is wrong, unless the OpenAPI document allows this answer to this request. */
+/** Throws unless the OpenAPI document allows this response to this request. */
 export function checkAnswer(method: string, path: string, answer: WireAnswer): void {
-  const trouble = troubleWith(method, path, answer)
-  if (trouble === undefined) return
+  const problem = findProblem(method, path, answer)
+  if (problem === undefined) return
   const body = answer.bytes.toString('utf8').slice(0, 500)
   throw new Error(
-    `${method} ${path} → ${answer.status} is not as docs/openapi.json has it: ${trouble}\n${body}`,
+    `${method} ${path} → ${answer.status} does not match docs/openapi.json: ${problem}\n${body}`,
   )
 }
 
-function troubleWith(method: string, path: string, answer: WireAnswer): string | undefined {
+function findProblem(method: string, path: string, answer: WireAnswer): string | undefined {
   const found = PATHS.find(({ matches }) => matches.test(path))
   const operation = found?.operations[method.toLowerCase()]
   if (found === undefined || operation === undefined) {
     const expected = found === undefined ? [404, 405] : [405]
-    return expected.includes(answer.status) ? jsonTrouble(ERROR, answer) : 'the path or method is not listed'
+    return expected.includes(answer.status) ? jsonProblem(ERROR, answer) : 'the path or method is not listed'
   }
   const place = `${found.place}/${method.toLowerCase()}/responses/${answer.status}`
   const response = resolve(operation.responses?.[answer.status], place)
-  return response === undefined ? 'the status is not documented' : contentTrouble(response, answer)
+  return response === undefined ? 'the status is not documented' : contentProblem(response, answer)
 }
 
-function contentTrouble({ value, place }: Resolved, answer: WireAnswer): string | undefined {
+function contentProblem({ value, place }: Resolved, answer: WireAnswer): string | undefined {
   const content = record(record(value).content)
   const types = Object.keys(content)
   if (types.length === 0) return answer.bytes.length === 0 ? undefined : 'it has a body'
@@ -40,10 +40,10 @@ function contentTrouble({ value, place }: Resolved, answer: WireAnswer): string 
   if (type !== 'application/json') return undefined
   if (parameters.some((parameter) => parameter !== 'charset=utf-8'))
     return `a parameter of ${answer.contentType}`
-  return jsonTrouble(`${place}/content/application~1json/schema`, answer)
+  return jsonProblem(`${place}/content/application~1json/schema`, answer)
 }
 
-function jsonTrouble(schemaPlace: string, { bytes, contentType }: WireAnswer): string | undefined {
+function jsonProblem(schemaPlace: string, { bytes, contentType }: WireAnswer): string | undefined {
   if (contentType?.startsWith('application/json') !== true) return 'it is not JSON'
   const validate = validatorOf(schemaPlace)
   if (validate(JSON.parse(bytes.toString('utf8')))) return undefined
@@ -52,7 +52,7 @@ function jsonTrouble(schemaPlace: string, { bytes, contentType }: WireAnswer): s
     .join('; ')
 }
 
-// test/openapi.test.ts checks that this file is valid, and that it is what the schemas make.
+// test/openapi.test.ts checks that this file is valid and up to date.
 const document: unknown = JSON.parse(readFileSync('docs/openapi.json', 'utf8'))
 const ERROR = '/components/schemas/Error'
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false })
@@ -72,7 +72,7 @@ interface ListedPath {
   readonly operations: Readonly<Record<string, { readonly responses?: Readonly<Record<string, unknown>> }>>
 }
 
-/** Paths without parameters first: they win. */
+/** Paths without parameters come first, because they take precedence. */
 const PATHS: readonly ListedPath[] = Object.entries(record(record(document).paths))
   .toSorted(([one], [other]) => one.split('{').length - other.split('{').length)
   .map(([template, item]) => ({

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
 
-/** A whole line of the audit log, as strict as its event's schema. */
+/** Parses a line of the audit log by its event's strict schema. */
 export function parseAuditLine(line: Record<string, unknown>): void {
   const { event } = line
-  if (!isAuditEvent(event)) throw new Error(`${String(event)} is no audit event`)
+  if (!isAuditEvent(event)) throw new Error(`${String(event)} is not an audit event`)
   const schema = schemas.get(event) ?? AUDIT_EVENTS[event].extend(everyLine).strict()
-  schemas.set(event, schema) // zod compiles a new one: that takes longer than many lines
+  schemas.set(event, schema) // cached: compiling a schema takes longer than parsing many lines
   const result = schema.safeParse(line)
   if (!result.success) throw new Error(`${event}: ${z.prettifyError(result.error)}\n${JSON.stringify(line)}`)
 }
 
-/** Every line that says it is one, and every line whose event is one; throws at the first that is not as it should be. */
+/** Parses every line that has `audit: true` or an audit event's name. Throws at the first invalid one. */
 export function checkAuditLines(lines: readonly Record<string, unknown>[]): void {
   for (const line of lines) if (line.audit === true || isAuditEvent(line.event)) parseAuditLine(line)
 }

@@ -8,7 +8,7 @@ import type { Tunables } from '../../src/config/tunables.ts'
 import { recordProcess } from './recorded-traffic.ts'
 import { until } from './until.ts'
 
-/** The broker as it is run: a process of its own, from the built files and the environment alone. */
+/** A broker in its own process, started from the built files and environment variables. */
 export interface BrokerProcess {
   readonly url: string
   readonly opsUrl: string
@@ -19,15 +19,15 @@ export interface BrokerProcess {
 }
 
 export interface BrokerDirectory {
-  /** Starts one; resolves once it listens. PORT and OPS_PORT are the system's choice unless given. */
+  /** Starts a broker and resolves when it listens. PORT and OPS_PORT default to free ports. */
   start(env: Readonly<Record<string, string>>): Promise<BrokerProcess>
-  /** Starts one that need not come so far. */
+  /** Starts a broker without waiting for it to listen. */
   spawn(env: Readonly<Record<string, string>>): ReturnType<typeof spawnBroker>
-  /** Ends every process that was started here, and removes the folder. */
+  /** Ends every started process and removes the directory. */
   remove(): Promise<void>
 }
 
-/** A folder with the built broker and its own `config/default.json`, as in the image. Needs `npm run build:all`. */
+/** A directory with the built broker and its `config/default.json`, as in the image. Needs `npm run build:all`. */
 export async function makeBrokerDirectory(
   change: (tunables: Tunables) => Tunables = (same) => same,
 ): Promise<BrokerDirectory> {
@@ -72,7 +72,7 @@ export async function makeBrokerDirectory(
   }
 }
 
-/** Any command line of the broker, for those who want to see it refuse. */
+/** Starts the broker with any command line. */
 export function spawnBroker(main: string, env: Readonly<Record<string, string>>, ...args: string[]) {
   const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env.PATH, ...env } })
   const output = { out: '', err: '' }

@@ -2,13 +2,13 @@ import { OktaAuth } from '@okta/okta-auth-js/authn'
 import { type Browser, openBrowser } from './browser.ts'
 import { PASSWORD } from './harness.ts'
 
-/** The vendor's browser library, unchanged: `issuer` is the broker, and its requests go through a cookie jar. */
+/** Okta's browser library, unchanged. `issuer` is the broker, and requests go through a cookie jar. */
 export interface Library {
   readonly client: OktaAuth
   readonly browser: Browser
 }
 
-/** In a browser it keeps the handle of its transaction in a cookie of its own; here in a storage that it is given. */
+/** In a browser, the library keeps the transaction's handle in a cookie. Here it uses this storage. */
 export function openLibrary(url: string): Library {
   const browser = openBrowser(url)
   const kept = new Map<string, string>()
@@ -85,7 +85,7 @@ export interface Transaction {
   readonly answer?: Step
   readonly verify?: Step
   readonly unlock?: Step
-  /** Of several links: by the name of one. */
+  /** If there are several links, the name of one. */
   readonly resend?: (name?: string) => Promise<Transaction>
 }
 
@@ -93,7 +93,7 @@ export async function signIn(client: OktaAuth, username: string, options = {}): 
   return asTransaction(await client.signInWithCredentials({ ...credentials(username), ...options }))
 }
 
-/** The library types its answers loosely: one function a link, by the link's name. */
+/** The library's types are loose: a transaction has one function for each link, with the link's name. */
 export function asTransaction(answer: unknown): Transaction {
   return answer as Transaction
 }

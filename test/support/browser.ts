@@ -2,13 +2,13 @@ import { Cookie, CookieJar } from 'tough-cookie'
 import { checkAnswer } from './api-contract.ts'
 import { recordBody, trafficOf } from './recorded-traffic.ts'
 
-/** What a browser's page can see of an answer, and what the wire carried beside it. */
+/** A response as the page's script sees it, and its raw form. */
 export interface PageAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   readonly bytes: Buffer
-  /** The body as JSON; an empty object when there is none, or when it is something else. */
+  /** The JSON body. An empty object if the body is missing or not JSON. */
   readonly json: JsonObject
   readonly setCookies: readonly string[]
 }
@@ -21,23 +21,23 @@ export interface Browser {
   delete(path: string, options?: CallOptions): Promise<PageAnswer>
   readonly origin: string
   readonly jar: CookieJar
-  /** What the proxy in front of the broker adds to each request. */
+  /** The headers that the proxy in front of the broker adds to each request. */
   readonly proxyHeaders: Readonly<Record<string, string>>
-  /** Everything that came over the wire, for those who look for what must not be in it. */
+  /** Everything that the browser received, in which tests search for secrets. */
   readonly received: string[]
 }
 
 export interface CallOptions {
   readonly headers?: Record<string, string>
-  /** Sent as it is instead of a JSON body. */
+  /** A raw body, sent instead of JSON. */
   readonly raw?: string
-  /** Sent as a form instead of a JSON body. */
+  /** A form body, sent instead of JSON. */
   readonly form?: Record<string, string>
 }
 
 /**
- * A browser whose page lies on the broker's own origin: it keeps cookies and says `Sec-Fetch-Site: same-origin`. An
- * answer that the OpenAPI document does not allow throws.
+ * A browser whose page is on the broker's origin: it keeps cookies and sends `Sec-Fetch-Site: same-origin`. A response that the
+ * OpenAPI document does not allow throws.
  */
 export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string, string>> = {}): Browser {
   const jar = new CookieJar()
@@ -60,7 +60,7 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
         'user-agent': 'Testbrowser/1.0',
         ...(cookie === '' ? {} : { cookie }),
         ...(body === undefined && raw === undefined ? {} : { 'content-type': type }),
-        ...Object.fromEntries(new Headers(options.headers)), // in lower case, so that they replace
+        ...Object.fromEntries(new Headers(options.headers)), // lower case, so that they replace the defaults
       },
       body: raw ?? (body === undefined ? null : JSON.stringify(body)),
     })

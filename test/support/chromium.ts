@@ -3,7 +3,7 @@ import { type Browser, chromium } from 'playwright-core'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
-/** The system's Chromium, headless and quiet; `npm run setup` installs it. */
+/** The system's Chromium, headless. `npm run setup` installs it. */
 export async function openChromium(): Promise<Browser> {
   return chromium.launch({
     executablePath: findChromium(),
@@ -25,7 +25,7 @@ function findChromium(): string {
     try {
       return execFileSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
     } catch {
-      // not under this name: try the next
+      // not installed under this name: try the next
     }
   }
   throw new Error('Chromium is not installed: run "npm run setup"')

@@ -39,7 +39,7 @@ test.each([
   expect(await clicks()).toBe(0)
 })
 
-test('a button that is out of view and becomes enabled is clicked once, and has the focus', async () => {
+test('a button that is out of view and becomes enabled is clicked once and gets the focus', async () => {
   await page.evaluate(
     'document.querySelector("button").disabled = true; setTimeout(() => { document.querySelector("button").disabled = false }, 100)',
   )
@@ -47,7 +47,7 @@ test('a button that is out of view and becomes enabled is clicked once, and has 
   expect([await clicks(), await page.evaluate('document.activeElement.innerText')]).toEqual([1, 'Go'])
 })
 
-test('a click on a link that moves away while the mouse is pressed is made again, and arrives once', async () => {
+test('a click on a link that moves while the mouse is pressed is repeated, and arrives once', async () => {
   await page.setContent('<a href="#">Back</a>')
   await page.evaluate(`
     window.clicks = 0

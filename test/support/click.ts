@@ -10,7 +10,7 @@ export async function click(
   { timeoutMs }: Pick<UntilOptions, 'timeoutMs'> = {},
 ): Promise<void> {
   let heard: JSHandle<{ isClicked: boolean }> | undefined
-  // A click that leads to another page takes the listener along
+  // after a navigation the listener no longer exists
   const isClicked = () => heard?.evaluate((clicks) => clicks.isClicked).catch(() => true)
   await until(
     async () => {
@@ -56,7 +56,7 @@ export async function clickOnce(
   })
 }
 
-/** What a page's element has, as far as it is used here. */
+/** The used members of a DOM element. */
 interface PageElement {
   readonly ownerDocument: { elementFromPoint(x: number, y: number): PageElement | null }
   matches(selectors: string): boolean

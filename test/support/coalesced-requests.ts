@@ -7,13 +7,13 @@ import { until } from './until.ts'
 interface ConcurrentOptions {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
-  /** Every broker that is asked. */
+  /** Every broker that receives a request. */
   readonly brokers: readonly Gatehouse[]
 }
 
 /**
- * Equal requests in flight at once, whatever the machine takes for them: the upstream holds its answer until one of them is
- * with it and all others wait for that one's outcome. Fails when they do not come to that.
+ * Sends identical requests so that all are in flight at the same time, however slow the machine is: the upstream delays its response
+ * until one request has reached it and all others wait for the shared result. Fails if that does not happen.
  */
 export async function sendConcurrently<Answer>(
   { sandbox, redis, brokers }: ConcurrentOptions,
@@ -23,22 +23,22 @@ export async function sendConcurrently<Answer>(
   const sharedBefore = await sharingWithin(brokers)
   const calls = sandbox.requestLog.authn.entries
   const callsBefore = calls.length
-  const letGo = sandbox.faults.authn.hold()
+  const release = sandbox.faults.authn.hold()
   const answering = Promise.all(asks.map((ask) => ask()))
-  answering.catch(() => {}) // when the wait fails, that is what is told
+  answering.catch(() => {}) // if the wait below fails, its error is reported instead
   try {
     const waiting = async () => (await sharingWithin(brokers)) - sharedBefore + elsewhere.brokers()
     await until(async () => calls.length > callsBefore && (await waiting()) === asks.length - 1, {
-      what: 'one of the equal requests asking the upstream, and all others waiting for it',
+      what: 'one request at the upstream and all identical ones waiting for it',
     })
   } finally {
-    letGo()
+    release()
     elsewhere.stop()
   }
   return answering
 }
 
-/** Requests that share a flight of their own broker; it counts them as they join. */
+/** The number of requests that these brokers have coalesced in their own process. */
 async function sharingWithin(brokers: readonly Gatehouse[]): Promise<number> {
   const counts = await Promise.all(
     brokers.map(async (broker) => {
@@ -51,7 +51,7 @@ async function sharingWithin(brokers: readonly Gatehouse[]): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Brokers that look into Redis for how another broker's step ended; each has one connection, and scripts look for locks. */
+/** Counts the brokers that poll Redis for another broker's shared result: each has one connection, and scripts read locks. */
 async function watchLooksForOutcomes(redis: RedisServer) {
   const client = redis.client()
   const watch = await startMonitor(client)

@@ -11,36 +11,36 @@ import { clickOnce } from './click.ts'
 import { freePort } from './gatehouse.ts'
 import { until } from './until.ts'
 
-/** The demo as people meet it: the page as it was built, in a real browser, the sandbox behind it. */
+/** The built demo in a real browser, with the sandbox. */
 export interface DemoHarness {
   readonly demo: Demo
   readonly sandbox: Sandbox
   readonly chromium: Browser
-  /** A browser with nobody's cookies and no session. */
+  /** A browser without cookies or a session. */
   visit(options?: VisitOptions): Promise<Visitor>
-  /** Every user as in the configuration, every browser empty again. Fails when a page had an error of its own. */
+  /** Restores all users and clears every browser. Fails if a page logged an error. */
   tidy(): Promise<void>
   stop(): Promise<void>
 }
 
 export interface VisitOptions {
   readonly path?: string
-  /** A browser that was never here and is closed afterwards, for a test that changes the browser itself (its keys). */
+  /** Opens a new browser and closes it afterwards, for a test that changes the browser itself, such as its security keys. */
   readonly isNew?: boolean
 }
 
 export interface Visitor {
   readonly page: Page
   readonly context: BrowserContext
-  /** Chooses a user of the sandbox in the list, which fills in the first screen; the phone is theirs from then on. */
+  /** Chooses a user in the list: this fills in the first screen and selects the user's phone. */
   choose(login: string): Promise<void>
-  /** Fills the first screen in and sends it. */
+  /** Fills in the first screen and submits it. */
   signIn(login: string, password?: string): Promise<void>
   type(label: string | RegExp, text: string): Promise<void>
   press(button: string | RegExp): Promise<void>
   /** Waits for the screen with this title. */
   screen(title: string | RegExp): Promise<void>
-  /** Waits for an alert with these words. */
+  /** Waits for an alert with this text. */
   alert(words: RegExp): Promise<void>
   main: Locator
 }
@@ -56,7 +56,7 @@ export async function openDemo(): Promise<DemoHarness> {
   const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
   const chromium = await openChromium()
   const complaints: string[] = []
-  // To start again costs a fiftieth of a new page, and a twentieth of a load
+  // a restart costs 2 % of a new page and 5 % of a page load
   const free: ReusablePage[] = []
   const used: ReusablePage[] = []
 
@@ -105,7 +105,7 @@ export async function openDemo(): Promise<DemoHarness> {
 
 interface ReusablePage {
   readonly page: Page
-  /** Calls of the broker that have no answer yet. */
+  /** Calls to the broker without a response yet. */
   readonly calls: ReadonlySet<Request>
 }
 
@@ -126,7 +126,7 @@ const START_AGAIN = `import('/demo/sign-in/user-name.js').then(({ forgetUserName
   dispatchEvent(new CustomEvent('restart'))
 })`
 
-/** Nothing stays that the next visitor could meet: no screen that polls, no answer that could still set a cookie. */
+/** Leaves nothing for the next test: no polling screen and no pending response that could still set a cookie. */
 async function leave({ page, calls }: ReusablePage, home: string): Promise<void> {
   await page.unrouteAll()
   await page.evaluate('localStorage.clear(); sessionStorage.clear()')
@@ -136,25 +136,25 @@ async function leave({ page, calls }: ReusablePage, home: string): Promise<void>
         await page.evaluate('document.getElementById("portal").replaceChildren()')
         return calls.size === 0
       },
-      { what: 'an answer to every call of the page' },
+      { what: 'a response to every call of the page' },
     )
   } else await page.goto('about:blank')
   await page.context().clearCookies()
 }
 
-/** The list of users to try, most of the page. */
+/** The list of users. */
 const USERS = '#people'
 
-/** Screens that were looked at by a test of this file: those that differ in their words only are looked at once. */
+/** Screens that this file has already scanned. Screens that differ only in text are scanned once. */
 const seen = new Set<string>()
 
-/** The elements of the screen and of the phone with all their attributes; of texts, only where there is one, and of numbers, none. */
+/** The elements of the screen and the phone with their attributes. Texts count only by their presence, numbers not at all. */
 const KIND_OF_SCREEN = `[...document.querySelectorAll('main, #phone')].map((part) =>
   part.outerHTML.replace(/>[^<>]*[^<>\\s][^<>]*</g, '>text<').replace(/(src|href)="[^"]*"/g, '$1').replace(/\\d+/g, '0')).join()`
 
 /**
- * The screen as it is now has no accessibility fault, in light and in dark, and fits a narrow phone without
- * scrolling sideways. The users to try are the same beside every screen: they are looked at where they are tested.
+ * Expects that the current screen has no accessibility fault, in light and in dark, and fits a narrow phone without horizontal
+ * scrolling. The list of users is scanned only by its own tests.
  */
 export async function expectGoodScreen(page: Page, { exclude = [USERS] }: ScanOptions = {}): Promise<void> {
   const kind = `${await page.evaluate<string>(KIND_OF_SCREEN)} without ${exclude}`
@@ -176,24 +176,24 @@ export function hasFocus(element: Locator): Promise<boolean> {
   return element.evaluate((found) => found.matches(':focus'))
 }
 
-/** All that the colour scheme can change. */
+/** The rules whose result depends on the colour scheme. */
 export const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
 
 export interface ScanOptions {
-  /** Default: all of them. */
+  /** Default: all rules. */
   readonly rules?: readonly string[]
-  /** Selectors of what is not looked at. The rules about the page as a whole apply all the same. */
+  /** Selectors of elements that are not scanned. Rules about the whole page still apply. */
   readonly exclude?: readonly string[]
 }
 
-/** What axe-core finds, in a form that can be read: rule and place. */
+/** axe-core's findings as `rule: element`. */
 export async function faultsOf(page: Page, { rules, exclude = [] }: ScanOptions = {}): Promise<string[]> {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
   const options = {
     resultTypes: ['violations'],
     ...(rules === undefined ? {} : { runOnly: { type: 'rule', values: rules } }),
   }
-  // taken out meanwhile: axe-core also visits what it is told to exclude
+  // removed during the scan: axe-core also visits excluded elements
   return page.evaluate<string[]>(`(async () => {
     const excluded = [...document.querySelectorAll(${JSON.stringify(exclude.join() || ':not(*)')})].map((element) => [element, new Comment()])
     for (const [element, place] of excluded) element.replaceWith(place)

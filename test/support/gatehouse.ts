@@ -9,16 +9,16 @@ import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
-/** A whole broker, from configuration to listener, in this process. */
+/** A complete broker in this process, from configuration to listener. */
 export interface Gatehouse {
-  /** What browsers use: PUBLIC_URL. */
+  /** PUBLIC_URL. */
   readonly url: string
   readonly opsUrl: string
   /** Every log line so far, as text. */
   logText(): string
   logLines(): Record<string, unknown>[]
   metrics(): Promise<string>
-  /** Throws when an audit line was not as its schema says. */
+  /** Throws if an audit line did not match its schema. */
   stop(): Promise<void>
 }
 
@@ -29,9 +29,8 @@ export interface GatehouseOptions {
 }
 
 /**
- * As shipped, but for a store and clients that may take their time: a machine that stands still for seconds is not
- * what these tests are about, nor does it turn anybody away. Those about a store that is away, or about slow clients,
- * say how long they wait.
+ * The shipped tunables with long timeouts for the store and for clients, and without load shedding, so that a busy machine does not
+ * fail a test. Tests of an unreachable store or of slow clients set their own timeouts.
  */
 export function patientTunables(): Tunables {
   const tunables = defaultTunables()
@@ -39,7 +38,7 @@ export function patientTunables(): Tunables {
   const never = { sign_in: 3_600_000, recovery: 3_600_000, session: 3_600_000, pam: 3_600_000 }
   return {
     ...tunables,
-    transaction: { ...tunables.transaction, pollEveryMs: 100 }, // few tests are about how often a poll may come
+    transaction: { ...tunables.transaction, pollEveryMs: 100 }, // only few tests concern poll pacing
     http: {
       ...tunables.http,
       headersTimeoutMs: 60_000,
@@ -52,7 +51,7 @@ export function patientTunables(): Tunables {
 
 export const TEST_KEY = Buffer.alloc(32, 'plainly-fake-test-key').toString('base64')
 
-/** `env` is what differs from a small sound configuration with the embedded store. */
+/** `env` overrides a small valid configuration with the embedded store. */
 export async function startGatehouse({
   env,
   tunables = (same) => same,
@@ -110,8 +109,8 @@ export async function startGatehouse({
 }
 
 /**
- * A port that was free a moment ago: PUBLIC_URL must be known before anything listens. It lies below the range that
- * systems give to connections, so that nobody takes it by chance.
+ * Returns a free port, for PUBLIC_URL, which must be known before the broker listens. The port is below the ephemeral range, so no
+ * outgoing connection takes it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -1,11 +1,11 @@
 import type { Tunables } from '../../src/config/tunables.ts'
 
-/** For tests that make many attempts as one person or from one address, and are not about how many there may be. */
+/** Limits for tests that make many attempts as one user or from one address but do not test throttling. */
 export function generousLimits(tunables: Tunables): Tunables {
   return { ...tunables, limits: aThousandTimes(tunables.limits) }
 }
 
-/** The same groups of figures, each with far more attempts. */
+/** The same limits, each with far more attempts. */
 function aThousandTimes<Group extends object>(group: Group): Group {
   const entries = Object.entries(group).map(([name, value]: [string, unknown]) => [
     name,

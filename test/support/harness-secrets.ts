@@ -6,12 +6,11 @@ import type { RedisServer } from './redis-server.ts'
 import { createSecretScanner, withoutNumbers } from './secret-scanner.ts'
 
 /**
- * Looks for secrets wherever none may stand, when a journey is over: every token, key, password, code and answer that
- * there was, in every log line and metric, in all that was ever written to Redis, and in all that browsers got; and
- * people's names in the first three.
+ * Searches for secrets at the end of a journey: every token, key, password, code and security answer, in log lines, metrics, all data
+ * written to Redis and all data that browsers received. User names are searched for in logs, metrics and Redis.
  */
 export interface HarnessSecrets {
-  /** Throws, and says what was found where, unless all is clean. */
+  /** Throws if a secret is found, and says where. */
   check(brokers: readonly Gatehouse[]): Promise<void>
   stop(): void
 }
@@ -20,7 +19,7 @@ export interface HarnessSecretsOptions {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   readonly authnUrl: string
-  /** The PAM keys, ids and secrets. */
+  /** The PAM keys' ids and secrets. */
   readonly keys: readonly string[]
 }
 
@@ -28,10 +27,10 @@ export async function watchSecrets(parts: HarnessSecretsOptions): Promise<Harnes
   const { sandbox, redis, authnUrl, keys } = parts
   const store = await watchStore(redis)
   const secrets = new Set<string>(keys)
-  /** May be shown to a browser, but never written down. */
+  /** Allowed in responses to browsers, but not in logs, metrics or Redis. */
   const unwritten = new Set<string>()
 
-  /** Before the sandbox forgets them, and at the end. */
+  /** Call it before the sandbox is reset, and at the end. */
   const gather = () => {
     for (const token of [...sandbox.tokensIssued(), ...sandbox.apiTokens]) secrets.add(token)
     for (const token of sandbox.pamControl.bearerTokens()) secrets.add(token)
@@ -63,13 +62,13 @@ export async function watchSecrets(parts: HarnessSecretsOptions): Promise<Harnes
       const logs = [...brokers.map((broker) => broker.logText()), ...processOutputs()]
       const written = [...logs, ...told]
       const answers = brokers.flatMap(({ url }) => {
-        const heard = trafficOf(url)
-        for (const secret of heard.secrets) secrets.add(secret)
-        for (const name of heard.people) unwritten.add(name)
+        const traffic = trafficOf(url)
+        for (const secret of traffic.secrets) secrets.add(secret)
+        for (const name of traffic.people) unwritten.add(name)
         forgetTraffic(url)
-        return heard.received
+        return traffic.received
       })
-      expectNone('an answer', withoutHandedOver(answers.join('\n'), authnUrl), [...secrets])
+      expectNone('an answer', withoutRedirectsToOkta(answers.join('\n'), authnUrl), [...secrets])
       expectNone('a log line, metric or health answer', written.join('\n'), [...secrets, ...unwritten])
       expectNone('Redis', store.text(), [...secrets, ...unwritten])
     },
@@ -78,17 +77,17 @@ export async function watchSecrets(parts: HarnessSecretsOptions): Promise<Harnes
 }
 
 function expectNone(where: string, text: string, secrets: readonly string[]): void {
-  const marks = createSecretScanner()
-  marks.add(...secrets)
-  const [first, ...more] = marks.foundIn(withoutNumbers(text))
+  const scanner = createSecretScanner()
+  scanner.add(...secrets)
+  const [first, ...more] = scanner.findIn(withoutNumbers(text))
   if (first === undefined) return
   const at = Math.max(0, text.indexOf(first))
   const around = text.slice(Math.max(0, at - 200), at + first.length + 100)
-  throw new Error(`a secret stands in ${where} (${more.length} more): ${JSON.stringify(around)}`)
+  throw new Error(`found a secret in ${where} (${more.length} more): ${JSON.stringify(around)}`)
 }
 
-/** Redirects of the protocol bear the real token, to the upstream itself (DESIGN §2). */
-function withoutHandedOver(answers: string, authnUrl: string): string {
+/** The protocol's redirects to Okta carry the real token (DESIGN §2). */
+function withoutRedirectsToOkta(answers: string, authnUrl: string): string {
   return answers
     .split('\n')
     .filter((line) => !line.startsWith(`location: ${authnUrl}/`))
@@ -98,15 +97,15 @@ function withoutHandedOver(answers: string, authnUrl: string): string {
 const OPS_PATHS = ['/metrics', '/livez', '/readyz']
 
 async function textAt(url: string): Promise<string> {
-  const answer = await fetch(url).catch(() => undefined) // one that was stopped on the way says nothing more
+  const answer = await fetch(url).catch(() => undefined) // the broker may have been stopped
   return answer === undefined ? '' : answer.text()
 }
 
 const SECRETS = new Set(['password', 'answer'])
-/** A browser sees these: whose they are, and the shared secret of an app while it is enrolled. */
+/** Secrets that browsers may see: user names, and an authenticator app's shared secret during enrollment. */
 const SHOWN = new Set(['phoneNumber', 'recoveryPhone', 'secret'])
 
-/** Every text of one of these names, at any depth of a person and their factors. */
+/** The string values with one of these names, at any depth of a user and their factors. */
 function namedIn(value: unknown, names: ReadonlySet<string>): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) =>
@@ -114,15 +113,15 @@ function namedIn(value: unknown, names: ReadonlySet<string>): string[] {
   )
 }
 
-/** What follows the key is a time. */
+/** Commands whose argument after the key is a time. */
 const EXPIRIES = new Set(['expire', 'pexpire'])
 
-/** Every command that the server was given, as long as it ran. */
+/** Records every command that the Redis server receives. */
 async function watchStore(redis: RedisServer) {
   const lines: string[] = []
   const client = redis.client()
   const monitor = await startMonitor(client)
-  monitor.on('error', () => {}) // a server that is away is often what the journey is about
+  monitor.on('error', () => {}) // many journeys stop the server on purpose
   monitor.on('monitor', (_time: string, [command = '', key = '', value = '', ...rest]: string[]) => {
     const others = rest.filter((one) => !/^\d+$/.test(one)) // times to live, counts
     lines.push([command, key, EXPIRIES.has(command) ? '' : value, ...others].join(' '))

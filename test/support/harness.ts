@@ -6,26 +6,26 @@ import { type RedisServer, type RedisServerOptions, startRedis } from './redis-s
 import { type SandboxUpstreamOptions, startSandboxUpstream } from './sandbox-upstream.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from './stub-upstream.ts'
 
-/** The sandbox, a real Redis and one or more brokers in front of them. Other processes join by `signInEnv`. */
+/** The sandbox, a real Redis and one or more brokers. Further broker processes join with `signInEnv`. */
 export interface Harness {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
   readonly gatehouse: Gatehouse
-  /** Where the sandbox's sign-in API listens. */
+  /** The address of the sandbox's Authentication API. */
   readonly authnUrl: string
   readonly pamUrl: string
-  /** The environment of a broker process that is another replica, in front of the sign-in API alone. */
+  /** The environment of a further replica, without PAM. */
   readonly signInEnv: Readonly<Record<string, string>>
-  /** What it needs for the PAM API as well. */
+  /** The environment that adds PAM. */
   readonly pamEnv: Readonly<Record<string, string>>
   /** A fresh browser that has asked for its session first, as a portal's page does. */
   visit(): Promise<Browser>
   /** Another replica on the same Redis and upstream. */
   replica(env?: Record<string, string>): Promise<Gatehouse>
-  /** What arrived at the sign-in API since the last `forget()`. */
+  /** The requests that the Authentication API received since the last `forget()`. */
   upstreamCalls(): Sandbox['requestLog']['authn']['entries']
   forget(): void
-  /** Throws when a secret was left behind anywhere (harness-secrets.ts), or an audit line broke its schema. */
+  /** Throws if a secret is found anywhere (harness-secrets.ts) or an audit line does not match its schema. */
   stop(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     for (const one of stopped) if (one.status === 'rejected') throw one.reason
   }
   const stop = () => secrets.check(brokers).finally(close)
-  // what was started must not outlive a start that fails: the test's process would never end
+  // stops what was started if the start fails: otherwise the test process never ends
   const gatehouse = await start().catch(async (error: unknown) => {
     await close()
     throw error
@@ -80,7 +80,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   }
 }
 
-/** The stub and one broker on the embedded store in front of it: for answers that the sandbox does not make. */
+/** The stub upstream and one broker on the embedded store, for responses that the sandbox does not give. */
 export interface StubHarness {
   readonly stub: StubUpstream
   readonly gatehouse: Gatehouse
@@ -113,7 +113,7 @@ async function visit({ url }: Gatehouse, proxyHeaders = {}): Promise<Browser> {
   return browser
 }
 
-/** What a trusted proxy must send: the client is on this machine too. */
+/** The header that a trusted proxy must send. */
 export const FROM_PROXY = { 'x-forwarded-for': '127.0.0.1' }
 
 export const PASSWORD = 'Demo-Password-1'

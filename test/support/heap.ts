@@ -5,7 +5,7 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 setFlagsFromString('--no-expose-gc')
 
-/** How many bytes of V8's heap are in use once garbage is collected. */
+/** The used bytes of V8's heap after garbage collection. */
 export function usedHeapBytes(): number {
   collect()
   return process.memoryUsage().heapUsed

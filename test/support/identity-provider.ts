@@ -3,10 +3,10 @@ import type { Harness } from './harness.ts'
 import { navigate } from './navigate.ts'
 
 /**
- * What a user's browser does with the link `redirect` of a factor that another identity provider verifies: it goes to the
- * org (through the broker, where the link leads there), on to the identity provider, and presses a button of its page.
+ * Follows the `redirect` link of a factor that another identity provider verifies, as a browser does: through the broker to the org, to
+ * the identity provider, where it presses a button.
  *
- * @returns where the identity provider sends the browser back to
+ * @returns the URL to which the identity provider redirects the browser back
  */
 export async function answerAtProvider(
   { gatehouse, authnUrl }: Pick<Harness, 'gatehouse' | 'authnUrl'>,

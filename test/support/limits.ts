@@ -4,11 +4,11 @@ import { generousLimits } from './generous-limits.ts'
 type Limits = Tunables['limits']
 export type SomeLimits = { readonly [Name in keyof Limits]?: Partial<Limits[Name]> }
 
-/** These limits and, in effect, no other; quick recovery answers, for what is not about them. */
+/** Only these limits apply; all others are very high. Recovery answers are quick. */
 export function onlyLimits(some: SomeLimits): (tunables: Tunables) => Tunables {
   return (shipped) => {
     const generous = generousLimits(shipped)
-    const names = Object.keys(generous.limits) as (keyof Limits)[] // of our own literal
+    const names = Object.keys(generous.limits) as (keyof Limits)[] // an object literal of this file
     const limits = Object.fromEntries(
       names.map((name) => [name, { ...generous.limits[name], ...some[name] }]),
     )
@@ -19,7 +19,7 @@ export function onlyLimits(some: SomeLimits): (tunables: Tunables) => Tunables {
 
 const MUCH = { attempts: 100_000, perSeconds: 3600 }
 
-/** One window that matters, in the form of any group of figures. */
+/** One limit, in the shape of any group of limits. */
 export function atMost(attempts: number, perSeconds = 3600) {
   return { burst: { attempts, perSeconds }, sustained: MUCH, inARow: MUCH }
 }

@@ -8,19 +8,19 @@ import { type Cookies, ORIGINS } from './route-classes.ts'
 import { stepBody } from './step-body.ts'
 
 /**
- * A broker as in production (https, two keys, a second origin, every option on) before an upstream that says yes to
- * everything and offers every step there is: what is refused, the broker refuses.
+ * A broker configured as in production (https, two keys, a second origin, every option on). Its upstream accepts everything and
+ * offers every step, so each refusal comes from the broker.
  */
 export interface MatrixHarness {
   readonly gatehouse: Gatehouse
   readonly upstreamUrl: string
   readonly port: number
-  /** What reached the upstream APIs since the last look, as `METHOD /path`. */
+  /** The requests that the upstream APIs received since the last call, as `METHOD /path`. */
   callsSinceLastLook(): string[]
   ask(asked: Asked): Promise<Answer>
-  /** What the sign-in API says from now on, whatever it is asked; undefined: yes again. */
+  /** The Authentication API's response to all further requests. undefined: it accepts everything again. */
   answerWith(answer: RawAnswer | undefined): void
-  /** A fresh browser of a fresh person, with an open session and a transaction under way. */
+  /** A new browser of a new user, with an open session and an open transaction. */
   newcomer(): Promise<MatrixVisitor>
   stop(): Promise<void>
 }
@@ -32,17 +32,17 @@ export interface Asked {
   readonly body?: object | undefined
 }
 
-/** One browser with everything that it might be allowed to ask for. */
+/** A browser with everything that it may request. */
 export interface MatrixVisitor {
   readonly userId: string
-  /** Of the open session. */
+  /** The public id of the open session. */
   readonly publicId: string
   readonly handle: string
-  /** Stands for the session token. */
-  readonly handOver: string
-  /** The path of the enrolment picture, as it was offered. */
+  /** The SSO token. */
+  readonly ssoToken: string
+  /** The offered path of the enrollment's QR code. */
   readonly picture: string
-  /** The `Cookie` header; undefined: none. */
+  /** The `Cookie` header. undefined: no header. */
   cookies(kind: Exclude<Cookies, 'foreign'>): string | undefined
 }
 
@@ -136,7 +136,7 @@ export async function startMatrixHarness({
         userId,
         publicId: id,
         handle: String(begun.json.stateToken),
-        handOver: String(late.json.sessionToken),
+        ssoToken: String(late.json.sessionToken),
         picture: /\/api\/v1\/users\/[^"]*\/qr\/[^"]+/.exec(JSON.stringify(begun.json))?.[0] ?? '',
         cookies: (kind) => byKind[kind],
       }
@@ -149,7 +149,7 @@ export async function startMatrixHarness({
   }
 }
 
-/** Name → value of every cookie that an answer sets. */
+/** The cookies that a response sets, by name. */
 export function cookiesIn({ headers }: Answer): Readonly<Record<string, string>> {
   return Object.fromEntries(
     (headers['set-cookie'] ?? []).map((line) => {
@@ -161,11 +161,11 @@ export function cookiesIn({ headers }: Answer): Readonly<Record<string, string>>
 
 function signedBy(key: Buffer | undefined, device: string, session: string): [string, string] {
   const masterKeys = () => [key ?? Buffer.alloc(32)]
-  const claim = device.split('.').slice(0, 2).join('.')
+  const payload = device.split('.').slice(0, 2).join('.')
   const [id = ''] = session.replace(/^s:/, '').split('.')
   const opening = createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' }).setCookie(id)
   return [
-    `${claim}.${createSigner(masterKeys, 'device-cookie').sign(claim)}`,
+    `${payload}.${createSigner(masterKeys, 'device-cookie').sign(payload)}`,
     /=([^;]*)/.exec(opening)?.[1] ?? '',
   ]
 }

@@ -6,7 +6,7 @@ export interface Link {
   readonly methods: readonly string[]
 }
 
-/** Every link of the answer that leads to the broker; without hints both methods are meant. */
+/** Every link of the response to the broker. Without hints, both methods are allowed. */
 export function linksIn(value: unknown, origin: string): Link[] {
   if (typeof value !== 'object' || value === null) return []
   const inside = Object.values(value).flatMap((member) => linksIn(member, origin))
@@ -17,17 +17,17 @@ export function linksIn(value: unknown, origin: string): Link[] {
   return [{ path: new URL(href).pathname, methods }, ...inside]
 }
 
-/** The security questions of a person stand under one path, whatever the transaction. */
+/** The security questions of a user have the same path in every transaction. */
 export function isQuestions(path: string): boolean {
   return path.endsWith('/questions')
 }
 
-/** What the broker asks when it wants to know whether its own API token is still good. */
+/** The broker's own call that checks its API token. */
 export function isTokenCheck({ path, body }: RecordedRequest): boolean {
   return path === '/api/v1/authn' && Object.keys(Object(body)).join() === 'context'
 }
 
-/** The broker's own errors bear the request's id. */
+/** In the broker's own errors, `errorId` is the request id. */
 export function isBrokerMade({ json, headers }: PageAnswer): boolean {
   return json.errorId !== undefined && json.errorId === headers.get('x-request-id')
 }

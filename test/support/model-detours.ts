@@ -5,7 +5,7 @@ import { BROWSERS, type ModelState, type Tab } from './model-state.ts'
 import type { Steps } from './model-steps.ts'
 import { typed } from './model-typing.ts'
 
-/** What happens beside the steps: sign-out, another browser's handle, garbled bodies, GET requests. */
+/** Requests that are not steps: sign-out, another browser's handle, malformed bodies, GET requests. */
 export function createDetours(state: ModelState, { pathFor, typing }: Steps) {
   const { random, sessions, require, send, checkSession, learn, isPlanted, origin } = state
 
@@ -36,7 +36,7 @@ export function createDetours(state: ModelState, { pathFor, typing }: Steps) {
     require(passes, 'a garbled body', answer)
   }
 
-  /** Fields that an operation does not have are left out: what is left was a sound step. */
+  /** The broker drops fields that an operation does not have; the rest is a valid step. */
   const learnFromGarbled = async (tab: Tab, { upstream }: ModelOperation, answer: PageAnswer) => {
     if (answer.status !== 200) {
       if (answer.json.errorCode === 'E0000011' || isPlanted(tab, answer)) tab.status = 'CANCELLED'

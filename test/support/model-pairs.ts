@@ -1,13 +1,13 @@
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import { ALLOWED, type Operation as SandboxOperation, type Status } from '../../src/sandbox/authn/statuses.ts'
 
-/** An operation as a browser can ask for it, and what the sandbox calls it. */
+/** An operation of the broker and the sandbox's name for it. */
 export interface ModelOperation {
   readonly name: string
   /** A template with `:id`, `:uid`, `:type`. */
   readonly path: string
   readonly upstream: SandboxOperation
-  /** Taken without having been offered. */
+  /** The operation needs no offer. */
   readonly always: boolean
 }
 
@@ -31,8 +31,8 @@ const UPSTREAM_NAMES: Readonly<Record<string, SandboxOperation>> = {
 }
 
 /**
- * Every step of a transaction: the broker's table, and what `/api/v1/authn` itself does with a handle. The walk sends JSON, so
- * Duo's form is not among them; `test/journeys/duo.test.ts` has it.
+ * Every step of a transaction: the broker's table, and `/api/v1/authn` with a handle. The walk sends JSON, so Duo's form is tested by
+ * `test/journeys/duo.test.ts` instead.
  */
 export const MODEL_OPERATIONS: readonly ModelOperation[] = [
   { name: 'state', path: '/api/v1/authn', upstream: 'state', always: true },
@@ -45,21 +45,21 @@ export const MODEL_OPERATIONS: readonly ModelOperation[] = [
   }),
 ]
 
-/** UNAUTHENTICATED is a step-up's: no other transaction begins there. */
+/** Only a step-up starts with UNAUTHENTICATED. */
 export const MODEL_STATUSES = (Object.keys(ALLOWED) as Status[]).filter((one) => one !== 'UNAUTHENTICATED')
 
-/** Statuses in which the transaction is over: every operation is E0000011. */
+/** Statuses that end the transaction: every operation answers E0000011. */
 export const OVER: ReadonlySet<string> = new Set(['SUCCESS', 'LOCKED_OUT'])
 
 export interface Pairs {
-  /** Operations not asked for yet in this status. */
+  /** Operations that were not sent yet in this status. */
   unmetIn(status: string): ModelOperation[]
-  /** Statuses with something left to ask for. */
+  /** Statuses with operations that were not sent yet. */
   unmetStatuses(): Status[]
   met(status: string, operation: ModelOperation): void
   /** The operation succeeded in this status. */
   taken(status: string, operation: ModelOperation): void
-  /** What was never asked for, and what the sandbox allows but never once succeeded. */
+  /** The pairs that were never sent, and those that the sandbox allows but that never succeeded. */
   missing(): string[]
   readonly count: number
 }

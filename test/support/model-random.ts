@@ -1,13 +1,13 @@
-/** Choices made by a seed: the same seed asks for the same things in the same order. */
+/** Seeded choices: the same seed gives the same requests in the same order. */
 export interface Random {
   readonly seed: number
   chance(share: number): boolean
   pick<Thing>(things: readonly [Thing, ...Thing[]]): Thing
-  /** undefined when there is nothing to pick from. */
+  /** undefined if the list is empty. */
   pickOne<Thing>(things: readonly Thing[]): Thing | undefined
 }
 
-/** Mulberry32: 32 bits of state are plenty for choices in a test. */
+/** Mulberry32, a small seeded generator. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

@@ -2,7 +2,7 @@ import type { Status } from '../../src/sandbox/authn/statuses.ts'
 import type { ModelState } from './model-state.ts'
 
 const UNKNOWN_PERSON = 'nobody.at.all@example.test'
-/** People whose sign-in leads to a status, or near it. */
+/** Users whose sign-in leads to a status or close to it. */
 const LEADS_TO: Partial<Record<Status, readonly [string, ...string[]]>> = {
   PASSWORD_EXPIRED: ['olga.expired'],
   PASSWORD_WARN: ['walter.warn'],
@@ -15,7 +15,7 @@ const LEADS_TO: Partial<Record<Status, readonly [string, ...string[]]>> = {
 const RECOVERABLE = ['amelia.stone', 'tomas.berg', 'carl.call', 'lena.locked', 'luis.locked'] as const
 const NOT_RECOVERABLE = ['mila.nophone', 'hugo.norecovery', 'nobody'] as const
 
-/** Every way to begin a transaction: sign-in, activation, recovery, a recovery token. */
+/** All ways to start a transaction: sign-in, activation, recovery, a recovery token. */
 export function createStarts(state: ModelState): () => Promise<void> {
   const {
     sandbox,
@@ -46,7 +46,7 @@ export function createStarts(state: ModelState): () => Promise<void> {
     ])(index)
   }
 
-  /** Begins where this status is not far; when the person is no longer what the configuration says, all begin anew. */
+  /** Starts a transaction close to this status. If the user's state has changed since the start, resets the sandbox first. */
   const beginTowards = async (wanted: Status, index: number) => {
     if (wanted === 'RECOVERY_CHALLENGE') return recovery(index)
     if (wanted === 'PASSWORD_RESET' || wanted === 'RECOVERY') return redemption(index)
@@ -57,10 +57,10 @@ export function createStarts(state: ModelState): () => Promise<void> {
     if (!isThere && wanted.startsWith('PASSWORD') && random.chance(0.5)) forgetAll(() => sandbox.reset())
   }
 
-  const anybody = () => random.pickOne(sandbox.users())?.login ?? ''
+  const anyone = () => random.pickOne(sandbox.users())?.login ?? ''
 
   const signIn = async (index: number, chosen?: string) => {
-    const login = chosen ?? anybody()
+    const login = chosen ?? anyone()
     const person = sandbox.user(login)
     const isRight = person.password !== undefined && (chosen !== undefined || random.chance(0.85))
     const options = {
@@ -120,7 +120,7 @@ export function createStarts(state: ModelState): () => Promise<void> {
       },
     )
     await checkSession(index)
-    if (answer.status === 429) return // one code for a name in a while
+    if (answer.status === 429) return // one code per name in a period
     require(answer.status === 200 && answer.json.status === 'RECOVERY_CHALLENGE', 'recovery tells', answer)
     require((answer.json.stateToken === undefined) === (factorType === 'EMAIL'), 'recovery shape', answer)
     const decoy = sandbox.outbox.messages.length === sentBefore

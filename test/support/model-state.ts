@@ -7,28 +7,28 @@ import { createPairs, OVER, type Pairs } from './model-pairs.ts'
 import { createRandom, type Random } from './model-random.ts'
 import { valueAt } from './transaction-view.ts'
 
-/** One transaction as the model believes it to stand; nothing of it comes from the broker's own code. */
+/** The model's state of one transaction. It uses no code of the broker. */
 export interface Tab {
   readonly browser: number
   readonly login: string | undefined
   readonly handle: string | undefined
   status: string
   answer: JsonObject
-  /** What every answer so far has offered: path → methods. */
+  /** Everything that was offered so far: path → methods. */
   readonly offered: Map<string, Set<string>>
-  /** A password, an activation token or a factor was accepted in it. */
+  /** A password, an activation token or a factor was accepted. */
   accepted: boolean
-  /** The user's own password or factor was accepted in it: no token that could be planted. */
+  /** A password or factor of the user was accepted, not only a token that an attacker could have supplied. */
   proved: boolean
-  /** An answer has named its user. */
+  /** A response has named the user. */
   named: boolean
-  /** It unlocks an account: its end is no sign-in. */
+  /** The transaction unlocks an account, so its end is not a sign-in. */
   readonly unlocks: boolean
-  /** Recovery for somebody who cannot be recovered. */
+  /** A recovery of a user who cannot be recovered. */
   readonly decoy: boolean
-  /** The upstream's own token, once a call has shown it. */
+  /** The upstream state token, once a call has contained it. */
   upstreamToken: string | undefined
-  /** The upstream has forgotten it (expired, reset). */
+  /** The transaction has expired or was reset in the sandbox. */
   forgotten: boolean
   touchedAt: number
 }
@@ -41,7 +41,7 @@ export interface ModelOptions {
   readonly pass: (ms: number) => void
 }
 
-/** What the model knows, and what holds for every request. */
+/** The model's state, and the checks of every request. */
 export interface ModelState extends ModelOptions {
   readonly sandbox: Sandbox
   /** The broker's address. */
@@ -49,21 +49,21 @@ export interface ModelState extends ModelOptions {
   readonly random: Random
   readonly pairs: Pairs
   readonly browsers: readonly Browser[]
-  /** The login of each browser's session; undefined: none. */
+  /** The login of each browser's session. undefined: no session. */
   readonly sessions: (string | undefined)[]
   tabs: Tab[]
   require(holds: boolean, what: string, answer?: PageAnswer): void
-  /** Sends a request and checks what holds for every answer. */
+  /** Sends a request and checks the rules of every response. */
   send(index: number, method: Method, path: string, body?: object): Promise<Sent>
-  /** The browser has the session that the model expects. */
+  /** Checks that the browser has the session that the model expects. */
   checkSession(index: number): Promise<void>
-  /** Takes an answer of the upstream into the model, and the session that it opens by the rule. */
+  /** Applies an upstream response to the model, with the session that it opens. */
   learn(tab: Tab, answer: PageAnswer, revokes: boolean): void
   isInAnothers(tab: Pick<Tab, 'browser' | 'login'>): boolean
-  /** What began with a token is refused as soon as it names another user than the open session's. */
+  /** A transaction that started with a token is refused once it names another user than the open session. */
   isPlanted(tab: Pick<Tab, 'browser' | 'login' | 'proved'>, answer: PageAnswer): boolean
   newTab(browser: number, login: string | undefined, answer: PageAnswer, more: Partial<Tab>): Tab
-  /** The upstream forgets every transaction. */
+  /** The sandbox ends every transaction. */
   forgetAll(how: () => void): void
 }
 
@@ -164,7 +164,7 @@ export async function createModelState(parts: ModelOptions): Promise<ModelState>
     if (opens) sessions[tab.browser] = tab.login
   }
 
-  /** With the sessions of a user, the user's open transactions end: all but the one that asked for it. */
+  /** When all sessions of a user end, the user's open transactions end too, except the one that requested it. */
   const revokeAllOf = (tab: Tab) => {
     for (const [index, login] of sessions.entries()) if (login === tab.login) sessions[index] = undefined
     for (const other of state.tabs)
@@ -185,7 +185,7 @@ export async function createModelState(parts: ModelOptions): Promise<ModelState>
     more: Partial<Tab>,
   ): Tab => {
     const handle = typeof answer.json.stateToken === 'string' ? answer.json.stateToken : undefined
-    if (handle !== undefined) require(HANDLE.test(handle), 'this is no handle', answer)
+    if (handle !== undefined) require(HANDLE.test(handle), 'not a handle', answer)
     require(handle === undefined ||
       !state.tabs.some((one) => one.handle === handle), 'a handle twice', answer)
     const tab: Tab = {

@@ -7,13 +7,13 @@ import type { ModelState, Tab } from './model-state.ts'
 import { type Typing, typed } from './model-typing.ts'
 
 const FORGOTTEN_AFTER_MS = 20 * 60_000
-/** A verification that is answered with one of these has only begun, or was refused on the phone. */
+/** With one of these results, a verification has only started or was rejected on the phone. */
 const FACTOR_OPEN: ReadonlySet<string> = new Set(['MFA_REQUIRED', 'MFA_CHALLENGE'])
 const STRANGE_HANDLE = `00${'x'.repeat(43)}`
 
 export type Steps = ReturnType<typeof createSteps>
 
-/** One step of a transaction, as the page of its user takes it. */
+/** Sends one step of a transaction. */
 export function createSteps(state: ModelState) {
   const {
     sandbox,
@@ -30,7 +30,7 @@ export function createSteps(state: ModelState) {
     origin,
   } = state
 
-  /** A path for the operation: one that the last answer offers, else one offered before, else a made-up one. */
+  /** A path for the operation: offered by the last response, else offered before, else made up. */
   const pathFor = (tab: Tab, { path: template }: ModelOperation): string => {
     const pattern = new RegExp(`^${template.replaceAll(/:\w+/g, '[^/]+')}$`)
     const now_ = linksIn(tab.answer, origin).map(({ path }) => path)
@@ -45,7 +45,7 @@ export function createSteps(state: ModelState) {
     return known ?? template.replaceAll(/:\w+/g, (name) => ids[name] ?? '')
   }
 
-  /** Only a push can be set up by a link that is sent: the rarest way through an enrolment. */
+  /** Only a push factor can be enrolled with a link that is sent. */
   const typing = (): Typing => {
     const isLinkUnmet = pairs.unmetIn('MFA_ENROLL_ACTIVATE').some((one) => one.upstream === 'send-activation')
     const preferredFactor = isLinkUnmet && random.chance(0.5) ? 'push' : undefined
@@ -100,7 +100,7 @@ export function createSteps(state: ModelState) {
       answer.json.status === status, `"where am I?" should say ${status}`, answer)
     if (name === 'change_password' || name === 'reset_password') tab.accepted = true
     const isVerified = name === 'verify' && !FACTOR_OPEN.has(String(answer.json.status))
-    const isShownHere = Object.keys(body).length > 0 // a push is approved on a phone, and its step shows nothing
+    const isShownHere = Object.keys(body).length > 0 // a push is approved on a phone; its step has no credential
     if (name === 'change_password' || (isVerified && isShownHere)) tab.proved = true
     learn(tab, answer, body.revokeSessions === true)
     if (body.revokeSessions === true) for (const index of browsers.keys()) await checkSession(index)
@@ -113,7 +113,7 @@ export function createSteps(state: ModelState) {
     return ''
   }
 
-  /** A step that goes on: one call upstream, with the real token, and the upstream's own word on it. */
+  /** An accepted step: one upstream call with the real token, whose response the browser gets. */
   const checkUpstreamStep = (
     tab: Tab,
     { name, upstream }: ModelOperation,
@@ -139,7 +139,7 @@ export function createSteps(state: ModelState) {
       answer.json.errorCode === 'E0000079', `${name} is not allowed in ${tab.status}`, answer)
   }
 
-  /** While a code is awaited the broker speaks for the upstream: known and unknown people are told the same. */
+  /** While a recovery code is awaited, the broker answers itself: known and unknown users get the same response. */
   const checkRecoveryStep = (
     tab: Tab,
     { name, upstream }: ModelOperation,

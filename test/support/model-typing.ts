@@ -5,7 +5,7 @@ import type { JsonObject } from './browser.ts'
 import type { Random } from './model-random.ts'
 import { valueAt } from './transaction-view.ts'
 
-/** What the person at the keyboard sees of a transaction. */
+/** The part of a transaction that the user sees. */
 export interface Seen {
   readonly login: string | undefined
   readonly status: string
@@ -16,16 +16,16 @@ export interface Typing {
   readonly sandbox: Sandbox
   readonly random: Random
   readonly now: () => number
-  /** The page's own address, which security keys sign. */
+  /** The page's origin, which security keys sign. */
   readonly origin: string
-  /** Set up where it is offered; any other where it is not. */
+  /** The factor type to enroll if it is offered, else any other one. */
   readonly preferredFactor: string | undefined
 }
 
 const RECOVERY_ANSWER = 'gatehouse'
 const WRONG_CODE = '000001'
 
-/** The body of a step, right or wrong, as a person would come to it; `path` tells of which factor. */
+/** The body of a step, correct or incorrect. `path` tells which factor it is for. */
 export function typed(
   name: string,
   path: string,
@@ -39,7 +39,7 @@ export function typed(
   const factorId = /\/factors\/([^/]+)/.exec(path)?.[1]
   const factor = person?.factors.find(({ id }) => id === factorId)
 
-  /** The right text, or the wrong one when there is none. */
+  /** The correct text, or the wrong one if there is none. */
   const orWrong = (right: string | undefined, wrong: string) =>
     isRight && right !== undefined ? right : wrong
   const latest = (purpose: 'factor-code' | 'factor-activation' | 'recovery') =>

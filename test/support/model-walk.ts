@@ -9,7 +9,7 @@ import { createSteps } from './model-steps.ts'
 export interface Walk {
   readonly pairs: Pairs
   readonly steps: number
-  /** One thing that somebody does, looked over from every side. Throws when something does not hold. */
+  /** Does one random action and checks every rule. Throws if a rule does not hold. */
   step(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export async function startWalk(parts: ModelOptions): Promise<Walk> {
       const isAllowed = ({ upstream }: ModelOperation) =>
         (ALLOWED[tab.status as Status] ?? []).includes(upstream)
       const unmet = pairs.unmetIn(tab.status)
-      const refused = unmet.filter((operation) => !isAllowed(operation)) // the transaction stays where it is
+      const refused = unmet.filter((operation) => !isAllowed(operation)) // the transaction does not change
       const wanted = random.pickOne(refused.length > 0 && random.chance(0.8) ? refused : unmet)
       if (wanted !== undefined && random.chance(0.8)) return take(tab, wanted, random.chance(0.85))
       const onward = MODEL_OPERATIONS.filter(

@@ -1,18 +1,18 @@
-/** The source of a test file, by its path from the project's root; undefined: there is no such file. */
+/** Reads a test file by its path from the project's root. undefined if the file does not exist. */
 export type ReadTest = (path: string) => string | undefined
 
-/** What is wrong with a test that a document names: "group › title › row of its table" in a file. */
+/** Checks that a test named in a document exists: "group › title › table row" in a file. Returns the problem, if any. */
 export function checkNamedTest(path: string, titles: string, readTest: ReadTest): string[] {
   const source = readTest(path)
   if (source === undefined) return [`there is no file ${path}`]
   return titles
     .split(' › ')
-    .filter((title) => !standsIn(source, title))
+    .filter((title) => !isIn(source, title))
     .map((title) => `${path} has no test or row named: ${title}`)
 }
 
-/** In quotes of any kind, or as the key of a table; a part of a longer title is not enough. */
-function standsIn(source: string, title: string): boolean {
+/** The title must be quoted or be the key of a table. A part of a longer title does not count. */
+function isIn(source: string, title: string): boolean {
   const text = source.replace(/\\u([0-9a-f]{4})/g, (_, hex: string) =>
     String.fromCharCode(Number(`0x${hex}`)),
   )

@@ -3,7 +3,7 @@ import { checkAnswer } from './api-contract.ts'
 import type { Browser } from './browser.ts'
 import { trafficOf } from './recorded-traffic.ts'
 
-/** What happens when the browser itself opens an address: no page's fetch, and redirects are only looked at. */
+/** The response when the browser itself opens a URL. Redirects are not followed. */
 export interface Navigated {
   readonly status: number
   readonly location: string | undefined
@@ -17,8 +17,8 @@ export interface NavigateOptions {
 }
 
 /**
- * With the headers that a top-level navigation has (Fetch metadata); give others to be something else. An answer that
- * the OpenAPI document does not allow throws.
+ * Sends a request with the headers of a top-level navigation (Fetch metadata), unless others are given. A response that the OpenAPI
+ * document does not allow throws.
  */
 export async function navigate(
   browser: Browser,

@@ -1,12 +1,12 @@
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import { type StubRequest, type StubUpstream, sendJson, startStubUpstream } from './stub-upstream.ts'
 
-/** The stub as an org and a PAM team that accept everything and offer every step that there is. */
+/** A stub of an org and a PAM team that accept everything and offer every step. */
 export interface PermissiveUpstream {
   readonly origin: string
-  /** What has arrived since the last look, as `METHOD /path`. */
+  /** The requests since the last call, as `METHOD /path`. */
   callsSinceLastLook(): string[]
-  /** What the sign-in API says from now on, whatever it is asked; undefined: it accepts everything again. */
+  /** The Authentication API's response to all further requests. undefined: it accepts everything again. */
   answerWith(answer: RawAnswer | undefined): void
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export async function startPermissiveUpstream(): Promise<PermissiveUpstream> {
   })
 
   function answerTo({ path, body }: StubRequest): unknown {
-    const { username, stateToken } = Object(body) as Record<string, string> // the broker's own call
+    const { username, stateToken } = Object(body) as Record<string, string> // the broker sends an object
     if (path.startsWith('/v1/teams/')) return pamAnswer(path)
     if (path.endsWith('/factors/questions')) return [{ question: 'favorite_toy', questionText: 'Which toy?' }]
     if (username !== undefined && path === '/api/v1/authn')
@@ -104,5 +104,5 @@ function pamAnswer(path: string) {
       team_name: 'example-team',
     }
   }
-  return { list: [{ id: GROUP_ID, name: 'everybody', roles: ['end_user'], deleted_at: null }] }
+  return { list: [{ id: GROUP_ID, name: 'everyone', roles: ['end_user'], deleted_at: null }] }
 }

@@ -4,29 +4,29 @@ import { PASSWORD } from './harness.ts'
 import { handleOf, hrefAt, verifyHref } from './transaction-view.ts'
 
 /**
- * A page of the portal in a browser of its own. It holds the newest answer of its sign-in, follows the links in it
- * with the handle in it, and fails when the handle changes on the way: clients re-send the one they hold.
+ * A page of the portal in its own browser. It keeps the latest response of its sign-in and follows its links with its handle. It throws
+ * if the handle changes within a transaction, because clients re-send the one they have.
  */
 export interface PortalPage {
   readonly browser: Browser
-  /** The newest answer that was no error. */
+  /** The latest response that was not an error. */
   readonly held: PageAnswer
   readonly stateToken: string
-  /** Begins with this person's name and the usual password; `fields` are added or win. */
+  /** Starts a sign-in with this user's name and the usual password. `fields` are added or override. */
   signIn(login: string, fields?: object): Promise<PageAnswer>
-  /** Begins a transaction, or sends a step to this address with the handle. */
+  /** Starts a transaction, or sends a step with the handle to this URL. */
   begin(path: string, body: object): Promise<PageAnswer>
   send(href: string, fields?: object, options?: SendOptions): Promise<PageAnswer>
-  /** Follows the link under a path of keys of the answer that is held. */
+  /** Follows a link of the latest response, given by its key path. */
   follow(link: string, fields?: object, options?: SendOptions): Promise<PageAnswer>
   /** Follows the verify link of the factor of this type. */
   verify(factorType: string, fields?: object, options?: SendOptions): Promise<PageAnswer>
-  /** What `sessions/me` says; undefined when there is no session. */
+  /** The response of `sessions/me`. undefined without a session. */
   session(): Promise<JsonObject | undefined>
 }
 
 export interface SendOptions {
-  /** Appended as the vendor's library does: `?rememberDevice=true`. */
+  /** Appended as Okta's library does: `?rememberDevice=true`. */
   readonly query?: string
   readonly headers?: Record<string, string>
 }
@@ -40,7 +40,7 @@ function pageIn(browser: Browser): PortalPage {
   let handle: string | undefined
 
   const current = () => {
-    if (held === undefined) throw new Error('this page has not begun a sign-in')
+    if (held === undefined) throw new Error('this page has not started a sign-in')
     return held
   }
   const keep = (answer: PageAnswer) => {
@@ -66,7 +66,7 @@ function pageIn(browser: Browser): PortalPage {
       return current()
     },
     get stateToken() {
-      if (handle === undefined) throw new Error('this page holds no handle')
+      if (handle === undefined) throw new Error('this page has no handle')
       return handle
     },
     begin,

@@ -5,29 +5,27 @@ import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } fro
 import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
 import { type PortalRequest, type PortalResponse, type RunningProxy, startProxy } from './proxy.ts'
 
-/** A whole portal: a proxy by its example in `deploy/proxies/`, a broker behind it, and an application. */
+/** A portal: a proxy configured by its example in `deploy/proxies/`, a broker and an application. */
 export interface Portal {
   readonly harness: Harness
   readonly proxy: RunningProxy
-  /** What reached the application, the oldest first. */
+  /** The requests that the application received, oldest first. */
   readonly arrived: readonly Arrived[]
-  /** Signs in through the proxy; gives the `Cookie` header of a browser that has. */
+  /** Signs in through the proxy and returns the browser's `Cookie` header. */
   signIn(login: string, from?: string): Promise<string>
-  /** The application, asked with these cookies. */
+  /** Requests the application with these cookies. */
   open(cookie: string | undefined, ask?: PortalRequest): Promise<PortalResponse>
   stop(): Promise<void>
 }
 
 export interface Arrived {
   readonly method: string
-  /**
-   * Every header and trailer, its name in lower case with a hyphen for every other sign: some servers do not tell them apart.
-   */
+  /** Every header and trailer, with normalized names: lower case, and a hyphen for other characters, as some servers treat them. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
 
-/** A login that no header could carry as it is. */
+/** A login that a header cannot contain without encoding. */
 export const ZOE = 'zoë.王@exämple.test'
 
 export async function startPortal({
@@ -116,7 +114,7 @@ function cookiesOf({ headers }: PortalResponse): string {
   return (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';', 1)[0]).join('; ')
 }
 
-/** The person who needs nothing but a password, once more under a name of another kind. */
+/** A user who needs only a password, with a non-ASCII login. */
 function withZoe(config: SandboxConfig): SandboxConfig {
   const users = config.users.flatMap((person) =>
     person.login === AMELIA ? [person, { ...person, login: ZOE }] : [person],

@@ -7,38 +7,44 @@ export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
 
 /** Names of oauth2-proxy and the like that Gatehouse does not use: each example removes at least these from requests. */
-export const OTHER_CLAIMS = ['Email', 'Groups', 'Roles', 'Amr', 'Name', 'Access-Token', 'Redirect'].map(
-  (claim) => `X-Auth-Request-${claim}`,
-)
+export const OTHER_IDENTITY_HEADERS = [
+  'Email',
+  'Groups',
+  'Roles',
+  'Amr',
+  'Name',
+  'Access-Token',
+  'Redirect',
+].map((name) => `X-Auth-Request-${name}`)
 
 export interface Machine {
-  /** What HTTPS is served on. */
+  /** The HTTPS port. */
   readonly port: number
   readonly gatehousePort: number
   readonly applicationPort: number
   /** A web server with the portal's own pages, for a proxy that does not serve files. */
   readonly pagesPort: number
-  /** Its own, for everything that the proxy reads and writes; `index.html` lies in it. */
+  /** The directory of all files that the proxy reads and writes, with `index.html`. */
   readonly directory: string
   readonly certificates: Certificates
 }
 
 export interface ProxyExample {
-  /** Names of the program, by distribution. */
+  /** The program's names in different distributions. */
   readonly programs: readonly string[]
-  /** The first path of the application that the example has. */
+  /** The application's first path in the example. */
   readonly applicationPath: string
   /** Whether the application is only for signed-in users. */
   readonly asksWhoIsSignedIn: boolean
-  /** Writes its files; gives the arguments that run it as one process in the foreground. */
+  /** Writes the proxy's files and returns the arguments that run it as one foreground process. */
   prepare(machine: Machine): readonly string[]
 }
 
 export type ProxyName = 'nginx' | 'Caddy' | 'HAProxy' | 'Apache'
 
 /**
- * How each example of `deploy/proxies/` is run as it stands: only what its head says to replace is replaced, and what
- * belongs to the machine rather than to the portal is added.
+ * How to run each example of `deploy/proxies/`. Only the values that its header comment names are replaced, and settings of the
+ * machine, such as paths, are added.
  */
 export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
   nginx: {
@@ -139,7 +145,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
   },
 }
 
-/** Those that the example needs, and those that a distribution may have built in. */
+/** The modules that the example needs and that a distribution may have built in. */
 const APACHE_MODULES = [
   'mpm_event',
   'unixd',
@@ -167,11 +173,11 @@ function apacheModules(): string {
   }).join('\n')
 }
 
-/** A file of `deploy/proxies/`. Each text to replace must be in it, or the test would start something else. */
+/** Reads a file of `deploy/proxies/` and replaces texts. Throws if a text to replace is missing. */
 function example(name: string, replacements: Readonly<Record<string, string>>): string {
   const text = readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
   return Object.entries(replacements).reduce((before, [from, to]) => {
-    if (!before.includes(from)) throw new Error(`deploy/proxies/${name}: "${from}" is not there`)
+    if (!before.includes(from)) throw new Error(`deploy/proxies/${name} does not contain "${from}"`)
     return before.replaceAll(from, to)
   }, text)
 }

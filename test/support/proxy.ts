@@ -18,7 +18,7 @@ import {
 import { until } from './until.ts'
 
 export interface RunningProxy {
-  /** What it has written to its error log. */
+  /** The proxy's error log so far. */
   log(): string
   ask(ask?: PortalRequest): Promise<PortalResponse>
   stop(): Promise<void>
@@ -27,16 +27,16 @@ export interface RunningProxy {
 export interface PortalRequest {
   readonly method?: string
   readonly path?: string
-  /** Names and values by turns: names as they are spelt, and as often as they stand here. */
+  /** Alternating names and values, sent with this spelling and this often. */
   readonly headers?: readonly string[]
   readonly body?: string
-  /** Sent after the body, which then does not state its length; names and values by turns. */
+  /** Trailers as alternating names and values. The body is then sent without a length. */
   readonly trailers?: readonly string[]
-  /** By HTTP/2: agreed on, or begun although HTTP/1.1 was. A proxy without it answers with status 0. */
+  /** Sends HTTP/2, negotiated or with prior knowledge. The status is 0 if the proxy does not support it. */
   readonly http2?: 'agreed' | 'unasked'
-  /** The address that the client has; one of 127.0.0.0/8. */
+  /** The client's address, in 127.0.0.0/8. */
   readonly from?: string
-  /** Keeps connections, and shares them with who asks with the same one. */
+  /** Keeps connections open and shares them among requests with the same agent. */
   readonly agent?: Agent
 }
 
@@ -53,13 +53,13 @@ interface Upstreams {
 
 export const SIGN_IN_PAGE = 'the sign-in page'
 
-/** A real proxy with its example from `deploy/proxies/`: one process, on a free port, in a directory of its own. */
+/** Starts a real proxy with its example from `deploy/proxies/`: one process, on a free port, in its own directory. */
 export async function startProxy(name: ProxyName, upstreams: Upstreams): Promise<RunningProxy> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await startOn(await freePort(), name, upstreams)
     } catch (error) {
-      // another test was quicker to take the port: then another one
+      // another test has taken the port: try the next one
       if (attempt === 5 || !(error instanceof Error && /in use|cannot bind/i.test(error.message))) throw error
     }
   }
@@ -68,7 +68,7 @@ export async function startProxy(name: ProxyName, upstreams: Upstreams): Promise
 async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Promise<RunningProxy> {
   const certificates = makeCertificates()
   const directory = makeDirectory()
-  chmodSync(directory, 0o755) // a proxy that is started as root gives its rights up
+  chmodSync(directory, 0o755) // a proxy started as root drops its privileges
   writeFileSync(join(directory, 'index.html'), SIGN_IN_PAGE)
   const pages = await servePages()
   const { programs, prepare } = PROXIES[name]
@@ -103,14 +103,14 @@ async function servePages(): Promise<Server> {
   return server
 }
 
-/** The first of these names that there is; the first one, if there is none, for the message. */
+/** The first installed program of these names, else the first name, for the error message. */
 function installed([first = '', ...others]: readonly string[]): string {
   const isThere = (program: string) =>
     SEARCH_PATH.split(delimiter).some((directory) => existsSync(join(directory, program)))
   return [first, ...others].find(isThere) ?? first
 }
 
-/** Its certificate is by our own authority: on a port that another was quicker to take, nobody else can answer. */
+/** The certificate is from the test's own authority, so a server of another test on the same port is not mistaken for this one. */
 async function untilAnswering(
   name: string,
   running: RedisProcess,
@@ -133,7 +133,7 @@ function askPortal(port: number, { ca }: Certificates, given: PortalRequest): Pr
         host: '127.0.0.1',
         port,
         ca,
-        checkServerIdentity: () => undefined, // the certificate is for localhost, the portal's name is another
+        checkServerIdentity: () => undefined, // the certificate is for localhost, not for the portal's name
         servername: PORTAL_HOST,
         method,
         path,

@@ -1,13 +1,10 @@
-/**
- * What the browsers of this process sent to an origin that nobody else may know, and all that they got from there: for
- * the harness that looks for secrets when it is left.
- */
+/** The secrets that browsers of this process sent to an origin, and everything that they received. harness-secrets.ts searches it. */
 export interface RecordedTraffic {
   /** Header lines and bodies. */
   readonly received: string[]
   /** Passwords, codes, answers and tokens in bodies. */
   readonly secrets: Set<string>
-  /** Who they said they were. */
+  /** User names. */
   readonly people: Set<string>
 }
 
@@ -25,7 +22,7 @@ export function forgetTraffic(origin: string): void {
 
 const outputs: (() => string)[] = []
 
-/** What a broker's process prints, for every harness of this test. */
+/** Records the output of a broker process, for every harness of this test. */
 export function recordProcess(output: () => string): void {
   outputs.push(output)
 }
@@ -41,10 +38,10 @@ const SECRETS = new Set([
 ])
 const PEOPLE = new Set(['username', 'phoneNumber', 'email', 'login'])
 
-/** `wrong` as a code or `nobody` as a name is a word like any other: it tells nothing wherever it stands. */
+/** Short values such as the code `wrong` or the name `nobody` are ordinary words, so finding them proves nothing. */
 const isTelling = (text: string) => text.length >= 10 || (text.length >= 6 && /\d/.test(text))
 
-/** Keeps the secrets of a body, at any depth. */
+/** Records the secrets of a body, at any depth. */
 export function recordBody({ secrets, people }: RecordedTraffic, body: unknown): void {
   if (typeof body !== 'object' || body === null) return
   for (const [name, value] of Object.entries(body)) {

@@ -1,6 +1,6 @@
-/** Known ways to make a redirect go elsewhere, against targets on https://app.example.com/home. */
+/** Known open-redirect attacks, against the allowed target https://app.example.com/home. */
 
-/** Hosts that look like ours, or are somebody else's altogether. */
+/** Hosts that look like the allowed one, and other hosts. */
 const HOSTS = [
   'evil.example',
   'app.example.com.evil.example',
@@ -153,7 +153,7 @@ const SPELLINGS = [
   'intent://app.example.com/home',
   'https://app.example.com/home?a=\\b',
 ]
-/** What a parser of queries may make of them. */
+/** Values that query parsers may produce. */
 export const ODD_VALUES = [
   undefined,
   null,

@@ -14,7 +14,7 @@ export interface Certificates {
   remove(): void
 }
 
-/** A certificate authority of the test's own and one certificate by it, made with openssl in a moment. */
+/** Creates a certificate authority and one certificate with openssl. */
 export function makeCertificates(): Certificates {
   const directory = makeDirectory()
   const file = (name: string) => join(directory, name)

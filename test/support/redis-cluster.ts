@@ -3,7 +3,7 @@ import { type RedisServer, startRedis } from './redis-server.ts'
 import { until } from './until.ts'
 
 export interface RedisCluster {
-  /** `redis+cluster://…` with all the nodes. */
+  /** `redis+cluster://…` with all nodes. */
   readonly url: string
   readonly masters: readonly RedisServer[]
   /** Replica n follows master n modulo the number of masters. */
@@ -13,13 +13,13 @@ export interface RedisCluster {
 
 export interface RedisClusterOptions {
   readonly password?: string
-  /** After so long without an answer a node counts as lost, and a replica takes over. */
+  /** After this time without a response, a node is considered failed and a replica takes over. */
   readonly nodeTimeoutMs?: number
 }
 
 const SLOTS = 16_384
 
-/** A Redis Cluster of the test's own, that serves every slot when this resolves. */
+/** Starts a Redis Cluster. It serves every slot when this resolves. */
 export async function startRedisCluster(
   masterCount: number,
   replicaCount = 0,
@@ -88,13 +88,13 @@ async function follow(masters: readonly Redis[], replicas: readonly Redis[]): Pr
   await Promise.all(
     replicas.map(async (replica, n) => {
       const id = await masters[n % masters.length]?.call('CLUSTER', 'MYID')
-      // It must have heard of its master before it can follow it.
+      // a replica must know its master before it can replicate it
       await until(async () => (await replica.call('CLUSTER', 'REPLICATE', String(id))) === 'OK')
     }),
   )
 }
 
-/** Whether this node knows all the others, serves, and, as a replica, has its master's data. */
+/** Whether this node knows all others, serves all slots and, if it is a replica, has its master's data. */
 async function sees(client: Redis, count: number): Promise<boolean> {
   const [cluster, nodes, replication] = await Promise.all([
     client.call('CLUSTER', 'INFO'),

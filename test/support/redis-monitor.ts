@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 
 /**
- * Listens to every command of a server from now on. The client says hello first: its own greetings would otherwise be told
- * before the library expects to be told anything, and it takes them for answers.
+ * Monitors every command of a server. The client connects completely first: ioredis takes monitor output that arrives during its own
+ * handshake for replies.
  */
 export async function startMonitor(client: Redis): Promise<Redis> {
   await client.ping()

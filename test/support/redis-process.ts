@@ -4,20 +4,20 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** One running process of redis-server, or of another server that a test starts. It ends with the process that started it, whatever becomes of that. */
+/** A running redis-server or another server that a test started. It ends when the test process ends, for whatever reason. */
 export interface RedisProcess {
   readonly pid: number
   hasEnded(): boolean
-  /** What it has written so far; or why it could not be started. */
+  /** The output so far, or the reason why the process did not start. */
   log(): string
   signal(name: 'SIGSTOP' | 'SIGCONT'): void
-  /** As a crash would: SIGKILL. */
+  /** Sends SIGKILL, as in a crash. */
   kill(): Promise<void>
-  /** Politely, then firmly. */
+  /** Sends SIGTERM, then SIGKILL. */
   end(): Promise<void>
 }
 
-/** Servers lie in directories that are not on every user's PATH. */
+/** Some server programs are in directories that are not on every user's PATH. */
 export const SEARCH_PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`
 
 export function startProcess(
@@ -33,17 +33,17 @@ export function startProcess(
     env: { ...process.env, PATH: SEARCH_PATH },
   })
   closeSync(log)
-  child.unref() // a test that forgets to stop it must not keep the runner waiting
-  const guard = child.stdio[3] as Socket // a pipe to and fro
-  guard.on('error', () => {})
-  guard.unref()
+  child.unref() // a test that does not stop it must not block the runner
+  const watchdog = child.stdio[3] as Socket // a duplex pipe
+  watchdog.on('error', () => {})
+  watchdog.unref()
 
   let hasEnded = false
   let failure = ''
   const ended = new Promise<void>((resolve) => {
     const leave = () => {
       hasEnded = true
-      guard.end('done\n')
+      watchdog.end('done\n')
       resolve()
     }
     child.once('exit', (code) => {
@@ -68,7 +68,7 @@ export function startProcess(
     },
     async end() {
       if (hasEnded) return
-      child.kill('SIGCONT') // one that is stopped takes no other signal
+      child.kill('SIGCONT') // a stopped process handles no other signal
       child.kill('SIGTERM')
       const firmly = setTimeout(() => child.kill('SIGKILL'), 2000)
       await ended
@@ -78,23 +78,23 @@ export function startProcess(
 }
 
 /**
- * Becomes the server, and leaves a guard beside it that waits for a word from us. When our end of the pipe closes without
- * one, we have died, and the guard ends the server and removes its directory. (An exit hook would not do: the test runner
- * gives tests a `process` of their own that never emits `exit`, and nothing runs on SIGKILL.) One shell for both, as every
- * start of a process from a test runner with hundreds of megabytes costs 10 ms and more.
+ * A shell script that runs the server and, in the background, a watchdog that reads from a pipe. If the pipe closes without a message,
+ * the test process has died: the watchdog kills the server and removes its directory. An exit hook is not enough, because the test
+ * runner's `process` never emits `exit` and nothing runs on SIGKILL. One shell does both, because starting a process from a large test
+ * runner takes 10 ms or more.
  */
 const GUARDED = `
   { trap "" INT TERM HUP; read -r word || { kill -KILL $$; rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
   exec "$@" 3<&-`
 
-/** What a shell exits with when it does not find the program. */
+/** The exit code of a shell that does not find the program. */
 const NOT_FOUND = 127
 
 function readLog(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    return '' // the server was stopped, and its directory is gone
+    return '' // the server was stopped and its directory removed
   }
 }
 
@@ -107,8 +107,8 @@ export function removeDirectory(directory: string): void {
 }
 
 /**
- * A port that is free now, and so is its cluster bus port, ten thousand higher. Both lie below the range from which
- * the kernel serves outgoing connections, so that none of those takes it before the server does.
+ * Returns a free port whose cluster bus port (10,000 higher) is free too. Both are below the ephemeral range, so no outgoing connection
+ * takes them before the server does.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -4,13 +4,13 @@ import { type RedisServer, startRedis, startServer } from './redis-server.ts'
 import { until } from './until.ts'
 
 export interface WatchedRedis {
-  /** `redis+sentinel://…` with all the sentinels. */
+  /** `redis+sentinel://…` with all sentinels. */
   readonly url: string
-  /** The primary at the start, and its replicas then. */
+  /** The primary and the replicas at the start. */
   readonly primary: RedisServer
   readonly replicas: readonly RedisServer[]
   readonly sentinels: readonly RedisServer[]
-  /** The port of the server that the sentinels hold for the primary now. */
+  /** The port of the server that is the primary according to the sentinels. */
   primaryPort(): Promise<number>
   stop(): Promise<void>
 }
@@ -18,14 +18,14 @@ export interface WatchedRedis {
 export interface WatchedRedisOptions {
   readonly replicas?: number
   readonly sentinels?: number
-  /** Asked by Redis and by the sentinels alike. */
+  /** The password of Redis and of the sentinels. */
   readonly password?: string
   readonly downAfterMs?: number
 }
 
 const NAME = 'gatehouse-main'
 
-/** A primary, its replicas and the sentinels that watch over them, all in touch with each other when this resolves. */
+/** Starts a primary, its replicas and sentinels. All know each other when this resolves. */
 export async function startSentinels({
   replicas: replicaCount = 1,
   sentinels: sentinelCount = 3,
@@ -90,7 +90,7 @@ interface SentinelOptions {
   readonly password?: string
 }
 
-/** Sentinels rewrite their configuration, so each has a file of its own. */
+/** Sentinels rewrite their configuration, so each has its own file. */
 function startSentinel(
   primaryPort: number,
   { sentinelCount, downAfterMs, password }: SentinelOptions,

@@ -4,15 +4,15 @@ import { freePort, makeDirectory, type RedisProcess, removeDirectory, startProce
 import { until } from './until.ts'
 
 export interface RedisServerOptions {
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number
   /** Further arguments of redis-server, such as `['--maxmemory', '5mb']`. */
   readonly args?: readonly string[]
-  /** Keeps the data over a kill and a restart (an append-only file, synced on every write). */
+  /** Keeps the data when killed and restarted: an append-only file, synced on every write. */
   readonly persist?: boolean
   /** The default user's password. */
   readonly password?: string
-  /** Speaks TLS, and only TLS, with these files. */
+  /** Accepts only TLS, with these files. */
   readonly tls?: { readonly caFile: string; readonly certFile: string; readonly keyFile: string }
 }
 
@@ -21,22 +21,22 @@ export interface RedisServer {
   readonly url: string
   readonly port: number
   readonly pid: number
-  /** What the server has written to its log so far. */
+  /** The server's log so far. */
   log(): string
-  /** Ends it and removes its directory. */
+  /** Stops the server and removes its directory. */
   stop(): Promise<void>
-  /** SIGKILL, as a crash would. */
+  /** Sends SIGKILL, as in a crash. */
   kill(): Promise<void>
-  /** SIGSTOP: it keeps its connections and answers nothing. */
+  /** Sends SIGSTOP: the server keeps its connections and does not reply. */
   pause(): void
   resume(): void
-  /** Starts it again on the same port and in the same directory; ends it first when it runs. */
+  /** Restarts the server on the same port and in the same directory. */
   restart(): Promise<void>
-  /** A plain client for looking in from the outside; closed with the server at the latest. */
+  /** Opens a client for inspection. It is closed with the server at the latest. */
   client(): Redis
 }
 
-/** A redis-server of the test's own, on the loopback interface, in a directory of its own. Answers when it resolves. */
+/** Starts a redis-server on the loopback interface, in its own directory. It replies when this resolves. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const { args = [], persist = false, password, tls } = options
   return startServer(options, (port, directory) => [
@@ -51,12 +51,12 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
 
 type Arguments = (port: number, directory: string) => readonly string[]
 
-/** For the other kinds of server: `argumentsFor` gives the command line, and may write files beforehand. */
+/** Starts a server of another kind: `argumentsFor` returns the command line and may write files first. */
 export async function startServer(
   options: RedisServerOptions,
   argumentsFor: Arguments,
 ): Promise<RedisServer> {
-  // Another test may take the port between our look and the start: then another port.
+  // another test may take the port between the check and the start: then try another port
   for (let attempt = 1; ; attempt++) {
     try {
       return await startServerOn(options.port ?? (await freePort()), options, argumentsFor)
@@ -103,7 +103,7 @@ async function startServerOn(
     log: () => running.log(),
     async stop() {
       for (const client of clients) if (client.status !== 'end') client.disconnect()
-      await running.kill() // its data goes with it, and it heeds a SIGTERM only ten times a second
+      await running.kill() // its data is deleted anyway, and it handles SIGTERM only ten times a second
       removeDirectory(directory)
     },
     kill: () => running.kill(),
@@ -125,14 +125,14 @@ export type RedisAccess = Pick<RedisOptions, 'username' | 'password' | 'tls' | '
   readonly port: number
 }
 
-/** A client that waits as long as it takes. */
+/** A client without a timeout. */
 function plainClient(access: RedisAccess): Redis {
   const client = new Redis({ host: '127.0.0.1', maxRetriesPerRequest: null, ...access })
-  client.on('error', () => {}) // its commands tell; a server that is away is often what the test is about
+  client.on('error', () => {}) // commands report the error; many tests stop the server on purpose
   return client
 }
 
-/** Asks the server who it is: on a port that another test was quicker to take, another one answers. */
+/** Checks the server's identity: if another test has taken the port, its server replies. */
 async function untilAnswering(running: RedisProcess, access: RedisAccess): Promise<void> {
   const client = plainClient({ ...access, retryStrategy: () => 10 })
   let isUp = false
@@ -140,7 +140,7 @@ async function untilAnswering(running: RedisProcess, access: RedisAccess): Promi
     (info) => {
       isUp = info.includes(`process_id:${running.pid}\r`)
     },
-    () => {}, // the client left before an answer came: the process has ended, and its log says why
+    () => {}, // the client was closed first: the process has ended, and its log has the reason
   )
   try {
     await until(() => isUp || running.hasEnded(), { what: `redis-server on port ${access.port}` })

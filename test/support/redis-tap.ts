@@ -5,27 +5,27 @@ import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 import { until } from './until.ts'
 
-/** What a broker asked of Redis. */
+/** The commands that a broker sent to Redis. */
 export interface Asked {
-  /** Names in the order in which Redis carried them out; a script is one, whatever it calls. */
+  /** Command names in the order of execution. A script counts as one command. */
   readonly commands: readonly string[]
-  /** Batches that were waited for: what is sent before an answer to the last batch came is part of that batch. */
+  /** Round trips that were waited for: commands sent before the reply to the previous batch belong to that batch. */
   readonly roundTrips: number
 }
 
-/** A way to Redis that counts what goes over it. For one broker that does one thing at a time. */
+/** A proxy to Redis that counts commands, for one broker that does one thing at a time. */
 export interface RedisTap {
   readonly url: string
   count(work: () => Promise<unknown>): Promise<Asked>
-  /** Counts no more and takes no new connection; those that are there end with the broker. */
+  /** Stops counting and accepts no new connection. Open connections end with the broker. */
   stop(): void
 }
 
 const END = 'tap:end'
 
 /**
- * Broker and tap live in one process: what the broker writes in one turn of the event loop lies at the tap before Redis can
- * have answered any of it, so that the count does not depend on how fast the machine is.
+ * Broker and tap run in one process: commands that the broker writes in one turn of the event loop reach the tap before Redis can reply,
+ * so the count does not depend on the machine's speed.
  */
 export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const ownPorts = new Set<number>()
@@ -33,7 +33,7 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const watch = await startMonitor(look)
   let commands: string[] = []
   let roundTrips = 0
-  /** Connections on which Redis still has to answer. */
+  /** Connections with a pending reply. */
   const unanswered = new Set<Socket>()
   let onEnd: (() => void) | undefined
   watch.on('monitor', (_time: string, [name = '', word]: string[], source: string) => {
@@ -54,7 +54,7 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
       broker.write(chunk)
     })
     for (const socket of [broker, toRedis]) {
-      socket.on('error', () => {}) // one of the two has left: so does the other
+      socket.on('error', () => {}) // one side has closed, so the other is closed too
       socket.once('close', () => {
         unanswered.delete(broker)
         broker.destroy()
@@ -66,10 +66,10 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const { port } = server.address() as AddressInfo // it listens on TCP
 
   /**
-   * Resolves when everything that was sent so far has been carried out and told, also what nobody waits for. What the broker
-   * has written arrives here within one turn of the event loop.
+   * Resolves when Redis has replied to every command so far, including commands that nothing waits for. Commands of the broker arrive
+   * within one turn of the event loop.
    */
-  const settled = async () => {
+  const allReplied = async () => {
     await nextTurn()
     await until(async () => {
       await nextTurn()
@@ -86,11 +86,11 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
     url: `redis://127.0.0.1:${port}`,
 
     async count(work) {
-      await settled()
+      await allReplied()
       commands = []
       roundTrips = 0
       await work()
-      await settled()
+      await allReplied()
       return { commands, roundTrips }
     },
 

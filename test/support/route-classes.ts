@@ -1,27 +1,24 @@
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 
-/**
- * Who may do what at which route, as data: DESIGN §2 and §4 in a form that a test can go through. Nothing here is
- * taken from what the code does.
- */
+/** The access rules of each route (DESIGN §2 and §4) as data for tests. They are not derived from the code. */
 
-/** What the request's cookies are worth. Every kind but `none` bears a device cookie and a session cookie. */
+/** The validity of the request's cookies. Every kind except `none` has a device cookie and a session cookie. */
 export type Cookies =
   | 'none'
-  /** Of this browser, whose session is open. */
+  /** This browser's cookies, with an open session. */
   | 'own'
-  /** Another person's, in another browser. */
+  /** Another user's cookies, from another browser. */
   | 'foreign'
-  /** This browser's device, and a session that has idled out. */
+  /** This browser's device cookie, with a session that has timed out. */
   | 'expired'
-  /** The right ids under signatures that nobody made. */
+  /** The correct ids with forged signatures. */
   | 'forged'
-  /** Well signed, by a key that is no longer in SECRET_KEYS. */
+  /** Signed by a key that is no longer in SECRET_KEYS. */
   | 'retired key'
-  /** Well signed, by a key that stands in SECRET_KEYS behind the first one. */
+  /** Signed by a key in SECRET_KEYS that is not the first. */
   | 'older key'
 
-/** An answer: done, or refused with a status and a code; no code where the answer never has a body. */
+/** The expected response: done, or refused with a status and a code. No code if the response never has a body. */
 export type Verdict = 'done' | readonly [status: number, errorCode: string | undefined]
 
 const DONE = 'done'
@@ -31,10 +28,10 @@ const UNKNOWN_HANDLE = [401, 'E0000011'] as const
 const NOT_OFFERED = [403, 'E0000079'] as const
 export const NOT_ALLOWED = [403, 'E0000006'] as const
 
-/** For everybody, this route is the same. */
+/** The route does not depend on cookies. */
 const always = (verdict: Verdict) => byCookies({ device: verdict, elsewhere: verdict, nobody: verdict })
 
-/** Goes by the device: a handle or an offer of this browser's is nobody else's. */
+/** The route depends on the device: handles and offered resources belong to one browser. */
 const byDevice = (refusal: Verdict) => byCookies({ device: DONE, elsewhere: refusal, nobody: refusal })
 
 function byCookies(verdicts: { device: Verdict; elsewhere: Verdict; nobody: Verdict }) {
@@ -50,7 +47,7 @@ function byCookies(verdicts: { device: Verdict; elsewhere: Verdict; nobody: Verd
   } as const
 }
 
-/** Goes by the session; somebody else's shows and ends only what is that person's own. */
+/** The route depends on the session: another user's session shows and ends only that user's data. */
 const bySession = (refusal: Verdict) =>
   ({
     none: refusal,
@@ -64,13 +61,13 @@ const bySession = (refusal: Verdict) =>
 
 interface RouteClass {
   readonly verdicts: Readonly<Record<Cookies, Verdict>>
-  /** Its answers give a browser a device cookie, if it has none that counts or an old one. */
+  /** The response sets a device cookie if the browser has no valid one or an old one. */
   readonly setsDevice: boolean
-  /** Only for the browser itself to open: a page's fetch, a frame or a picture is refused. */
+  /** Only for top-level navigation: fetch, frames and images are refused. */
   readonly opened?: true
-  /** Which sites' pages its GET serves without an allowed origin; else only those of its own origin. */
+  /** The sites whose pages may send its GET without an allowed origin. Default: only the broker's own origin. */
   readonly serves?: 'same-site' | 'any-site'
-  /** What it does to the session cookie when it is done. */
+  /** The effect on the session cookie after success. */
   readonly session?: 'opens' | 'closes'
 }
 
@@ -105,7 +102,7 @@ export function classNamed(name: RouteClassName): RouteClass {
   return ROUTE_CLASSES[name]
 }
 
-/** Whose device cookie is given, or given anew. */
+/** The kinds of cookies with which a response sets or replaces the device cookie. */
 export const DEVICE_IS_SET: Readonly<Record<Cookies, boolean>> = {
   none: true,
   own: false,
@@ -116,7 +113,7 @@ export const DEVICE_IS_SET: Readonly<Record<Cookies, boolean>> = {
   'older key': true,
 }
 
-/** Every route of the public surface. */
+/** Every route of the public listener. */
 export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'POST /api/v1/authn': 'sign-in',
   'POST /api/v1/authn/introspect': 'step',
@@ -144,14 +141,14 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /api/v1/pam/groups/:id': 'session: needed',
 }
 
-/** A page, or what else asks, with the headers that browsers send for it (Fetch metadata, RFC 6454). */
+/** A kind of client with the headers that browsers send for it (Fetch metadata, RFC 6454). */
 export interface Caller {
   readonly headers: Readonly<Record<string, string>>
-  /** What becomes of its POST or DELETE; `without a session cookie`: refused as soon as one comes along. */
+  /** The result of its POST or DELETE. `without a session cookie`: refused if the request has one. */
   readonly unsafe: 'passes' | 'is refused' | 'passes without a session cookie'
-  /** This origin may read the answers (CORS). */
+  /** The origin may read the responses (CORS). */
   readonly reads?: string
-  /** The browser itself opens the address, in a tab of its own. */
+  /** A top-level navigation. */
   readonly opens?: true
 }
 

@@ -2,16 +2,16 @@ import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 
-/** The sandbox on free ports, as the upstream of brokers in this process or in others. */
+/** The sandbox on free ports, as the upstream of brokers. */
 export interface SandboxUpstream {
   readonly sandbox: Sandbox
   readonly authnUrl: string
   readonly pamUrl: string
-  /** The PAM keys, ids and secrets. */
+  /** The PAM keys' ids and secrets. */
   readonly pamKeys: readonly string[]
-  /** Variables of a broker in front of its sign-in API. */
+  /** The broker's variables for the sandbox's Authentication API. */
   readonly signInEnv: Readonly<Record<string, string>>
-  /** Variables of a broker in front of its PAM API. */
+  /** The broker's variables for the sandbox's PAM API. */
   readonly pamEnv: Readonly<Record<string, string>>
   close(): Promise<void>
 }

@@ -1,23 +1,23 @@
 /**
- * Secrets to be looked for in a text. Long ones are found wherever they stand, as they are, percent-encoded and in both
- * forms of base64; short ones (codes, first names) only as words of their own, or chance would find them.
+ * Searches texts for secrets. Long secrets are found anywhere: verbatim, percent-encoded and in both forms of base64. Short ones (codes,
+ * first names) are found only as separate words, because they occur by chance.
  */
 export interface SecretScanner {
-  add(...marks: readonly string[]): void
-  /** Those that stand in the text, each once. */
-  foundIn(text: string): string[]
+  add(...scanner: readonly string[]): void
+  /** The secrets that the text contains, each once. */
+  findIn(text: string): string[]
 }
 
 const LONG = 10
 const KEY_CHARS = 8
 const SHORTEST = 4
-/** Words of the sandbox's people that are words of ours, too. */
+/** Values of the sandbox's users that are also ordinary words of the project. */
 const COMMON: ReadonlySet<string> = new Set(['gatehouse'])
 
 export function createSecretScanner(): SecretScanner {
   const words = new Set<string>()
   const known = new Set<string>()
-  /** Forms of long marks by how they begin, so that one walk through a text looks for all of them. */
+  /** The forms of long secrets by their first characters, so that one pass over a text finds all of them. */
   const forms = new Map<string, Map<string, string>>()
   const begins = new Uint8Array(1 << 16)
 
@@ -31,8 +31,8 @@ export function createSecretScanner(): SecretScanner {
   }
 
   return {
-    add(...marks) {
-      for (const mark of marks) {
+    add(...scanner) {
+      for (const mark of scanner) {
         if (mark.length < SHORTEST || COMMON.has(mark) || known.has(mark)) continue
         known.add(mark)
         if (mark.length < LONG) words.add(mark)
@@ -40,7 +40,7 @@ export function createSecretScanner(): SecretScanner {
       }
     },
 
-    foundIn(text) {
+    findIn(text) {
       const found = new Set<string>()
       for (const [word] of text.matchAll(/[\w-]+(?:\.[\w-]+)*/g)) if (words.has(word)) found.add(word)
       for (let at = 0; at < text.length - 1; at++) {
@@ -54,7 +54,7 @@ export function createSecretScanner(): SecretScanner {
   }
 }
 
-/** A figure is no code, even when it looks like one: numbers in JSON, in headers of limits and in metrics. */
+/** Removes numbers in JSON, rate-limit headers and metrics: they can equal a code by chance. */
 export function withoutNumbers(text: string): string {
   return text
     .replace(/(?<=[[,:])\d+(?=[,\]}])/g, '')

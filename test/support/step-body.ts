@@ -1,4 +1,4 @@
-/** A step's body as its route takes it: a form at Duo's link (DESIGN §2), JSON everywhere else. */
+/** The body of a step in the encoding of its route: a form for Duo's link, otherwise JSON. */
 export function stepBody(path: string, fields: object): { readonly type: string; readonly text: string } {
   if (!path.endsWith('/lifecycle/duoCallback'))
     return { type: 'application/json', text: JSON.stringify(fields) }

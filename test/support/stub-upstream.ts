@@ -1,24 +1,21 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server, Socket } from 'node:net'
 
-/**
- * An upstream API on a free port of this host that answers what a test tells it to: for answers and failures that the
- * sandbox does not make.
- */
+/** An upstream API on a free port with scripted responses, for responses and failures that the sandbox does not produce. */
 export interface StubUpstream {
   readonly origin: string
   readonly port: number
   /** Oldest first. */
   readonly requests: readonly StubRequest[]
   connections(): number
-  /** The next answers, in this order; they come before what the listener says. An object is a 200 with this body. */
+  /** Queues the next responses, used before the listener's. An object is a 200 with this body. */
   answers(...answers: readonly (object | StubError)[]): void
-  /** Forgets the requests so far and the answers that are left. */
+  /** Clears the recorded requests and the queued responses. */
   forget(): void
   close(): Promise<void>
 }
 
-/** A request that has arrived whole. */
+/** A complete request. */
 export interface StubRequest {
   readonly method: string
   /** With the query. */
@@ -27,19 +24,19 @@ export interface StubRequest {
   readonly query: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** JSON or a form, by its content type; undefined without a body. */
+  /** The parsed JSON or form, by its content type. undefined without a body. */
   readonly body: unknown
-  /** For answers that no HTTP server would send. */
+  /** The raw socket, for responses that no HTTP server would send. */
   readonly socket: Socket
 }
 
 export type StubListener = (req: StubRequest, res: ServerResponse) => unknown
 
-/** An Error object of the API. */
+/** Okta's Error object. */
 export class StubError {
   readonly status: number
   readonly body: object
-  /** `more` is what else its body holds. */
+  /** `more` has further members of the body. */
   constructor(status: number, errorCode: string, more: object = {}) {
     this.status = status
     const error = { errorCode, errorSummary: 'As told', errorLink: errorCode, errorId: 'oaeStubErrorId' }
@@ -47,12 +44,12 @@ export class StubError {
   }
 }
 
-/** Without a listener, every request beyond the answers that were given is a 500. */
+/** Without a listener, every request without a queued response gets a 500. */
 export async function startStubUpstream(listener: StubListener = internalError): Promise<StubUpstream> {
   const requests: StubRequest[] = []
   const queue: (object | StubError)[] = []
   let connections = 0
-  // Node's five seconds would close an idle connection under a request, where the machine stands still for so long.
+  // on a machine that stalls, Node's default of 5 s could close an idle connection while a request is sent
   const server = createServer({ keepAliveTimeout: 600_000 }, async (req, res) => {
     const text = await textOf(req)
     if (text === undefined) return
@@ -93,7 +90,7 @@ export function sendJson(res: ServerResponse, status: number, body: unknown, hea
   res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
 
-/** A port that was free a moment ago: no server listens there. */
+/** A port on which no server listens. */
 export async function deadPort(): Promise<number> {
   const stub = await startStubUpstream()
   await stub.close()
@@ -103,17 +100,17 @@ export async function deadPort(): Promise<number> {
 export function listenAnywhere(server: Server): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)) // TCP: of this form
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)) // a TCP server's address has this type
   })
 }
 
-/** Undefined when the client went away before the end. */
+/** undefined if the client disconnected before the end. */
 async function textOf(req: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   try {
     for await (const chunk of req) chunks.push(chunk)
   } catch {
-    return undefined // there is nobody to answer
+    return undefined // the client has disconnected
   }
   return Buffer.concat(chunks).toString('utf8')
 }
@@ -124,7 +121,7 @@ function parseBody(text: string, type = ''): unknown {
   return type.includes('json') ? JSON.parse(text) : text
 }
 
-/** As a real org sends it, with headers that must not reach a browser. */
+/** Sends JSON as a real org does, with headers that must not reach a browser. */
 function sendAnswer(res: ServerResponse, answer: object | StubError): void {
   const headers = { 'set-cookie': 'sid=of-the-upstream; Path=/', server: 'upstream-server/1.0' }
   if (answer instanceof StubError) sendJson(res, answer.status, answer.body, headers)

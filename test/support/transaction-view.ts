@@ -1,6 +1,6 @@
 import type { PageAnswer } from './browser.ts'
 
-/** Reads an answer of the sign-in API as a page would, and fails with a plain word when something is not there. */
+/** Reads a response of the Authentication API. Throws if something is missing. */
 
 export function handleOf({ json }: Pick<PageAnswer, 'json'>): string {
   if (typeof json.stateToken !== 'string') throw new Error(`no stateToken in a ${json.status} answer`)
@@ -23,18 +23,18 @@ export function verifyHref(answer: Pick<PageAnswer, 'json'>, factorType: string)
   return hrefAt(answer, `_embedded.factors.${index}._links.verify`)
 }
 
-/** What an error answer says, in a form to compare: `[403, 'E0000068']`. */
+/** The status and code of an error response, such as `[403, 'E0000068']`. */
 export function errorOf({ status, json }: Pick<PageAnswer, 'status' | 'json'>): [number, unknown] {
   return [status, json.errorCode]
 }
 
-/** The sentences of an error answer's causes. */
+/** The causes of an error response. */
 export function causesOf({ json }: Pick<PageAnswer, 'json'>): unknown[] {
   if (!Array.isArray(json.errorCauses)) throw new Error(`no errorCauses in a ${json.errorCode} answer`)
   return json.errorCauses.map((cause: { errorSummary?: unknown }) => cause.errorSummary)
 }
 
-/** The key path of the factor of this type (and provider) in the list of the answer. */
+/** The key path of the factor with this type (and provider) in the response. */
 export function factorAt({ json }: Pick<PageAnswer, 'json'>, factorType: string, provider?: string): string {
   const factors = valueAt(json, '_embedded.factors')
   const index = Array.isArray(factors)

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Long enough for a busy machine; mutation testing fails hundreds of times, so it waits less. */
+/** Long enough for a busy machine. Mutation testing uses less, because hundreds of its tests fail. */
 export const TIMEOUT_MS = Number(process.env.UNTIL_TIMEOUT_MS ?? 90_000)
 
 export interface UntilOptions {
   readonly timeoutMs?: number
   readonly everyMs?: number
-  /** What one waited for, for the message when it never came. */
+  /** The condition's name, for the error message. */
   readonly what?: string
 }
 
-/** How long one try within `until` may wait for a page: short beside the whole bound, so that there are more tries. */
+/** How long one attempt within `until` may wait for a page. It is short, so that several attempts fit into the time limit. */
 export const TRY_MS = 5000
 
 /**
- * Asks again and again until the condition holds (a truthy answer, which is returned) and fails when it does not
- * within the bound. A condition that throws does not hold yet; its last error is the failure's cause.
+ * Evaluates the condition repeatedly and returns its first truthy result. Throws after the time limit. A condition that throws counts
+ * as false; its last error is the `cause`.
  */
 export async function until<Answer>(
   condition: () => Answer | Promise<Answer>,

@@ -3,13 +3,13 @@ import { createServer, request, type Server } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import express, { type RequestHandler } from 'express'
 
-/** The vendor's own files, as they were published. */
+/** Okta's published files. */
 const WIDGET = fileURLToPath(
   new URL('../../tools/widget/node_modules/@okta/okta-signin-widget/dist/', import.meta.url),
 )
 const SCRIPT = 'js/okta-sign-in.classic.min.js'
 
-/** What the page's options and its outcome look like; `baseUrl` and the engine are all that it always sets. */
+/** The widget's options. The page always sets `baseUrl` and `useClassicEngine`. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -24,10 +24,10 @@ const PAGE = `<!doctype html>
 </body>
 </html>`
 
-/** Where the sandbox says that Duo's frame comes from; a test answers in its place. */
+/** The origin of Duo's frame in the sandbox's responses. A test serves it. */
 export const DUO_ORIGIN = 'https://api-sandbox.duosecurity.example'
 
-/** As strict as a page with the widget can be, its answers and pictures from a broker of another origin among them. */
+/** The strictest policy with which the widget works, including a broker on another origin. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,7 +39,7 @@ const POLICY = [
   `frame-src ${DUO_ORIGIN}`,
 ].join('; ')
 
-/** A test calls `renderWidget`, any number of times; what the newest widget reports is kept where the test can read it. */
+/** Tests call `renderWidget` any number of times. The page keeps the latest widget's reports for the test. */
 const PAGE_SCRIPT = `
 let widget
 function renderWidget(options) {
@@ -55,7 +55,7 @@ function renderWidget(options) {
 }
 `
 
-/** The widget's own options that a test sets beside its address. */
+/** Further options of the widget that a test sets. */
 export interface WidgetOptions {
   readonly stateToken?: string
   readonly features?: Readonly<Record<string, boolean>>
@@ -68,11 +68,11 @@ export interface WidgetSite {
 
 export interface WidgetSiteOptions {
   readonly port: number
-  /** Where everything that is not the page's goes, as a portal's proxy would do it; none: 404. */
+  /** The broker that receives all other paths, as behind a portal's proxy. Without it they are 404. */
   readonly broker?: () => string
 }
 
-/** A portal's origin: its page with the widget under `/portal/`, and the broker under every other path if it has one. */
+/** A portal's origin: the page with the widget under `/portal/`, the broker under every other path. */
 export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Promise<WidgetSite> {
   requireWidget()
   const site = express()

@@ -3,27 +3,27 @@ import { click } from './click.ts'
 import { TRY_MS, until } from './until.ts'
 import { DUO_ORIGIN, type WidgetOptions } from './widget-site.ts'
 
-/** The sign-in widget in a page, with every request that it made. */
+/** The sign-in widget in a page, with every request that it sent. */
 export interface Widget {
   readonly page: Page
-  /** The form under this title; while one slides away and the next one in, there are two. */
+  /** The form with this title. During the transition between two forms, both exist. */
   form(title: RegExp): Locator
-  /** Waits for the form with the user name, fills it in and sends it. */
+  /** Waits for the form with the username, fills it in and submits it. */
   signIn(login: string, password: string): Promise<void>
-  /** Fills in inputs by name. The widget moves the focus to the first one when the form has slid in: what that spilt is filled in again. */
+  /** Fills in inputs by name. The widget moves the focus after the transition, so text that was lost is entered again. */
   fill(form: Locator, fields: Readonly<Record<string, string>>): Promise<void>
   click(target: Locator): Promise<void>
-  /** Clicks a form's button until the widget sends something: it drops a click that comes right after another. */
+  /** Clicks a form's button until the widget sends a request: it drops a click that closely follows another. */
   send(form: Locator, button: string): Promise<void>
-  /** What it called at the broker so far, such as `POST /api/v1/authn 200`; a poll that repeats itself counts once. */
+  /** Its calls to the broker so far, such as `POST /api/v1/authn 200`. Repeated polls count once. */
   calls(): string[]
-  /** What it told the page: its success callback, its errors. */
+  /** Its reports to the page: success callback and errors. */
   reports(): Promise<WidgetReport[]>
-  /** Waits for the success callback with this status; SUCCESS unless given. */
+  /** Waits for the success callback with this status. Default: SUCCESS. */
   done(status?: string): Promise<WidgetReport>
-  /** What nobody expected of a widget that understands its server. */
+  /** Unexpected errors and undocumented responses. */
   complaints(): Promise<string[]>
-  /** The page then holds nothing that the next widget in it could meet; it is left unless this one is through. */
+  /** Clears the page for the next widget. The page is left if this widget is not finished. */
   close(): Promise<void>
 }
 
@@ -34,11 +34,11 @@ export interface WidgetReport {
 }
 
 export interface OpenWidgetOptions {
-  /** Used again and again: to load the widget takes far longer than to render it. */
+  /** Reused, because loading the widget takes far longer than rendering it. */
   readonly page: Page
-  /** Origin of the page. */
+  /** The page's origin. */
   readonly pageUrl: string
-  /** The broker's address: the only thing that the widget is told about it. */
+  /** The broker's address, the widget's `baseUrl`. */
   readonly baseUrl: string
   readonly options?: WidgetOptions
 }
@@ -49,7 +49,7 @@ interface Call {
   readonly status: number
 }
 
-/** Every step that the widget knows of this API, with the statuses that the specification documents for it. */
+/** Every call of this API that the widget makes, with the documented statuses. */
 const DOCUMENTED: readonly [RegExp, readonly number[]][] = [
   [/^POST \/api\/v1\/authn$/, [200, 401, 429]],
   [/^POST \/api\/v1\/authn\/introspect$/, [200, 401]],
@@ -138,7 +138,7 @@ export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidget
       record.stop()
       await page.unrouteAll()
       await page.evaluate('localStorage.clear(); sessionStorage.clear()')
-      // one that is not through may still poll
+      // an unfinished widget may still poll
       if (!(await reports()).some(({ status }) => status === 'SUCCESS')) await page.goto('about:blank')
       await page.context().clearCookies()
     },
@@ -159,7 +159,7 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
   }
   const onFailed = (request: Request) => {
     const isAborted = request.failure()?.errorText === 'net::ERR_ABORTED'
-    if (request.isNavigationRequest() && isAborted) return // answered 204: the page stays
+    if (request.isNavigationRequest() && isAborted) return // answered 204, so the page stays
     complaints.push(`${request.url()} failed: ${request.failure()?.errorText}`)
   }
   const onResponse = (response: Response) => {
@@ -170,7 +170,7 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
   }
   const onError = (error: Error) => complaints.push(`script error: ${error.message}`)
   const onConsole = (message: ConsoleMessage) => {
-    // Chromium writes a line for every answer of 400 or more; those are looked at as calls
+    // Chromium logs every response with status 400 or more; calls() has them
     const isOfCall =
       message.text().startsWith('Failed to load resource') && isCall(new URL(message.location().url))
     if (message.type() === 'error' && !isOfCall) complaints.push(`console: ${message.text()}`)

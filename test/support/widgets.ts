@@ -7,25 +7,25 @@ import { until } from './until.ts'
 import { openWidget, type Widget } from './widget.ts'
 import { startWidgetSite, type WidgetOptions } from './widget-site.ts'
 
-/** A broker and a page with the sign-in widget, for the tests of one file. */
+/** A broker and a page with the sign-in widget, as the fixture of one test file. */
 export interface Widgets {
   readonly harness: Harness
   readonly page: Page
   readonly pageUrl: string
   readonly brokerUrl: string
   readonly isSameOrigin: boolean
-  /** A new widget in the page, which no test before has left anything in. */
+  /** Renders a new widget in a clean page. */
   open(options?: WidgetOptions): Promise<Widget>
   codeSentTo(login: string): Promise<string>
-  /** Clicks the widget's offer to set up the factor with this name. */
+  /** Clicks the widget's button to enroll the factor with this name. */
   chooseFactor(widget: Widget, name: string): Promise<void>
-  /** What `sessions/me` answers to the browser's own cookies. */
+  /** The response of `sessions/me` with the browser's cookies. */
   whoIsSignedIn(): Promise<unknown>
 }
 
 export type PageOrigin = 'on the broker’s origin' | 'on another origin of the same site'
 
-/** Registers the hooks that start and end everything, and that check and leave the widget after each test. */
+/** Registers the hooks that start and stop the fixture, and that check and clear the widget after each test. */
 export function useWidgets(origin: PageOrigin): Widgets {
   const isSameOrigin = origin === 'on the broker’s origin'
   const stops: (() => Promise<void>)[] = []

@@ -11,7 +11,7 @@ export default class SharedEnvironment {
 
   async setup() {}
 
-  /** The next test file of this worker gets the timers and environment variables that this one got. */
+  /** Restores the timers and environment variables for the next test file of this worker. */
   async teardown() {
     this.fakeTimersModern.dispose()
     for (const name of Object.keys(process.env)) delete process.env[name]

@@ -1,10 +1,10 @@
 /**
- * Stands for `@jest/globals`. Each test file has functions of its own, but a module of test/support is loaded once and used by many
- * test files: each access goes to the functions of the file that runs.
+ * Replaces `@jest/globals`. Each test file has its own functions, but modules of test/support are loaded once for many test files, so
+ * each access goes to the functions of the current test file.
  */
 let current
 
-/** @param globals the functions of the test file that runs from now on */
+/** @param globals the functions of the next test file */
 export function setGlobals(globals) {
   current = globals
 }

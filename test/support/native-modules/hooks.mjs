@@ -1,6 +1,6 @@
 /**
- * Module hooks for `module.register` (Node's own module loader): TypeScript goes through the transformer of jest.config.mjs,
- * and `@jest/globals` are the functions of the test file that runs.
+ * Module hooks for `module.register` of Node's module loader: the transformer of jest.config.mjs compiles TypeScript, and
+ * `@jest/globals` returns the functions of the current test file.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
