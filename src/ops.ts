@@ -11,11 +11,11 @@ import { openApiDocument } from './openapi.ts'
 import {
   type AdminRoutesOptions,
   createAdminRoutes,
-  type GuardAdminOptions,
-  guardAdmin,
+  type RequireOpsTokenOptions,
+  requireOpsToken,
 } from './session/admin-routes.ts'
 
-export interface OpsOptions extends AdminRoutesOptions, GuardAdminOptions {
+export interface OpsOptions extends AdminRoutesOptions, RequireOpsTokenOptions {
   readonly health: Health
   readonly metrics: Metrics
   readonly log: Logger
@@ -28,7 +28,7 @@ export function createOps(options: OpsOptions): Express {
   app.disable('etag')
   app.enable('case sensitive routing') // of `/admin`
   app.use(beginOpsRequest())
-  app.use('/admin', guardAdmin(options))
+  app.use('/admin', requireOpsToken(options))
   app.use(serveRoutes(createRouteTable([...opsRoutes(options), ...createAdminRoutes(options)])))
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'ops_error' }))
   return app

@@ -116,15 +116,15 @@ async function readLogin(req: Request, res: Response): Promise<string | undefine
   return data.login
 }
 
-export interface GuardAdminOptions {
+export interface RequireOpsTokenOptions {
   /** Called for each request, so that a changed file takes effect at once. undefined: the admin routes are disabled. */
   readonly opsToken: () => string | undefined
   readonly log: Logger
 }
 
 /** Checks the token for every path under `/admin`, even unknown ones. */
-export function guardAdmin({ opsToken, log }: GuardAdminOptions): RequestHandler {
-  return function guardAdmin(req, _res, next) {
+export function requireOpsToken({ opsToken, log }: RequireOpsTokenOptions): RequestHandler {
+  return function requireOpsToken(req, _res, next) {
     const expected = opsToken()
     if (expected === undefined) throw notFound('path')
     const given = /^Bearer +([\x21-\x7e]+)$/i.exec(req.headers.authorization ?? '')?.[1]

@@ -28,7 +28,7 @@ export function createSessionStore(options: SessionsOptions) {
   })
 
   return {
-    /** For express-session. It writes only sessions that still exist, so it never undoes a sign-out. */
+    /** For express-session. It writes only sessions that still exist, so a sign-out is final. */
     redisStore: () =>
       new RedisStore({
         client: createRedisClient(store, records),

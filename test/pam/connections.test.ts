@@ -27,7 +27,7 @@ const calls = () => journey.pam.requestLog.entries.length
 const locks = () =>
   [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:lock:')).length
 
-test('many users at once and few connections: each waits for its turn, whatever its place in the queue', async () => {
+test('many concurrent users share few connections, and every lookup succeeds within the maximum wait', async () => {
   const broker = await replica(2, 60_000)
   const before = calls()
   const letGo = journey.pam.faults.hold({ path: LISTS })
@@ -38,7 +38,7 @@ test('many users at once and few connections: each waits for its turn, whatever 
   expect(statuses).toEqual(asking.map(() => 200))
 })
 
-test('of one user, a hundred lookups are under way at once; more get 503, and other users go on', async () => {
+test('a user may have 100 concurrent lookups; further ones get 503, and other users are not affected', async () => {
   const { broker } = journey
   const letGo = journey.pam.faults.hold({ path: LISTS })
   const asking = Array.from({ length: 100 }, (_, n) =>
@@ -53,7 +53,7 @@ test('of one user, a hundred lookups are under way at once; more get 503, and ot
   expect((await broker.get(ME, { login: USERS[1] })).status).toBe(200)
 })
 
-test('a caller that waits too long for a connection gets 503 with Retry-After, and nothing is sent for it', async () => {
+test('a lookup that waits too long for a connection gets 503 with Retry-After, and nothing is sent', async () => {
   const broker = await replica(1, 20)
   const before = calls()
   const letGo = journey.pam.faults.hold({ path: LISTS })

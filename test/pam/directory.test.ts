@@ -27,7 +27,7 @@ async function statusUnder(directory: PamDirectory, login = LOGIN) {
   return answers.map(({ status, body }) => (status === 200 ? 200 : `${status} ${body.errorCode}`))
 }
 
-test('nobody may list groups unless the configuration says so, and nothing is asked', async () => {
+test('with PAM_DIRECTORY=none, no user may list groups, and no request is sent to PAM', async () => {
   expect(await statusUnder({ kind: 'none' })).toEqual(['403 E0000006', '403 E0000006'])
   expect(journey.pam.requestLog.entries).toEqual([])
 })
@@ -40,25 +40,25 @@ test.each([
   [rules(['nothing', 'devops_admin']), 200],
   [rules(['end_user']), 200],
   [rules([], [TOOLCHAIN.toUpperCase()]), 200],
-])('by rule %#, one who is in two groups', async (directory, status) => {
+])('a user in two groups, under PAM_DIRECTORY rule %#', async (directory, status) => {
   const answer = status === 200 ? 200 : '403 E0000006'
   expect(await statusUnder(directory)).toEqual([answer, answer])
   expect(lists()).toBe(status === 200 ? 1 : 0)
 })
 
-test('who assigns roles does not hold them: pam_admin stands above all for display only', async () => {
+test('pam_admin does not satisfy a rule for another role: it covers other roles for display only', async () => {
   journey.pam.control.setUserGroups(LOGIN, ['Access Governance'])
   expect(await statusUnder(rules(['resource_admin']))).toEqual(['403 E0000006', '403 E0000006'])
 })
 
-test('a person whom the access service does not know may not, by a rule', async () => {
+test('a user whom PAM does not know does not satisfy any rule', async () => {
   expect(await statusUnder(rules(['end_user']), 'nobody@example.com')).toEqual([
     '403 E0000006',
     '403 E0000006',
   ])
 })
 
-test('a decision is taken on an answer of the last 60 s, or not at all', async () => {
+test('access is decided on a list that is at most 60 s old; without one, the response is 503', async () => {
   const broker = await journey.replica({ directory: rules(['resource_admin']) })
   expect((await broker.get('/api/v1/pam/groups')).status).toBe(200)
   journey.advance(61_000)
@@ -91,7 +91,7 @@ test.each([
   ['?contains', 'contains'],
   ['?__proto__=1', '__proto__'],
   ['/a18d3843-0593-5dff-b310-f5c854b775df?limit=5', 'limit'],
-])('%s is refused by name, and nothing is asked', async (query, name) => {
+])('%s is refused with the parameter’s name, and no request is sent to PAM', async (query, name) => {
   const { status, body } = await get(query)
   expect([status, body.errorCode]).toEqual([400, 'E0000001'])
   expect(body.errorSummary).toBe(`Api validation failed: ${name}`)
@@ -100,25 +100,28 @@ test.each([
   expect(journey.pam.requestLog.entries).toEqual([])
 })
 
-test.each(['?limit=5', '?search=a', '?user=somebody'])('/me%s is refused by name', async (query) => {
-  const { status, body } = await journey.broker.get(`/api/v1/pam/me${query}`)
-  expect([status, body.errorCode]).toEqual([400, 'E0000001'])
-  const name = /\w+/.exec(query)?.[0] ?? ''
-  expect(body.errorCauses).toEqual([{ errorSummary: `${name}: unknown parameter` }])
-  expect(journey.pam.requestLog.entries).toEqual([])
-})
+test.each(['?limit=5', '?search=a', '?user=somebody'])(
+  '/me%s is refused with the parameter’s name',
+  async (query) => {
+    const { status, body } = await journey.broker.get(`/api/v1/pam/me${query}`)
+    expect([status, body.errorCode]).toEqual([400, 'E0000001'])
+    const name = /\w+/.exec(query)?.[0] ?? ''
+    expect(body.errorCauses).toEqual([{ errorSummary: `${name}: unknown parameter` }])
+    expect(journey.pam.requestLog.entries).toEqual([])
+  },
+)
 
-test('a wrong parameter behind 2,000 empty ones is refused too', async () => {
+test('an unknown parameter after 2,000 empty ones is refused', async () => {
   const { status, body } = await get(`?${'&'.repeat(2000)}contains=a`)
   expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: contains'])
 })
 
-test('of a parameter with a very long name, the beginning is named', async () => {
+test('the error contains only the start of a very long parameter name', async () => {
   const { status, body } = await get(`?${'x'.repeat(5000)}=1`)
   expect([status, body.errorSummary]).toEqual([400, `Api validation failed: ${'x'.repeat(100)}`])
 })
 
-test('every wrong parameter is named', async () => {
+test('the error names every wrong parameter', async () => {
   const { body } = await get('?contains=a&count=1&limit=0&role=superuser')
   const causes = body.errorCauses as { errorSummary: string }[]
   expect(causes.map(({ errorSummary }) => errorSummary.split(':')[0]).sort()).toEqual([
@@ -129,7 +132,7 @@ test('every wrong parameter is named', async () => {
   ])
 })
 
-test('every living group is listed, by id; deleted ones never, in whatever form they come', async () => {
+test('all groups that are not deleted are listed by id, for every form of deleted_at', async () => {
   journey.pam.control.showDeleted()
   const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined)
   for (const form of ['null', 'missing', 'empty', 'zero'] as const) {
@@ -142,7 +145,7 @@ test('every living group is listed, by id; deleted ones never, in whatever form 
   }
 })
 
-test('search finds part of a name in any case and writing; role finds those that grant it', async () => {
+test('search matches part of a name, ignoring case and Unicode form; role matches groups that grant it', async () => {
   const names = async (query: string) => groupsIn((await get(query)).body).map(({ name }) => name)
   expect(await names(`?search=${encodeURIComponent('z\u0055\u0308RICH')}`)).toEqual(['Contractors – Zürich'])
   expect((await names('?search=LINUX&role=delegated_resource_admin')).sort()).toEqual([
@@ -156,7 +159,7 @@ test('search finds part of a name in any case and writing; role finds those that
   ])
 })
 
-test('paging through a list that changes neither skips nor repeats what stays', async () => {
+test('paging through a changing list neither skips nor repeats the groups that remain', async () => {
   const { control } = journey.pam
   control.generateGroups(300)
   const before = new Set(
@@ -187,7 +190,7 @@ test('paging through a list that changes neither skips nor repeats what stays', 
   expect(missing.filter((id) => id !== gone?.id)).toEqual([])
 })
 
-test('10,000 groups are listed whole', async () => {
+test('10,000 groups are listed completely', async () => {
   journey.pam.control.generateGroups(10_000)
   let count = 0
   for (let cursor: unknown = ''; cursor !== null; ) {
@@ -199,7 +202,7 @@ test('10,000 groups are listed whole', async () => {
   expect(lists()).toBe(1)
 })
 
-test('one group by its id, in any case; an unknown one or no id at all is a 404', async () => {
+test('a group is found by its id in any letter case; an unknown or malformed id is 404', async () => {
   const { body, headers } = await get(`/${SECURITY.toUpperCase()}`)
   expect(body).toMatchObject({
     id: SECURITY,
@@ -214,7 +217,7 @@ test('one group by its id, in any case; an unknown one or no id at all is a 404'
   }
 })
 
-test('HEAD has the headers and no body; another method is a 405', async () => {
+test('HEAD responds with headers and no body; other methods are 405', async () => {
   const head = await journey.broker.get('/api/v1/pam/me', { method: 'HEAD' })
   expect([head.status, head.text]).toEqual([200, ''])
   expect(Number(head.headers.get('content-length'))).toBeGreaterThan(100)
@@ -222,7 +225,7 @@ test('HEAD has the headers and no body; another method is a 405', async () => {
   expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
-test('each lookup is audited, a refused one too, without a name', async () => {
+test('each lookup is audited, even a refused one, without names', async () => {
   await get('?search=Zürich')
   await get('?limit=0')
   const audits = journey.broker.logLines().filter(({ event }) => event === 'group_lookup')
@@ -249,7 +252,7 @@ test.each([
   ['ada@elsewhere.org', undefined],
   ['..@example.com', undefined],
   ['a/b?c#d%2e@example.com', '/v1/teams/example-team/users/a%2Fb%3Fc%23d%252e/groups'],
-])('%s as one segment of a path', async (login, path) => {
+])('the login %s is sent as one path segment, or not at all', async (login, path) => {
   const broker = await journey.replica({
     userName: { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] },
   })
@@ -261,7 +264,7 @@ test.each([
   expect(asked).toEqual(path === undefined ? [] : [path])
 })
 
-test('users of two domains with one local part are two users to PAM', async () => {
+test('users of two domains with the same local part are different PAM users', async () => {
   const domains = [
     { domain: 'corp.example', prefix: '' },
     { domain: 'partner.example', prefix: 'partner-' },
@@ -278,7 +281,7 @@ test('users of two domains with one local part are two users to PAM', async () =
   ])
 })
 
-test('where no access service is configured the paths answer 404', async () => {
+test('without PAM_BASE_URL, the paths respond 404', async () => {
   const { ask, close } = await serve({ routes: createPamNotConfiguredRoutes() })
   for (const path of ['me', 'groups', `groups/${SECURITY}`]) {
     const answer = await ask({ path: `/api/v1/pam/${path}` })

@@ -77,27 +77,27 @@ test.each(Object.entries(POLICIES))('%s', (outcome, rule) => {
   expect(PAM_ERROR_POLICIES[outcome as PamOutcome]).toEqual(rule)
 })
 
-test('there is no further rule', () => {
+test('the table lists every outcome', () => {
   expect(Object.keys(PAM_ERROR_POLICIES).sort()).toEqual(Object.keys(POLICIES).sort())
   expect(['', 'constructor', 'never_heard_of'].filter(isPamOutcome)).toEqual([])
 })
 
-describe('the name of an error', () => {
+describe('the name of an error response', () => {
   const nameOf = (status: number, json?: unknown) => readErrorName({ status, json })
 
-  test.each(PAM_ERROR_NAMES)('%s is found in any of the four members, alone or in a sentence', (name) => {
+  test.each(PAM_ERROR_NAMES)('%s is found in each of the four fields, alone or in a sentence', (name) => {
     for (const field of ['error', 'code', 'name', 'message']) {
       expect(nameOf(418, { [field]: name })).toBe(name)
       expect(nameOf(418, { [field]: `Request failed: ${name}.` })).toBe(name)
     }
   })
 
-  test('is not a part of another word', () => {
+  test('is not found inside a longer word', () => {
     for (const text of ['xquota_exceeded', 'quota_exceeded_x', 'quota_exceeded2', '_quota_exceeded'])
       expect(nameOf(400, { error: text })).toBe('invalid_request')
   })
 
-  test('is the first that is found, in this order', () => {
+  test('is taken from the first field that has one, in the order error, code, name, message', () => {
     const names = { message: 'disabled_team', name: 'quota_exceeded', code: 'unknown_error' }
     expect(nameOf(403, { ...names, error: 'Forbidden' })).toBe('unknown_error')
     expect(nameOf(403, { ...names, error: 'forbidden_error' })).toBe('forbidden_error')
@@ -112,7 +112,7 @@ describe('the name of an error', () => {
     [{ error: 7, code: null, name: ['quota_exceeded'], message: {} }],
     [{ detail: 'quota_exceeded' }],
     [Object.create({ error: 'quota_exceeded' })],
-  ])('is by the status where the body has none: %j', (json) => {
+  ])('is derived from the status if the body names none: %j', (json) => {
     expect(nameOf(403, json)).toBe('forbidden_error')
   })
 
@@ -130,20 +130,20 @@ describe('the name of an error', () => {
     [501, 'unknown_error'],
     [503, 'service_offline'],
     [504, 'gateway_timeout'],
-  ])('by the status %d is %s', (status, name) => {
+  ])('for the status %d is %s', (status, name) => {
     expect(nameOf(status)).toBe(name)
   })
 })
 
-describe('what went wrong', () => {
+describe('the outcome of a response', () => {
   const outcomeOf = (status: number, subject: PamSubject, json?: unknown) =>
     failureFromAnswer({ status, json, headers: {}, bytes: Buffer.alloc(0) }, subject)
 
-  test.each([200, 201, 204, 299])('nothing with the status %d', (status) => {
+  test.each([200, 201, 204, 299])('the status %d is a success', (status) => {
     expect(outcomeOf(status, 'team')).toBeUndefined()
   })
 
-  test.each([199, 300, 302, 399])('the status %d is a redirect, or no answer that can be taken', (status) => {
+  test.each([199, 300, 302, 399])('the status %d is unreadable', (status) => {
     expect(outcomeOf(status, 'team')).toMatchObject({
       outcome: 'unreadable',
       message: 'unreadable: redirect',
@@ -151,7 +151,7 @@ describe('what went wrong', () => {
     })
   })
 
-  test('the status 400 is an error', () => {
+  test('the status 400 is invalid_request', () => {
     expect(outcomeOf(400, 'team')).toMatchObject({ outcome: 'invalid_request', status: 400 })
   })
 
@@ -160,11 +160,11 @@ describe('what went wrong', () => {
     ['team', 'unknown_team'],
     ['user', 'unknown_user'],
     ['later_page', 'page_gone'],
-  ])('"does not exist" about %s is %s', (subject, outcome) => {
+  ])('resource_does_not_exist for the subject %s is %s', (subject, outcome) => {
     expect(outcomeOf(404, subject)).toMatchObject({ outcome, status: 404, policy: POLICIES[outcome] })
   })
 
-  test('a 401 of the token-issuing operation refuses the key, whatever it calls itself', () => {
+  test('any 401 of the token-issuing operation means that the key was refused', () => {
     const json = { error: 'authorization_error' }
     expect(outcomeOf(401, 'token', json)?.outcome).toBe('authentication_error')
     expect(outcomeOf(403, 'token', json)?.outcome).toBe('authorization_error')
@@ -178,7 +178,7 @@ describe('what went wrong', () => {
     [new UpstreamFailure('timeout', { retryAfterMs: 700 }), 'no_answer', 'no_answer'],
     [new UpstreamFailure('connection_lost'), 'no_answer', 'no_answer'],
     [new UpstreamFailure('unreachable'), 'no_answer', 'no_answer'],
-  ])('without an answer: %s', (failure, outcome, message) => {
+  ])('without a response: %s', (failure, outcome, message) => {
     expect(failureFromUpstream(failure)).toMatchObject({
       name: 'PamFailure',
       outcome,
@@ -190,7 +190,7 @@ describe('what went wrong', () => {
   })
 })
 
-describe('what the SPA gets', () => {
+describe('the response to the SPA', () => {
   const retryAfter = (outcome: PamOutcome, retryAfterMs?: number) =>
     new PamFailure(outcome, { retryAfterMs }).toBrokerError().headers['Retry-After']
 
@@ -205,14 +205,14 @@ describe('what the SPA gets', () => {
     })
   })
 
-  test('Retry-After is what PAM said, in whole seconds, one at least, where the error has one at all', () => {
+  test('Retry-After is PAM’s value in whole seconds, at least 1, and only for errors that have the header', () => {
     expect(retryAfter('too_many_requests', 12_001)).toBe('13')
     expect(retryAfter('too_many_requests', 12_000)).toBe('12')
     expect(retryAfter('too_many_requests', 0)).toBe('1')
     expect(retryAfter('no_answer', 12_000)).toBeUndefined()
   })
 
-  test('a call that was given up for the sake of others says so', () => {
+  test('a deferred call is marked as deferred', () => {
     expect(new PamFailure('no_answer', { wasDeferred: true }).wasDeferred).toBe(true)
   })
 })

@@ -82,7 +82,7 @@ const listCalls = () => journey.pam.requestLog.entries.filter(({ path }) => path
 const listKeys = () =>
   [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))
 
-test.each(PAM_ERROR_NAMES)('%s, with nothing kept', async (name) => {
+test.each(PAM_ERROR_NAMES)('%s without a cached list', async (name) => {
   const row = ROWS[name]
   fail(name)
   const { status, body, headers } = await journey.broker.get('/api/v1/pam/me')
@@ -96,7 +96,7 @@ test.each(PAM_ERROR_NAMES)('%s, with nothing kept', async (name) => {
 })
 
 test.each(PAM_ERROR_NAMES)(
-  '%s, with an answer kept: stale, or the error and what was kept is gone',
+  '%s with a cached list: the stale list is served, or the error is returned',
   async (name) => {
     const row = ROWS[name]
     const broker = await journey.replica({
@@ -117,7 +117,7 @@ test.each(PAM_ERROR_NAMES)(
   },
 )
 
-test('a refresh in the background that is forbidden purges what was kept, for every replica', async () => {
+test('a background refresh that is forbidden purges the list on every replica', async () => {
   const other = await journey.replica()
   await journey.broker.get('/api/v1/pam/me')
   await other.get('/api/v1/pam/me')
@@ -128,7 +128,7 @@ test('a refresh in the background that is forbidden purges what was kept, for ev
   expect((await other.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
 })
 
-test('a disabled team is left alone for five minutes by every replica, and what was kept stays gone', async () => {
+test('after disabled_team, no replica calls PAM for five minutes, and the cached lists stay purged', async () => {
   const other = await journey.replica()
   await journey.broker.get('/api/v1/pam/groups')
   await other.get('/api/v1/pam/groups')
@@ -151,7 +151,7 @@ test('a disabled team is left alone for five minutes by every replica, and what 
   expect((await other.get('/api/v1/pam/groups')).status).toBe(200)
 })
 
-test('a disabled team is left alone for five minutes, although PAM dated that answer an hour ahead', async () => {
+test('after disabled_team, the pause is five minutes even if the response is dated an hour ahead', async () => {
   let isDisabled = true
   let lists = 0
   const api = await journey.stub((req, res) => {
@@ -191,7 +191,7 @@ test('a disabled team is left alone for five minutes, although PAM dated that an
   expect(reads.at(-1)).toBe(reads.at(-2)) // lists that were read since are not void
 })
 
-test('an unknown person is remembered for a minute, and asked for again afterwards', async () => {
+test('an unknown user is cached for a minute, and then looked up again', async () => {
   const login = 'nobody@example.com'
   for (const broker of [journey.broker, await journey.replica()]) {
     const answer = await broker.get('/api/v1/pam/me', { login })
@@ -203,14 +203,14 @@ test('an unknown person is remembered for a minute, and asked for again afterwar
   expect((await journey.broker.get('/api/v1/pam/me', { login })).body.groups).toEqual([])
 })
 
-test('a team that does not exist is a matter of configuration, not of the person', async () => {
+test('a team that does not exist is pam_misconfigured, not pam_user_unknown', async () => {
   journey.pam.control.failNext({ error: 'resource_does_not_exist', path: '/v1/teams/example-team/groups' })
   const answer = await journey.broker.get('/api/v1/pam/groups')
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_misconfigured'])
   expect(journey.broker.logLines().find(({ event }) => event === 'pam_call_failed')?.level).toBe('error')
 })
 
-test('a deprecated operation is an error line: an operator must act', async () => {
+test('resource_deprecated is logged as an error', async () => {
   fail('resource_deprecated')
   await journey.broker.get('/api/v1/pam/me')
   const lines = journey.broker.logLines().filter(({ event }) => event === 'pam_call_failed')
@@ -218,7 +218,7 @@ test('a deprecated operation is an error line: an operator must act', async () =
 })
 
 test.each(ERROR_SHAPES)(
-  'in the shape %s each of the 16 is known by its name, else by its status',
+  'in the error shape %s, each of the 16 errors is recognized by its name or its status',
   async (shape) => {
     const unnamed: Partial<Record<PamErrorName, PamErrorName>> = {
       authorization_error: 'authentication_error',
@@ -258,21 +258,18 @@ test.each([
   ],
   ['a redirect', { kind: 'status', status: 302, headers: { Location: 'https://collector.example.org/' } }],
   ['text', { kind: 'wrong-type' }],
-] as const)(
-  '%s instead of a list: pam_unexpected, and the next answer is taken again',
-  async (_name, fault) => {
-    journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
-    const answer = await journey.broker.get('/api/v1/pam/me')
-    expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
-    expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
-  },
-)
+] as const)('%s instead of a list is pam_unexpected, and the next lookup succeeds', async (_name, fault) => {
+  journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
+  const answer = await journey.broker.get('/api/v1/pam/me')
+  expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
+  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+})
 
 test.each([
   ['cut', { kind: 'cut' }],
   ['half an answer', { kind: 'half' }],
   ['a wrong length', { kind: 'wrong-length' }],
-] as const)('%s is tried once more, then a time-out', async (_name, fault) => {
+] as const)('%s is retried once, then the response is pam_timeout', async (_name, fault) => {
   journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
   expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
   journey.advance(600_000)
@@ -282,7 +279,7 @@ test.each([
   expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|socket/)
 })
 
-test('an answer without an end, or without measure: an error within bounds', async () => {
+test('an endless or oversized response is an error within the time limit', async () => {
   const broker = await journey.replica({ totalTimeoutMs: 200 })
   journey.pam.faults.set({ kind: 'drip', everyMs: 150, path: LIST })
   expect((await broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_timeout')
@@ -290,7 +287,7 @@ test('an answer without an end, or without measure: an error within bounds', asy
   expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_unexpected')
 })
 
-test('an API that tells no time: ours must do', async () => {
+test('without a Date header from the API, the broker’s clock is used', async () => {
   const server = await journey.stub(async (req, res) => {
     const answer = await journey.pam.send(req.method, req.url, {
       ...(req.body === undefined ? {} : { body: req.body }),
@@ -307,7 +304,7 @@ test('an API that tells no time: ours must do', async () => {
   expect(journey.pam.control.counts().errors).toEqual({})
 })
 
-test('a queue that is full is a 503 that says when to come back, and is not tried again', async () => {
+test('a full connection queue is 503 with Retry-After, and is not retried', async () => {
   let sent = 0
   const broker = await journey.replica({
     client: {
@@ -326,7 +323,7 @@ test('a queue that is full is a 503 that says when to come back, and is not trie
   expect(await counted(broker.metrics, 'pam_errors_total')).toEqual({ busy: 1 })
 })
 
-test('an API that is offline again and again is left alone for a moment', async () => {
+test('repeated service_offline responses open the circuit breaker', async () => {
   const broker = await journey.replica({ breaker: { consecutiveFailures: 3, halfOpenAfterMs: 60_000 } })
   fail('service_offline')
   await broker.get('/api/v1/pam/me')

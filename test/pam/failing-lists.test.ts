@@ -23,7 +23,7 @@ test.each([
   { status: 403, body: { error: 'forbidden_error' }, calls: 1 },
   { status: 200, body: 'not a list', calls: 1 },
   { status: 500, body: {}, calls: 3 },
-])('a list that keeps failing ($status) is not asked for with each poll', async ({ calls, ...answer }) => {
+])('a list that keeps failing ($status) is not read on each poll', async ({ calls, ...answer }) => {
   journey = await startJourney()
   for (const login of [LOGIN, FAILING]) journey.pam.control.setUserGroups(login, [])
   journey.pam.faults.set({ kind: 'status', path, ...answer })
@@ -42,7 +42,7 @@ test.each([
   expect(await statusOf(FAILING)).toBe(200)
 })
 
-test('a few failures have no pause, and a success ends the counting', async () => {
+test('a few failures cause no pause, and a success resets the counter', async () => {
   journey = await startJourney()
   journey.pam.control.setUserGroups(FAILING, [])
   for (let round = 0; round < 3; round++) {
@@ -54,7 +54,7 @@ test('a few failures have no pause, and a success ends the counting', async () =
   }
 })
 
-test('while a long list waits for the rate limit, polling does not take up its pages each time', async () => {
+test('while a long list waits for the rate limit, polling does not load its stored pages each time', async () => {
   journey = await startJourney()
   let chars = 0
   const counting = new Proxy(journey.store.store, {

@@ -6,7 +6,7 @@ const SESSION = madeUpSession('ada.lindqvist@example.com')
 /** As many pages of one list as are kept. */
 const PAGES = 50
 
-test('pages are served from where they are kept, the last one that fits too', async () => {
+test('cached pages are reused, up to the maximum number of pages', async () => {
   const list = {
     id: 'list',
     generation: '',

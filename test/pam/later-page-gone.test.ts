@@ -26,17 +26,20 @@ const get = (path: string) => journey.broker.get(path)
 const sizeOf = (body: Record<string, unknown>) => ((body.groups ?? body.list) as Group[]).length
 const errorLines = () => journey.broker.logLines().filter(({ level }) => level === 'error')
 
-test.each([ME, DIRECTORY] as const)('%s: once, and the list is read again from its start', async (path) => {
-  fail(path, 1)
-  const { status, body } = await get(path)
-  expect(status).toBe(200)
-  expect(sizeOf(body)).toBeGreaterThanOrEqual(GROUPS)
-  const { groupLists, userLists } = journey.pam.control.counts()
-  expect(path === ME ? userLists[LOGIN] : groupLists).toBe(2)
-})
+test.each([ME, DIRECTORY] as const)(
+  '%s: after one such error, the list is read again from the first page',
+  async (path) => {
+    fail(path, 1)
+    const { status, body } = await get(path)
+    expect(status).toBe(200)
+    expect(sizeOf(body)).toBeGreaterThanOrEqual(GROUPS)
+    const { groupLists, userLists } = journey.pam.control.counts()
+    expect(path === ME ? userLists[LOGIN] : groupLists).toBe(2)
+  },
+)
 
 test.each([ME, DIRECTORY] as const)(
-  '%s: again and again is pam_unavailable; nothing is remembered',
+  '%s: repeated errors are pam_unavailable, and nothing is cached',
   async (path) => {
     fail(path, 'always')
     const { status, body } = await get(path)
@@ -52,7 +55,7 @@ test.each([ME, DIRECTORY] as const)(
   },
 )
 
-test('a list that was read before is served meanwhile', async () => {
+test('a cached list is served meanwhile', async () => {
   await get(DIRECTORY)
   journey.advance(700_000)
   fail(DIRECTORY, 'always')
@@ -60,7 +63,7 @@ test('a list that was read before is served meanwhile', async () => {
   expect([status, body.meta]).toMatchObject([200, { stale: true }])
 })
 
-test('a user who is removed while the list is read is unknown: the first page says so', async () => {
+test('a user who is deleted during the read is unknown, because the first page is read again', async () => {
   const letGo = journey.pam.faults.hold({ path: LATER_PAGES[ME], times: 1 })
   const asking = get(ME)
   await until(() => journey.pam.requestLog.entries.length === 3) // the token, two pages
@@ -72,7 +75,7 @@ test('a user who is removed while the list is read is unknown: the first page sa
   expect(journey.pam.requestLog.entries.length).toBe(calls) // remembered
 })
 
-test('resource_deprecated on a later page stays what it is', async () => {
+test('resource_deprecated on a later page is pam_deprecated', async () => {
   journey.pam.control.failNext({ error: 'resource_deprecated', path: LATER_PAGES[ME] })
   const { status, body } = await get(ME)
   expect([status, body.errorCode]).toEqual([502, 'pam_deprecated'])

@@ -61,7 +61,7 @@ async function readDirectory(maxPauses: number, meanwhile = async (_round: numbe
   }
 }
 
-test('a list that needs several rate-limit periods completes; each page is read once, on whichever replica', async () => {
+test('a list that needs several rate-limit periods is completed, and each page is read once over all replicas', async () => {
   const answer = await readDirectory(3)
   expect(answer.status).toBe(200)
   expect(idsIn(answer)).toBe(PAGES * PAGE_SIZE)
@@ -69,7 +69,7 @@ test('a list that needs several rate-limit periods completes; each page is read 
   expect(counts().errors).toEqual({})
 })
 
-test('while a long list is read, users look up their own groups', async () => {
+test('users can look up their own groups during the read of a long list', async () => {
   const statuses: number[] = []
   const answer = await readDirectory(5, async (round) => {
     for (let n = 0; n < 4; n++) {
@@ -82,7 +82,7 @@ test('while a long list is read, users look up their own groups', async () => {
   expect(statuses).toEqual(statuses.map(() => 200))
 })
 
-test('a long list that became stale is served, and refreshed in the background over several periods', async () => {
+test('a stale long list is served while it is refreshed in the background over several periods', async () => {
   await readDirectory(3)
   journey.advance(300_000)
   const before = counts().groupPages
@@ -98,7 +98,7 @@ test('a long list that became stale is served, and refreshed in the background o
   expect(counts().groupLists).toBe(2)
 })
 
-test('pages older than staleMs are not continued: the list begins anew', async () => {
+test('an interrupted read older than staleMs is not continued', async () => {
   expect((await replica(0).get(DIRECTORY)).status).toBe(503)
   const before = counts()
   journey.advance(600_001)
@@ -108,14 +108,14 @@ test('pages older than staleMs are not continued: the list begins anew', async (
   expect(counts().groupPages - before.groupPages).toBe(PAGES)
 })
 
-test('a list is as old as its first page, however long the pauses were', async () => {
+test('a list is as old as its first page, even after long pauses', async () => {
   await replica(0).get(DIRECTORY)
   journey.advance(400_000)
   const answer = await readDirectory(3)
   expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(400)
 })
 
-test("a user's own list is continued too, for as long as it may be served", async () => {
+test("the read of a user's own list is continued for as long as that list may be served", async () => {
   journey.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const me = (n: number) => replica(n).get('/api/v1/pam/me')
   const lists = () => counts().userLists[LOGIN]
@@ -129,7 +129,7 @@ test("a user's own list is continued too, for as long as it may be served", asyn
   expect([(await me(1)).status, lists()]).toEqual([503, 3]) // too old to be continued
 })
 
-test('who may list groups is decided on pages of the last 60 s', async () => {
+test('directory access is decided on pages of the last 60 s', async () => {
   journey.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const group = journey.pam.control.groups().at(-1)?.id ?? ''
   const broker = await journey.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
@@ -142,7 +142,7 @@ test('who may list groups is decided on pages of the last 60 s', async () => {
   expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([200, 2])
 })
 
-test('without Redis each replica continues its own read', async () => {
+test('without Redis, each replica continues its own read', async () => {
   for (const close of closers.splice(0)) await close()
   await redis.kill()
   try {
@@ -157,7 +157,7 @@ test('without Redis each replica continues its own read', async () => {
   }
 })
 
-test('what lies in Redis between two parts of a list tells nothing, and ends by itself', async () => {
+test('an interrupted read in Redis reveals nothing, and expires', async () => {
   await replica(0).get(DIRECTORY)
   const client = redis.client()
   const keys = await client.keys('*')
@@ -168,7 +168,7 @@ test('what lies in Redis between two parts of a list tells nothing, and ends by 
   for (const key of keys) expect(await client.pttl(key)).toBeGreaterThan(0)
 })
 
-test('pages that were read are void once the lookup is forbidden', async () => {
+test('pages that were read are discarded when the lookup is forbidden', async () => {
   await replica(0).get(DIRECTORY)
   journey.advance(PERIOD_MS)
   journey.pam.control.failNext({ error: 'forbidden_error', path: '/v1/teams/example-team/groups' })
@@ -178,7 +178,7 @@ test('pages that were read are void once the lookup is forbidden', async () => {
   expect(counts().groupLists - before).toBe(1)
 })
 
-test('polling with maxAge=0 does not keep a long list from being completed', async () => {
+test('polling with maxAge=0 does not prevent a long list from being completed', async () => {
   let answer = await replica(0).get(`${DIRECTORY}&maxAge=0`)
   for (let round = 1; round < 8; round++) {
     expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])

@@ -23,7 +23,7 @@ const reads = () => {
   return groupLists + (userLists[LOGIN] ?? 0)
 }
 
-test.each(PATHS)('%s: data that is older than maxAge is read anew, other data is not', async (path) => {
+test.each(PATHS)('%s: data that is older than maxAge is read again, other data is not', async (path) => {
   await journey.broker.get(path)
   journey.advance(30_000)
   expect(ageOf(await get(path, 30))).toBe(30)
@@ -34,7 +34,7 @@ test.each(PATHS)('%s: data that is older than maxAge is read anew, other data is
   expect(reads()).toBe(2)
 })
 
-test('maxAge takes nothing away from the usual freshness: a longer one serves no older data', async () => {
+test('a maxAge above the configured limits does not serve older data', async () => {
   await journey.broker.get(ME)
   journey.advance(301_000)
   journey.pam.faults.set({ kind: 'status', status: 500 })
@@ -42,21 +42,24 @@ test('maxAge takes nothing away from the usual freshness: a longer one serves no
   expect((await get(ME, 86_400)).status).toBe(503)
 })
 
-test.each(PAM_ERROR_NAMES)('%s while reading anew: 503 with Retry-After, never older data', async (error) => {
-  await journey.broker.get(ME)
-  journey.advance(30_000)
-  const path = '/v1/teams/example-team/users'
-  journey.pam.control.failNext({ error, path, times: 'always', retrySeconds: 100 })
-  const { status, body, headers } = await get(ME, 10)
-  if (error === 'resource_does_not_exist') {
-    expect([status, body.errorCode]).toEqual([404, 'pam_user_unknown'])
-  } else {
-    expect([status, body.errorCode]).toEqual([503, expect.stringMatching(/^pam_/)])
-    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
-  }
-})
+test.each(PAM_ERROR_NAMES)(
+  '%s during a read for maxAge: 503 with Retry-After, never older data',
+  async (error) => {
+    await journey.broker.get(ME)
+    journey.advance(30_000)
+    const path = '/v1/teams/example-team/users'
+    journey.pam.control.failNext({ error, path, times: 'always', retrySeconds: 100 })
+    const { status, body, headers } = await get(ME, 10)
+    if (error === 'resource_does_not_exist') {
+      expect([status, body.errorCode]).toEqual([404, 'pam_user_unknown'])
+    } else {
+      expect([status, body.errorCode]).toEqual([503, expect.stringMatching(/^pam_/)])
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+  },
+)
 
-test('while the rate-limit gate is closed: 503 with the time when it opens', async () => {
+test('with maxAge and a closed rate-limit gate, the response is 503 with the time until it opens', async () => {
   await journey.broker.get(ME)
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(30_000)
@@ -69,7 +72,7 @@ test('while the rate-limit gate is closed: 503 with the time when it opens', asy
   }
 })
 
-test('a user who is unknown is looked up anew, too', async () => {
+test('maxAge applies to unknown users, too', async () => {
   const login = 'nobody@example.com'
   expect((await journey.broker.get(ME, { login })).status).toBe(404)
   journey.pam.control.setUserGroups(login, [])
@@ -78,7 +81,7 @@ test('a user who is unknown is looked up anew, too', async () => {
   expect((await journey.broker.get(`${ME}?maxAge=5`, { login })).status).toBe(200)
 })
 
-test('requests at once on two replicas share one read, which began after they came', async () => {
+test('concurrent requests on two replicas share one read that started after them', async () => {
   const other = await journey.replica()
   await journey.broker.get(ME)
   journey.advance(10_000)
@@ -93,7 +96,7 @@ test('requests at once on two replicas share one read, which began after they ca
   expect(journey.pam.requestLog.entries.length).toBe(before + 1)
 })
 
-test('a read that began before the request came, longer ago than maxAge, does not serve it', async () => {
+test('a read that started more than maxAge before the request is not used', async () => {
   const other = await journey.replica()
   const calls = () => journey.pam.requestLog.entries.length
   await journey.broker.get('/api/v1/pam/groups') // leaves a token
@@ -115,7 +118,7 @@ test('a read that began before the request came, longer ago than maxAge, does no
   expect(calls()).toBe(before + 2)
 })
 
-test('polling with maxAge=0 reads a page a second, and no more', async () => {
+test('polling with maxAge=0 reads at most one page per second', async () => {
   journey.pam.control.generateGroups(1000)
   await journey.broker.get('/api/v1/pam/groups')
   const other = await journey.replica()
@@ -138,7 +141,7 @@ test.each([
   ['known', LOGIN, 200],
   ['unknown', 'nobody@example.com', 404],
 ])(
-  'polling one’s own list with maxAge=0 as a user who is %s uses a tenth of the rate limit, and no more',
+  'polling /me with maxAge=0 as a user who is %s uses at most a tenth of the rate limit',
   async (_, login, found) => {
     journey.pam.control.setRateLimit({ limit: 10_000, periodSeconds: 3600, parts: 1 })
     const other = await journey.replica()
@@ -157,7 +160,7 @@ test.each([
   },
 )
 
-test('polling with maxAge=0 reads no more often if the clocks of PAM servers differ', async () => {
+test('polling with maxAge=0 does not read more often if the clocks of PAM servers differ', async () => {
   const users = [LOGIN, 'other@example.com']
   const reads = new Map<string, number>()
   let calls = 0
@@ -195,7 +198,7 @@ test.each(['', '-1', '1.5', '1e3', '1s', '9999999999', '1&maxAge=1'])('maxAge=%s
   }
 })
 
-test('the ETag is over the data and whether they are stale, not over the times', async () => {
+test('the ETag covers the data and whether it is stale, but not the times', async () => {
   const first = await journey.broker.get(ME)
   expect(first.headers.get('etag')).toMatch(/^W\/"/)
   journey.advance(30_000)

@@ -9,14 +9,14 @@ beforeEach(async () => {
 })
 afterEach(() => journey.close())
 
-test('without a session nothing is looked up', async () => {
+test('without a session, the response is 401 and no request is sent to PAM', async () => {
   const answer = await journey.broker.get('/api/v1/pam/me', { login: '' })
   expect(answer.status).toBe(401)
   expect(answer.body.errorCode).toBe('E0000005')
   expect(journey.pam.requestLog.entries).toEqual([])
 })
 
-test('one sees user, groups, the union of roles, the effective ones and the unknown ones', async () => {
+test('the response has the user, the groups, and all, maximal and unknown roles', async () => {
   const { status, body, headers } = await journey.broker.get('/api/v1/pam/me')
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -40,7 +40,7 @@ test('one sees user, groups, the union of roles, the effective ones and the unkn
   expect(headers.get('etag')).toMatch(/^W\/"[\w-]{27}"$/)
 })
 
-test('the groups of an older deployment are shown without its federation fields', async () => {
+test('federation fields of older deployments are left out of groups', async () => {
   journey.pam.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   const { body } = await journey.broker.get('/api/v1/pam/me')
   const groups = body.groups as object[]
@@ -48,7 +48,7 @@ test('the groups of an older deployment are shown without its federation fields'
   expect(groups).toHaveLength(3)
 })
 
-test('an answer that is known is not sent again; the same list read anew has the same ETag', async () => {
+test('If-None-Match gets 304, and the same list, read again, has the same ETag', async () => {
   const first = await journey.broker.get('/api/v1/pam/me')
   const etag = String(first.headers.get('etag'))
   const again = await journey.broker.get('/api/v1/pam/me', { headers: { 'If-None-Match': etag } })

@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => journey.close())
 
-test.each(LEGAL_LINK_FORMS)('over the wire, links in the form %s give the whole list', async (form) => {
+test.each(LEGAL_LINK_FORMS)('links in the form %s are followed to the end of the list', async (form) => {
   journey.pam.control.generateGroups(250, LOGIN)
   journey.pam.control.setLinkForm(form)
   const { status, body } = await journey.broker.get('/api/v1/pam/me')
@@ -19,7 +19,7 @@ test.each(LEGAL_LINK_FORMS)('over the wire, links in the form %s give the whole 
 })
 
 test.each(HOSTILE_LINK_FORMS)(
-  'over the wire, links in the form %s fail the list; the token goes nowhere else and nothing is kept',
+  'links in the form %s fail the list; the token is sent to no other address, and nothing is cached',
   async (form) => {
     const elsewhere: string[] = []
     const other = await journey.stub((req, res) => {

@@ -11,7 +11,7 @@ const two = {
   ],
 } as const
 
-test.each(['', '.', '..', 'a\u0000b', 'a\nb', 'half \ud800 pair'])('no person is called %j', (login) => {
+test.each(['', '.', '..', 'a\u0000b', 'a\nb', 'half \ud800 pair'])('%j is not a PAM user name', (login) => {
   expect(toPamUserName(login, { kind: 'login' })).toBeUndefined()
 })
 
@@ -22,17 +22,17 @@ test.each([
   '..@example.com',
   'ada@notexample.com',
   'ada@example.com.org',
-])('of %j no local part is taken', (login) => {
+])('%j has no mapped local part', (login) => {
   expect(toPamUserName(login, local)).toBeUndefined()
 })
 
-test('the login, or its local part when the domain is ours in any case', () => {
+test('the PAM user name is the login, or its local part for a mapped domain in any letter case', () => {
   expect(toPamUserName('Ada@Example.com', { kind: 'login' })).toBe('Ada@Example.com')
   expect(toPamUserName('ada@EXAMPLE.com', local)).toBe('ada')
   expect(toPamUserName('a@b@example.com', local)).toBe('a@b')
 })
 
-test('each of several domains has its own names', () => {
+test('each domain has its own prefix', () => {
   expect(toPamUserName('ada@corp.example', two)).toBe('ada')
   expect(toPamUserName('ada@Partner.example', two)).toBe('partner-ada')
   expect(toPamUserName('ada@lab.example', two)).toBe('partner-lab-ada')
@@ -47,12 +47,12 @@ test.each([
   'lab-ada@partner.example',
   '\uff50artner-ada@corp.example', // a full-width p: a directory may read it as a p
   'part\u00adner-ada@corp.example', // a soft hyphen: a directory may skip it
-])('%j has no PAM user: the name would be one of another domain', (login) => {
+])('%j has no PAM user name, because the name would belong to another domain', (login) => {
   expect(toPamUserName(login, two)).toBeUndefined()
 })
 
 test.each(['VIP-ada@corp.example', 'v\u0131p-ada@corp.example', 'v\u0130p-ada@corp.example'])(
-  '%j is vip-ada to a directory that ignores letter case',
+  '%j has no PAM user name, because a case-insensitive directory may read it as vip-ada',
   (login) => {
     const domains = [
       { domain: 'corp.example', prefix: '' },
@@ -62,7 +62,7 @@ test.each(['VIP-ada@corp.example', 'v\u0131p-ada@corp.example', 'v\u0130p-ada@co
   },
 )
 
-test('whatever two users of two domains are called, they never have one PAM user', () => {
+test('users of different domains never have the same PAM user name', () => {
   const parts = [
     'ada',
     'partner-',

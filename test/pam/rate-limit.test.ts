@@ -35,7 +35,7 @@ const limit = (retrySeconds: number) =>
   })
 const me = (login = LOGIN, broker = journey.broker) => broker.get('/api/v1/pam/me', { login })
 
-test('a limit that lasts is told to the caller, and no further call goes out from any replica', async () => {
+test('a long rate limit is 503 with Retry-After, and no replica sends further calls', async () => {
   const other = await journey.replica()
   limit(30)
   const answer = await me()
@@ -50,7 +50,7 @@ test('a limit that lasts is told to the caller, and no further call goes out fro
   for (const broker of [other, journey.broker]) expect((await me(LOGIN, broker)).status).toBe(200)
 })
 
-test('a limit that ends within 2 s is waited for', async () => {
+test('callers wait for a rate limit that ends within 2 s', async () => {
   limit(1)
   const from = journey.pam.now()
   expect((await me()).status).toBe(200)
@@ -62,7 +62,7 @@ test('a limit that ends within 2 s is waited for', async () => {
   })
 })
 
-test('a limit that ends later is not waited for', async () => {
+test('callers do not wait for a rate limit that ends later', async () => {
   limit(3)
   const from = journey.pam.now()
   const answer = await me()
@@ -70,7 +70,7 @@ test('a limit that ends later is not waited for', async () => {
   expect(journey.pam.now()).toBe(from)
 })
 
-test('while the limit holds, everything that a stale answer can serve is served', async () => {
+test('during a rate limit, stale lists are served', async () => {
   await me()
   journey.advance(200_000)
   limit(30)
@@ -82,7 +82,7 @@ test('while the limit holds, everything that a stale answer can serve is served'
   expect(await counted(journey.broker.metrics, 'rate_limit_holds_total')).toMatchObject({ 'pam deferred': 1 })
 })
 
-test('after the limit one call goes first; the others follow it', async () => {
+test('after a rate limit, one call probes, and the others wait for its response', async () => {
   limit(30)
   await me()
   journey.advance(31_000)
@@ -104,7 +104,7 @@ test('after the limit one call goes first; the others follow it', async () => {
   expect((await counted(journey.broker.metrics, 'rate_limit_holds_total'))['pam probe']).toBe(1)
 })
 
-test('when the allowance runs low, background work gives way and people are served', async () => {
+test('when the rate limit runs low, background refreshes are deferred and users are served', async () => {
   const low = { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '5' }
   const reset = String(Math.ceil(journey.pam.now() / 1000) + 600)
   await me()
@@ -125,7 +125,7 @@ test('when the allowance runs low, background work gives way and people are serv
   expect(journey.pam.requestLog.entries.length).toBe(calls + 1)
 })
 
-test('an allowance that is used up closes the gate before the first 429', async () => {
+test('a used-up rate limit closes the gate before the first 429', async () => {
   journey.pam.control.setRateLimit({ limit: 2, periodSeconds: 60, parts: 1 })
   expect([(await me('person-1@example.com')).status, (await me('person-2@example.com')).status]).toEqual([
     200, 200,
@@ -134,7 +134,7 @@ test('an allowance that is used up closes the gate before the first 429', async 
   expect(journey.pam.control.counts().errors).toEqual({})
 })
 
-test('a 429 that names no time, or one long ago, is a second', async () => {
+test('a 429 without a valid time closes the gate for a second', async () => {
   for (const at of ['0', 'soon']) {
     journey.advance(10_000)
     journey.pam.faults.set({
@@ -172,7 +172,7 @@ const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
 }
 const afterMs = (seconds: number) => journey.pam.now() + seconds * 1000
 
-test.each(Object.keys(FORMS))('%s is understood, whatever our clock says', async (form) => {
+test.each(Object.keys(FORMS))('%s is understood, even if the broker’s clock is wrong', async (form) => {
   for (const skewMs of [0, 3_600_000, -3_600_000]) {
     const broker = await journey.replica({ now: () => journey.pam.now() + skewMs })
     const headers = FORMS[form]?.(30) ?? {}
@@ -185,7 +185,7 @@ test.each(Object.keys(FORMS))('%s is understood, whatever our clock says', async
   }
 })
 
-test('by chance the gate opens later for a caller, by up to a second', async () => {
+test('jitter delays the opening of the gate by up to a second', async () => {
   const broker = await journey.replica({ random: () => 0.999 })
   const from = journey.pam.now()
   limit(30)
@@ -197,7 +197,7 @@ test('by chance the gate opens later for a caller, by up to a second', async () 
   expect(journey.pam.now() - from).toBe(30_999)
 })
 
-test('the gate is never closed for more than 5 min, spreading by chance included', async () => {
+test('the gate is never closed for more than 5 min, jitter included', async () => {
   const broker = await journey.replica({ random: () => 0.999 })
   const tomorrow = String(afterMs(86_400) / 1000)
   const headers = { 'X-RateLimit-Retry-At': tomorrow, 'X-RateLimit-Reset': tomorrow }

@@ -68,7 +68,7 @@ async function ask(count: number): Promise<Record<number, number>> {
 const counts = () => journey.pam.control.counts()
 const each = (times: number) => Object.fromEntries(PEOPLE.map((login) => [login, times]))
 
-test('Redis goes away: every replica mints for itself and goes on; comes back: they share again', async () => {
+test('without Redis every replica mints its own token; with Redis they share again', async () => {
   await stopReplicas()
   await startReplicas(3000)
   await redis.kill()
@@ -80,12 +80,12 @@ test('Redis goes away: every replica mints for itself and goes on; comes back: t
   expect(counts().tokensMinted).toBe(REPLICAS)
 })
 
-test('started cold under 400 requests: one token, one fetch a person', async () => {
+test('400 requests to cold replicas mint one token and fetch each user’s list once', async () => {
   expect(await ask(400)).toEqual({ 200: 400 })
   expect(counts()).toMatchObject({ tokensMinted: 1, userLists: each(1), requests: 1 + PEOPLE.length })
 })
 
-test('the token ends under load: no request fails, one new token', async () => {
+test('a token that expires under load is minted once, and no request fails', async () => {
   await ask(80)
   journey.advance(400_000)
   journey.pam.control.expireTokens()
@@ -93,7 +93,7 @@ test('the token ends under load: no request fails, one new token', async () => {
   expect(counts()).toMatchObject({ tokensMinted: 2, userLists: each(2) })
 })
 
-test('the API limits for a while: no request fails that a stale answer can serve, and few calls go out', async () => {
+test('during a rate limit, requests with a stale list succeed, and few calls are sent', async () => {
   await ask(80)
   journey.advance(200_000)
   const before = counts().requests
@@ -111,7 +111,7 @@ test('the API limits for a while: no request fails that a stale answer can serve
   expect(await ask(160)).toEqual({ 200: 160 })
 })
 
-test('what lies in Redis tells nothing, and ends by itself', async () => {
+test('keys and values in Redis reveal nothing, and expire', async () => {
   await ask(80)
   await brokers[0]?.get('/api/v1/pam/groups', { login: PEOPLE[0] })
   const client = redis.client()

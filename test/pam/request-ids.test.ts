@@ -48,14 +48,14 @@ test.each<[string, JourneyOptions, () => void]>([
   for (const { requestId } of lines) expect(requestId).toBe(idOf(answer))
 })
 
-test('what several requests share is written on the account of the one that began it', async () => {
+test('a shared token is logged with the id of the request that started minting it', async () => {
   journey = await startJourney()
   const ids = (await Promise.all([me(), me(), me()])).map(idOf)
   expect(linesOf('pam_token_minted')).toHaveLength(1)
   expect(ids).toContain(linesOf('pam_token_minted')[0]?.requestId)
 })
 
-test('a refresh in the background bears the id of the request that saw the need', async () => {
+test('a background refresh is logged with the id of the request that started it', async () => {
   journey = await startJourney()
   journey.pam.control.setUserGroups(LOGIN, ['Everyone'])
   await me()

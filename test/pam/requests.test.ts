@@ -29,7 +29,7 @@ test.each([
   ['/api/v1/pam/me', `${TEAM}/users/${encodeURIComponent(LOGIN)}/groups`],
   ['/api/v1/pam/groups', `${TEAM}/groups`],
 ])(
-  '%s: the first page is asked for with the token, without parameters and without a body',
+  '%s: the first page is requested with the token, without parameters and without a body',
   async (ours, path) => {
     expect((await journey.broker.get(ours)).status).toBe(200)
     const [, call] = calls()
@@ -44,7 +44,7 @@ test.each([
   },
 )
 
-test('the team of the configuration stands in every path, as one segment', async () => {
+test('every path contains PAM_TEAM as one segment', async () => {
   const team = 'Other Team/1'
   journey.pam.control.setReportedTeam(team)
   const paths = async (tokenPath: string) => {
@@ -65,7 +65,7 @@ test('the team of the configuration stands in every path, as one segment', async
   )
 })
 
-test('a key that has expired: its tokens stop at once, and the standby key takes over', async () => {
+test('when a key expires, its tokens are refused, and the standby key is used', async () => {
   expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
   journey.pam.control.expireKey(KEY.id, new Date(journey.pam.now() + 1000).toISOString())
   journey.advance(901_000)
@@ -78,7 +78,7 @@ test('a key that has expired: its tokens stop at once, and the standby key takes
   expect(journey.pam.control.counts().errors).toEqual({ authentication_error: 2 })
 })
 
-test('a token that does not come in time is an error, and no list is asked for', async () => {
+test('a token that is not issued in time is an error, and no list is requested', async () => {
   const broker = await journey.replica({ totalTimeoutMs: 200 })
   journey.pam.faults.set({ kind: 'drip', everyMs: 150, path: `${TEAM}/service_token` })
   const answer = await broker.get('/api/v1/pam/me')

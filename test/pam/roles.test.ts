@@ -51,13 +51,13 @@ const cases: [granted: string[][], roles: string[], maximal: string[], unknown: 
 ]
 
 test.each(cases)(
-  'groups that grant %j: %j, effectively %j, unknown %j',
+  'groups that grant %j: all %j, maximal %j, unknown %j',
   (granted, roles, maximal, unknown) => {
     expect(combineRoles(granted)).toEqual({ roles, maximalRoles: maximal, unknownRoles: unknown })
   },
 )
 
-test('a role named like a member of every object is just an unknown one', () => {
+test('a role named like an object property is an unknown role', () => {
   expect(combineRoles([['constructor', '__proto__']]).unknownRoles).toEqual(['__proto__', 'constructor'])
 })
 
@@ -71,7 +71,7 @@ const COVERS = {
   end_user: [],
 } as const satisfies Record<Role, readonly Role[]>
 
-test('the six roles, from the highest', () => {
+test('the six roles, the highest first', () => {
   expect(ROLES).toEqual(Object.keys(COVERS))
 })
 

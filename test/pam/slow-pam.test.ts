@@ -19,7 +19,7 @@ const calls = () => journey.pam.requestLog.entries.length
 const isFresh = async (broker = journey.broker) =>
   ((await broker.get(DIRECTORY)).body.meta as { stale: boolean }).stale === false
 
-test('a cached list is served after 2 s on every replica; the slow refresh goes on, and is shown when it is done', async () => {
+test('a slow read: the cached list is served after 2 s on every replica, and the new list when the read ends', async () => {
   const other = await journey.replica()
   await journey.broker.get(DIRECTORY)
   await other.get(DIRECTORY)
@@ -44,14 +44,14 @@ test('a cached list is served after 2 s on every replica; the slow refresh goes 
   expect(journey.pam.control.counts().groupLists).toBe(2)
 })
 
-test('an answer within 2 s is waited for, and leaves no timer behind', async () => {
+test('callers wait for a response within 2 s, and no timer is left', async () => {
   await journey.broker.get(DIRECTORY)
   journey.advance(OLD_MS)
   expect(await isFresh()).toBe(true)
   expect(journey.timers()).toBe(0)
 })
 
-test('a slow refresh may fail after the cached list was served', async () => {
+test('a slow read that fails after the cached list was served has no effect', async () => {
   await journey.broker.get(DIRECTORY)
   journey.advance(OLD_MS)
   const letGo = journey.pam.faults.hold()
@@ -65,7 +65,7 @@ test('a slow refresh may fail after the cached list was served', async () => {
   expect((await journey.broker.get(DIRECTORY)).body.meta).toMatchObject({ stale: true })
 })
 
-test('with nothing cached, an answer of PAM that takes longer than 2 s is waited for', async () => {
+test('without a cached list, callers wait for a response that takes longer than 2 s', async () => {
   const letGo = journey.pam.faults.hold()
   const asking = journey.broker.get(DIRECTORY)
   await until(() => calls() === 1)

@@ -30,7 +30,7 @@ async function walk(query: string, between: () => void = () => {}): Promise<stri
   return names
 }
 
-test('with sort=name groups are sorted by name without regard to case, in any locale', async () => {
+test('sort=name sorts by name, ignoring case, independently of the locale', async () => {
   put('b', 'Zebra', 'a', 'B', 'ähnlich', 'A team', 'Äpfel', 'a-team', '10', '9')
   expect(await walk('sort=name')).toEqual([
     ...['10', '9', 'a', 'A team', 'a-team', 'B', 'b', 'Zebra', 'ähnlich', 'Äpfel'],
@@ -38,7 +38,7 @@ test('with sort=name groups are sorted by name without regard to case, in any lo
   expect(await walk('sort=id')).toEqual(await walk(''))
 })
 
-test('groups of one name are sorted by id', async () => {
+test('groups with equal names are sorted by id', async () => {
   for (const n of [3, 1, 2])
     journey.pam.control.putGroup({ id: id(n), name: `ops${' '.repeat(n)}`.trim() + n })
   put('OPS', 'ops ', 'Ops')
@@ -52,7 +52,7 @@ test('groups of one name are sorted by id', async () => {
   expect((await list('sort=name&limit=1')).map((group) => group.id)).toEqual([id(1)])
 })
 
-test.each([1, 2, 7, 100])('pages of %i give every group once, in order', async (limit) => {
+test.each([1, 2, 7, 100])('pages of %i contain every group once, in order', async (limit) => {
   journey.pam.control.generateGroups(30)
   put('Ünïcode / ?&=#', 'zz', 'generated', `${'long name '.repeat(100)}`)
   const all = await walk('sort=name&limit=1000')
@@ -60,7 +60,7 @@ test.each([1, 2, 7, 100])('pages of %i give every group once, in order', async (
   expect(await walk(`sort=name&limit=${limit}`)).toEqual(all)
 })
 
-test('search and role apply in either order', async () => {
+test('search and role filter the list in both orders', async () => {
   put('Beta admins', 'alpha admins', 'others')
   journey.pam.control.putGroup({ id: id(1), name: 'Admins of roles', roles: ['pam_admin'] })
   expect(await walk('sort=name&search=ADMINS&limit=1')).toEqual([
@@ -71,7 +71,7 @@ test('search and role apply in either order', async () => {
   expect(await walk('sort=name&role=pam_admin')).toEqual(['Admins of roles'])
 })
 
-test('paging through a list that changes neither skips nor repeats what stays', async () => {
+test('paging through a changing list neither skips nor repeats the groups that remain', async () => {
   put('a', 'b', 'c', 'd', 'e', 'f')
   let changes = 0
   const names = await walk('sort=name&limit=2', () => {
@@ -83,7 +83,7 @@ test('paging through a list that changes neither skips nor repeats what stays', 
   expect(names).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
 })
 
-test('a cursor of the other order is refused, and so is one that was made up', async () => {
+test('a cursor of the other order, or a forged one, is refused', async () => {
   put('a', 'b', 'c')
   const ofName = (await get('sort=name&limit=1')).body.nextCursor
   const ofId = (await get('limit=1')).body.nextCursor

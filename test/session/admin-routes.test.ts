@@ -52,20 +52,14 @@ async function harness(token: string | undefined = TOKEN) {
 }
 
 describe('without an OPS_TOKEN', () => {
-  test.each(['/admin', '/admin/', '/admin/x', PERSON, LIMITS])(
-    '%s is not there, whatever token is sent',
-    async (path) => {
-      const { as, secret } = await harness()
-      secret.token = undefined
-      for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
-        const answer = await as(authorization, 'DELETE', path)
-        expect([answer.status, answer.json]).toEqual([
-          404,
-          expect.objectContaining({ errorCode: 'E0000007' }),
-        ])
-      }
-    },
-  )
+  test.each(['/admin', '/admin/', '/admin/x', PERSON, LIMITS])('%s is 404 with any token', async (path) => {
+    const { as, secret } = await harness()
+    secret.token = undefined
+    for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
+      const answer = await as(authorization, 'DELETE', path)
+      expect([answer.status, answer.json]).toEqual([404, expect.objectContaining({ errorCode: 'E0000007' })])
+    }
+  })
 })
 
 describe('with a wrong token', () => {
@@ -78,7 +72,7 @@ describe('with a wrong token', () => {
     `Bearer ${TOKEN} x`,
     `Basic ${TOKEN}`,
     TOKEN,
-  ])('%j: 401 on every path under /admin, nothing is done, and it is audited', async (authorization) => {
+  ])('%j: 401 on every path under /admin, with no effect, and audited', async (authorization) => {
     const { as, signIn, call, audited, forgiven } = await harness()
     const { bearer } = await signIn()
     for (const [method, path] of [
@@ -105,14 +99,14 @@ describe('with a wrong token', () => {
     '/%61dmin/users/00u1person/sessions',
     '//admin/users/00u1person/sessions',
     '/ADMIN/users/00u1person/sessions',
-  ])('%s is no way around it', async (path) => {
+  ])('%s does not bypass the check', async (path) => {
     const { as, signIn, call } = await harness()
     const { bearer } = await signIn()
     expect([401, 404]).toContain((await as(undefined, 'DELETE', path)).status)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
-  test('a token that was changed counts at once, and the old one no more', async () => {
+  test('a changed token takes effect at once, and the old one is refused', async () => {
     const { as, secret } = await harness()
     secret.token = 'another-plainly-fake-token'
     expect((await as(`Bearer ${TOKEN}`, 'GET', PERSON)).status).toBe(401)
@@ -121,7 +115,7 @@ describe('with a wrong token', () => {
 })
 
 describe('with the token', () => {
-  test('another method is 405, another path 404', async () => {
+  test('other methods are 405, other paths 404', async () => {
     const { admin } = await harness()
     const wrong = await admin('POST', PERSON)
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
@@ -133,7 +127,7 @@ describe('with the token', () => {
   })
 
   test.each(['%20', 'a.b', 'a%2Fb', '%00', 'ada%40example.com', 'x'.repeat(101)])(
-    '%s is no user id: 400, and does not stand in the log',
+    '%s is not a user id: 400, and it is not logged',
     async (uid) => {
       const { admin, audited } = await harness()
       const answer = await admin('DELETE', `/admin/users/${uid}/sessions`)
@@ -148,7 +142,7 @@ describe('with the token', () => {
     expect((await admin('GET', '/admin/users/%zz/sessions')).status).toBe(400)
   })
 
-  test('somebody’s sessions are listed, without a name and without what a cookie holds', async () => {
+  test('a user’s sessions are listed without logins and without the ids in cookies', async () => {
     const { admin, signIn, audited } = await harness()
     const { id } = await signIn()
     const answer = await admin('GET', PERSON)
@@ -186,7 +180,7 @@ describe('with the token', () => {
     ])
   })
 
-  test('all of somebody’s sessions end, nobody else’s, and it says how many there were', async () => {
+  test('all sessions of the user are ended, but of no other user, and the response has their number', async () => {
     const { admin, signIn, call, sessions, lines, metrics } = await harness()
     const bearers = [(await signIn()).bearer, (await signIn()).bearer]
     const other = await openSession(sessions, {
@@ -221,7 +215,7 @@ describe('with the token', () => {
   test.each([
     ['no body', undefined],
     ['an empty one', '{}'],
-  ])('limits end under the user id alone, with %s', async (_, body) => {
+  ])('with %s, only the limits by user id are ended', async (_, body) => {
     const { admin, forgiven, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([200, { ended: ['userId'] }])
@@ -233,7 +227,7 @@ describe('with the token', () => {
     expect(ended[0]).not.toHaveProperty('loginHash')
   })
 
-  test('and under a login, which stands in no line of the log', async () => {
+  test('the limits by login are ended, too, and the login is not logged', async () => {
     const { admin, forgiven, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, '{"login": "ada+1@example.com"}')
     expect([answer.status, answer.json]).toEqual([200, { ended: ['userId', 'login'] }])
@@ -255,7 +249,7 @@ describe('with the token', () => {
     ['["ada"]', 400, 'E0000003'],
     ['login=ada', 400, 'E0000003'],
     [`{"login": "${'x'.repeat(5000)}"}`, 413, 'E0000001'],
-  ])('limits of %s: refused, audited, and nothing ends', async (body, status, errorCode) => {
+  ])('the body %s is refused and audited, and no limit is ended', async (body, status, errorCode) => {
     const { admin, forgiven, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])
@@ -264,20 +258,20 @@ describe('with the token', () => {
     expect(lines().filter(({ event }) => event === 'limits_ended')).toEqual([])
   })
 
-  test('limits of somebody who is no user id of the org: 400', async () => {
+  test('the limits of an id that is not a user id: 400', async () => {
     const { admin, forgiven } = await harness()
     expect((await admin('DELETE', '/admin/users/ada%40example.com/limits')).status).toBe(400)
     expect(forgiven).toEqual([])
   })
 
-  test('an id from outside is not taken over', async () => {
+  test('an inbound X-Request-Id is ignored', async () => {
     const { ops } = await harness()
     const answer = await ops.ask({ path: '/livez', headers: { 'x-request-id': 'id-from-outside' } })
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
   })
 })
 
-test('the store is away: 503 with Retry-After, audited, and nobody has to be woken', async () => {
+test('with the store out of reach: 503 with Retry-After, audited, and no error is logged', async () => {
   const { admin, traffic, audited, lines } = await harness()
   traffic.away = true
   for (const [method, path] of [

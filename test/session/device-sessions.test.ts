@@ -34,7 +34,7 @@ async function unreadable(): Promise<number> {
   return values.find(({ labels }) => labels.kind === 'user_session')?.value ?? 0
 }
 
-test('each learns of the session before it, and no other device’s', async () => {
+test('bind returns the previous session of the device, and none of other devices', async () => {
   const take = replica(OLD)
   expect((await take('one')).replaced).toEqual([])
   expect((await take('other', 'another device')).replaced).toEqual([])
@@ -42,13 +42,13 @@ test('each learns of the session before it, and no other device’s', async () =
   expect(await unreadable()).toBe(0)
 })
 
-test('neither device nor session can be read in the store', async () => {
+test('neither device nor session id is readable in the store', async () => {
   await replica(OLD)('id-of-a-session')
   const stored = [...entries].flatMap(([key, { content }]) => [key, String(content)])
   expect(stored.join()).not.toMatch(/device|id-of-a-session/)
 })
 
-test('rolled back, the session before it is the device’s again', async () => {
+test('a rollback restores the previous session of the device', async () => {
   const take = replica(OLD)
   await take('one')
   const two = await take('two')
@@ -56,7 +56,7 @@ test('rolled back, the session before it is the device’s again', async () => {
   expect((await take('three')).replaced).toEqual(['one'])
 })
 
-test('what a later sign-in has taken is not given back', async () => {
+test('a rollback does not replace the session of a later sign-in', async () => {
   const take = replica(OLD)
   const one = await take('one')
   await take('two')
@@ -64,25 +64,25 @@ test('what a later sign-in has taken is not given back', async () => {
   expect((await take('three')).replaced).toEqual(['two'])
 })
 
-test('while keys are rotated, the session under the retired key is found', async () => {
+test('a session under a retired key is found', async () => {
   await replica(OLD)('one')
   expect((await replica(NEW, OLD)('two')).replaced).toEqual(['one'])
 })
 
-test('an entry that can not be read is none, and is counted', async () => {
+test('an unreadable entry is ignored and counted', async () => {
   await replica(OLD)('one')
   for (const key of entries.keys()) await store.set(key, 'something else', TTL_MS)
   expect((await replica(OLD)('two')).replaced).toEqual([])
   expect(await unreadable()).toBe(1)
 })
 
-test('rolled back where there was none before, the device has none', async () => {
+test('a rollback without a previous session leaves none', async () => {
   const { rollback } = await replica(OLD)('one')
   await rollback()
   expect(entries.size).toBe(0)
 })
 
-test('an entry of a later version, or one that was copied from another device, is none', async () => {
+test('an entry of a later version, or copied from another device, is ignored', async () => {
   const seal = createSeal(() => [OLD], 'user-session')
   await replica(OLD)('one', 'another device')
   const [copied = ''] = [...entries.values()].map(({ content }) => String(content))
@@ -99,7 +99,7 @@ test('an entry of a later version, or one that was copied from another device, i
   expect(await unreadable()).toBe(3)
 })
 
-test('a swap of which no answer came may still be carried out: its entry is deleted behind it', async () => {
+test('after a swap without a response, the entry is deleted, because the swap may still be executed', async () => {
   await replica(OLD)('one')
   const { swap } = store
   store.swap = async (...given) => {

@@ -42,7 +42,7 @@ const SESSION = {
   lastSeenAtMs: 1,
 }
 
-test('what could restore a session ends before the sessions; known devices end last; each access is fetched again', async () => {
+test('transactions end before sessions, known devices last, and the PAM groups of each login are read again', async () => {
   const { calls, endAllSessions } = recorded(['ada', 'ada@corp.example', 'ada'])
   expect(await endAllSessions('one', 'by_admin')).toBe(3)
   expect(calls).toEqual([
@@ -56,7 +56,7 @@ test('what could restore a session ends before the sessions; known devices end l
   ])
 })
 
-test('while a session stays, so do its transaction and the known devices', async () => {
+test('a kept session keeps its transaction and the known devices', async () => {
   const { calls, endAllSessions } = recorded([])
   const keep = { id: 'keep', createdSinceMs: 5, transactionKeys: ['key'] }
   expect(await endAllSessions('one', 'by_user', keep)).toBe(0)
@@ -68,7 +68,7 @@ test('while a session stays, so do its transaction and the known devices', async
   ])
 })
 
-test('known devices that cannot be deleted: the sessions end, and the caller is told', async () => {
+test('if known devices cannot be deleted, the sessions are ended and the error is thrown', async () => {
   const { calls, endAllSessions } = recorded([], {
     knownDevices: { deleteAll: () => Promise.reject(new Error('no answer')) },
   })
@@ -76,7 +76,7 @@ test('known devices that cannot be deleted: the sessions end, and the caller is 
   expect(calls).toContainEqual(['end', 'one', 'by_admin', {}])
 })
 
-test('an end that cannot be noted, as in a full store: everything else ends, and the caller is told', async () => {
+test('if the revocation time cannot be written, as in a full store, everything else ends and the error is thrown', async () => {
   const { calls, endAllSessions } = recorded([], {
     revocationTimes: { record: () => Promise.reject(new Error('the store is full')) },
   })

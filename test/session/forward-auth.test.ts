@@ -39,8 +39,8 @@ const refusal = (status: number) => ({
   session: undefined,
 })
 
-describe('nobody is signed in', () => {
-  test('is 401 without a body, and nothing is asked of the store when no cookie came', async () => {
+describe('without a session', () => {
+  test('the response is 401 without a body, and without a cookie the store is not read', async () => {
     const { call, traffic } = await harness()
     expect(seen(await call('GET', PATH))).toEqual(refusal(401))
     expect(seen(await call('GET', PATH, 'other=1'))).toEqual(refusal(401))
@@ -48,7 +48,7 @@ describe('nobody is signed in', () => {
     expect(seen(await call('GET', PATH, '__Host-gatehouse=s%3Aforged.signature'))).toEqual(refusal(401))
   })
 
-  test('whatever the request itself says of who it is', async () => {
+  test('identity headers of the request are ignored', async () => {
     const { call } = await harness()
     const claims = {
       'X-Auth-Request-User': '00u1person',
@@ -60,7 +60,7 @@ describe('nobody is signed in', () => {
     expect(seen(await call('GET', PATH, undefined, claims))).toEqual(refusal(401))
   })
 
-  test('any more: signed out, idled out, too old', async () => {
+  test('a session that was signed out, idle for too long, or too old is 401', async () => {
     const { call, signIn, clock, traffic } = await harness()
     const out = await signIn()
     await call('DELETE', ME, out.bearer)
@@ -82,7 +82,7 @@ describe('nobody is signed in', () => {
     expect(traffic.writes).toBe(0)
   })
 
-  test('once an administrator has ended it: the very next request', async () => {
+  test('a session that an operator has ended is 401 at the next request', async () => {
     const { call, signIn, sessions } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', PATH, bearer)).status).toBe(200)
@@ -91,15 +91,15 @@ describe('nobody is signed in', () => {
   })
 })
 
-describe('no answer has a body or a cookie, and none may be kept', () => {
-  test('another session is open: 409', async () => {
+describe('errors have no body and no cookie', () => {
+  test('another session than the named one: 409', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const answer = await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'of-another-tab' })
     expect(seen(answer)).toEqual(refusal(409))
   })
 
-  test('the store is away: 503, never "nobody"', async () => {
+  test('with the store out of reach: 503, never 401', async () => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.away = true
@@ -111,7 +111,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
     expect((await call('GET', PATH, bearer)).status).toBe(200)
   })
 
-  test('another method: 405 and what there is', async () => {
+  test('other methods: 405 with Allow', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     for (const method of ['POST', 'DELETE', 'PUT']) {
@@ -120,7 +120,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
     }
   })
 
-  test('a path that only begins like it is one that is not there', async () => {
+  test('similar paths are 404', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     for (const path of ['/forward-auth/', '/forward-auth/x', '/Forward-Auth', '//forward-auth']) {
@@ -129,7 +129,7 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
     expect((await call('GET', `${PATH}?rd=https://evil.example`, bearer)).status).toBe(200)
   })
 
-  test('every one of them is counted by what it was', async () => {
+  test('each request is counted by its result', async () => {
     const { call, signIn, traffic, metrics } = await harness()
     const { bearer } = await signIn()
     await call('GET', PATH, bearer)
@@ -151,8 +151,8 @@ describe('no answer has a body or a cookie, and none may be kept', () => {
   })
 })
 
-describe('somebody is signed in', () => {
-  test('is 200 with who it is, and no body; HEAD the same', async () => {
+describe('with a session', () => {
+  test('the response is 200 with the identity headers and no body, for GET and HEAD', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const { json } = await call('GET', ME, bearer)
@@ -171,7 +171,7 @@ describe('somebody is signed in', () => {
     }
   })
 
-  test('the store is asked once, and told at most once a minute', async () => {
+  test('each request reads the store once, and it is written at most once a minute', async () => {
     const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
@@ -187,7 +187,7 @@ describe('somebody is signed in', () => {
   })
 })
 
-describe('names that the org could hold', () => {
+describe('logins with unusual characters', () => {
   const session: Session = {
     ...GRANT,
     device: 'hash-of-device',
@@ -219,7 +219,7 @@ describe('names that the org could hold', () => {
     expect((await headersFor({ login }))['X-Auth-Request-Preferred-Username']).toBe(header)
   })
 
-  test('whatever it is: visible ASCII without separators, and it reads back', async () => {
+  test('any login is sent as visible ASCII without separators, and can be decoded', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: codePoint }),

@@ -3,7 +3,7 @@ import { createLoginNames } from '../../src/session/login-names.ts'
 
 const { canonical } = createLoginNames(['Example.test', 'straße.test'])
 
-describe('one person', () => {
+describe('the same user', () => {
   test.each([
     ['amelia.stone', 'AMELIA.Stone@EXAMPLE.TEST'],
     ['amelia.stone', '  amelia.stone\u00a0'],
@@ -31,7 +31,7 @@ test.each([
   ['amelia', 'amélia'],
   ['annamaria', 'anna maria'],
   ['bob', 'bob@example.test@example.test'],
-])('two people: %s and %s', (one, other) => {
+])('different users: %s and %s', (one, other) => {
   expect(canonical(one)).not.toBe(canonical(other))
 })
 
@@ -45,18 +45,18 @@ test.each([
   ['ada', 'eve@corp.example', false],
   ['ada', 'adam@corp.example', false],
   ['ada', undefined, false],
-])('a typed %j is of the user whom the upstream names %j: %p', (typed, named, is) => {
+])('a typed %j belongs to the user whom Okta names %j: %p', (typed, named, is) => {
   expect(createLoginNames(['corp.example']).isSameUser(typed, named)).toBe(is)
 })
 
-describe('whom a sign-in proves', () => {
-  test('one LOGIN_DOMAIN: the short and the full name are one user', () => {
+describe('the users that a login may belong to', () => {
+  test('with one LOGIN_DOMAIN, the short and the full name are the same user', () => {
     const { distinct, candidates } = createLoginNames(['corp.example'])
     expect(distinct('Ada@corp.example')).toBe(distinct('ada'))
     expect(candidates('ada')).toEqual([distinct('ada')])
   })
 
-  test('several: each domain may have a user of that local part, and a short name means any of them', () => {
+  test('with several LOGIN_DOMAINS, a short name may belong to a user of each domain', () => {
     const { canonical, distinct, candidates } = createLoginNames(['corp.example', 'Partner.example'])
     expect(canonical('ada@corp.example')).toBe(canonical('ada@partner.example'))
     expect(distinct('ada@corp.example')).not.toBe(distinct('ada@partner.example'))
@@ -66,7 +66,7 @@ describe('whom a sign-in proves', () => {
   })
 })
 
-test('a LOGIN_DOMAIN that is listed twice counts once; without one, each name stands for itself', () => {
+test('a LOGIN_DOMAIN that is listed twice counts once; without any, domains are not removed', () => {
   const twice = createLoginNames(['corp.example', 'CORP.example'])
   expect(twice.candidates('ada')).toEqual(['ada'])
   expect(twice.distinct('ada@corp.example')).toBe('ada')
@@ -76,7 +76,7 @@ test('a LOGIN_DOMAIN that is listed twice counts once; without one, each name st
   expect(none.isSameUser('ada', 'ada@corp.example')).toBe(true)
 })
 
-test('with several LOGIN_DOMAINS, a full name is not of the user of another one', () => {
+test('with several LOGIN_DOMAINS, full names in different domains are different users', () => {
   const { isSameUser } = createLoginNames(['corp.example', 'partner.example'])
   expect(isSameUser('ada@corp.example', 'ada@partner.example')).toBe(false)
   expect(isSameUser('Ada@Corp.example', 'ada@corp.example')).toBe(true)

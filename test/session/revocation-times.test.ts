@@ -19,7 +19,7 @@ afterEach(() => store.close())
 const replica = (...keys: Buffer[]) =>
   createRevocationTimes({ store, names: createSigner(() => keys, 'user-key-names'), now: () => clock.now })
 
-test('what was begun before the end, or with it, is over; what was begun later is not, nor what is another user’s', async () => {
+test('everything that started before the revocation or at the same time is revoked, but nothing later or of other users', async () => {
   expect(await replica(OLD).revokedSince('one', 0)).toBe(false)
   await replica(OLD).record('one')
   for (const [begunAtMs, isOver] of [
@@ -31,12 +31,12 @@ test('what was begun before the end, or with it, is over; what was begun later i
   expect(await replica(OLD).revokedSince('other', 0)).toBe(false)
 })
 
-test('an end that was noted under a retired key counts', async () => {
+test('a revocation that was recorded under a retired key applies', async () => {
   await replica(OLD).record('one')
   expect(await replica(NEW, OLD).revokedSince('one', 0)).toBe(true)
 })
 
-test('it is kept for a day, without the user’s id', async () => {
+test('a revocation is stored for a day, without the user’s id', async () => {
   await replica(OLD).record('one')
   expect([...entries.keys()].join()).not.toContain('one')
   clock.now += 86_399_999
@@ -45,7 +45,7 @@ test('it is kept for a day, without the user’s id', async () => {
   expect(await replica(OLD).revokedSince('one', 0)).toBe(false)
 })
 
-test('clocks that tell parts of a millisecond agree on what was begun with the end', async () => {
+test('fractions of a millisecond are ignored', async () => {
   clock.now = 1000.2
   await replica(OLD).record('one')
   expect(await replica(OLD).revokedSince('one', 1000.9)).toBe(true)

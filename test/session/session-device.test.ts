@@ -24,8 +24,8 @@ async function signedIn() {
   }
 }
 
-describe('a session cookie that comes from another device than the one that opened the session', () => {
-  test('is no session, and each time is counted', async () => {
+describe('a session cookie from another device than the one that opened the session', () => {
+  test('is not accepted, and each request is counted', async () => {
     const { statusFrom, mismatches, call, bearer } = await signedIn()
     expect((await call('GET', '/need', bearer)).status).toBe(200)
     expect(await mismatches()).toEqual([])
@@ -50,7 +50,7 @@ describe('a session cookie that comes from another device than the one that open
     })
   })
 
-  test('once a minute for each device, and where there is none', async () => {
+  test('is audited once a minute for each device, and for requests without a device', async () => {
     const { statusFrom, audited, clock } = await signedIn()
     for (const device of ['another', 'another', '', '', 'a third']) await statusFrom(device)
     expect(audited()).toHaveLength(3)
@@ -64,7 +64,7 @@ describe('a session cookie that comes from another device than the one that open
   })
 })
 
-test('a device is known by a retired key, not by a removed one', async () => {
+test('a device is recognized by a retired key, but not by a removed one', async () => {
   const { call, bearer, keyring, audited, statusFrom } = await signedIn()
   const second = Buffer.alloc(32, 2)
   keyring.keys = [second, ...keyring.keys]
@@ -77,7 +77,7 @@ test('a device is known by a retired key, not by a removed one', async () => {
 
 const requestWith = (headers: object) => ({ headers }) as Parameters<SessionCookie['isPresent']>[0]
 
-test('a cookie counts as long as the key that signed it is there, and a new one is signed by the newest', async () => {
+test('a cookie is valid as long as its signing key is configured, and new cookies are signed by the newest key', async () => {
   const { cookie, keyring } = await signedIn()
   const opened = () => requestWith({ cookie: cookie.setCookie('id-1').split(';')[0] })
   const second = Buffer.alloc(32, 2)
@@ -90,7 +90,7 @@ test('a cookie counts as long as the key that signed it is there, and a new one 
   expect([cookie.readId(before), cookie.readId(after)]).toEqual([undefined, 'id-1'])
 })
 
-test('a cookie is there, or is not, whatever it says', async () => {
+test('isPresent does not check the value of the cookie', async () => {
   const { cookie } = await signedIn()
   expect(cookie.isPresent(requestWith({ cookie: `${cookie.name}=x` }))).toBe(true)
   expect(cookie.isPresent(requestWith({ cookie: 'other=x' }))).toBe(false)

@@ -28,7 +28,7 @@ async function signedIn() {
   }
 }
 
-test('a record says which version wrote it, whose it is and under which id', async () => {
+test('a record contains its version, its own id and the fields of the session', async () => {
   const { id, text, record, statusWith } = await signedIn()
   expect(Object.keys(record).toSorted()).toEqual(['version', 'ownId', ...FIELDS].toSorted())
   expect(record).toMatchObject({ version: 1, ownId: id })
@@ -36,7 +36,7 @@ test('a record says which version wrote it, whose it is and under which id', asy
 })
 
 describe('no session', () => {
-  test.each(FIELDS)('without %s, or with it in another type', async (field) => {
+  test.each(FIELDS)('a record without %s, or with another type, is not a session', async (field) => {
     const { record, statusWith } = await signedIn()
     const { [field]: _, ...without } = record
     expect(await statusWith(JSON.stringify(without))).toBe(404)

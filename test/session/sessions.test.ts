@@ -25,7 +25,7 @@ const REFRESH = `${ME}/lifecycle/refresh`
 const STORE_KEY = /^gatehouse:(user-)?sess:[\w-]{43}$/
 
 describe('no session', () => {
-  test('is 404 where one asks for it, 401 where one is needed, and sets no cookie', async () => {
+  test('reading the session is 404, requiring it is 401, and no cookie is set', async () => {
     const { call, traffic } = await harness()
     for (const [method, path, status, errorCode] of [
       ['GET', ME, 404, 'E0000007'],
@@ -41,7 +41,7 @@ describe('no session', () => {
     expect(traffic).toMatchObject({ reads: 0, writes: 0 })
   })
 
-  test('an id that nobody opened, though well signed, is none', async () => {
+  test('a correctly signed id of no session is refused', async () => {
     const { call, cookie } = await harness()
     const bearer = cookie.setCookie('some-id-of-an-attacker').split(';')[0]
     expect((await call('GET', ME, bearer)).status).toBe(404)
@@ -49,7 +49,7 @@ describe('no session', () => {
   })
 })
 
-describe('a cookie that is not ours', () => {
+describe('an invalid session cookie', () => {
   test.each<[string, (bearer: string) => string]>([
     ['an id alone', (bearer) => bearer.replace(/=.*$/, '=x')],
     ['empty', (bearer) => bearer.replace(/=.*$/, '=')],
@@ -68,7 +68,7 @@ describe('a cookie that is not ours', () => {
     ['as JSON', (bearer) => bearer.replace('s%3A', 'j%3A')],
     ['in percent signs that mean nothing', (bearer) => bearer.replace(/=.*$/, '=%zz%')],
     ['very long', (bearer) => bearer + 'A'.repeat(8000)],
-  ])('%s: no session, no cookie set, nothing written', async (_name, forge) => {
+  ])('%s: no session, no cookie is set, nothing is written', async (_name, forge) => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
@@ -86,7 +86,7 @@ describe('a cookie that is not ours', () => {
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
-  test('signed by a key that was removed', async () => {
+  test('a cookie that was signed by a removed key is refused', async () => {
     const { call, signIn, keyring } = await harness()
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2)]
@@ -94,8 +94,8 @@ describe('a cookie that is not ours', () => {
   })
 })
 
-describe('keys are rotated', () => {
-  test('a cookie and a record of the retired key still count, and can be moved and ended', async () => {
+describe('key rotation', () => {
+  test('cookies and records of a retired key are valid, and can be extended and ended', async () => {
     const { call, signIn, keyring, clock, stored } = await harness()
     const { bearer } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
@@ -109,7 +109,7 @@ describe('keys are rotated', () => {
     expect(stored().length).toBe(0)
   })
 
-  test('a new session is signed, named and sealed by the new key', async () => {
+  test('a new session uses the new key', async () => {
     const { call, signIn, keyring } = await harness()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     const { bearer } = await signIn()
@@ -118,8 +118,8 @@ describe('keys are rotated', () => {
   })
 })
 
-describe('opening', () => {
-  test('the cookie bears a long random id, and the store neither it nor anything readable', async () => {
+describe('a new session', () => {
+  test('the cookie contains a long random id, and the store contains neither that id nor readable data', async () => {
     const { signIn, entries } = await harness()
     const [one, two] = [await signIn(), await signIn()]
     expect(one.id).toMatch(/^[\w-]{43}$/)
@@ -133,7 +133,7 @@ describe('opening', () => {
     }
   })
 
-  test('what one sees of it: a public id and never the cookie’s', async () => {
+  test('the response contains a public id, and never the id in the cookie', async () => {
     const { call, signIn } = await harness()
     const { bearer, id } = await signIn()
     const answer = await call('GET', ME, bearer)
@@ -159,7 +159,7 @@ describe('opening', () => {
     expect(JSON.stringify(answer)).not.toContain(id)
   })
 
-  test('who it is, as a user: asked for without moving the session', async () => {
+  test('the user is returned without extending the session', async () => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
@@ -171,7 +171,7 @@ describe('opening', () => {
     expect(traffic.writes).toBe(0)
   })
 
-  test('ends the session that this browser had before, and no other one', async () => {
+  test('ends the previous session of this browser, and no other session', async () => {
     const { call, signIn, metrics } = await harness()
     const elsewhere = await signIn()
     const before = await signIn()
@@ -184,7 +184,7 @@ describe('opening', () => {
     ])
   })
 
-  test('a forged cookie ends nobody’s session', async () => {
+  test('a forged cookie does not end a session', async () => {
     const { call, signIn } = await harness()
     const victim = await signIn()
     await signIn(`__Host-gatehouse=s%3A${victim.id}.forged`)
@@ -193,8 +193,8 @@ describe('opening', () => {
   })
 })
 
-describe('idle and absolute limits are kept here, by our clock', () => {
-  test('idle: alive to the last moment, then none', async () => {
+describe('idle and absolute limits, by the broker’s clock', () => {
+  test('a session ends exactly at its idle limit', async () => {
     const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now = START + IDLE_MS - 1
@@ -205,7 +205,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
     expect((await call('POST', REFRESH, bearer)).status).toBe(404)
   })
 
-  test('the record itself goes with it: nothing is left to steal', async () => {
+  test('the record is deleted at the idle limit', async () => {
     const { call, signIn, clock, stored } = await harness()
     const { bearer } = await signIn()
     clock.now = START + IDLE_MS
@@ -213,7 +213,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
     expect(stored().length).toBe(0)
   })
 
-  test('a store that keeps a record too long does not lengthen a session', async () => {
+  test('a store that keeps a record too long does not prolong a session', async () => {
     const { call, signIn, clock, entries } = await harness()
     const { bearer } = await signIn()
     for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
@@ -221,7 +221,7 @@ describe('idle and absolute limits are kept here, by our clock', () => {
     expect((await call('GET', ME, bearer)).status).toBe(404)
   })
 
-  test('absolute: however often it is used', async () => {
+  test('a session ends at its absolute limit, even if it is used', async () => {
     const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     while (clock.now + IDLE_MS / 2 < START + ABSOLUTE_MS) {
@@ -238,8 +238,8 @@ describe('idle and absolute limits are kept here, by our clock', () => {
   })
 })
 
-describe('moving', () => {
-  test('looking at it moves nothing and writes nothing', async () => {
+describe('extending', () => {
+  test('reading the session neither extends nor writes it', async () => {
     const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
@@ -255,7 +255,7 @@ describe('moving', () => {
     ['DELETE', '/api/v1/sessions', 204],
     ['DELETE', '/api/v1/sessions/{the other one}', 204],
     ['DELETE', '/api/v1/sessions/nobodys-id', 404],
-  ])('%s %s does not move it either', async (method, path, leadsTo) => {
+  ])('%s %s does not extend it', async (method, path, leadsTo) => {
     const { call, signIn, sessions, clock } = await harness()
     const { bearer } = await signIn()
     const other = await openSession(sessions, GRANT)
@@ -267,7 +267,7 @@ describe('moving', () => {
     expect((await call('GET', '/api/v1/sessions', bearer)).status).toBe(401)
   })
 
-  test('using it moves it, with at most one write a minute', async () => {
+  test('using the session extends it, with at most one write a minute', async () => {
     const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.writes = 0
@@ -279,7 +279,7 @@ describe('moving', () => {
     expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:32:01.000Z' })
   })
 
-  test('a refresh moves it now', async () => {
+  test('a refresh extends it at once', async () => {
     const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now += 1000
@@ -291,7 +291,7 @@ describe('moving', () => {
     expect(answer.headers).not.toHaveProperty('set-cookie')
   })
 
-  test('a clock that was set back does no harm', async () => {
+  test('a clock that was set back does not end a session', async () => {
     const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now -= 3_600_000
@@ -300,7 +300,7 @@ describe('moving', () => {
 })
 
 describe('ending', () => {
-  test('is at once, for good, and takes the cookie away', async () => {
+  test('a sign-out takes effect at once and deletes the cookie', async () => {
     const { call, signIn, stored, lines } = await harness()
     const { bearer } = await signIn()
     const answer = await call('DELETE', ME, bearer)
@@ -323,7 +323,7 @@ describe('ending', () => {
     expect(JSON.stringify(lines())).not.toContain('ada@')
   })
 
-  test('of the current one by its public id is the same sign-out', async () => {
+  test('ending the current session by its public id is a sign-out', async () => {
     const { call, signIn, stored, lines, metrics } = await harness()
     const { bearer } = await signIn()
     const { id } = (await call('GET', ME, bearer)).json as { id: string } // what `/sessions/me` answers
@@ -339,7 +339,7 @@ describe('ending', () => {
     expect(await metrics.registry.metrics()).toMatch(/sessions_ended_total\{reason="signed_out"\} 1/)
   })
 
-  test('of another one by its public id leaves this browser signed in, and its site data alone', async () => {
+  test('ending another session by its public id leaves this browser signed in and its site data in place', async () => {
     const { call, signIn, sessions, lines } = await harness()
     const { bearer } = await signIn()
     const other = await openSession(sessions, GRANT)
@@ -352,7 +352,7 @@ describe('ending', () => {
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
-  test('a move that is late does not bring it back', async () => {
+  test('a late extension does not restore an ended session', async () => {
     const { call, signIn, clock, stored } = await harness()
     const { bearer } = await signIn()
     clock.now += EXTEND_EVERY_MS
@@ -369,8 +369,8 @@ describe('ending', () => {
   })
 })
 
-describe('all sessions of a person', () => {
-  test('end at once, but for the one that is excepted, and nobody else’s', async () => {
+describe('all sessions of a user', () => {
+  test('end at once, except the kept session and those of other users', async () => {
     const { call, signIn, sessions, stored, metrics } = await harness()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
     expect(await sessions.endAll('00u1other', 'by_user')).toBe(0)
@@ -385,7 +385,7 @@ describe('all sessions of a person', () => {
     expect((await call('GET', ME, here.bearer)).status).toBe(404)
   })
 
-  test('that are signed out or idled out already are not counted, and one gone is forgotten', async () => {
+  test('are counted without those that had ended before', async () => {
     const { call, signIn, sessions, clock } = await harness()
     const out = await signIn()
     await call('DELETE', ME, out.bearer)
@@ -396,7 +396,7 @@ describe('all sessions of a person', () => {
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
   })
 
-  test('are found after a key rotation, under the old name and the new', async () => {
+  test('are found after a key rotation, under the old and the new key', async () => {
     const { signIn, sessions, keyring } = await harness()
     await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
@@ -404,7 +404,7 @@ describe('all sessions of a person', () => {
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(2)
   })
 
-  test('an index entry copied to another person’s index does not open there', async () => {
+  test('an index entry that was copied to another user’s index is ignored', async () => {
     const { signIn, sessions, entries, call } = await harness()
     const { bearer } = await signIn()
     const [from = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
@@ -422,7 +422,7 @@ describe('all sessions of a person', () => {
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
-  test('an index entry that says something else is left alone', async () => {
+  test('an unreadable index entry is not deleted', async () => {
     const { signIn, sessions, entries, keyring } = await harness()
     await signIn()
     const [place = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
@@ -438,7 +438,7 @@ describe('all sessions of a person', () => {
     expect([...index.keys()]).toEqual(['odd'])
   })
 
-  test('that were opened since a moment may stay', async () => {
+  test('that were created since a given time can be kept', async () => {
     const { signIn, sessions, clock } = await harness()
     await signIn()
     clock.now += 1000
@@ -448,13 +448,13 @@ describe('all sessions of a person', () => {
     expect(await sessions.endAll('00u1person', 'by_admin', { createdSinceMs: clock.now })).toBe(0)
   })
 
-  test('none: nothing is counted', async () => {
+  test('that do not exist are not counted', async () => {
     const { sessions, metrics } = await harness()
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
     expect((await metrics.sessionsEnded.get()).values).toEqual([])
   })
 
-  test('are listed the newest first, those of one moment by their ids', async () => {
+  test('are listed newest first, and by id if created at the same time', async () => {
     const { sessions, clock } = await harness()
     for (const step of [0, 0, 1000, 0]) {
       clock.now += step
@@ -471,7 +471,7 @@ describe('all sessions of a person', () => {
   })
 })
 
-describe('no more sessions a person than the cap', () => {
+describe('the maximum number of sessions per user', () => {
   type Harness = Awaited<ReturnType<typeof startSessionHarness>>
 
   const living = async ({ call }: Harness, bearers: readonly string[]) =>
@@ -487,7 +487,7 @@ describe('no more sessions a person than the cap', () => {
     return bearers
   }
 
-  test('the oldest gives way when one more opens, and is counted', async () => {
+  test('a session above the maximum evicts the oldest, which is counted', async () => {
     const own = await harness()
     const bearers = await full(own, MAX_PER_USER + 1)
     expect(await living(own, bearers)).toEqual([false, true, true, true, true])
@@ -498,7 +498,7 @@ describe('no more sessions a person than the cap', () => {
     expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 1 })
   })
 
-  test('the oldest is the one opened first, however much it is used', async () => {
+  test('the oldest session is the one created first, even if it is used', async () => {
     const own = await harness()
     const bearers = await full(own)
     own.clock.now += EXTEND_EVERY_MS
@@ -507,21 +507,21 @@ describe('no more sessions a person than the cap', () => {
     expect(await living(own, bearers)).toEqual([false, true, true, true])
   })
 
-  test('one that this browser had before does not count: nobody else gives way for it', async () => {
+  test('the previous session of the same browser does not count, so no other is evicted', async () => {
     const own = await harness()
     const bearers = await full(own)
     await own.signIn(bearers[2])
     expect(await living(own, bearers)).toEqual([true, true, false, true])
   })
 
-  test('another person’s do not count', async () => {
+  test('sessions of other users do not count', async () => {
     const own = await harness()
     const bearers = await full(own)
     expect(await openSession(own.sessions, { ...grant(), userId: '00u1other' })).toMatchObject({ evicted: 0 })
     expect(await living(own, bearers)).toEqual([true, true, true, true])
   })
 
-  test('idled-out ones do not count, though the index still knows them', async () => {
+  test('sessions that were idle for too long do not count, even if they are still in the index', async () => {
     const own = await harness()
     const [first = '', ...rest] = await full(own)
     while (own.clock.now < START + 2 * IDLE_MS) {
@@ -533,7 +533,7 @@ describe('no more sessions a person than the cap', () => {
     expect(await living(own, [first])).toEqual([true])
   })
 
-  test('those under a retired key count too', async () => {
+  test('sessions under a retired key count', async () => {
     const own = await harness()
     const bearers = await full(own)
     own.keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
@@ -541,7 +541,7 @@ describe('no more sessions a person than the cap', () => {
     expect(await living(own, bearers)).toEqual([false, true, true, true])
   })
 
-  test('opened at once, the newest are left, and as many as may be', async () => {
+  test('of sessions that are created concurrently, the newest remain, up to the maximum', async () => {
     const own = await harness()
     await full(own)
     await Promise.all(Array.from({ length: 25 }, () => openSession(own.sessions, grant())))
@@ -551,15 +551,15 @@ describe('no more sessions a person than the cap', () => {
     expect(own.stored()).toHaveLength(MAX_PER_USER)
   })
 
-  test('below the cap, opening costs three writes and no read', async () => {
+  test('below the maximum, a new session needs three writes and no read', async () => {
     const own = await harness()
     await own.signIn()
     expect(own.traffic).toMatchObject({ writes: 3, reads: 0 })
   })
 })
 
-describe('an entry of the index whose session is still to come', () => {
-  test('is left alone by who looks, so that the session can be ended later', async () => {
+describe('an index entry whose session is not written yet', () => {
+  test('is not deleted by a listing, so that the session can be ended later', async () => {
     const own = await harness()
     const { bearer, id } = await own.signIn()
     const [place = ''] = own.stored()
@@ -574,7 +574,7 @@ describe('an entry of the index whose session is still to come', () => {
     expect((await own.call('GET', ME, bearer)).status).toBe(404)
   })
 
-  test('is forgotten when none came', async () => {
+  test('is deleted if no session follows', async () => {
     const own = await harness()
     await own.signIn()
     for (const place of own.stored()) own.entries.delete(place)
@@ -586,8 +586,8 @@ describe('an entry of the index whose session is still to come', () => {
   })
 })
 
-describe('a record that was tampered with in the store', () => {
-  test('copied to the place of another session does not open there', async () => {
+describe('a record that was manipulated in the store', () => {
+  test('is not valid as a copy under another session’s key', async () => {
     const { call, signIn, entries, stored, lines, metrics } = await harness()
     const admin = await signIn()
     const attacker = await signIn()
@@ -604,7 +604,7 @@ describe('a record that was tampered with in the store', () => {
   })
 
   test.each(['', 'garbage', '{}', '{"version":1}', 'AAAA'])(
-    'replaced by %j is no session',
+    'is not a session if it was replaced by %j',
     async (content) => {
       const { call, signIn, entries, stored } = await harness()
       const { bearer } = await signIn()
@@ -617,7 +617,7 @@ describe('a record that was tampered with in the store', () => {
   )
 })
 
-describe('opening in steps', () => {
+describe('a prepared session', () => {
   type Harness = Awaited<ReturnType<typeof startSessionHarness>>
   const DEVICE = 'one-device'
   const ofDevice = { ...GRANT, deviceId: DEVICE }
@@ -638,7 +638,7 @@ describe('opening in steps', () => {
     }
   }
 
-  test('a session is found by its id and its device, as long as it lives', async () => {
+  test('is found by its id and device until it expires', async () => {
     const own = await harness()
     const { id, publicId } = await openSession(own.sessions, ofDevice)
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ publicId })
@@ -651,7 +651,7 @@ describe('opening in steps', () => {
     expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
   })
 
-  test('another user’s session of the same device is not replaced: 403 E0000006, and it stays', async () => {
+  test('does not replace another user’s session of the same device: 403 E0000006', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, ofDevice)
     const other = await taken(own, another)
@@ -668,7 +668,7 @@ describe('opening in steps', () => {
     expect(await endedBy(own)).toEqual([['rolled_back', 1]])
   })
 
-  test('unless it may be replaced, as when it opens in one step', async () => {
+  test('replaces another user’s session if that is allowed', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, ofDevice)
     const other = await openSession(own.sessions, another)
@@ -678,7 +678,7 @@ describe('opening in steps', () => {
   })
 
   test.each([true, false])(
-    'the user’s own session of the same device is replaced; another’s may be: %p',
+    'replaces the user’s own session of the same device; other users’ sessions may be replaced: %p',
     async (may) => {
       const own = await harness()
       const { id } = await openSession(own.sessions, ofDevice)
@@ -690,7 +690,7 @@ describe('opening in steps', () => {
     },
   )
 
-  test('a session that the device had and that has ended meanwhile is nobody’s: nothing is refused or counted', async () => {
+  test('ignores a previous session that has ended meanwhile', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, another)
     const next = await taken(own)
@@ -699,7 +699,7 @@ describe('opening in steps', () => {
     expect(await endedBy(own)).toEqual([['signed_out', 1]])
   })
 
-  test('a session of before there was an index of devices is replaced by the cookie that names it', async () => {
+  test('replaces the session of the request’s cookie if the device index has no entry', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, ofDevice)
     forgetDevices(own)
@@ -707,7 +707,7 @@ describe('opening in steps', () => {
     expect(await own.sessions.exists(id)).toBe(false)
   })
 
-  test('a cookie that names another device’s session replaces nothing', async () => {
+  test('does not replace a session of another device', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, { ...GRANT, deviceId: 'another-device' })
     const next = await taken(own)
@@ -717,7 +717,7 @@ describe('opening in steps', () => {
     expect(await endedBy(own)).toEqual([])
   })
 
-  test('what was not written is rolled back without a trace', async () => {
+  test('can be rolled back before it is written', async () => {
     const own = await harness()
     const { rollback } = own.sessions.prepare(ofDevice)
     await rollback()
@@ -725,7 +725,7 @@ describe('opening in steps', () => {
     expect(own.entries.size).toBe(0)
   })
 
-  test('without the device, nothing that it had is replaced, and all of it can be rolled back', async () => {
+  test('replaces nothing before it is bound to the device, and can be rolled back', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, ofDevice)
     const { write, replace, rollback } = own.sessions.prepare(ofDevice)
@@ -737,7 +737,7 @@ describe('opening in steps', () => {
   })
 })
 
-test('a session that is signed out while it is moved is 401, and stays signed out', async () => {
+test('a session that is signed out while it is extended is 401, and stays signed out', async () => {
   const { call, signIn, clock, entries, stored } = await harness()
   const { bearer } = await signIn()
   clock.now += EXTEND_EVERY_MS
@@ -752,7 +752,7 @@ test('a session that is signed out while it is moved is 401, and stays signed ou
   expect(stored()).toEqual([])
 })
 
-test('a session that was moved leaves the store when it ends', async () => {
+test('an extended session expires in the store at its new idle limit', async () => {
   const { call, signIn, clock, entries, stored } = await harness()
   const { bearer } = await signIn()
   clock.now += 1000
@@ -760,7 +760,7 @@ test('a session that was moved leaves the store when it ends', async () => {
   expect(entries.get(stored()[0] ?? '')?.expiresAt).toBe(START + 1000 + IDLE_MS)
 })
 
-test('a session that has ended is no more in the index of its user; one that is unknown does not end', async () => {
+test('an ended session is removed from the index, and ending an unknown session has no effect', async () => {
   const { sessions, entries, stored, metrics } = await harness()
   await sessions.end({ id: 'nobodys-id', session: undefined }, 'signed_out')
   expect((await metrics.sessionsEnded.get()).values).toEqual([])
@@ -771,8 +771,8 @@ test('a session that has ended is no more in the index of its user; one that is 
   expect(indexed).toEqual([])
 })
 
-describe('the store is away', () => {
-  test('a session that is due to be extended, and cannot be written, is 503: once, and nothing is written later', async () => {
+describe('the store is out of reach', () => {
+  test('an extension that cannot be written is 503, and is not written later', async () => {
     const { call, signIn, clock, traffic } = await harness()
     const { bearer } = await signIn()
     clock.now += EXTEND_EVERY_MS
@@ -785,7 +785,7 @@ describe('the store is away', () => {
     expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
   })
 
-  test('that is 503 and never "signed out", and the cookie stays', async () => {
+  test('the response is 503, never 401 or 404, and the cookie is kept', async () => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.away = true
@@ -806,7 +806,7 @@ describe('the store is away', () => {
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
-  test('who bears no cookie of ours does not notice', async () => {
+  test('requests without a session cookie are not affected', async () => {
     const { call, traffic } = await harness()
     traffic.away = true
     expect((await call('GET', ME)).status).toBe(404)
@@ -814,8 +814,8 @@ describe('the store is away', () => {
   })
 })
 
-describe('reading a session only reads', () => {
-  test('it writes nothing, sets no cookie, and asks the store once a request', async () => {
+describe('reading a session', () => {
+  test('writes nothing, sets no cookie, and reads the store once per request', async () => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
@@ -825,7 +825,7 @@ describe('reading a session only reads', () => {
     expect(traffic).toMatchObject({ reads: 4, writes: 0 })
   })
 
-  test('an error after the session was read sets no session cookie either', async () => {
+  test('sets no session cookie if an error follows', async () => {
     const { call, signIn, clock } = await harness()
     const { bearer } = await signIn()
     clock.now += EXTEND_EVERY_MS
@@ -833,7 +833,7 @@ describe('reading a session only reads', () => {
     expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
   })
 
-  test('an answer leaves in one piece: nothing is saved or touched while it goes out', async () => {
+  test('saves nothing while the response is sent', async () => {
     const { call, signIn, pieces } = await harness()
     const { bearer } = await signIn()
     for (const path of [ME, '/need', '/fail']) await call('GET', path, bearer)
@@ -842,7 +842,7 @@ describe('reading a session only reads', () => {
     expect(pieces.written).toBe(0)
   })
 
-  test('a record that names another id is no session, wherever it was found', async () => {
+  test('does not accept a record with another id', async () => {
     const { call, signIn, sessions, stored, entries, keyring } = await harness()
     const [one, other] = [await signIn(), await signIn()]
     const [key = '', otherKey = ''] = stored()
@@ -859,7 +859,7 @@ describe('reading a session only reads', () => {
 describe('X-Gatehouse-Session', () => {
   const publicIdOf = (json: unknown) => (json as { id: string }).id // what `sessions/me` answers
 
-  test('of another session: 409, and nothing is done', async () => {
+  test('with another session: 409, and no effect', async () => {
     const { call, signIn, stored, clock } = await harness()
     const { bearer } = await signIn()
     const other = publicIdOf((await call('GET', ME, (await signIn()).bearer)).json)
@@ -887,7 +887,7 @@ describe('X-Gatehouse-Session', () => {
     expect((await call('GET', ME, bearer, { 'X-Gatehouse-Session': value })).status).toBe(409)
   })
 
-  test('of this session, or where there is none any more, changes nothing', async () => {
+  test('with this session, or without any session, has no effect', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     const own = { 'X-Gatehouse-Session': publicIdOf((await call('GET', ME, bearer)).json) }
@@ -897,7 +897,7 @@ describe('X-Gatehouse-Session', () => {
     expect((await call('GET', '/need', undefined, own)).status).toBe(401)
   })
 
-  test('with the store away: 503', async () => {
+  test('with the store out of reach: 503', async () => {
     const { call, signIn, traffic } = await harness()
     const { bearer } = await signIn()
     traffic.away = true
@@ -906,7 +906,7 @@ describe('X-Gatehouse-Session', () => {
 })
 
 describe('the cookie', () => {
-  test('over https', async () => {
+  test('has the prefix __Host- and is Secure over https', async () => {
     const { signIn } = await harness()
     const { setCookie } = await signIn()
     expect(setCookie).toMatch(
@@ -915,19 +915,19 @@ describe('the cookie', () => {
     expect(Buffer.byteLength(setCookie)).toBeLessThanOrEqual(4096)
   })
 
-  test('over http on localhost it has another name and is not Secure, or browsers would drop it', async () => {
+  test('has another name and is not Secure over http on localhost, or browsers would drop it', async () => {
     const { signIn, call } = await harness({ secure: false })
     const { setCookie, bearer } = await signIn()
     expect(setCookie).toMatch(/^gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; SameSite=Lax$/)
     expect((await call('GET', ME, bearer)).status).toBe(200)
   })
 
-  test('may be strict', async () => {
+  test('can be SameSite=Strict', async () => {
     const { signIn } = await harness({ sameSite: 'strict' })
     expect((await signIn()).setCookie).toMatch(/; SameSite=Strict$/)
   })
 
-  test('of one name twice: the first one counts, as for everybody else in the chain', async () => {
+  test('is taken from the first of two cookies with its name', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', ME, `${bearer}; __Host-gatehouse=other`)).status).toBe(200)
@@ -935,7 +935,7 @@ describe('the cookie', () => {
     expect([shadowed.status, shadowed.headers['set-cookie']]).toEqual([404, undefined])
   })
 
-  test('is found among many others', async () => {
+  test('is found among many other cookies', async () => {
     const { call, signIn } = await harness()
     const { bearer } = await signIn()
     expect((await call('GET', ME, `a=b; ${'c=d; '.repeat(200)}${bearer}; e="f"`)).status).toBe(200)

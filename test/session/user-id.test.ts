@@ -17,6 +17,6 @@ test.each([
   [null],
   [undefined],
   [['00u1']],
-])('no user id: %j', (id) => {
+])('not a user id: %j', (id) => {
   expect(isUserId(id)).toBe(false)
 })

@@ -32,7 +32,7 @@ async function write(userId: string, key: string, ttlMs = TTL_MS, keys = replica
 }
 const left = () => [...entries.keys()].filter((key) => !key.startsWith(PREFIX)).toSorted()
 
-test('all keys of a user are deleted, no other user’s, and none that is kept', async () => {
+test('deleteAll deletes all keys of the user, except the given ones', async () => {
   for (const key of ['a', 'b', 'c']) await write('one', key)
   await write('other', 'd')
   await replica(OLD).deleteAll('one', ['b'])
@@ -41,14 +41,14 @@ test('all keys of a user are deleted, no other user’s, and none that is kept',
   expect(left()).toEqual(['d'])
 })
 
-test('keys that were noted under a retired key are deleted too', async () => {
+test('deleteAll finds the index under a retired key', async () => {
   await write('one', 'a')
   await write('one', 'b', TTL_MS, replica(NEW, OLD))
   await replica(NEW, OLD).deleteAll('one')
   expect(left()).toEqual([])
 })
 
-test('a key that was deleted leaves the index, also one that was noted under a retired key', async () => {
+test('remove removes a key from the index, even under a retired key', async () => {
   await write('one', 'a')
   await write('one', 'b', TTL_MS, replica(NEW, OLD))
   for (const key of ['a', 'b']) await replica(NEW, OLD).remove('one', key)
@@ -56,7 +56,7 @@ test('a key that was deleted leaves the index, also one that was noted under a r
   expect(left()).toEqual(['a', 'b'])
 })
 
-test('the index ends with the last of its keys', async () => {
+test('the index expires with the last of its keys', async () => {
   await write('one', 'a')
   await write('one', 'b', 2 * TTL_MS)
   clock.now = TTL_MS + 1
@@ -68,7 +68,7 @@ test('the index ends with the last of its keys', async () => {
   expect([...entries.keys()].filter((key) => key.startsWith(PREFIX))).toEqual([])
 })
 
-test('it does not grow for ever: keys that have expired leave it', async () => {
+test('expired keys are removed from the index', async () => {
   for (let n = 0; n < 1000; n++) {
     clock.now += TTL_MS / 10
     await write('one', `key ${n}`)
@@ -79,7 +79,7 @@ test('it does not grow for ever: keys that have expired leave it', async () => {
   expect(await store.get('key 999')).toBeUndefined()
 })
 
-test('of very many keys only the newest are kept, so that a user’s keys can always be ended', async () => {
+test('the number of keys is limited, and the newest are kept', async () => {
   for (let n = 0; n < 3000; n++) {
     clock.now += 1
     await write('one', `key ${n}`, 100 * TTL_MS)
@@ -92,7 +92,7 @@ test('of very many keys only the newest are kept, so that a user’s keys can al
   expect(noted.toSorted()).toEqual(left()) // what leaves the index leaves the store too
 })
 
-test('of too many keys, those that expire first are deleted, whenever they were noted', async () => {
+test('above the limit, the keys that expire first are deleted, independently of when they were added', async () => {
   await write('one', 'long', 100 * TTL_MS)
   for (let n = 0; n < 1055; n++) await write('one', `key ${n}`, (99 - (n % 10)) * TTL_MS)
   const keys = left()
@@ -102,7 +102,7 @@ test('of too many keys, those that expire first are deleted, whenever they were 
   expect(gone.every((n) => n % 10 === 9)).toBe(true)
 })
 
-test('an index of an earlier version, which had no bound, shrinks to it bit by bit', async () => {
+test('an unlimited index of an earlier version shrinks step by step', async () => {
   await indexOfMany(5000)
   const before = store.delete
   let deleted = 0
@@ -115,7 +115,7 @@ test('an index of an earlier version, which had no bound, shrinks to it bit by b
   expect(deleted).toBeLessThan(1000)
 })
 
-test('many keys are deleted some at a time: the store is not kept busy for all others', async () => {
+test('many keys are deleted in batches, so that other requests are not blocked', async () => {
   const index = await indexOfMany(5000)
   const before = store.delete
   let [underWay, most] = [0, 0]
@@ -131,7 +131,7 @@ test('many keys are deleted some at a time: the store is not kept busy for all o
   expect(most).toBeLessThan(200)
 })
 
-test('a key that could not be deleted is still found by the next attempt', async () => {
+test('a key that could not be deleted is found by the next attempt', async () => {
   await write('one', 'a')
   const before = store.delete
   store.delete = () => Promise.reject(new Error('no answer'))

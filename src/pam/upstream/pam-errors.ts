@@ -3,7 +3,7 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
-/** What the broker does after a failure, and how it answers the SPA: one row of the table in DESIGN §6. */
+/** One row of the table in DESIGN §6: the broker's reaction to a failure, and its response to the SPA. */
 export interface PamErrorPolicy {
   readonly retries: number
   /** Mint a new token and repeat the call, once. */
@@ -12,7 +12,7 @@ export interface PamErrorPolicy {
   readonly stale: boolean
   /** The next read continues after the pages that were read. */
   readonly keepsPages: boolean
-  /** What to delete from the cache: this list, or every list of the team (then PAM is not called for a while). */
+  /** The lists to delete from the cache: this one, or all of the team (then PAM is not called for a while). */
   readonly purges: 'nothing' | 'list' | 'team'
   /** The circuit breaker counts it. */
   readonly breaker: boolean
@@ -98,7 +98,7 @@ export const PAM_ERROR_NAMES = [
   'resource_does_not_exist',
 ] as readonly PamErrorName[]
 
-/** What was requested. It decides what `resource_does_not_exist` means. `token` is the token-issuing operation. */
+/** The requested resource decides what `resource_does_not_exist` means. `token` is the token-issuing operation. */
 export type PamSubject = keyof typeof NOT_FOUND
 
 const NOT_FOUND = {

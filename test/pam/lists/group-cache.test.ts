@@ -15,7 +15,7 @@ afterEach(() => journey.close())
 const lists = () => journey.pam.control.counts()
 const metaOf = (body: Record<string, unknown>) => body.meta as { fetchedAt: string; stale: boolean }
 
-test('fresh for 60 s; then stale at once while one refresh runs; then fresh again', async () => {
+test('a list is fresh for 60 s, then served stale during one refresh, then fresh again', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(60_000)
   expect((await journey.broker.get('/api/v1/pam/groups')).headers.get('age')).toBe('60')
@@ -33,7 +33,7 @@ test('fresh for 60 s; then stale at once while one refresh runs; then fresh agai
   expect(lists().groupLists).toBe(2)
 })
 
-test('for 60 s a list is fresh, and not a millisecond longer', async () => {
+test('a list is fresh for exactly 60 s', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(60_000)
   expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
@@ -41,7 +41,7 @@ test('for 60 s a list is fresh, and not a millisecond longer', async () => {
   expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(true)
 })
 
-test('older than 10 min the caller waits for a new list; when there is none, 15 min are the most', async () => {
+test('after 10 min the caller waits for a new list; after an error, a list of up to 15 min is served', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(899_000)
   journey.pam.faults.set({ kind: 'status', status: 500 })
@@ -52,7 +52,7 @@ test('older than 10 min the caller waits for a new list; when there is none, 15 
   expect(metaOf((await journey.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
 })
 
-test('older than 10 min, a list is not served while a new one is read', async () => {
+test('a list older than 10 min is not served during a read', async () => {
   await journey.broker.get('/api/v1/pam/groups')
   journey.advance(600_001)
   const calls = journey.pam.requestLog.entries.length
@@ -64,7 +64,7 @@ test('older than 10 min, a list is not served while a new one is read', async ()
   expect([headers.get('age'), metaOf(body).stale]).toEqual(['0', false])
 })
 
-test('stale and fresh answers of the same list have different ETags, for a list that did not change', async () => {
+test('stale and fresh responses for the same list have different ETags', async () => {
   const fresh = (await journey.broker.get('/api/v1/pam/groups')).headers.get('etag')
   journey.advance(100_000)
   const stale = (await journey.broker.get('/api/v1/pam/groups')).headers.get('etag')
@@ -82,7 +82,7 @@ test('a failing refresh is not repeated with every request', async () => {
   expect(journey.pam.requestLog.entries.length).toBe(before + 1)
 })
 
-test('what one replica renewed, the others show within a second', async () => {
+test('a list that one replica has refreshed is served by the others within a second', async () => {
   const other = await journey.replica()
   await other.get('/api/v1/pam/me')
   journey.advance(400_000)
@@ -92,7 +92,7 @@ test('what one replica renewed, the others show within a second', async () => {
   expect(lists().userLists).toEqual({ [LOGIN]: 2 })
 })
 
-test('one fetch a list over replicas that ask at once; also the failure is shared by those who wait', async () => {
+test('concurrent requests on several replicas share one fetch, or its failure', async () => {
   const waiting = new Set<number>()
   const brokers = await Promise.all(
     Array.from({ length: 4 }, (_, n) =>
@@ -129,7 +129,7 @@ test('one fetch a list over replicas that ask at once; also the failure is share
   expect(calls()).toBe(4)
 })
 
-test('the store goes away and comes back: what is in memory serves, what is not is fetched', async () => {
+test('while the store is out of reach, lists are served from memory or fetched', async () => {
   await journey.broker.get('/api/v1/pam/me')
   journey.store.lose(storeUnavailable())
   journey.advance(30_000)
@@ -147,7 +147,7 @@ test('the store goes away and comes back: what is in memory serves, what is not 
   expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
 })
 
-test('a purge while the store is away holds when it comes back', async () => {
+test('a purge while the store is out of reach still applies when the store is back', async () => {
   await journey.broker.get('/api/v1/pam/me')
   journey.advance(290_000)
   journey.store.lose(storeUnavailable())
@@ -162,7 +162,7 @@ test('a purge while the store is away holds when it comes back', async () => {
   expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
 })
 
-test('hits are counted by list and outcome', async () => {
+test('cache lookups are counted by list and outcome', async () => {
   await journey.broker.get('/api/v1/pam/me')
   await journey.broker.get('/api/v1/pam/me')
   await journey.broker.get('/api/v1/pam/groups')
@@ -174,8 +174,8 @@ test('hits are counted by list and outcome', async () => {
   expect(await counted(journey.broker.metrics, 'pam_pages_fetched_total')).toEqual({ me: 1, directory: 1 })
 })
 
-describe('a list whose user’s sessions are all ended', () => {
-  test('is fetched again, on every replica; what was being read by then is not served', async () => {
+describe('a list of a user whose sessions were all ended', () => {
+  test('is fetched again on every replica; a read that was running is not used', async () => {
     const other = await journey.replica()
     await journey.broker.get('/api/v1/pam/groups') // so that the token is there
     const [calls, arrived] = [journey.pam.requestLog.entries.length, journey.broker.arrived()]
@@ -195,7 +195,7 @@ describe('a list whose user’s sessions are all ended', () => {
     expect(lists().userLists).toEqual({ [LOGIN]: 2 })
   })
 
-  test('is not read more often than maxAge has it read', async () => {
+  test('is not read more often than with maxAge', async () => {
     let reads = 0
     for (let round = 0; round < 40; round++) {
       await journey.broker.refetch(LOGIN)

@@ -50,7 +50,7 @@ function harness() {
   }
 }
 
-test('a look that was on its way when a new list came does not bring the old one back', async () => {
+test('a running read of the store does not replace a list that was stored meanwhile', async () => {
   const { replica, holdReads } = harness()
   const [one, other] = [replica(), replica()]
   await other.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
@@ -66,7 +66,7 @@ test('a look that was on its way when a new list came does not bring the old one
   }
 })
 
-test('what another replica has stored since is found', async () => {
+test('a list that another replica has stored is found', async () => {
   const { replica } = harness()
   const [one, other] = [replica(), replica()]
   await one.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
@@ -75,7 +75,7 @@ test('what another replica has stored since is found', async () => {
   expect((await one.getFromStore(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 
-test('what was being read when the list was purged is void on every replica; its age is kept', async () => {
+test('a read that was running during a purge is invalid on every replica; its age is kept', async () => {
   const { replica } = harness()
   const [one, other] = [replica(), replica()]
   const begun = { generation: await one.getGeneration(LIST), fetchedAtMs: 5 }
@@ -91,7 +91,7 @@ test('what was being read when the list was purged is void on every replica; its
   for (const each of [one, other]) expect((await each.get(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 
-test('a list that is removed has no age any more', async () => {
+test('a removed list has no age', async () => {
   const { replica } = harness()
   const [one, other] = [replica(), replica()]
   await one.put(LIST, { ...UNPURGED, fetchedAtMs: 5, groups: groups('old') })

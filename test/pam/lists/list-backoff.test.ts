@@ -4,7 +4,7 @@ import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
 
 const INTERVAL_MS = 80_000
 
-test('waits for the rate limit do not make the pause of a long list that fails grow', () => {
+test('waits for the rate limit do not lengthen the pause of a failing long list', () => {
   let now = 0
   const backoff = createListBackoff({ monotonic: () => now })
   const isPaused = () => {

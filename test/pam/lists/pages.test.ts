@@ -101,7 +101,7 @@ test.each([
   `<?o=1>; rel=next; rel=prev; title*=UTF-8''x%20y`,
   `<?o=1>; type=application/json; rel=next, <?o=1>; rel=next`,
   [`<?p=1>; rel=prev`, `<?o=1>; rel=next`],
-])('a legal header leads on: %#', async (link) => {
+])('a valid next link is followed: %#', async (link) => {
   expect(await read(link)).toEqual({ asked: [PATH, `${PATH}?o=1`], groups: 2, reason: undefined })
 })
 
@@ -110,11 +110,11 @@ test.each([
   '<?o=1>; rel=last; rel=next',
   '<?o=1>; rel="https://example.com/relations/next x.next-1"',
   '',
-])('without a next link the list ends: %j', async (link) => {
+])('a list without a next link is complete: %j', async (link) => {
   expect(await read(link)).toEqual({ asked: [PATH], groups: 1, reason: undefined })
 })
 
-test('a parser that follows the letter: names, values, relations', () => {
+test('names, values and relations are parsed strictly', () => {
   const [link] = parseLinkHeader('<a,b;c>; REL="x  NEXT"; title="\\"q\\""; n') ?? []
   expect(link?.target).toBe('a,b;c')
   expect([...(link?.parameters ?? [])]).toEqual([
@@ -125,7 +125,7 @@ test('a parser that follows the letter: names, values, relations', () => {
   expect(link?.relations).toEqual(['x', 'next'])
 })
 
-test('too many pages, too many groups, too much time: an error', async () => {
+test('too many pages, too many groups, or too much time is an error', async () => {
   const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
   let page = 0
   const endless = async () => answerOf([group(page)], `<?o=${++page}>; rel=next`)
@@ -161,7 +161,7 @@ test.each<[json: unknown, reason: string]>([
   [{ list: [{ ...group(1), roles: 'end_user' }] }, 'group: roles'],
   [{ list: [{ ...group(1), roles: ['end_user', null] }] }, 'group: roles'],
   [{ list: [{ ...group(1), deleted_at: 12 }] }, 'group: deleted_at'],
-])('a body that is no list of groups is an error, not a shorter list: %j', async (json, reason) => {
+])('a malformed list is an error, never a shorter list: %j', async (json, reason) => {
   const fetchPage = async () => ({ ...answerOf([]), json })
   const reading = readPages(PATH, fetchPage, {
     origin: ORIGIN,
@@ -172,7 +172,7 @@ test.each<[json: unknown, reason: string]>([
   await expect(reading).rejects.toThrow(new PamFailure('unreadable', { reason }))
 })
 
-test('a group has its id in lower case, and no roles where it names none', async () => {
+test('ids are in lower case, and missing roles are an empty list', async () => {
   const id = 'ABCDEF00-0000-4000-8000-00000000000A'
   const fetchPage = async () =>
     answerOf([
@@ -186,7 +186,7 @@ test('a group has its id in lower case, and no roles where it names none', async
   ])
 })
 
-test('null, missing, empty and the zero time mean alive; anything else means deleted', async () => {
+test('deleted_at null, missing, empty or the zero time means not deleted; anything else means deleted', async () => {
   const forms: [unknown, boolean][] = [
     [null, true],
     [undefined, true],
@@ -225,7 +225,7 @@ const layout = fc.record({
   absolute: fc.boolean(),
 })
 
-test('any list, any page size, any order of link parameters: the same groups once each', async () => {
+test('any list with any page size and link format is read completely, each group once', async () => {
   const property = fc.asyncProperty(
     fc.uniqueArray(fc.nat(99_999), { maxLength: 60 }),
     fc.integer({ min: 1, max: 20 }),
@@ -277,7 +277,7 @@ describe('reading a list page by page', () => {
     }
   }
 
-  test('each page is asked for once, with the time that is left, and the first one is named as such', async () => {
+  test('each page is requested once, with the remaining time and whether it is the first page', async () => {
     const asked: unknown[][] = []
     let now = 500
     const groups = await readPages(
@@ -293,7 +293,7 @@ describe('reading a list page by page', () => {
     ])
   })
 
-  test('as many pages, groups and bytes of links as allowed, and no more', async () => {
+  test('the limits for pages, groups and link bytes are exact', async () => {
     const link = '<?o=2>; rel=next'
     await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 3 }))).resolves.toHaveLength(3)
     await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 2 }))).rejects.toThrow('too many pages')
@@ -306,13 +306,13 @@ describe('reading a list page by page', () => {
     })
   })
 
-  test('deleted groups count towards the number of groups', async () => {
+  test('deleted groups count towards maxItems', async () => {
     const deleted = async () => answerOf([1, 2, 3].map((n) => ({ ...group(n), deleted_at: '2025-11-03' })))
     await expect(readPages(PATH, deleted, parts({ maxItems: 3 }))).resolves.toEqual([])
     await expect(readPages(PATH, deleted, parts({ maxItems: 2 }))).rejects.toThrow('too many items')
   })
 
-  test('no time left is no answer, and nothing is asked', async () => {
+  test('with no time left, the read fails and nothing is requested', async () => {
     const asked: unknown[][] = []
     let now = 0
     const late = readPages(
@@ -324,7 +324,7 @@ describe('reading a list page by page', () => {
     expect(asked).toEqual([])
   })
 
-  test('a group that is listed twice counts once, as it was last', async () => {
+  test('a group that is listed twice is returned once, in its last version', async () => {
     const renamed = { ...group(1), name: 'Renamed' }
     const lists = [[group(1), group(2)], [renamed]]
     const fetchPage = async () => {
@@ -334,7 +334,7 @@ describe('reading a list page by page', () => {
     expect(await readPages(PATH, fetchPage, parts())).toEqual([renamed, group(2)])
   })
 
-  test('a failed page keeps those before it; a later call continues after them', async () => {
+  test('after a failed page, a later call continues after the pages that were read', async () => {
     const asked: unknown[][] = []
     const pages = pagesUpTo(3, asked)
     const read = newReadProgress()
@@ -354,7 +354,7 @@ describe('reading a list page by page', () => {
     expect(asked.map(([path]) => path)).toEqual([PATH, `${PATH}?o=2`, `${PATH}?o=3`])
   })
 
-  test('a later page that does not exist has the list read again from the start, once', async () => {
+  test('a later page that does not exist causes one new read from the first page', async () => {
     const asked: unknown[][] = []
     let gone = 1
     const fetchPage = async (path: string, timeoutMs: number, isFirst: boolean) => {
@@ -370,7 +370,7 @@ describe('reading a list page by page', () => {
     expect(asked).toHaveLength(12)
   })
 
-  test('another failure, or an error that is none of PAM, is not read again', async () => {
+  test('other failures and errors do not cause a new read', async () => {
     let calls = 0
     for (const error of [new PamFailure('unknown_error'), new TypeError('page_gone')]) {
       const failing = async () => {

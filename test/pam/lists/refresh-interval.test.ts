@@ -26,7 +26,7 @@ describe('a full read uses at most a tenth of the rate limit', () => {
     expect(refreshIntervalMs(pages, rate)).toBe(expected)
   })
 
-  test('of all the answers to a read, the farthest reset and the most used count', () => {
+  test('the latest reset and the highest use of all responses are recorded', () => {
     const at = (remaining: number, resetInMs: number) => ({
       limit: 40,
       remaining,
@@ -42,7 +42,7 @@ describe('a full read uses at most a tenth of the rate limit', () => {
     expect(observeRateLimit(rate, { ...at(99, 3000), limit: 100 }, 1000)).toEqual(seen(100, 1, 3000)) // changed
   })
 
-  test('an answer that tells nothing of use changes nothing', () => {
+  test('a response without a limit is ignored', () => {
     for (const limit of [undefined, 0])
       expect(
         observeRateLimit(undefined, { limit, remaining: 1, untilMs: undefined, resetMs: 9 }, 1),
@@ -64,7 +64,7 @@ describe('over the wire', () => {
   const pages = () => journey.pam.control.counts().groupPages
   const get = (broker = journey.broker) => broker.get('/api/v1/pam/groups')
 
-  test('a directory of 100 pages that is polled every 5 s on two replicas is read once in 190 s', async () => {
+  test('a directory of 100 pages, polled every 5 s on two replicas, is read once in 190 s', async () => {
     const other = await journey.replica()
     for (let elapsedMs = 0; elapsedMs <= 190_000; elapsedMs += 5000) {
       for (const broker of [journey.broker, other]) {
@@ -76,7 +76,7 @@ describe('over the wire', () => {
     expect(pages()).toBe(PAGES)
   })
 
-  test('it is read again after a tenth of an hour, in the background', async () => {
+  test('it is refreshed in the background after a tenth of an hour', async () => {
     await get()
     journey.advance(HOUR_MS / 10 + 1000)
     expect((await get()).body.meta).toMatchObject({ stale: true })
@@ -84,7 +84,7 @@ describe('over the wire', () => {
     expect(pages()).toBe(2 * PAGES)
   })
 
-  test('however slow the rate limit, it is refreshed before it is too old to be served', async () => {
+  test('it is refreshed before it is too old to be served, even with a slow rate limit', async () => {
     journey.pam.control.setRateLimit({ limit: 200, periodSeconds: 3600, parts: 1 })
     await get()
     journey.advance(560_000)

@@ -51,7 +51,7 @@ describe('the lock of a shared fetch', () => {
     return time - from
   }
 
-  test('that a store takes for us although its answer came too late holds nobody up', async () => {
+  test('is released if the store set it but responded too late', async () => {
     const late = replica({
       async set(...given) {
         await store.set(...given)
@@ -67,7 +67,7 @@ describe('the lock of a shared fetch', () => {
     expect(await waited()).toBe(0)
   })
 
-  test('is let go although the store failed meanwhile and counts as away', async () => {
+  test('is released after a store failure during the fetch', async () => {
     let failing = false
     const failFast = createFailFastStore({
       store: {
@@ -95,7 +95,7 @@ describe('the lock of a shared fetch', () => {
     expect(await waited()).toBe(0)
   })
 
-  test('that is another’s stays', async () => {
+  test('of another replica is not released', async () => {
     await store.set(LOCK, 'another', LOCK_MS)
     const late = replica({ set: () => Promise.reject(storeUnavailable()) })
     expect(
@@ -107,7 +107,7 @@ describe('the lock of a shared fetch', () => {
     expect(await store.get(LOCK)).toBe('another')
   })
 
-  test('that is held for the whole time of a fetch: a waiter gets the failure, and does not fetch meanwhile', async () => {
+  test('is kept for the longest fetch: a waiting replica does not fetch, and gets the failure', async () => {
     await store.set(LOCK, 'another', LOCK_MS)
     const failsAtLast = {
       get: async (key: string) =>
@@ -121,7 +121,7 @@ describe('the lock of a shared fetch', () => {
   })
 
   test.each(['no JSON', '[]', '{"trouble":"none of ours"}', '{"trouble":7}'])(
-    'a failure that another version left (%s) is none: who waits goes on waiting',
+    'a shared failure that cannot be read (%s) is ignored, and the replica keeps waiting',
     async (left) => {
       await store.set(LOCK, 'another', LOCK_MS)
       await store.set(`${LOCK}:another`, left, LOCK_MS)
@@ -130,7 +130,7 @@ describe('the lock of a shared fetch', () => {
   )
 })
 
-describe('a Redis that stands still', () => {
+describe('a stalled Redis', () => {
   let redis: RedisServer
   beforeAll(async () => {
     redis = await startRedis()
@@ -144,7 +144,7 @@ describe('a Redis that stands still', () => {
   })
   afterEach(() => store.close())
 
-  test('carries out the claim once it goes on, and takes it back', async () => {
+  test('sets the lock when it resumes, and then releases it', async () => {
     await until(() => store.ping().then(() => true), { what: 'a connection' })
     const commands: string[] = []
     const monitor = await redis.client().monitor()

@@ -102,14 +102,14 @@ test.each(CASES)('$name: a key that changed is used at once, on each replica', a
   expect([await lookUp(other), await lookUp()]).toEqual([200, 200])
 })
 
-test('without the store each process pauses by itself', async () => {
+test('without the store, each process pauses by itself', async () => {
   await start({ keys: () => [WRONG_KEY] })
   journey.store.lose(storeUnavailable())
   for (let n = 0; n < 5; n++) expect(await lookUp()).toBe('502 pam_credentials')
   expect(asked()).toBe(1)
 })
 
-test('a clock that is off by an hour neither ends a pause nor makes it longer', async () => {
+test('a clock that is wrong by an hour neither shortens nor lengthens a pause', async () => {
   await start({ keys: () => [WRONG_KEY] })
   expect(await lookUp()).toBe('502 pam_credentials')
   const replicas = await Promise.all(
@@ -134,7 +134,7 @@ test.each([
   expect(journey.pam.control.counts().tokensMinted).toBe(1) // one team, so one token
 })
 
-test('on a real Redis the pause holds for all replicas, names no key, and ends by itself', async () => {
+test('on Redis, the pause applies to all replicas, reveals no key, and expires', async () => {
   const redis = await startRedis()
   ending.push(() => redis.stop())
   const connect = () => {

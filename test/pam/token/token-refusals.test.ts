@@ -75,7 +75,7 @@ test('only the token that was sent is discarded: a newer one stays', async () =>
   expect(minted()).toBe(2)
 })
 
-test('a late refusal of the old token does not discard the new one, without the store too', async () => {
+test('a late refusal of an old token does not discard the new one, even without the store', async () => {
   await start()
   journey.store.lose(storeUnavailable())
   expect(await lookUp(LOGIN)).toBe(200)
@@ -90,7 +90,7 @@ test('a late refusal of the old token does not discard the new one, without the 
   expect(minted()).toBe(2)
 })
 
-test('for one refused lookup a token is minted once in 60 s, on all replicas', async () => {
+test('for a refused lookup, a token is minted once in 60 s over all replicas', async () => {
   await start()
   await lookUp(LOGIN) // holds a token
   const other = await journey.replica()
@@ -105,7 +105,7 @@ test('for one refused lookup a token is minted once in 60 s, on all replicas', a
   expect(minted()).toBeGreaterThan(2)
 })
 
-test('while its minting is limited, a lookup is still sent with a token that another one had minted', async () => {
+test('while minting is limited for a lookup, it is still sent with a token that was minted for another one', async () => {
   await start()
   expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
   journey.pam.control.clearFailures()
@@ -113,7 +113,7 @@ test('while its minting is limited, a lookup is still sent with a token that ano
   expect(await lookUp(REFUSED)).toBe(200)
 })
 
-test('however fast a refused lookup is polled, other users do not need a token each', async () => {
+test('fast polling of a refused lookup does not force a new token for each other user', async () => {
   await start()
   const replicas = [journey.broker, await journey.replica()]
   const SECONDS = 30
@@ -130,7 +130,7 @@ test('however fast a refused lookup is polled, other users do not need a token e
   expect(minted()).toBeLessThanOrEqual(2 + SECONDS / 10 + 1)
 })
 
-test('a lookup that is refused no more has no limit on any replica', async () => {
+test('after a success, a refused lookup has no limit on any replica', async () => {
   await start()
   const other = await journey.replica()
   for (let n = 0; n < 2; n++) expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
@@ -145,7 +145,7 @@ test('a lookup that is refused no more has no limit on any replica', async () =>
   }
 })
 
-test('what limits minting ends when the lookup is answered, so that others cannot use it up', async () => {
+test('a success ends the minting limit of a lookup, so that other lookups cannot exhaust it', async () => {
   await start()
   journey.pam.control.clearFailures()
   expect(await lookUp(LOGIN)).toBe(200)
@@ -161,7 +161,7 @@ test('what limits minting ends when the lookup is answered, so that others canno
   expect(await lookUp(LOGIN, await journey.replica())).toBe(200)
 })
 
-test('a token that could not be minted does not count', async () => {
+test('a failed attempt to mint a token does not count', async () => {
   await start()
   journey.pam.control.clearFailures()
   expect(await lookUp(LOGIN)).toBe(200)
@@ -174,7 +174,7 @@ test('a token that could not be minted does not count', async () => {
   expect(await lookUp(LOGIN)).toBe(200)
 })
 
-test('without the store the limit holds in each process', async () => {
+test('without the store, the limit applies in each process', async () => {
   await start()
   journey.store.lose(storeUnavailable())
   for (let n = 0; n < 10; n++) expect(await lookUp(REFUSED)).toBe('502 pam_not_permitted')
@@ -182,7 +182,7 @@ test('without the store the limit holds in each process', async () => {
   expect(await lookUp(LOGIN)).toBe(200)
 })
 
-test('a token that PAM refused once and then issues again is used again: it is not minted for each call', async () => {
+test('a token that PAM refused once and issues again is used again, and not minted for each call', async () => {
   await start()
   let mints = 0
   let isRefused = true

@@ -43,14 +43,14 @@ test.each([
   { team_name: 'example-team' },
   ['not an object'],
   '<html></html>',
-])('a token answer that holds no token: pam_unexpected (%#)', async (body) => {
+])('a token response without a valid token is pam_unexpected (%#)', async (body) => {
   await start()
   journey.pam.faults.set({ kind: 'status', status: 200, path: '/v1/teams/example-team/service_token', body })
   const answer = await journey.broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
 })
 
-test('a refused key is left alone for 60 s, then twice as long, up to 15 min', async () => {
+test('a refused key is paused for 60 s, then twice as long each time, up to 15 min', async () => {
   await start({ keys: () => [{ id: KEY.id, secret: 'wrong' }] })
   const askedAt: number[] = []
   for (let elapsedS = 0; elapsedS < 4000; elapsedS += 60) {
@@ -62,7 +62,7 @@ test('a refused key is left alone for 60 s, then twice as long, up to 15 min', a
   expect(askedAt.map((at, n) => at - (askedAt[n - 1] ?? 0))).toEqual([0, 60, 120, 240, 480, 900, 900, 900])
 })
 
-test('a changed key is tried at once; old and new are tried in turn', async () => {
+test('a changed key is tried at once; of two keys, the second is tried after the first', async () => {
   let keys = [{ id: KEY.id, secret: 'wrong' }]
   await start({ keys: () => keys })
   expect(await status()).toBe(502)
@@ -72,7 +72,7 @@ test('a changed key is tried at once; old and new are tried in turn', async () =
   expect(journey.broker.logLines().filter(({ event }) => event === 'pam_key_refused')).toHaveLength(1)
 })
 
-test('started cold, many requests for many people mint once', async () => {
+test('many concurrent requests for many users mint one token', async () => {
   await start()
   const people = Array.from({ length: 20 }, (_, n) => `person-${n}@example.com`)
   for (const login of people) journey.pam.control.setUserGroups(login, ['Everyone'])
@@ -81,7 +81,7 @@ test('started cold, many requests for many people mint once', async () => {
   expect(minted()).toBe(1)
 })
 
-test('replicas share one token through the store, and started cold together mint it once', async () => {
+test('replicas that start together mint one token and share it through the store', async () => {
   await start()
   const replicas = [journey.broker, await journey.replica(), await journey.replica()]
   expect(await Promise.all(replicas.map((broker) => status(broker)))).toEqual([200, 200, 200])
@@ -89,7 +89,7 @@ test('replicas share one token through the store, and started cold together mint
   expect(journey.pam.control.counts().userLists).toEqual({ [LOGIN]: 1 })
 })
 
-test('a token that was refused is minted anew once, and the call is repeated once', async () => {
+test('after a refused token, a new one is minted once, and the call is repeated once', async () => {
   await start()
   const other = await journey.replica()
   const login = 'other@example.com'
@@ -109,7 +109,7 @@ test('a token that was refused is minted anew once, and the call is repeated onc
   ).toHaveLength(1)
 })
 
-test('many requests that meet the refused token at once mint once', async () => {
+test('many concurrent requests with a refused token mint one new token', async () => {
   await start()
   const people = Array.from({ length: 20 }, (_, n) => `person-${n}@example.com`)
   for (const login of people) journey.pam.control.setUserGroups(login, ['Everyone'])
@@ -120,7 +120,7 @@ test('many requests that meet the refused token at once mint once', async () => 
   expect(minted()).toBe(2)
 })
 
-test('a new token that is refused as well is not minted again at every call', async () => {
+test('a new token that is refused as well is not minted again for each call', async () => {
   await start()
   journey.pam.control.setAccess('gatehouse', 'none')
   for (let n = 0; n < 5; n++) expect(await status()).toBe(502)
@@ -131,7 +131,7 @@ test('a new token that is refused as well is not minted again at every call', as
   expect(minted()).toBe(3)
 })
 
-test('in its last fifth, at most 5 min, the token is renewed in the background while the old one serves', async () => {
+test('the token is refreshed in the background in its last fifth, at most 5 min, while the old one is used', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1500 } })
   await status()
   journey.advance(1190_000)
@@ -144,7 +144,7 @@ test('in its last fifth, at most 5 min, the token is renewed in the background w
   expect(await counted(journey.broker.metrics, 'pam_tokens_total')).toMatchObject({ refreshed: 1 })
 })
 
-test('by chance that renewal starts earlier, by up to a tenth', async () => {
+test('jitter starts the refresh earlier, by up to a tenth', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1500 }, random: () => 0.999 })
   await status()
   journey.advance(1160_000)
@@ -156,7 +156,7 @@ test('by chance that renewal starts earlier, by up to a tenth', async () => {
   await until(() => minted() === 2)
 })
 
-test('the issuer is down while the token is valid: no request fails', async () => {
+test('no request fails while tokens cannot be issued and the current token is valid', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1000 } })
   await status()
   journey.pam.faults.set({ kind: 'status', status: 503, path: '/v1/teams/example-team/service_token' })
@@ -173,7 +173,7 @@ test('the issuer is down while the token is valid: no request fails', async () =
   expect(await status()).toBe(200)
 })
 
-test('a refresh that fails leaves the old token in use, without the store too', async () => {
+test('after a failed refresh the old token is still used, even without the store', async () => {
   await start({ sandbox: { tokenLifetimeSeconds: 1000 } })
   journey.pam.control.setUserGroups('other@example.com', [])
   journey.store.lose(storeUnavailable())
@@ -187,7 +187,7 @@ test('a refresh that fails leaves the old token in use, without the store too', 
 })
 
 test.each([3_600_000, -3_600_000])(
-  'a clock that is off by %i ms: tokens are used and renewed in time',
+  'with a clock that is wrong by %i ms, tokens are refreshed in time',
   async (skewMs) => {
     await start({ skewMs, sandbox: { tokenLifetimeSeconds: 1000 } })
     const honest = await journey.replica({ now: () => journey.pam.now() })
@@ -202,7 +202,7 @@ test.each([3_600_000, -3_600_000])(
   },
 )
 
-test('an expiry that cannot be read: the token is used for a while', async () => {
+test('a token with an unreadable expiry is used for a while', async () => {
   await start()
   const tokens = { bearer_token: 'pamtok-short', expires_at: 'soon', team_name: 'example-team' }
   journey.pam.faults.set({
@@ -215,7 +215,7 @@ test('an expiry that cannot be read: the token is used for a while', async () =>
   expect(journey.pam.requestLog.entries.at(-1)?.headers.authorization).toBe('Bearer pamtok-short')
 })
 
-test('without the store each process mints its own and goes on; with it they share again', async () => {
+test('without the store each process mints its own token; with it they share again', async () => {
   await start()
   const other = await journey.replica()
   journey.store.lose(storeUnavailable())
@@ -229,7 +229,7 @@ test('without the store each process mints its own and goes on; with it they sha
   expect(minted()).toBe(2)
 })
 
-test('the key\u2019s own end is a gauge, with a line when it is near', async () => {
+test('the expiry of the key is a gauge, and a warning is logged two weeks before', async () => {
   await start({ keyExpiresAtMs: Date.parse('2026-11-10T00:00:00Z') })
   expect(await counted(journey.broker.metrics, 'pam_key_expiry_timestamp_seconds')).toEqual({
     '': 1794268800,
@@ -239,7 +239,7 @@ test('the key\u2019s own end is a gauge, with a line when it is near', async () 
   )
 })
 
-test('what lies in the store tells nothing: no token, key, group or person', async () => {
+test('keys, values, logs and metrics contain no token, key, group or user name', async () => {
   await start()
   await journey.broker.get('/api/v1/pam/me')
   await journey.broker.get('/api/v1/pam/groups')
