@@ -23,21 +23,21 @@ async function clientFrom(
       routes: [{ method: 'GET', path: '/', handle: (req, res) => void res.json(clientOf(req, res)) }],
     }),
   )
-  return (await ask({ headers })).json as Client // what the route answers
+  return (await ask({ headers })).json as Client
 }
 
-describe('what a browser says of itself', () => {
-  test('is cut to 512 characters', async () => {
+describe('headers about the browser', () => {
+  test('are cut to 512 characters', async () => {
     const client = await clientFrom({ 'User-Agent': 'a'.repeat(5000), 'Accept-Language': 'b'.repeat(5000) })
     expect([client.userAgent, client.acceptLanguage]).toEqual(['a'.repeat(512), 'b'.repeat(512)])
   })
 
-  test('keeps nothing but visible ASCII and spaces', async () => {
+  test('keep only visible ASCII and spaces', async () => {
     const client = await clientFrom({ 'User-Agent': 'a\tb\u0085c\u00e4d e', 'Accept-Language': '\u00ff' })
     expect([client.userAgent, client.acceptLanguage]).toEqual(['abcd e', ''])
   })
 
-  test('is empty when it says nothing', async () => {
+  test('are empty if the browser sends none', async () => {
     expect(await clientFrom({})).toMatchObject({ userAgent: '', acceptLanguage: '' })
   })
 })
@@ -47,22 +47,22 @@ describe('a device fingerprint', () => {
     expect(await clientFrom({ 'X-Device-Fingerprint': value })).not.toHaveProperty('fingerprint')
   })
 
-  test('sent twice is none', async () => {
+  test('is ignored if it is sent twice', async () => {
     expect(await clientFrom({ 'X-Device-Fingerprint': ['one', 'two'] })).not.toHaveProperty('fingerprint')
   })
 
-  test.each([['x'], ['a'.repeat(256)], ['1|2;{"a":~}']])('%j passes', async (fingerprint) => {
+  test.each([['x'], ['a'.repeat(256)], ['1|2;{"a":~}']])('%j is accepted', async (fingerprint) => {
     expect(await clientFrom({ 'X-Device-Fingerprint': fingerprint })).toMatchObject({ fingerprint })
   })
 })
 
-test('the address is the one that proxies vouch for, the same that the log has', async () => {
+test('the address is the one that trusted proxies report, as in the log', async () => {
   const headers = { 'X-Forwarded-For': '6.6.6.6, 198.51.100.7' }
   expect((await clientFrom(headers)).address).toBe('127.0.0.1')
   expect((await clientFrom(headers, ['127.0.0.1/32'])).address).toBe('198.51.100.7')
 })
 
-test('the device is never what the browser says in another place', async () => {
+test('the device comes from the cookie only', async () => {
   const client = await clientFrom({ 'X-Device-Token': 'f'.repeat(32), Cookie: `DT=${'f'.repeat(32)}` })
   expect(client.device).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), returned: false })
   expect(client.device.id).not.toBe('f'.repeat(32))

@@ -39,15 +39,15 @@ async function devices({ secure = true } = {}) {
     const answer = await ask({ headers: header === undefined ? {} : { Cookie: header } })
     const set = answer.headers['set-cookie'] ?? []
     expect(set.length).toBeLessThanOrEqual(1)
-    const device = answer.json as { id: string; returned: boolean; stable: boolean } // what the route answers
+    const device = answer.json as { id: string; returned: boolean; stable: boolean }
     expect(device.stable).toBe(true)
     return { ...device, set: set[0], bearer: set[0]?.split(';')[0] ?? '' }
   }
   return { clock, keyring, visit }
 }
 
-describe('a browser without a cookie of ours', () => {
-  test('gets one: 32 hexadecimal characters, and its transactions can not be its own', async () => {
+describe('a browser without a device cookie', () => {
+  test('gets one with 32 hexadecimal characters, and does not count as returned', async () => {
     const { visit } = await devices()
     const first = await visit()
     expect(first.id).toMatch(/^[0-9a-f]{32}$/)
@@ -58,7 +58,7 @@ describe('a browser without a cookie of ours', () => {
     expect((await visit()).id).not.toBe(first.id)
   })
 
-  test('over http on localhost, under another name and not Secure', async () => {
+  test('gets it under another name and without Secure over http on localhost', async () => {
     const { visit } = await devices({ secure: false })
     const { set, bearer, id } = await visit()
     expect(set).toMatch(/^gatehouse-device=[^;]+; Max-Age=34560000; Path=\/; HttpOnly; SameSite=Lax$/)
@@ -66,24 +66,24 @@ describe('a browser without a cookie of ours', () => {
   })
 })
 
-describe('a malformed or forged cookie is replaced, and its id is never used', () => {
+describe('a malformed or forged cookie is replaced, and its id is not used', () => {
   test.each<[string, (value: string) => string]>([
     ['empty', () => ''],
     ['garbage', () => 'garbage'],
-    ['an id alone', (value) => value.split('.')[0] ?? ''],
-    ['without signature', (value) => value.split('.').slice(0, 2).join('.')],
-    ['with an empty signature', (value) => `${value.split('.').slice(0, 2).join('.')}.`],
+    ['an id only', (value) => value.split('.')[0] ?? ''],
+    ['no signature', (value) => value.split('.').slice(0, 2).join('.')],
+    ['an empty signature', (value) => `${value.split('.').slice(0, 2).join('.')}.`],
     ['cut', (value) => value.slice(0, -1)],
     ['longer', (value) => `${value}A`],
     ['another signature', (value) => value.replace(/.{43}$/, 'A'.repeat(43))],
-    ['the same signature, written differently', (value) => value.replace(/.$/, (last) => nextTo(last))],
-    ['another id under the same signature', (value) => value.replace(/^.{32}/, 'f'.repeat(32))],
-    ['another time under the same signature', (value) => value.replace(/\.[0-9a-z]+\./, '.zzzzzz.')],
+    ['the same signature, encoded differently', (value) => value.replace(/.$/, (last) => nextTo(last))],
+    ['another id with the same signature', (value) => value.replace(/^.{32}/, 'f'.repeat(32))],
+    ['another time with the same signature', (value) => value.replace(/\.[0-9a-z]+\./, '.zzzzzz.')],
     ['an upper-case id', (value) => value.replace(/^.{32}/, (id) => id.toUpperCase())],
     ['a UUID with hyphens', (value) => `0b0e7a1e-0000-4000-8000-000000000001${value.slice(32)}`],
     ['a line break', (value) => `${value}%0d%0aX: y`],
-    ['quotes around it and more', (value) => `"${value}x"`],
-    ['very long', (value) => value + 'A'.repeat(8000)],
+    ['quotes around it, and more text', (value) => `"${value}x"`],
+    ['too long', (value) => value + 'A'.repeat(8000)],
   ])('%s', async (_name, forge) => {
     const { visit } = await devices()
     const honest = await visit()
@@ -96,13 +96,13 @@ describe('a malformed or forged cookie is replaced, and its id is never used', (
     expect(await visit(forged.bearer)).toMatchObject({ id: forged.id, returned: true, set: undefined })
   })
 
-  test('under the name of the other scheme', async () => {
+  test('a cookie with the name for the other scheme', async () => {
     const { visit } = await devices()
     const { bearer } = await visit()
     expect(await visit(bearer.replace('__Host-', ''))).toMatchObject({ returned: false })
   })
 
-  test('signed by a key that was removed', async () => {
+  test('signed with a removed key', async () => {
     const { visit, keyring } = await devices()
     const { bearer, id } = await visit()
     keyring.keys = [Buffer.alloc(32, 2)]
@@ -110,7 +110,7 @@ describe('a malformed or forged cookie is replaced, and its id is never used', (
     expect([after.returned, after.id === id]).toEqual([false, false])
   })
 
-  test('a signature of the same keys for another purpose', async () => {
+  test('signed with the same keys for another purpose', async () => {
     const { visit } = await devices()
     const other = createSigner(() => [Buffer.alloc(32, 1)], 'session-names')
     const value = `${'a'.repeat(32)}.t0.`
@@ -119,15 +119,15 @@ describe('a malformed or forged cookie is replaced, and its id is never used', (
   })
 })
 
-describe('age', () => {
-  test('within a day it is taken as it is, and not sent again', async () => {
+describe('a cookie', () => {
+  test('is not renewed within a day', async () => {
     const { visit, clock } = await devices()
     const { bearer, id } = await visit()
     clock.now = START + DAY_MS
     expect(await visit(bearer)).toMatchObject({ id, returned: true, set: undefined })
   })
 
-  test('after a day it is renewed, with the same id', async () => {
+  test('is renewed with the same id after a day', async () => {
     const { visit, clock } = await devices()
     const { bearer, id } = await visit()
     clock.now = START + DAY_MS + 1000
@@ -138,7 +138,7 @@ describe('age', () => {
     expect(await visit(later.bearer)).toMatchObject({ id, returned: true })
   })
 
-  test('older than 400 days it is replaced', async () => {
+  test('is replaced after 400 days', async () => {
     const { visit, clock } = await devices()
     const { bearer, id } = await visit()
     clock.now = START + 400 * DAY_MS
@@ -149,7 +149,7 @@ describe('age', () => {
     expect(after.id).not.toBe(id)
   })
 
-  test('signed by a retired key it is renewed at once, and outlives that key', async () => {
+  test('that was signed with a retired key is renewed at once, and stays valid after that key is removed', async () => {
     const { visit, keyring } = await devices()
     const { bearer, id } = await visit()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
@@ -159,7 +159,7 @@ describe('age', () => {
     expect(await visit(renewed.bearer)).toMatchObject({ id, returned: true, set: undefined })
   })
 
-  test('a clock that was set back does no harm', async () => {
+  test('is not affected by a clock that was set back', async () => {
     const { visit, clock } = await devices()
     const { bearer, id } = await visit()
     clock.now = START - DAY_MS
@@ -167,7 +167,7 @@ describe('age', () => {
   })
 })
 
-test('of one name twice: the first one counts', async () => {
+test('if the cookie is sent twice, the first one counts', async () => {
   const { visit } = await devices()
   const { bearer, id } = await visit()
   const other = await visit()
@@ -176,7 +176,7 @@ test('of one name twice: the first one counts', async () => {
   expect(await visit(`__Host-gatehouse-device=garbage; ${bearer}`)).toMatchObject({ returned: false })
 })
 
-/** The last of 43 base64url characters carries two bits that mean nothing: another one decodes to the same bytes. */
+/** The last of the 43 base64url characters has two unused bits, so another one decodes to the same bytes. */
 function nextTo(last: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   return alphabet[alphabet.indexOf(last) ^ 1] ?? 'A'

@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals'
 import { createAnswer } from '../../../src/authn/transaction/step-result.ts'
 import { BrokerError, unknownHandle } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
-import { CLIENT } from '../made-up-client.ts'
+import { CLIENT } from '../test-client.ts'
 import { answers, busy, failureOf, gate, replicas, withLogin } from './step-replicas.ts'
 
 const SAME = { identity: 'same' } as const
 
 describe('identical requests in flight', () => {
-  test('on one replica are one call, and all get its outcome', async () => {
+  test('on one replica are one call, and all get its result', async () => {
     const { replica, coalesced } = await replicas()
     const { run } = replica()
     const { take, started, finish } = gate()
@@ -21,7 +21,7 @@ describe('identical requests in flight', () => {
     expect(await coalesced()).toEqual([{ scope: 'process', value: 4 }])
   })
 
-  test('on several replicas are one call: status, body, headers and session alike', async () => {
+  test('on several replicas are one call, and get the same status, body, headers and session', async () => {
     const { replica, entries, coalesced, lock } = await replicas()
     const { take, started, finish } = gate()
     const holder = replica().run(SAME, take)
@@ -44,7 +44,7 @@ describe('identical requests in flight', () => {
     expect(entries.has(lock)).toBe(false)
   })
 
-  test('share an outcome also if the step ends before another replica looks for it', async () => {
+  test('share a result even if the step ends before another replica looks for it', async () => {
     const { take, started, finish } = gate()
     let first: Promise<unknown> = Promise.resolve()
     const { replica } = await replicas({
@@ -85,7 +85,7 @@ describe('identical requests in flight', () => {
     expect(started()).toBe(1)
   })
 
-  test('share a refusal that comes as the outcome of a step, with the changed transaction', async () => {
+  test('share a refusal that a step returns with a changed transaction', async () => {
     const { replica, loginAt } = await replicas()
     const { take, started, finish } = gate()
     const holder = failureOf(replica().run(SAME, take))
@@ -116,7 +116,7 @@ describe('identical requests in flight', () => {
   })
 
   test.each([
-    ['of one device, which begin a sign-in, are one call', {}, 1],
+    ['of one device that begin a sign-in are one call', {}, 1],
     ['of two devices are two calls', { device: { id: 'e'.repeat(32), returned: true } }, 2],
     ['of two device fingerprints are two calls', { fingerprint: 'other' }, 2],
   ])('%s', async (_name, other, calls) => {
@@ -131,7 +131,7 @@ describe('identical requests in flight', () => {
     expect(started()).toBe(calls)
   })
 
-  test('of one transaction are one call, whatever fingerprints they name', async () => {
+  test('of one transaction are one call, even with different fingerprints', async () => {
     const { replica } = await replicas()
     const { run } = replica()
     const { take, started, finish } = gate()
@@ -156,7 +156,7 @@ describe('a later identical request is a new attempt', () => {
     expect(attempts).toBe(4)
   })
 
-  test('also if it waits for a different step', async () => {
+  test('also after waiting for a different step', async () => {
     const { replica } = await replicas()
     await replica().run(SAME, answers('1'))
     const { take, started, finish } = gate()
@@ -170,7 +170,7 @@ describe('a later identical request is a new attempt', () => {
     expect(await different).toMatchObject({ body: 'different' })
   })
 
-  test('after a failure too', async () => {
+  test('also after a failure', async () => {
     const { replica } = await replicas()
     const { run } = replica()
     expect(await failureOf(run(SAME, () => Promise.reject(unknownHandle())))).toMatchObject({ status: 401 })
@@ -179,11 +179,11 @@ describe('a later identical request is a new attempt', () => {
   })
 })
 
-describe('requests of one transaction that run at the same time', () => {
+describe('concurrent requests of one transaction', () => {
   test.each([
-    ['identical ones', () => 'same'],
-    ['identical and different ones', (n: number) => `step ${n % 4}`],
-  ])('are ten at most, and more get 503 at once: %s', async (_name, identityOf) => {
+    ['identical', () => 'same'],
+    ['identical and different', (n: number) => `step ${n % 4}`],
+  ])('are limited to ten, and others get 503 at once: %s', async (_name, identityOf) => {
     const { replica } = await replicas()
     const { run } = replica()
     const { take, started, finish } = gate()
@@ -201,7 +201,7 @@ describe('requests of one transaction that run at the same time', () => {
     for (const answer of await Promise.all(after)) expect(answer).toMatchObject({ body: '{"a":2}' })
   })
 
-  test('are fewer while a step runs that allows only a few', async () => {
+  test('are limited further while a step runs that allows fewer', async () => {
     const { replica } = await replicas()
     const { run } = replica()
     const { take, started, finish } = gate()
@@ -215,7 +215,7 @@ describe('requests of one transaction that run at the same time', () => {
     for (const answer of await Promise.all(many)) expect(answer).toMatchObject({ body: '{"a":1}' })
   })
 
-  test('a step that allows only a few is refused while more run, and limits no other one then', async () => {
+  test('a step that allows few is refused while more are running, and then does not limit other steps', async () => {
     const { replica } = await replicas()
     const { run } = replica()
     const { take, started, finish } = gate()
@@ -227,7 +227,7 @@ describe('requests of one transaction that run at the same time', () => {
     for (const answer of await Promise.all(running)) expect(answer).toMatchObject({ body: 'fine' })
   })
 
-  test('are six different ones at most; one that is identical to a running one is not counted', async () => {
+  test('are limited to six different steps, to which identical requests do not count', async () => {
     const { replica } = await replicas()
     const { run } = replica()
     const { take, started, finish } = gate()

@@ -20,15 +20,15 @@ const POLL = { identity: 'poll', pollPath: PATH } as const
 const POLL_EVERY_MS = 50
 const NOW_MS = Date.UTC(2026, 0, 1)
 
-/** Polls that Okta told to wait are held for as long as the test does not say that they are due. */
+/** Polls that are paced wait until the test says that they are due. */
 async function pacing(options: ReplicasOptions = {}) {
   let elapsedMs = 0
   const now = () => NOW_MS + elapsedMs
   const all = await replicas({ pollEveryMs: POLL_EVERY_MS, now, monotonic: () => elapsedMs, ...options })
-  /** Okta told the poll to wait for the user. */
+  /** Okta answers WAITING to a poll. */
   const waiting = (body: string): Take =>
     answers(body, (before) => ({ ...before, pollNotBeforeMs: { [PATH]: now() + POLL_EVERY_MS } }))
-  /** The last poll that was told to wait was sent this moment. */
+  /** The last WAITING was received at this moment. */
   const polled = () => all.replica().run(POLL, waiting('WAITING'))
   return {
     ...all,
@@ -41,7 +41,7 @@ async function pacing(options: ReplicasOptions = {}) {
 }
 
 describe('a poll that comes too soon', () => {
-  test('is held on every replica, and is a new attempt when it is due', async () => {
+  test('waits on every replica, and is a new attempt when it is due', async () => {
     const { replica, polled, due, loginAt, entries, lock } = await pacing()
     await polled()
     let calls = 0
@@ -56,7 +56,7 @@ describe('a poll that comes too soon', () => {
       return answer
     })
     for (const one of three) await until(() => askedTwice(one))
-    // a different step of the transaction is not held
+    // a different step of the transaction does not wait
     const cancel = replica()
     expect(await cancel.run({ identity: 'cancel' }, answers('', withLogin('cancelled')))).toBeDefined()
     expect([calls, results, await loginAt()]).toEqual([0, [], 'cancelled'])
@@ -67,7 +67,7 @@ describe('a poll that comes too soon', () => {
     expect(entries.has(lock)).toBe(false)
   })
 
-  test('is held if a poll of another path was told to wait in between', async () => {
+  test('waits even if a poll of another path was sent in between', async () => {
     const { replica, polled, due, lock, entries } = await pacing()
     await polled()
     const other = '/api/v1/authn/factors/other/verify'
@@ -108,7 +108,7 @@ describe('a poll that comes too soon', () => {
     )
   })
 
-  test('gets the outcome of the poll that ended the transaction, also on another replica; a later one gets 401', async () => {
+  test('shares the result of the poll that ended the transaction, also on another replica; a later poll gets 401', async () => {
     const { replica, polled, due, loginAt } = await pacing()
     await polled()
     const end = gate()
@@ -137,7 +137,7 @@ describe('a poll that comes too soon', () => {
     expect(started()).toBe(0)
   })
 
-  test('is held too while the transaction is stored under an older key', async () => {
+  test('also waits while the transaction is stored under an older key', async () => {
     const { replica, polled, due, keep, start, entries, transactions } = await pacing({
       masterKeys: [Buffer.alloc(32, 2), Buffer.alloc(32, 1)],
     })
@@ -156,7 +156,7 @@ describe('a poll that comes too soon', () => {
     expect(await poll).toMatchObject({ body: 'new' })
   })
 
-  test('gets 503 at once if it were held longer than a step may wait', async () => {
+  test('gets 503 at once if it would wait longer than a step may wait', async () => {
     const { replica, polled } = await pacing({ waitMs: POLL_EVERY_MS - 1 })
     await polled()
     const { take, started } = gate()
@@ -165,7 +165,7 @@ describe('a poll that comes too soon', () => {
   })
 })
 
-describe('is not held:', () => {
+describe('does not wait if it is', () => {
   test('a poll of another path', async () => {
     const { replica, polled } = await pacing()
     await polled()
@@ -173,13 +173,13 @@ describe('is not held:', () => {
     expect(await replica().run(other, answers('other'))).toMatchObject({ body: 'other' })
   })
 
-  test('a step of the same path that shows something', async () => {
+  test('a step of the same path that sends a code', async () => {
     const { replica, polled } = await pacing()
     await polled()
     expect(await replica().run({ identity: 'code' }, answers('code'))).toMatchObject({ body: 'code' })
   })
 
-  test('a poll after one that was not told to wait', async () => {
+  test('a poll after one that was not answered WAITING', async () => {
     const { replica } = await pacing()
     const { run } = replica()
     expect(await run(POLL, answers('1'))).toMatchObject({ body: '1' })

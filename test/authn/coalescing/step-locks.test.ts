@@ -24,27 +24,30 @@ describe('different steps of one transaction', () => {
   test.each([
     ['one replica', true],
     ['several replicas', false],
-  ])('are taken one after the other on %s, each on what the one before left', async (_name, isOne) => {
-    const { replica, loginAt } = await replicas()
-    const one = replica()
-    let running = 0
-    let most = 0
-    const seen: (string | undefined)[] = []
-    const steps = ['a', 'b', 'c', 'd'].map((identity) =>
-      (isOne ? one : replica()).run({ identity }, async (before) => {
-        running += 1
-        most = Math.max(most, running)
-        seen.push(before.login)
-        await new Promise((resolve) => setImmediate(resolve))
-        running -= 1
-        return answers(identity, withLogin(`${before.login}+`))(before)
-      }),
-    )
-    expect((await Promise.all(steps)).map(({ body }) => body)).toEqual(['a', 'b', 'c', 'd'])
-    expect(most).toBe(1)
-    expect(seen).toEqual(['start', 'start+', 'start++', 'start+++'])
-    expect(await loginAt()).toBe('start++++')
-  })
+  ])(
+    'run one after the other on %s, each on the transaction that the previous one left',
+    async (_name, isOne) => {
+      const { replica, loginAt } = await replicas()
+      const one = replica()
+      let running = 0
+      let most = 0
+      const seen: (string | undefined)[] = []
+      const steps = ['a', 'b', 'c', 'd'].map((identity) =>
+        (isOne ? one : replica()).run({ identity }, async (before) => {
+          running += 1
+          most = Math.max(most, running)
+          seen.push(before.login)
+          await new Promise((resolve) => setImmediate(resolve))
+          running -= 1
+          return answers(identity, withLogin(`${before.login}+`))(before)
+        }),
+      )
+      expect((await Promise.all(steps)).map(({ body }) => body)).toEqual(['a', 'b', 'c', 'd'])
+      expect(most).toBe(1)
+      expect(seen).toEqual(['start', 'start+', 'start++', 'start+++'])
+      expect(await loginAt()).toBe('start++++')
+    },
+  )
 
   test('do not wait for the steps of another transaction', async () => {
     const { replica, transactions, start } = await replicas()
@@ -62,7 +65,7 @@ describe('different steps of one transaction', () => {
   test.each([
     ['the same replica', true],
     ['another replica', false],
-  ])('one that waits too long for a step on %s gets 503, and was never begun', async (_name, isSame) => {
+  ])('time out with 503 while a step runs on %s, and are never started', async (_name, isSame) => {
     const { replica } = await replicas({ waitMs: 80 })
     const { take, started, finish } = gate()
     const first = replica()
@@ -80,7 +83,7 @@ describe('different steps of one transaction', () => {
   })
 })
 
-describe('the transaction', () => {
+describe('a transaction', () => {
   test('is written, kept or deleted, with its time to live', async () => {
     const { replica, entries, start, record, lock, loginAt } = await replicas()
     const { run } = replica()
@@ -112,7 +115,7 @@ describe('the transaction', () => {
   })
 })
 
-describe('while SECRET_KEYS holds several keys', () => {
+describe('while SECRET_KEYS has several keys', () => {
   async function rotating() {
     const all = await replicas({ masterKeys: [Buffer.alloc(32, 2), Buffer.alloc(32, 1)] })
     const { transactions, entries, keep, start } = all
@@ -127,7 +130,7 @@ describe('while SECRET_KEYS holds several keys', () => {
     return [newest, retired ?? '']
   }
 
-  test('a transaction under an older key is found there, and stays there', async () => {
+  test('a transaction under an older key is found, and stays under that key', async () => {
     const { replica, entries, loginAt, newest, retired } = await rotating()
     const take = answers('', withLogin('next'))
     await replica().run(SAME, (before) => {
@@ -139,7 +142,7 @@ describe('while SECRET_KEYS holds several keys', () => {
     expect([entries.has(lockKey(newest)), entries.has(lockKey(retired))]).toEqual([false, false])
   })
 
-  test('one lock guards it, and identical requests share there too', async () => {
+  test('one lock protects it, and identical requests share a result', async () => {
     const { replica, retired } = await rotating()
     const { take, started, finish } = gate()
     const first = replica().run(SAME, take)
@@ -158,7 +161,7 @@ describe('while SECRET_KEYS holds several keys', () => {
     expect(started()).toBe(1)
   })
 
-  test('a later identical request is a new attempt, also if another request looks for the transaction meanwhile', async () => {
+  test('a later identical request is a new attempt, even if another request looks for the transaction meanwhile', async () => {
     const { replica, store, newest } = await rotating()
     await replica().run(SAME, answers('1'))
     await store.set(lockKey(newest), 'of-another-request', 60_000)
@@ -170,8 +173,8 @@ describe('while SECRET_KEYS holds several keys', () => {
   })
 })
 
-describe('a step that ran longer than its lock lasts', () => {
-  test('does not overwrite what came after it, and gets 503', async () => {
+describe('a step that runs longer than its lock lasts', () => {
+  test('does not overwrite a newer state, and gets 503', async () => {
     const { replica, loginAt } = await replicas({ lockTtlMs: 60 })
     const { take, started, finish } = gate()
     const late = failureOf(replica().run({ identity: 'late' }, take))
@@ -183,7 +186,7 @@ describe('a step that ran longer than its lock lasts', () => {
     expect(await loginAt()).toBe('newer')
   })
 
-  test('shares no outcome that was rolled back', async () => {
+  test('does not share a result that was rolled back', async () => {
     const { replica, loginAt, shared } = await replicas({ lockTtlMs: 60, sharedMs: 60_000 })
     const { take, started, finish } = gate()
     const late = failureOf(replica().run({ identity: 'late' }, take))
@@ -197,7 +200,7 @@ describe('a step that ran longer than its lock lasts', () => {
     expect(await loginAt()).toBeUndefined()
   })
 
-  test('does not take back what an identical request shared after it', async () => {
+  test('does not delete a result that an identical request shared later', async () => {
     const { replica, store, shared } = await replicas({ lockTtlMs: 60, sharedMs: 60_000 })
     const { take, started, finish } = gate()
     const late = failureOf(replica().run(SAME, take))
@@ -211,7 +214,7 @@ describe('a step that ran longer than its lock lasts', () => {
     expect(await store.get(key)).toBe(outcome)
   })
 
-  test('does not release the lock that another step holds by now', async () => {
+  test('does not release the lock of another step', async () => {
     const { replica, store, lock } = await replicas({ lockTtlMs: 60 })
     const [first, second] = [gate(), gate()]
     const late = replica().run({ identity: 'first' }, first.take)
@@ -228,7 +231,7 @@ describe('a step that ran longer than its lock lasts', () => {
     expect(await store.get(lock)).toBeUndefined()
   })
 
-  test('does not release it either if it fails', async () => {
+  test('does not release the lock of another step if it fails', async () => {
     const { replica, store, lock } = await replicas({ lockTtlMs: 60 })
     const [first, second] = [gate(), gate()]
     const bug = new TypeError('a bug')
@@ -245,13 +248,13 @@ describe('a step that ran longer than its lock lasts', () => {
   })
 })
 
-test('if a replica dies, its lock is waited for until it expires, and the identical step is taken anew', async () => {
+test('if a replica dies, its lock expires, and then the identical step runs again', async () => {
   const { replica, store, lock } = await replicas()
   await store.set(lock, 'of-a-replica-that-died', 80)
   expect(await replica().run(SAME, answers('anew'))).toMatchObject({ body: 'anew' })
 })
 
-test('a shared outcome that cannot be read counts as none: the step is taken anew', async () => {
+test('a shared result that cannot be read is ignored: the step runs again', async () => {
   const { replica, store, shared, lock } = await replicas()
   await replica().run(SAME, answers('first'))
   const [key = ''] = shared()
@@ -269,7 +272,7 @@ test('a shared outcome that cannot be read counts as none: the step is taken ane
 })
 
 describe('a step that fails', () => {
-  test('releases the lock, and leaves nothing', async () => {
+  test('releases the lock, and stores nothing', async () => {
     const { replica, entries, record } = await replicas()
     const bug = new TypeError('a bug')
     expect(await failureOf(replica().run(SAME, () => Promise.reject(bug)))).toBe(bug)
@@ -277,7 +280,7 @@ describe('a step that fails', () => {
     expect(await replica().run(SAME, answers('fine'))).toMatchObject({ body: 'fine' })
   })
 
-  test('is not shared unless it is a refusal: those who wait take the step themselves', async () => {
+  test('is shared only if it is a refusal; otherwise waiting requests run the step themselves', async () => {
     const { replica } = await replicas()
     const bug = new TypeError('a bug')
     const { take, started, finish } = gate()
@@ -291,7 +294,7 @@ describe('a step that fails', () => {
     expect(await anew).toMatchObject({ body: 'anew' })
   })
 
-  test('keeps the cause of a refusal private: it is not shared', async () => {
+  test('does not share the cause of a refusal', async () => {
     const { replica } = await replicas()
     const cause = new Error('very-secret')
     const { take, started, finish } = gate()
@@ -309,7 +312,7 @@ describe('a step that fails', () => {
   test.each([
     ['a bug', new TypeError('a bug')],
     ['a refusal', unknownHandle(true)],
-  ])('throws its own error also if the store is unreachable by then: %s', async (_name, failure) => {
+  ])('throws its own error, even if the store is unreachable by then: %s', async (_name, failure) => {
     const away = () => Promise.reject(storeUnavailable())
     const { replica, lines } = await replicas({ faults: () => ({ commit: away, deleteIf: away }) })
     expect(await failureOf(replica().run(SAME, () => Promise.reject(failure)))).toBe(failure)
@@ -320,7 +323,7 @@ describe('a step that fails', () => {
 })
 
 describe('a store that is unreachable', () => {
-  test('is 503, and no step is begun', async () => {
+  test('is a 503, and no step is started', async () => {
     const { replica, store } = await replicas()
     await store.close()
     const { take, started } = gate()
@@ -328,7 +331,7 @@ describe('a store that is unreachable', () => {
     expect(started()).toBe(0)
   })
 
-  test('keeps no lock for a request whose answer was lost', async () => {
+  test('leaves no lock if the answer to acquiring it was lost', async () => {
     let isLost = true
     const { replica, entries, lock } = await replicas({
       faults: (memory) => ({

@@ -21,7 +21,7 @@ import { createUserKeys } from '../../../src/session/user-indexes.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { CLIENT } from '../made-up-client.ts'
+import { CLIENT } from '../test-client.ts'
 
 const open: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -31,10 +31,10 @@ afterEach(async () => {
 export const HANDLE = newHandle()
 const TTL_MS = 600_000
 
-/** Takes a planned step. */
+/** Runs a planned step. */
 export type Take = (before: Transaction) => Promise<StepResult>
 
-/** Answers, and leaves the transaction as it is or as `change` says; undefined ends it. */
+/** Returns an answer. The transaction is unchanged, or as `change` returns it; undefined ends it. */
 export function answers(
   body: string,
   change: (before: Transaction) => Transaction | undefined = (before) => before,
@@ -43,7 +43,7 @@ export function answers(
   return async (before) => ({ outcome: createAnswer(body, rest), after: change(before) })
 }
 
-/** States of a transaction are told apart by their login. */
+/** The login distinguishes states of a transaction. */
 export const withLogin = (login: string) => (before: Transaction) => ({ ...before, login })
 export const ended = () => undefined
 
@@ -59,13 +59,13 @@ export interface ReplicasOptions {
   readonly masterKeys?: readonly [Buffer, ...Buffer[]]
   /** Throws if a limit is used up. */
   readonly enforce?: () => Promise<void>
-  /** What of the store goes wrong. */
+  /** Operations of the store to replace. */
   readonly faults?: (memory: Store) => Partial<Store>
 }
 
 export interface StepRequest {
   readonly identity: string
-  /** `HANDLE` if left out; undefined: the step begins a transaction. */
+  /** Default: `HANDLE`. undefined: the step begins a transaction. */
   readonly handle?: string | undefined
   readonly pollPath?: string
   readonly maxConcurrent?: number
@@ -75,11 +75,11 @@ export interface StepRequest {
 export interface Replica {
   readonly run: (request: StepRequest, take: Take, client?: Client) => Promise<StepAnswer>
   readonly runStep: RunStep
-  /** Keys of the locks that this replica has asked for, with the answers. */
+  /** The locks that this replica requested, with the store's answers. */
   readonly acquires: readonly { readonly lockKey: string; readonly isOurs: boolean }[]
 }
 
-/** One store with a transaction in it, and as many replicas on it as a test asks for. */
+/** One store with a transaction, and as many replicas as a test needs. */
 export async function replicas({
   lockTtlMs = 15_000,
   waitMs = 12_000,
@@ -170,7 +170,7 @@ export async function replicas({
     status: 'MFA_REQUIRED',
     expiresAtMs: now() + TTL_MS,
   })
-  /** Stores a transaction, under the newest name if `key` is left out. */
+  /** Stores a transaction, by default under the newest name. */
   const keep = async (transaction: Transaction, key = transactionKey(transactions.names(HANDLE)[0])) => {
     const change = transactions.recordChange(start(), transaction, key)
     if (typeof change === 'object') await memory.set(key, change.write, change.ttlMs)
@@ -191,11 +191,11 @@ export async function replicas({
     start,
     keep,
     loginAt,
-    /** What became of reservations, in order. */
+    /** Calls of reservations, in order. */
     counted,
     record,
     lock: lockKey(name),
-    /** Keys of the outcomes that are shared. */
+    /** Keys of shared results. */
     shared: () => [...entries.keys()].filter((key) => /^gatehouse:lock:\{.*\}:/.test(key)),
     coalesced: async () =>
       (await metrics.coalescedRequests.get()).values.map(({ labels, value }) => ({ ...labels, value })),
@@ -205,10 +205,10 @@ export async function replicas({
 export const USER_INDEX = 'gatehouse:test:open-transactions:'
 export const lockKey = (name: string) => `gatehouse:lock:{${name}}`
 
-/** Locks that a replica asked for while another one had them. */
+/** Requests for a lock that another step had. */
 export const busy = ({ acquires }: Replica) => acquires.filter(({ isOurs }) => !isOurs)
 
-/** The run of the step has been told to wait, and has asked again. */
+/** Resolves when the step has waited once and requested the lock again. */
 export const askedTwice = ({ acquires }: Replica) => acquires.length >= 2
 
 function stepOf(request: StepRequest, take: Take): Step {
@@ -243,7 +243,7 @@ function watchedReservation(
   }
 }
 
-/** A step that takes until the test finishes it. */
+/** A step that runs until the test finishes it. */
 export function gate() {
   let started = 0
   let finish: (take: Take) => void = () => {}
@@ -261,7 +261,7 @@ export function gate() {
   }
 }
 
-/** What the promise was rejected with; undefined if it was not. */
+/** The reason of a rejection; undefined if the promise was fulfilled. */
 export const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,

@@ -17,13 +17,13 @@ function replica() {
   return { ...createRecoveryLifetime({ store, configuredMs: CONFIGURED_MS, log }), lines }
 }
 
-/** Okta's answer that gives so many seconds. */
+/** An answer of Okta with this lifetime. */
 const giving = (seconds: number) => ({
   body: { expiresAt: new Date(Date.parse(DATE) + seconds * 1000).toISOString() },
   date: DATE,
 })
 
-test('what is configured is promised while Okta gives as much or more', async () => {
+test('the configured lifetime is advertised if Okta’s lifetime is not shorter', async () => {
   const { advertisedMs, adjustMs, lines } = replica()
   for (const seconds of [241, 300, 3600]) {
     expect(await adjustMs(await advertisedMs(), giving(seconds))).toBe(CONFIGURED_MS)
@@ -37,38 +37,35 @@ test.each([
   [120, 110_000],
   [119, 110_000],
   [61, 60_000],
-])(
-  'Okta gives %s s: %s ms are promised, from then on for all and on all replicas',
-  async (seconds, wanted) => {
-    const one = replica()
-    expect(await one.adjustMs(await one.advertisedMs(), giving(seconds))).toBe(wanted)
-    const other = replica()
-    expect(await one.advertisedMs()).toBe(wanted)
-    expect(await other.adjustMs(await other.advertisedMs(), undefined)).toBe(wanted)
-    expect(await other.adjustMs(await other.advertisedMs(), giving(3600))).toBe(wanted)
-    expect(one.lines()).toMatchObject([{ event: 'recovery_lifetime_lowered', lifetimeMs: wanted }])
-    expect(other.lines()).toEqual([])
-  },
-)
+])('Okta’s lifetime is %s s: from then on, all replicas advertise %s ms', async (seconds, wanted) => {
+  const one = replica()
+  expect(await one.adjustMs(await one.advertisedMs(), giving(seconds))).toBe(wanted)
+  const other = replica()
+  expect(await one.advertisedMs()).toBe(wanted)
+  expect(await other.adjustMs(await other.advertisedMs(), undefined)).toBe(wanted)
+  expect(await other.adjustMs(await other.advertisedMs(), giving(3600))).toBe(wanted)
+  expect(one.lines()).toMatchObject([{ event: 'recovery_lifetime_lowered', lifetimeMs: wanted }])
+  expect(other.lines()).toEqual([])
+})
 
 test.each<[string, Parameters<ReturnType<typeof replica>['adjustMs']>[1]]>([
   ['no expiresAt', { body: {}, date: DATE }],
   ['an unreadable one', { body: { expiresAt: 'soon' }, date: DATE }],
   ['no Date', { ...giving(60), date: undefined }],
   ['one that is past', giving(-60)],
-  ['hardly any time', giving(10)],
-])('%s teaches nothing', async (_, reply) => {
+  ['a very short one', giving(10)],
+])('%s does not change the lifetime', async (_, reply) => {
   const { advertisedMs, adjustMs } = replica()
   expect(await adjustMs(await advertisedMs(), reply)).toBe(CONFIGURED_MS)
   expect(await advertisedMs()).toBe(CONFIGURED_MS)
 })
 
-test.each(['', 'x', '-1', '0', '9', '1e999', '999999999'])('a stored %j is not believed', async (stored) => {
+test.each(['', 'x', '-1', '0', '9', '1e999', '999999999'])('a stored %j is ignored', async (stored) => {
   await store.set('gatehouse:recovery:lifetime', stored, 60_000)
   expect(await replica().advertisedMs()).toBe(CONFIGURED_MS)
 })
 
-test('a figure that no answer confirms any more is forgotten after 30 days', async () => {
+test('a shorter lifetime that Okta does not confirm again is forgotten after 30 days', async () => {
   const DAY_MS = 86_400_000
   let nowMs = 0
   const aging = createMemoryStore({ monotonic: () => nowMs })
@@ -80,7 +77,7 @@ test('a figure that no answer confirms any more is forgotten after 30 days', asy
   })
   await adjustMs(await advertisedMs(), giving(61))
   nowMs = 29 * DAY_MS
-  await adjustMs(await advertisedMs(), giving(120)) // less than configured: Okta's lifetime is still shorter
+  await adjustMs(await advertisedMs(), giving(120)) // also renewed by any other lifetime below the configured one
   nowMs = 58 * DAY_MS
   expect(await adjustMs(await advertisedMs(), giving(300))).toBe(60_000)
   nowMs = 60 * DAY_MS

@@ -3,7 +3,7 @@ import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
 import { createTransaction } from '../../../src/authn/transaction/transaction.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { CLIENT } from '../made-up-client.ts'
+import { CLIENT } from '../test-client.ts'
 
 const TOKEN = '00stateTokenOfTheUpstream_abcdef'
 const RETIRED = '00retiredTokenOfTheUpstream_abcd'

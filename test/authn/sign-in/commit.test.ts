@@ -21,12 +21,12 @@ import {
   USER_INDEX,
   withLogin,
 } from '../coalescing/step-replicas.ts'
-import { CLIENT } from '../made-up-client.ts'
+import { CLIENT } from '../test-client.ts'
 
 const SAME = { identity: 'same' } as const
 const USER_ID = '00u1'
 
-/** A step that opens a session, and what became of the session in order. */
+/** A step that opens a session. Records the calls to the session. */
 function signIn(faults: Partial<IssuedSession> = {}) {
   const told: string[] = []
   const tell = (what: string) => async () => {
@@ -50,10 +50,10 @@ function signIn(faults: Partial<IssuedSession> = {}) {
   return { told, tell, opens, take: opens(ended) }
 }
 
-/** All that can happen without the writes that are held has happened by then. */
+/** Waits until everything that does not depend on held writes has happened. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('a step that opens a session', () => {
+describe('the commit of a step that opens a session', () => {
   test('writes everything in one tick', async () => {
     const { told, tell, opens } = signIn({
       async write() {
@@ -84,7 +84,7 @@ describe('a step that opens a session', () => {
   test.each([
     ['the session', 'write'],
     ['the session of the device', 'bindDevice'],
-  ] as const)('announces nothing before everything is written: %s', async (_name, what) => {
+  ] as const)('audits nothing before everything is written: %s', async (_name, what) => {
     const write = deferred()
     const { told, take } = signIn({ [what]: () => write.promise })
     const { replica, shared } = await replicas()
@@ -97,7 +97,7 @@ describe('a step that opens a session', () => {
     expect(told).toContain('after commit')
   })
 
-  test('writes the session first if the store does not keep the order of writes', async () => {
+  test('writes the session first if the store may reorder writes', async () => {
     const write = deferred()
     const { told, take } = signIn({ write: () => write.promise })
     const { replica, memory, record, shared } = await replicas({
@@ -120,20 +120,20 @@ describe('a step that opens a session', () => {
   })
 })
 
-describe('nothing is shared, the lock is released and the session is rolled back', () => {
+describe('is rolled back: nothing is shared, and the lock is released', () => {
   const away = () => Promise.reject(storeUnavailable())
   type Fault = [string, Partial<IssuedSession>, (memory: Store) => Partial<Store>]
   const FAULTS: Fault[] = [
     ['the session is not written', { write: away }, () => ({})],
     [
-      'the session is not written, in a store that does not keep order',
+      'the session is not written, in a store that may reorder writes',
       { write: away },
       () => ({ preservesWriteOrder: false }),
     ],
-    ['it does not become the session of its device', { bindDevice: away }, () => ({})],
-    ['the transaction would not end with its user', {}, () => ({ indexPut: away })],
+    ['the session is not bound to its device', { bindDevice: away }, () => ({})],
+    ['the transaction is not added to the index of its user', {}, () => ({ indexPut: away })],
     [
-      'the answer of the commit is lost',
+      'the response to the commit is lost',
       {},
       (memory) => ({
         async commit(commit) {
@@ -142,8 +142,8 @@ describe('nothing is shared, the lock is released and the session is rolled back
         },
       }),
     ],
-    ['the commit does not arrive', {}, () => ({ commit: away })],
-    ['the sessions that it replaces cannot be ended', { afterCommit: away }, () => ({})],
+    ['the commit fails', {}, () => ({ commit: away })],
+    ['the replaced sessions cannot be ended', { afterCommit: away }, () => ({})],
   ]
 
   test.each(FAULTS)('if %s', async (_name, sessionFaults, faults) => {
@@ -157,7 +157,7 @@ describe('nothing is shared, the lock is released and the session is rolled back
   })
 
   test.each([true, false])(
-    'if the transaction changed since the lock expired (a store that keeps order: %s)',
+    'if the transaction changed after the lock expired (a store that keeps order: %s)',
     async (preservesWriteOrder) => {
       const { told, take } = signIn()
       const { replica, start, keep, loginAt, shared, entries, lock } = await replicas({
@@ -174,7 +174,7 @@ describe('nothing is shared, the lock is released and the session is rolled back
     },
   )
 
-  test('even if the shared outcome cannot be looked for', async () => {
+  test('even if the shared result cannot be read', async () => {
     const { told, take } = signIn({ write: away })
     const { replica, entries, lock } = await replicas({
       faults: () => ({ preservesWriteOrder: false, get: away }),
@@ -183,7 +183,7 @@ describe('nothing is shared, the lock is released and the session is rolled back
     expect([told, entries.has(lock)]).toEqual([['rolled back'], false])
   })
 
-  test('only after every write has ended', async () => {
+  test('after every other write has ended', async () => {
     const write = deferred()
     const { told, take } = signIn({ write: () => write.promise, bindDevice: away })
     const { replica, shared } = await replicas()
@@ -210,8 +210,8 @@ test('a rollback that fails is logged, and the first error is thrown', async () 
   ])
 })
 
-describe('a session that is not stored yet', () => {
-  /** The step is committed, but its session is not written yet; an identical request waits on another replica. */
+describe('the shared result of a session that is not stored yet', () => {
+  /** The step is committed, but its session is not stored yet. An identical request waits on another replica. */
   async function pending() {
     let isStored = false
     let looks = 0
@@ -259,14 +259,14 @@ describe('a session that is not stored yet', () => {
     }
   }
 
-  test('is waited for: no other replica hands it on', async () => {
+  test('is not used by other replicas until the session is stored', async () => {
     const { first, other, attempts, isLocked, written } = await pending()
     written()
     for (const answer of await Promise.all([first, other])) expect(answer).toMatchObject({ sessionId: 'one' })
     expect([attempts(), isLocked()]).toEqual([0, false])
   })
 
-  test('and never will be: on other replicas the step is taken anew', async () => {
+  test('is not used if the session is never stored: other replicas run the step again', async () => {
     const { first, other, attempts, failed } = await pending()
     failed()
     expect(await failureOf(first)).toMatchObject({ status: 503 })
@@ -274,7 +274,7 @@ describe('a session that is not stored yet', () => {
     expect(attempts()).toBe(1)
   })
 
-  test('and was committed too late: on other replicas the step is taken anew', async () => {
+  test('is not used if the commit was too late: other replicas run the step again', async () => {
     const rollback = deferred()
     const { take } = signIn({ rollback: () => rollback.promise })
     const { replica, start, keep } = await replicas()
@@ -299,7 +299,7 @@ describe('the transaction', () => {
   }
   const named = (before: Transaction): Transaction => ({ ...before, userId: USER_ID })
 
-  test('ends with all sessions of its user once the user is known, and not once it is over', async () => {
+  test('is in the index of its user once the user is known, and leaves it when it is over', async () => {
     const { replica, store, entries, record } = await replicas()
     const { run } = replica()
     await run(SAME, answers('', withLogin('next')))
@@ -312,7 +312,7 @@ describe('the transaction', () => {
     await until(async () => (await indexed(store, entries)).length === 0)
   })
 
-  test('of a step that begins one is created under the new handle, with its user', async () => {
+  test('of a first step is created under the new handle, with its user', async () => {
     const { replica, transactions, start, store, entries, shared } = await replicas()
     const { runStep } = replica()
     let handle = ''
@@ -340,13 +340,13 @@ describe('the transaction', () => {
     ['ends', ended],
     ['is refused', (before: Transaction) => before],
     ['has no status', (before: Transaction): Transaction => ({ ...before, login: 'other' })],
-  ])('is not created if the step that begins it %s at once', async (_name, change) => {
+  ])('is not created if the first step %s', async (_name, change) => {
     const { replica, entries, record } = await replicas()
     await replica().run({ identity: 'primary', handle: undefined }, answers('{}', change))
     expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:txn:'))).toEqual([record])
   })
 
-  test('of a step that begins one: if it is not stored, the step fails and nothing is shared', async () => {
+  test('of a first step: if it is not stored, the step fails and nothing is shared', async () => {
     const { replica, start, shared, entries } = await replicas({
       faults: () => ({ set: () => Promise.reject(storeUnavailable()) }),
     })

@@ -8,7 +8,7 @@ const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 type Proves = Operation['proves']
 
-/** Every operation of a transaction (DESIGN §2): its path, the query that passes on, what it proves, whether it polls. */
+/** Every operation in a transaction (DESIGN §2): path, forwarded query, credential, and whether it polls. */
 const TABLE: readonly (readonly [
   name: string,
   path: string,
@@ -38,7 +38,7 @@ const TABLE: readonly (readonly [
   ['activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, ['updatePhone'], undefined, false],
 ]
 
-describe('operations', () => {
+describe('the operations', () => {
   test('are those of the API', () => {
     expect(
       OPERATIONS.map(({ name, path, query, proves, polls }) => [
@@ -51,19 +51,19 @@ describe('operations', () => {
     ).toEqual(TABLE)
   })
 
-  test('need an offer, except cancel and previous', () => {
+  test('must be offered, except cancel and previous', () => {
     const always = OPERATIONS.filter(({ allowed }) => allowed === 'always').map(({ name }) => name)
     expect(always).toEqual(['cancel', 'previous'])
     expect(new Set(OPERATIONS.map(({ allowed }) => allowed))).toEqual(new Set(['always', 'offered']))
   })
 
-  test('take JSON, except the form that Duo posts', () => {
+  test('accept JSON, except Duo’s form', () => {
     const forms = OPERATIONS.filter(({ encoding }) => encoding === 'form').map(({ name }) => name)
     expect(forms).toEqual(['duo_callback'])
     expect(new Set(OPERATIONS.map(({ encoding }) => encoding))).toEqual(new Set(['form', 'json']))
   })
 
-  /** The fields besides the state token that each takes (authn-api.md, field-notes.md). */
+  /** The fields besides the state token (authn-api.md, field-notes.md). */
   test.each<[name: string, fields: Readonly<Record<string, unknown>>]>([
     ['change_password', { oldPassword: 'old', newPassword: 'new' }],
     ['reset_password', { newPassword: 'new' }],
@@ -76,7 +76,7 @@ describe('operations', () => {
     ['activate_resend', { factorType: 'sms', provider: 'OKTA', profile: { phoneNumber: '+1 555 0100' } }],
     ['activate_email', { profile: { email: 'ada@example.com' } }],
     ['activate_sms', { profile: { phoneNumber: '+1 555 0100' } }],
-  ])('%s takes its fields at each of its paths', (name, fields) => {
+  ])('%s accepts its fields at each of its paths', (name, fields) => {
     const operations = OPERATIONS.filter((operation) => operation.name === name)
     expect(operations.length).toBeGreaterThan(0)
     for (const { body } of operations) {
@@ -88,7 +88,7 @@ describe('operations', () => {
   })
 
   test.each(['cancel', 'previous', 'skip', 'recovery_resend', 'resend', 'activate_poll'])(
-    '%s takes the state token alone',
+    '%s accepts only the state token',
     (name) => {
       const given = {
         stateToken: '00handle',
@@ -122,7 +122,7 @@ describe('the path of a step', () => {
   })
 })
 
-describe('what a step proves once it is accepted', () => {
+describe('the credential that a step proves', () => {
   const BEGUN = { origin: 'begun', credentialAccepted: false } as const
   const IMPORTED = { origin: 'imported', credentialAccepted: false } as const
   const proof = (
@@ -131,11 +131,11 @@ describe('what a step proves once it is accepted', () => {
     shown: { factorType?: string; fields?: Record<string, unknown> } = {},
   ) => getProof(proves, { factorType: undefined, fields: {}, ...shown }, transaction)
 
-  test('nothing where it shows no credential', () => {
+  test('none if the step sends no credential', () => {
     for (const transaction of [BEGUN, IMPORTED]) expect(proof(undefined, transaction)).toBeUndefined()
   })
 
-  test('an old password proves the user, in an imported transaction too', () => {
+  test('an old password proves the user, also in an imported transaction', () => {
     const accepted = { kind: 'password', provesUser: true, amr: 'pwd' }
     expect(PASSWORD_PROOF).toEqual(accepted)
     for (const transaction of [BEGUN, IMPORTED]) expect(proof('password', transaction)).toEqual(accepted)
@@ -145,24 +145,24 @@ describe('what a step proves once it is accepted', () => {
     expect(ACTIVATION_PROOF).toEqual({ kind: 'password', provesUser: false, amr: 'otp' })
   })
 
-  test('a password chosen anew is accepted where nothing was before, and does not prove the user', () => {
+  test('a new password is accepted if no credential was accepted before, and does not prove the user', () => {
     expect(proof('new-password', BEGUN)).toEqual({ kind: 'password', provesUser: false, amr: 'pwd' })
     expect(proof('new-password', { ...BEGUN, credentialAccepted: true })).toBeUndefined()
   })
 
-  test('a password chosen anew in an imported transaction is no credential', () => {
+  test('a new password in an imported transaction is not a credential', () => {
     expect(proof('new-password', IMPORTED)).toBeUndefined()
     expect(proof('new-password', { ...IMPORTED, credentialAccepted: true })).toBeUndefined()
   })
 
-  test('a factor that is shown here proves the user', () => {
+  test('a factor that is sent from this browser proves the user', () => {
     for (const transaction of [BEGUN, { ...BEGUN, credentialAccepted: true }]) {
       const shown = { factorType: 'sms', fields: { passCode: '123456' } }
       expect(proof('factor', transaction, shown)).toEqual({ kind: 'factor', provesUser: true, amr: 'sms' })
     }
   })
 
-  test('one that is approved elsewhere is accepted, but does not prove the user', () => {
+  test('a factor that is approved elsewhere is accepted, but does not prove the user', () => {
     for (const transaction of [BEGUN, { ...BEGUN, credentialAccepted: true }]) {
       const accepted = { kind: 'factor', provesUser: false, amr: 'swk' }
       expect(proof('factor', transaction, { factorType: 'push' })).toEqual(accepted)
@@ -173,7 +173,7 @@ describe('what a step proves once it is accepted', () => {
     const counts = (factorType: string, fields: Record<string, unknown>) =>
       proof('factor', IMPORTED, { factorType, fields }) !== undefined
 
-    /** What shows it, of all that a verification may carry (field-notes.md); nothing where it is approved elsewhere. */
+    /** The fields of a verification that prove each factor (field-notes.md); none if it is approved elsewhere. */
     test.each<[factorType: string, shownBy: readonly string[]]>([
       ['password', ['password']],
       ['question', ['answer']],
@@ -193,14 +193,14 @@ describe('what a step proves once it is accepted', () => {
       ['assertion:saml2', []],
       ['assertion:oidc', []],
       ['brand_new', []],
-    ])('%s counts with %j alone', (factorType, shownBy) => {
+    ])('%s is proved only by %j', (factorType, shownBy) => {
       const names = ['passCode', 'answer', 'password', 'signatureData', 'clientData', 'rememberDevice']
       expect(names.filter((name) => counts(factorType, { [name]: 'given' }))).toEqual(shownBy)
       for (const value of ['', 7, undefined])
         expect(names.filter((name) => counts(factorType, { [name]: value }))).toEqual([])
     })
 
-    test('counts once a credential was accepted', () => {
+    test('that is approved elsewhere is accepted once another credential was accepted', () => {
       expect(proof('factor', { ...IMPORTED, credentialAccepted: true }, { factorType: 'push' })).toBeDefined()
     })
   })
@@ -222,7 +222,7 @@ describe('what a step proves once it is accepted', () => {
     ['claims_provider', 'mfa'],
     ['brand_new', 'mfa'],
     [undefined, 'mfa'],
-  ])('the method of the factor %s is %s', (factorType, amr) => {
+  ])('the authentication method of the factor %s is %s', (factorType, amr) => {
     expect(proof('factor', BEGUN, factorType === undefined ? {} : { factorType })?.amr).toBe(amr)
   })
 })

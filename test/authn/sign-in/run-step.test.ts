@@ -8,13 +8,13 @@ import { rateLimited, stepNotOffered, storeUnavailable } from '../../../src/erro
 import { deferred } from '../../support/deferred.ts'
 import { until } from '../../support/until.ts'
 import { answers, busy, failureOf, gate, HANDLE, lockKey, replicas } from '../coalescing/step-replicas.ts'
-import { CLIENT } from '../made-up-client.ts'
+import { CLIENT } from '../test-client.ts'
 
 const ATTEMPT: Attempt = { kind: 'password', operation: 'primary', login: 'ann' }
 const SAME = { identity: 'same', attempt: ATTEMPT } as const
 
 describe('an attempt', () => {
-  test('is reserved in the same tick in which the lock is asked for', async () => {
+  test('is reserved in the same tick as the lock is requested', async () => {
     const answer = deferred()
     const { replica, counted } = await replicas({
       faults: (memory) => ({
@@ -35,7 +35,7 @@ describe('an attempt', () => {
     expect(counted).toEqual(['acquire', 'reserve', 'enforce', 'take', 'consumeOrRefund'])
   })
 
-  test('is refunded at once if another step has the lock, and is enforced once the lock is ours', async () => {
+  test('is refunded at once if another step has the lock, and is enforced once the lock is acquired', async () => {
     const { replica, counted, store, lock } = await replicas()
     await store.set(lock, 'of-another-step', 60_000)
     const { run } = replica()
@@ -51,7 +51,7 @@ describe('an attempt', () => {
     expect(counted).toEqual(['reserve', 'refund', 'enforce', 'take', 'consumeOrRefund'])
   })
 
-  test('is refunded if an identical step has the lock, and shares its outcome', async () => {
+  test('is refunded if an identical step has the lock, whose result is shared', async () => {
     const { replica, counted } = await replicas()
     const { take, started, finish } = gate()
     const first = replica().run(SAME, take)
@@ -62,17 +62,17 @@ describe('an attempt', () => {
     await until(() => busy(second).length > 0)
     finish(answers('shared'))
     expect(await Promise.all([first, other])).toMatchObject([{ body: 'shared' }, { body: 'shared' }])
-    expect(counted.toSorted()).toEqual(['consumeOrRefund', 'refund', 'reserve']) // settled: the first one's
+    expect(counted.toSorted()).toEqual(['consumeOrRefund', 'refund', 'reserve']) // consumeOrRefund: the first one's
   })
 
-  test('is refunded, and nothing is enforced, if the step waits for the lock too long', async () => {
+  test('is refunded and not enforced if the step waits too long for the lock', async () => {
     const { replica, counted, store, lock } = await replicas({ waitMs: 30 })
     await store.set(lock, 'of-another-step', 60_000)
     expect(await failureOf(replica().run(SAME, answers('')))).toMatchObject({ status: 503 })
     expect(new Set(counted)).toEqual(new Set(['reserve', 'refund']))
   })
 
-  test('is refunded if the lock cannot be asked for', async () => {
+  test('is refunded if the lock cannot be requested', async () => {
     const { replica, counted } = await replicas({
       faults: () => ({ acquire: () => Promise.reject(storeUnavailable()) }),
     })
@@ -80,7 +80,7 @@ describe('an attempt', () => {
     expect(counted).toEqual(['reserve', 'refund'])
   })
 
-  test('is not sent if a limit is used up: 429, and the lock is released', async () => {
+  test('beyond a limit is 429: the step is not sent, and the lock is released', async () => {
     const refusal = rateLimited({ limit: 5, resetAtSeconds: 60, retryAfterSeconds: 60 })
     const { replica, counted, entries, lock } = await replicas({ enforce: () => Promise.reject(refusal) })
     const { take, started } = gate()
@@ -89,14 +89,14 @@ describe('an attempt', () => {
     expect([started(), entries.has(lock)]).toEqual([0, false])
   })
 
-  test('of a step that failed is settled by its error', async () => {
+  test('is consumed or refunded by the error if the step fails', async () => {
     const { replica, counted } = await replicas()
     const bug = new TypeError('a bug')
     expect(await failureOf(replica().run(SAME, () => Promise.reject(bug)))).toBe(bug)
     expect(counted).toEqual(['reserve', 'enforce', 'consumeOrRefundOnError'])
   })
 
-  test('that only the plan knows is reserved once the lock is ours', async () => {
+  test('that only the plan has is reserved once the lock is acquired', async () => {
     const { replica, counted } = await replicas()
     const { runStep } = replica()
     const take = async () => {
@@ -115,7 +115,7 @@ describe('an attempt', () => {
 })
 
 describe('a step that is not offered', () => {
-  test('is refused, counts nothing and is not sent', async () => {
+  test('is refused, counts no attempt and is not sent', async () => {
     const { replica, counted, entries, lock, loginAt } = await replicas()
     const step = stepWith({
       plan() {
@@ -130,10 +130,10 @@ describe('a step that is not offered', () => {
 describe('a handle', () => {
   test.each([
     ['is malformed', 'malformed'],
-    ['has a prototype name', '__proto__'],
-    ['is of another engine', `01${HANDLE.slice(2)}`],
+    ['is the name of a prototype member', '__proto__'],
+    ['is of another sign-in engine', `01${HANDLE.slice(2)}`],
     ['is empty', ''],
-  ])('that %s is refused, and the store is not asked', async (_name, handle) => {
+  ])('that %s is refused, without a call to the store', async (_name, handle) => {
     const { replica, counted, metrics } = await replicas()
     const { run, acquires } = replica()
     const { take, started } = gate()
@@ -179,7 +179,7 @@ describe('a handle', () => {
     },
   )
 
-  test('that came is planned with its transaction', async () => {
+  test('that was sent is planned with its transaction', async () => {
     const { replica } = await replicas()
     const planned: unknown[] = []
     const step = stepWith({
@@ -192,7 +192,7 @@ describe('a handle', () => {
     expect(planned).toEqual(['start', HANDLE])
   })
 
-  test('that did not come is made anew, with an empty transaction of the device', async () => {
+  test('that was not sent is created, with an empty transaction of the device', async () => {
     const { replica } = await replicas()
     const handles: string[] = []
     const step = stepWith({

@@ -17,7 +17,7 @@ import { codePoint } from '../../support/code-point.ts'
 
 const CREDENTIALS = { username: 'ada@example.com', password: 'pa ss' }
 
-/** The causes of the refusal, each beginning with the field's name. */
+/** The causes of the refusal. */
 function causesOf(schema: z.ZodType, body: unknown): readonly string[] {
   try {
     parse(schema, body)
@@ -31,7 +31,7 @@ function causesOf(schema: z.ZodType, body: unknown): readonly string[] {
   throw new Error('it was not refused')
 }
 
-describe('primary authentication is refused, and the field is named', () => {
+describe('primary authentication is refused, and the cause names the field', () => {
   test.each<[unknown, string[]]>([
     [{}, ['username: username and password, token, or stateToken is required']],
     [{ username: 'ada' }, ['password: is required with username']],
@@ -78,7 +78,7 @@ describe('primary authentication is refused, and the field is named', () => {
     expect(causesOf(primaryBody, body)).toEqual(causes)
   })
 
-  test('no refusal shows a value', () => {
+  test('no refusal contains a value', () => {
     const secret = 'very-secret'
     for (const body of [
       { username: secret },
@@ -92,8 +92,8 @@ describe('primary authentication is refused, and the field is named', () => {
   })
 })
 
-describe('primary authentication passes', () => {
-  test('the password byte for byte', () => {
+describe('primary authentication accepts', () => {
+  test('passwords, byte for byte', () => {
     for (const password of [
       ' ',
       '  leading and trailing  ',
@@ -120,7 +120,7 @@ describe('primary authentication passes', () => {
     }
   })
 
-  test('null in an optional field as if the field were missing', () => {
+  test('null in an optional field, which counts as missing', () => {
     const nulls = {
       token: null,
       stateToken: null,
@@ -147,7 +147,7 @@ describe('primary authentication passes', () => {
     }
   })
 
-  test('without fields that nobody knows, at every depth, and without `__proto__`', () => {
+  test('unknown fields, which are dropped at every depth, also `__proto__`', () => {
     const body = JSON.parse(
       '{"username":"ada","password":"x","admin":true,"__proto__":{"token":"t"},"constructor":1,' +
         '"options":{"warnBeforePasswordExpired":true,"unknown":1},"context":{"deviceToken":"d","x":1},"href":"y"}',
@@ -161,7 +161,7 @@ describe('primary authentication passes', () => {
 })
 
 describe('every step', () => {
-  test('needs a handle, and says so', () => {
+  test('needs a handle', () => {
     for (const { body } of OPERATIONS) {
       for (const given of [{}, { stateToken: null }, { stateToken: 17 }, { stateToken: ['h'] }]) {
         expect(causesOf(body, given)).toContain('stateToken: must be a string')
@@ -170,13 +170,13 @@ describe('every step', () => {
     }
   })
 
-  test('refuses a body that is no object', () => {
+  test('refuses a body that is not an object', () => {
     for (const { body } of OPERATIONS) {
       for (const given of [null, undefined, [], 'x', 17]) expect(causesOf(body, given)[0]).toMatch(/^body: /)
     }
   })
 
-  test('leaves out what it does not know', () => {
+  test('drops unknown fields', () => {
     const given = { stateToken: 'h', admin: true, context: { deviceToken: 'x' }, username: 'ada' }
     expect(parse(stateBody, given)).toEqual({ stateToken: 'h' })
     expect(parse(verifyBody, { ...given, passCode: '1', answer: 'a' })).toEqual({
@@ -186,7 +186,7 @@ describe('every step', () => {
     })
   })
 
-  test('takes an empty code, with which the sign-in widget asks for one to be sent', () => {
+  test('accepts an empty code, with which the sign-in widget requests one', () => {
     expect(parse(verifyBody, { stateToken: 'h', passCode: '' })).toEqual({ stateToken: 'h', passCode: '' })
   })
 
@@ -216,18 +216,18 @@ describe('every step', () => {
     [recoveryBody, { factorType: 'EMAIL' }, 'username: must be a string'],
     [recoveryTokenBody, { recoveryToken: '' }, 'recoveryToken: must not be empty'],
     [recoveryTokenBody, { recoveryToken: 'a\nb' }, 'recoveryToken: must not contain control characters'],
-  ])('%#: the field is named', (schema, body, cause) => {
+  ])('%#: the cause names the field', (schema, body, cause) => {
     expect(causesOf(schema, { stateToken: 'h', ...body })).toEqual([cause])
   })
 
   test('new and old passwords pass byte for byte', () => {
     const change = OPERATIONS.find(({ name }) => name === 'change_password')
-    if (change === undefined) throw new Error('the operation is there')
+    if (change === undefined) throw new Error('the operation is missing')
     const body = { stateToken: 'h', oldPassword: ' a\u0000😀 ', newPassword: '\n' }
     expect(parse(change.body, body)).toEqual(body)
   })
 
-  test('the password of a verification and of an enrolment passes byte for byte', () => {
+  test('the password of a verification or enrolment passes byte for byte', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint, minLength: 1, maxLength: 512 }), (password) => {
         expect(parse(verifyBody, { stateToken: 'h', password }).password).toBe(password)
@@ -244,7 +244,7 @@ describe('every step', () => {
     }
   })
 
-  test('takes null in an optional field as if the field were missing', () => {
+  test('null in an optional field counts as missing', () => {
     const required: Readonly<Record<string, Record<string, unknown>>> = {
       change_password: { oldPassword: 'o', newPassword: 'n' },
       reset_password: { newPassword: 'n' },
@@ -286,7 +286,7 @@ describe('query flags', () => {
     },
   )
 
-  test('true and false pass, and none is none', () => {
+  test('true and false are accepted; a missing flag stays missing', () => {
     expect(parse(queryFlags, { rememberDevice: 'true', autoPush: 'false', other: 'x' })).toEqual({
       rememberDevice: 'true',
       autoPush: 'false',

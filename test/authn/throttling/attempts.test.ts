@@ -72,16 +72,16 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['skip', {}, undefined],
 ]
 
-test.each(TABLE)('%s with %j is an attempt at: %s', (operation, step, kind) => {
+test.each(TABLE)('%s with %j is this kind of attempt: %s', (operation, step, kind) => {
   expect(kindOf(operation, step)).toBe(kind)
 })
 
-test('every operation is looked at above', () => {
+test('the table above has every operation', () => {
   const lookedAt = new Set(TABLE.map(([operation]) => operation))
   expect(lookedAt).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
 })
 
-test('it says who and where, for limits and for the log', () => {
+test('an attempt has what limits and the audit log need', () => {
   const step = { operation: 'verify', fields: code, factorId: 'f1', factorType: 'sms' }
   expect(classifyAttempt(step, transaction, '00handle')).toEqual({
     kind: 'code',
@@ -93,12 +93,12 @@ test('it says who and where, for limits and for the log', () => {
   })
 })
 
-test('what is no attempt is none at all', () => {
+test('a step without an attempt', () => {
   const step = { operation: 'skip', fields: {}, factorId: undefined, factorType: undefined }
   expect(classifyAttempt(step, transaction, '00handle')).toBeUndefined()
 })
 
-test('without an awaited factor nothing is a poll', () => {
+test('without an awaited factor, no step is a poll', () => {
   const step = { operation: 'verify', fields: {}, factorId: undefined, factorType: 'push' }
   const fresh = { ...transaction, awaitedFactor: undefined }
   expect(classifyAttempt(step, fresh, '00handle')?.kind).toBe('push')

@@ -6,9 +6,9 @@ import { createLoginNames } from '../../../src/session/login-names.ts'
 import { usedHeapBytes } from '../../support/heap.ts'
 
 const NAMES = 5000
-const GROWS = '\uFDFA' // 18 characters in a canonical name
+const GROWS = '\uFDFA' // 18 characters in the canonical form
 
-test('a name that its canonical form makes long occupies no more memory than another one', async () => {
+test('a login with a long canonical form takes no more memory than another one', async () => {
   const callLimit = createCallLimit({
     limit: { attempts: 5, perSeconds: 3600 },
     canonicalLogin: createLoginNames([]).canonical,

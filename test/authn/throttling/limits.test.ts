@@ -4,7 +4,7 @@ import { knownDeviceKeys, windowsOfAttempt } from '../../../src/authn/throttling
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
-import { CLIENT as client } from '../made-up-client.ts'
+import { CLIENT as client } from '../test-client.ts'
 
 const deps = {
   limits: defaultTunables().limits,
@@ -13,7 +13,7 @@ const deps = {
 }
 const code: Attempt = { kind: 'code', operation: 'verify' }
 const password: Attempt = { kind: 'password', operation: 'primary' }
-/** Limits that depend on the device are those of a user. */
+/** Limits that depend on the device are limits of a user. */
 const ofUser = (attempt: Attempt) =>
   windowsOfAttempt(deps, attempt, client).find(({ override }) => override !== undefined)
 const ofAddress = (attempt: Attempt) =>
@@ -21,14 +21,14 @@ const ofAddress = (attempt: Attempt) =>
 const placeOf = (attempt: Attempt) => ofUser(attempt)?.keyPrefix
 
 describe('an attempt is counted', () => {
-  test('for a password by its login, also where the org has named the user', () => {
+  test('by login if it is a password, even if the org has named the user', () => {
     const byLogin = placeOf({ ...password, login: 'ada' })
     expect(placeOf({ ...password, login: 'Ada', userId: '00u1' })).toBe(byLogin)
     expect(placeOf({ ...password, login: 'bob', userId: '00u1' })).not.toBe(byLogin)
     expect(placeOf({ ...password, userId: '00u1' })).toBe(placeOf({ ...code, userId: '00u1' }))
   })
 
-  test('for anything else by the user that the org has named, else by the login, else by the transaction', () => {
+  test('by the user id that the org has named, else by the login, else by the transaction', () => {
     const byUser = placeOf({ ...code, userId: '00u1' })
     expect(placeOf({ ...code, userId: '00u1', login: 'ada', handle: 'h' })).toBe(byUser)
     const byLogin = placeOf({ ...code, login: 'ada' })
@@ -39,12 +39,12 @@ describe('an attempt is counted', () => {
     expect(placeOf(code)).toBeUndefined()
   })
 
-  test('apart for a user id, a login and a handle of the same text', () => {
+  test('separately for a user id, a login and a handle of the same text', () => {
     const places = [{ userId: 'x' }, { login: 'x' }, { handle: 'x' }].map((by) => placeOf({ ...code, ...by }))
     expect(new Set(places).size).toBe(3)
   })
 
-  test('and by the address, where that has a limit', () => {
+  test('by address too, if the kind has a limit for addresses', () => {
     const windows = ofAddress({ ...password, login: 'ada' })?.windows
     expect(windows?.map(({ name, keySuffix }) => name + keySuffix)).toEqual([
       'password:address:burst',
@@ -54,7 +54,7 @@ describe('an attempt is counted', () => {
   })
 })
 
-test('windows of 30 days have a key of their own; each also counts what an earlier version counted', () => {
+test('windows of 30 days have their own key, and each window also counts what an earlier version counted', () => {
   const windows = ofUser({ ...password, login: 'ada' })?.windows ?? []
   const layout = windows.map(({ name, keySuffix, legacySuffix }) => [
     name.replace(/:[\w-]{20}:/, ':{id}:'),
@@ -70,7 +70,7 @@ test('windows of 30 days have a key of their own; each also counts what an earli
   ])
 })
 
-test('a transaction has a window of its own, for known devices too, but only where there is a transaction', () => {
+test('an attempt in a transaction has a window of the transaction, also on known devices', () => {
   const namesOf = (attempt: Attempt) => {
     const { windows = [], override } = ofUser(attempt) ?? {}
     return [windows, override?.windows ?? []].map(
@@ -81,6 +81,6 @@ test('a transaction has a window of its own, for known devices too, but only whe
   expect(namesOf({ ...code, login: 'ada' })).toEqual([0, 0])
 })
 
-test('without a user id and a login no device is known', () => {
+test('without user id and login, no device is known', () => {
   expect(knownDeviceKeys(deps, {}, client)).toEqual([])
 })

@@ -16,9 +16,9 @@ import type { Store } from '../../../src/store/store.ts'
 import { UpstreamFailure, type UpstreamOutcome } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { until } from '../../support/until.ts'
-import { CLIENT as client } from '../made-up-client.ts'
+import { CLIENT as client } from '../test-client.ts'
 
-const NOW = Date.now() + 3_600_000 // ahead of the store's clock: nothing is too late, however slow the machine
+const NOW = Date.now() + 3_600_000 // Ahead of the store's clock, so that no attempt is too late on a slow machine.
 const password: Attempt = { kind: 'password', operation: 'primary', login: 'ada' }
 
 const ended = (errorCode: string | undefined, status?: string): StepResult => ({
@@ -70,7 +70,7 @@ function throttlingOn(
   return { ...throttling, step: stepWith(throttling), lines, metrics }
 }
 
-/** A step whose attempt is reserved, as the sign-in does it. */
+/** Runs a step whose attempt is reserved, as the sign-in pipeline does. */
 const stepWith =
   ({ reserve }: Throttling) =>
   async (
@@ -90,7 +90,7 @@ const stepWith =
     }
   }
 
-/** What is counted, of users and of addresses: each window's name, and how many attempts it has. */
+/** The counted windows of users and addresses: each window's name and its attempts. */
 const counted = (): (readonly [name: string, count: number])[] =>
   [...entries].flatMap(([key, { content }]) =>
     key.startsWith('gatehouse:limit:') && content instanceof Map
@@ -99,7 +99,7 @@ const counted = (): (readonly [name: string, count: number])[] =>
   )
 
 describe('one round trip', () => {
-  test('everything is asked at once, whatever the number of limits', async () => {
+  test('all limits are counted at once', async () => {
     const asked: CountRequest[] = []
     let answer = () => {}
     const answered = new Promise<void>((resolve) => {
@@ -113,24 +113,24 @@ describe('one round trip', () => {
       },
     })
     const ran = step(password, client, async () => ended(undefined))
-    expect(asked).toHaveLength(2) // the person's slot and the address's, before either has answered
+    expect(asked).toHaveLength(2) // the user's slot and the address's, before either has answered
     expect(asked.flatMap(({ windows }) => windows).length).toBeGreaterThan(5)
     answer()
     await ran
   })
 
-  test('nobody waits for what is given back', async () => {
+  test('a refund is not awaited', async () => {
     const { step } = throttlingOn({ refundAttempt: () => new Promise(() => {}) })
     expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
   })
 
-  test('what is no attempt asks nothing', async () => {
+  test('without an attempt, the store is not called', async () => {
     const { step } = throttlingOn({ countAttempt: () => Promise.reject(new Error('asked')) })
     expect(await step(undefined, client, async () => ended('E0000004'))).toEqual(ended('E0000004'))
   })
 })
 
-describe('what stays counted', () => {
+describe('an attempt stays counted', () => {
   const nothing = () => until(() => entries.size === 0, { what: 'an empty count' })
 
   test.each([
@@ -138,7 +138,7 @@ describe('what stays counted', () => {
     ['E0000068', undefined],
     ['E0000087', undefined],
     [undefined, 'LOCKED_OUT'],
-  ])('a guess that ended with %s %s', async (errorCode, status) => {
+  ])('if it is a guess that ended with %s %s', async (errorCode, status) => {
     await throttlingOn().step(password, client, async () => ended(errorCode, status))
     expect(counted().length).toBeGreaterThan(5)
   })
@@ -149,7 +149,7 @@ describe('what stays counted', () => {
     ['E0000001', undefined],
     ['E0000047', undefined],
     ['E0000069', undefined],
-  ])('not a guess that ended with %s %s', async (errorCode, status) => {
+  ])('unless it is a guess that ended with %s %s', async (errorCode, status) => {
     await throttlingOn().step(password, client, async () => ended(errorCode, status))
     await nothing()
   })
@@ -162,7 +162,7 @@ describe('what stays counted', () => {
     ['WAITING', false],
     ['CHALLENGE', false],
     ['SUCCESS', false],
-  ])('a code that is answered with 200 and %s: %s', async (factorResult, stays) => {
+  ])('if a code is answered with 200 and %s: %s', async (factorResult, stays) => {
     const code: Attempt = { ...password, kind: 'code' }
     await throttlingOn().step(code, client, async () => ({
       ...ended(undefined, 'MFA_CHALLENGE'),
@@ -172,14 +172,14 @@ describe('what stays counted', () => {
     else await nothing()
   })
 
-  test('not what threw', async () => {
+  test('unless the step threw', async () => {
     const failing = throttlingOn().step(password, client, () => Promise.reject(new Error('failed')))
     await expect(failing).rejects.toThrow('failed')
     await nothing()
   })
 
   test.each(['message', 'push', 'recovery'] as const)(
-    'a %s whose answer was lost, for it may have gone out; not one that was never sent',
+    'if a %s may have been sent although its answer was lost, but not if it was never sent',
     async (kind) => {
       const ringing: Attempt = { ...password, kind }
       const failing = (kind: UpstreamOutcome) =>
@@ -197,7 +197,7 @@ describe('what stays counted', () => {
     },
   )
 
-  test('not a guess that timed out: nobody has learned anything', async () => {
+  test('unless it is a guess that timed out', async () => {
     const failing = throttlingOn().step(password, client, () =>
       Promise.reject(upstreamTimeout(new UpstreamFailure('timeout'))),
     )
@@ -205,7 +205,7 @@ describe('what stays counted', () => {
     await nothing()
   })
 
-  test('a message that went out, and not one that did not', async () => {
+  test('if a message was sent', async () => {
     const message: Attempt = { ...password, kind: 'message' }
     await throttlingOn().step(message, client, async () => ended('E0000109'))
     await nothing()
@@ -214,7 +214,7 @@ describe('what stays counted', () => {
   })
 })
 
-describe('a reservation before it is known whether the step is to be run', () => {
+describe('a reservation whose step may not run', () => {
   const counts = () => counted().map(([, count]) => count)
   const empty = () => until(() => entries.size === 0, { what: 'an empty count' })
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -223,7 +223,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     for (let n = 0; n < 5; n++) await throttlingOn().step(password, client, async () => WRONG)
   }
 
-  test('counts at once, and only once', async () => {
+  test('is counted at once, and only once', async () => {
     const asked: CountRequest[] = []
     const { reserve } = throttlingOn({
       countAttempt(counting) {
@@ -239,7 +239,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     expect(new Set(counts())).toEqual(new Set([1]))
   })
 
-  test('is refunded if another request runs the step, and only once', async () => {
+  test('is refunded once if another request runs the step', async () => {
     const other = throttlingOn().reserve(password, client)
     const reservation = throttlingOn().reserve(password, client)
     reservation.refund()
@@ -249,7 +249,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     await empty()
   })
 
-  test('counts again if the step is to be run after all', async () => {
+  test('is counted again if the step runs after all', async () => {
     const reservation = throttlingOn().reserve(password, client)
     reservation.refund()
     await reservation.enforce()
@@ -258,7 +258,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     expect(new Set(counts())).toEqual(new Set([1]))
   })
 
-  test('is refunded once if that is asked for while the limits are enforced', async () => {
+  test('is refunded once if it is refunded while the limits are enforced', async () => {
     await used()
     const others = throttlingOn({}, [KEY], 1000).reserve({ ...password, login: 'bob' }, client)
     const reservation = throttlingOn().reserve({ ...password, login: 'bob' }, client)
@@ -273,8 +273,8 @@ describe('a reservation before it is known whether the step is to be run', () =>
 
   test.each([
     ['a failed attempt stays counted', WRONG, 1],
-    ['any other one is refunded once', ended(undefined), undefined],
-  ])('the first decision holds: %s', async (_, result, count) => {
+    ['any other attempt is refunded once', ended(undefined), undefined],
+  ])('only the first call has an effect: %s', async (_, result, count) => {
     const other = throttlingOn().reserve(password, client)
     const reservation = throttlingOn().reserve(password, client)
     await reservation.enforce()
@@ -287,7 +287,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     else await until(() => counts().every((one) => one === count))
   })
 
-  test('that a limit refuses is told of only when the step is to be run', async () => {
+  test('beyond a limit is audited only if the step is to run', async () => {
     await used()
     const { reserve, lines, metrics } = throttlingOn()
     reserve(password, client).refund()
@@ -302,7 +302,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     expect(new Set(counts())).toEqual(new Set([5]))
   })
 
-  test('counts only soon after: a store that stalled counts nothing that nobody waits for', async () => {
+  test('expires soon: a store that stalled does not count it later', async () => {
     const asked: CountRequest[] = []
     const { reserve } = throttlingOn({
       countAttempt(counting) {
@@ -315,7 +315,7 @@ describe('a reservation before it is known whether the step is to be run', () =>
     })
     const reservation = reserve(password, client)
     expect(asked.map(({ notAfterMs }) => notAfterMs)).toEqual([NOW + 1000, NOW + 1000])
-    // counts again without a time limit; what the other place counted meanwhile is refunded
+    // counts again without a time limit, and refunds what was counted for the address meanwhile
     await reservation.enforce()
     reservation.consumeOrRefund(WRONG)
     expect(asked.map(({ notAfterMs }) => notAfterMs ?? 'whenever')).toEqual([
@@ -327,11 +327,11 @@ describe('a reservation before it is known whether the step is to be run', () =>
     await until(() => counts().every((count) => count === 1))
   })
 
-  test('can be refunded when the store is unreachable, and 503 is for the request that goes on', async () => {
+  test('can be refunded while the store is unreachable; only a request that goes on gets 503', async () => {
     const { reserve, lines } = throttlingOn({ countAttempt: () => Promise.reject(storeUnavailable()) })
     reserve(password, client).refund()
     const reservation = reserve(password, client)
-    await nextTurn() // nothing looks at it yet, and the process does not end
+    await nextTurn() // no request awaits it yet, and the rejection is handled
     await expect(reservation.enforce()).rejects.toMatchObject({ status: 503 })
     expect(lines()).toEqual([])
   })
@@ -345,7 +345,7 @@ describe('a refusal', () => {
     countedWindows: [],
   })
   const free: CountResult = { overridden: false, full: undefined, late: false, countedWindows: [] }
-  /** The first place is the person's, the second the address's. */
+  /** The first entry is the user's, the second the address's. */
   const refusedBy = async (...answers: CountResult[]) => {
     const throttling = throttlingOn({ countAttempt: async () => answers.shift() ?? free })
     const error: unknown = await throttling
@@ -357,7 +357,7 @@ describe('a refusal', () => {
     return { ...throttling, error }
   }
 
-  test('says which limit it is, how long it holds, and that nothing is left of it', async () => {
+  test('has the limit, when it resets, and no attempts left', async () => {
     const { error, lines, metrics } = await refusedBy(free, full(90_500))
     expect(error).toMatchObject({
       status: 429,
@@ -385,16 +385,16 @@ describe('a refusal', () => {
   })
 
   test.each([
-    ['the person’s', [full(9000), full(1000)], '9', 'password_user'],
+    ['the user’s', [full(9000), full(1000)], '9', 'password_user'],
     ['the address’s', [full(1000), full(9000)], '9', 'password_address'],
-    ['one that is nearly over', [full(0), free], '1', 'password_user'],
-  ])('of several limits is by the one that holds longest: %s', async (_, answers, retryAfter, limit) => {
+    ['one that is almost over', [full(0), free], '1', 'password_user'],
+  ])('for several limits names the one that lasts longest: %s', async (_, answers, retryAfter, limit) => {
     const { error, metrics } = await refusedBy(...answers)
     expect(error).toMatchObject({ headers: { 'Retry-After': retryAfter } })
     expect((await metrics.limitHits.get()).values).toMatchObject([{ labels: { limit } }])
   })
 
-  test('of a known browser is by its own limits, whatever its address has used up', async () => {
+  test('for a known device depends on its own limits, not on those of its address', async () => {
     const known = { ...free, overridden: true }
     expect((await refusedBy(known, full(9000))).error).toBeUndefined()
     const { error, metrics } = await refusedBy({ ...full(9000), overridden: true }, free)
@@ -404,7 +404,7 @@ describe('a refusal', () => {
     ])
   })
 
-  test('leaves nothing counted: neither at the place that refused nor at the other one', async () => {
+  test('leaves nothing counted, neither for the user nor for the address', async () => {
     const { step } = throttlingOn()
     for (let n = 0; n < 5; n++) await step(password, client, async () => ended('E0000004'))
     const before = counted()
@@ -416,11 +416,11 @@ describe('a refusal', () => {
   })
 })
 
-describe('a known browser', () => {
+describe('a known device', () => {
   const ADA = { userId: '00u1ada', logins: ['ada', 'ada@corp.example'] }
   const stranger: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
 
-  test('is one that has fully signed the user in: by user id and by each login, and no other browser', async () => {
+  test('has fully signed the user in: it is known by user id and by each login, and no other device is', async () => {
     const { rememberDevice, isKnownDevice } = throttlingOn()
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
     await rememberDevice(ADA, client)
@@ -433,7 +433,7 @@ describe('a known browser', () => {
     expect(await isKnownDevice({}, client)).toBe(false)
   })
 
-  test('is known by a retired key too, and no more once its mark has ended', async () => {
+  test('is also known by a retired key, until its mark expires', async () => {
     const newer = Buffer.alloc(32, 'plainly-fake-too')
     await throttlingOn().rememberDevice(ADA, client)
     const { isKnownDevice } = throttlingOn({}, [newer, KEY])
@@ -442,7 +442,7 @@ describe('a known browser', () => {
     expect(await isKnownDevice({ login: 'ada' }, client)).toBe(false)
   })
 
-  test('is noted for the user, so that it ends with all sessions', async () => {
+  test('is in the index of the user, so that it ends with all sessions', async () => {
     const noted: unknown[][] = []
     const { rememberDevice } = throttlingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
     await rememberDevice(ADA, client)
@@ -452,7 +452,7 @@ describe('a known browser', () => {
     expect(noted).toHaveLength(3)
   })
 
-  /** The names of the windows once those of the address are given back, without whose they are. */
+  /** The names of the user's windows, without ids. */
   const countedOfPeople = async () => {
     await until(() => counted().every(([name]) => !name.includes(':address:')))
     return counted()
@@ -460,7 +460,7 @@ describe('a known browser', () => {
       .sort()
   }
 
-  test('counts by limits of its own and by no other', async () => {
+  test('is counted only in its own limits', async () => {
     const { step, rememberDevice } = throttlingOn()
     await rememberDevice(ADA, client)
     await step(password, client, async () => ended('E0000004'))
@@ -474,7 +474,7 @@ describe('a known browser', () => {
     ])
   })
 
-  test('begins its failures in a row anew with a full sign-in, and keeps what counts over time', async () => {
+  test('has its inARow windows reset by a full sign-in, and the other windows kept', async () => {
     const { step, rememberDevice } = throttlingOn()
     await rememberDevice(ADA, client)
     await step(password, client, async () => ended('E0000004'))
@@ -488,7 +488,7 @@ describe('a known browser', () => {
   })
 })
 
-describe('what is forgiven', () => {
+describe('resetting a user', () => {
   const ADA = { userId: '00u1ada', logins: ['ada'] }
   const strangers = () =>
     [1, 2].map((n) => ({
@@ -498,7 +498,7 @@ describe('what is forgiven', () => {
     }))
   const ATTEMPT_KINDS = ['password', 'code', 'message', 'push', 'recovery'] as const
 
-  /** Strangers try everything once, for somebody whom the org has named or not. */
+  /** Unknown devices make every kind of attempt, for a user whom the org has named or not. */
   async function tried({ step }: ReturnType<typeof throttlingOn>, who: Pick<Attempt, 'login' | 'userId'>) {
     for (const kind of ATTEMPT_KINDS) {
       const outcome = ended(['password', 'code'].includes(kind) ? 'E0000004' : undefined)
@@ -506,13 +506,13 @@ describe('what is forgiven', () => {
         await step({ kind, operation: 'x', handle: 'handle', ...who }, stranger, async () => outcome)
     }
   }
-  /** The windows of people, not of addresses, without whose they are. */
+  /** The windows of users, not of addresses, without ids. */
   const windows = () =>
     counted()
       .map(([name]) => name)
       .filter((name) => !name.includes(':address:'))
 
-  test('is all that holds over all browsers, by user id and by login; not what one browser or sign-in has', async () => {
+  test('ends the windows over all devices, by user id and by login, not those of one device or transaction', async () => {
     const throttling = throttlingOn()
     await tried(throttling, { login: 'ada' })
     await tried(throttling, { userId: '00u1ada' })
@@ -525,7 +525,7 @@ describe('what is forgiven', () => {
     )
   })
 
-  test('is also what known browsers have together, and the browser stays known', async () => {
+  test('ends the windows that known devices share, and the device stays known', async () => {
     const throttling = throttlingOn()
     await throttling.rememberDevice(ADA, client)
     await throttling.step(password, client, async () => ended('E0000004'))
@@ -535,7 +535,7 @@ describe('what is forgiven', () => {
     expect([...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))).toHaveLength(2)
   })
 
-  test('is nobody else’s, and nothing under a login that was not named', async () => {
+  test('does not affect another user, or a login that was not given', async () => {
     const throttling = throttlingOn()
     await tried(throttling, { login: 'ada' })
     await tried(throttling, { login: 'bob' })
@@ -546,20 +546,20 @@ describe('what is forgiven', () => {
     expect(windows().filter((name) => name.includes(':person:'))).toHaveLength(12)
   })
 
-  test('is found under every key that is still in the list', async () => {
+  test('works for every key in SECRET_KEYS', async () => {
     await tried(throttlingOn(), { login: 'ada' })
     await throttlingOn({}, [Buffer.alloc(32, 'another'), KEY]).resetUser(ADA)
     expect(windows().filter((name) => name.includes(':person:'))).toEqual([])
   })
 
-  test('nothing with the store away, and it says so', async () => {
+  test('throws if the store is unreachable', async () => {
     const { resetUser } = throttlingOn({ clearWindows: () => Promise.reject(storeUnavailable()) })
     await expect(resetUser(ADA)).rejects.toMatchObject({ status: 503 })
   })
 })
 
-describe('the store in trouble', () => {
-  test('one place out of reach: 503, nothing is done, and the other place counts nothing', async () => {
+describe('a store that fails', () => {
+  test('for one of two keys: 503, the step does not run, and the other key counts nothing', async () => {
     let places = 0
     const { step } = throttlingOn({
       countAttempt: (counting) =>
@@ -575,7 +575,7 @@ describe('the store in trouble', () => {
     await until(() => entries.size === 0, { what: 'an empty count' })
   })
 
-  test('what can not be given back or remembered is logged, and the step stands', async () => {
+  test('to refund or to remember a device: it is logged, and the step succeeds', async () => {
     const away = () => Promise.reject(storeUnavailable())
     const { step, rememberDevice, lines } = throttlingOn({ refundAttempt: away, clearWindows: away })
     expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
@@ -588,7 +588,7 @@ describe('the store in trouble', () => {
   })
 })
 
-test('while keys change, a known browser stays known no longer than by its old mark, which ends with all sessions', async () => {
+test('while keys are rotated, a known device stays known no longer than its old mark lasts, which ends with all sessions', async () => {
   const DAY_MS = 86_400_000
   const newer = Buffer.alloc(32, 'plainly-fake-too')
   const marks: [key: string, ttlMs: number][] = []
@@ -603,7 +603,7 @@ test('while keys change, a known browser stays known no longer than by its old m
   expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
 })
 
-describe('while keys change', () => {
+describe('while keys are rotated', () => {
   const newer = Buffer.alloc(32, 'plainly-fake-too')
   const person = { userId: '00u1', logins: ['ada'] }
   const marks = () =>
@@ -611,13 +611,13 @@ describe('while keys change', () => {
       .filter(([key]) => key.startsWith('gatehouse:known:'))
       .map(([key, { expiresAt }]) => [key, expiresAt])
 
-  test('a browser that no key knows stays a stranger', async () => {
+  test('a device that is known by no key stays unknown', async () => {
     const { step } = throttlingOn({}, [newer, KEY])
     await step(password, client, async () => ended('E0000004'))
     expect(marks()).toEqual([])
   })
 
-  test('a browser that the newest key knows stays known as long as it was', async () => {
+  test('a device that is known by the newest key stays known as long as before', async () => {
     await throttlingOn({}, [KEY], 500_000).rememberDevice(person, client)
     await throttlingOn({}, [newer, KEY], 500_000).rememberDevice(person, client)
     const before = marks()
@@ -626,7 +626,7 @@ describe('while keys change', () => {
     expect(marks()).toEqual(before)
   })
 
-  test('an attempt that names nobody is counted by its address', async () => {
+  test('an attempt without a user is counted by its address', async () => {
     const { step } = throttlingOn({}, [newer, KEY])
     await step({ kind: 'token', operation: 'x' }, client, async () => ended('E0000004'))
     expect(counted().map(([name]) => name)).toEqual(['token:address:burst', 'token:address:sustained'])
@@ -637,7 +637,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
   const domains = ['corp.example', 'partner.example']
   const ownAccount = { userId: '00uPartner', logins: ['ada@partner.example'] }
   const others = (n: number): Client => ({ ...client, device: { id: `device-${n}`, returned: true } })
-  /** How many of so many wrong passwords for this name go through, each from another browser unless told otherwise. */
+  /** How many of these wrong passwords are allowed, each from another device by default. */
   const tried = async (login: string, times: number, from = others) => {
     const { step } = throttlingOn({}, [KEY], 60_000, domains)
     let through = 0
@@ -653,7 +653,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
     throttlingOn({}, [KEY], 60_000, domains).rememberDevice(person, client)
 
   test.each(['ada@corp.example', 'ada'])(
-    'the browser of one is not known to the other, typed as %s',
+    'the device of one user is not known for the other, typed as %s',
     async (login) => {
       await signIn()
       expect(await tried(login, 9, () => client)).toBe(5)
@@ -661,7 +661,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
     },
   )
 
-  test('they share a limit, and the full sign-in of one leaves the failures in a row of the other', async () => {
+  test('the users share a limit, and a full sign-in of one does not reset the inARow window of the other', async () => {
     const rows = () =>
       counted().filter(([name]) => name.startsWith('password:person') && name.endsWith('inARow'))
     expect(await tried('ada@corp.example', 3)).toBe(3)
@@ -678,13 +678,13 @@ describe('a name in two LOGIN_DOMAINS', () => {
     expect(rows()).toEqual([])
   })
 
-  test('a user who signs in under a short name is known under it, and under the full one', async () => {
+  test('a user who signs in with a short name is known under the short and the full name', async () => {
     await signIn({ userId: '00uCorp', logins: ['ada', 'ada@corp.example'] })
     expect(await tried('ada', 9, () => client)).toBe(8)
     expect(await tried('ada@corp.example', 9, () => client)).toBe(8)
   })
 
-  test('an operator who forgives a short name ends what the known browser of that name has failed', async () => {
+  test('an operator who resets a short name ends the windows of its known device', async () => {
     await signIn({ userId: '00uCorp', logins: ['ada'] })
     expect(await tried('ada', 1, () => client)).toBe(1)
     const known = () => counted().filter(([name]) => name.startsWith('password:known_person'))
@@ -694,7 +694,7 @@ describe('a name in two LOGIN_DOMAINS', () => {
   })
 
   test.each(['ada', 'ADA@corp.example'])(
-    'an operator who forgives %s ends all that is counted there',
+    'an operator who resets %s ends all windows of that name',
     async (login) => {
       for (const name of ['ada@corp.example', 'ada', 'ada@partner.example']) await tried(name, 2)
       const { resetUser } = throttlingOn({}, [KEY], 60_000, domains)

@@ -10,7 +10,7 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { UpstreamResponse } from '../../../src/upstream/upstream-client.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { CLIENT as RETURNED } from '../made-up-client.ts'
+import { CLIENT as RETURNED } from '../test-client.ts'
 
 const UPSTREAM = 'https://org.example.com'
 const PUBLIC = 'https://portal.example.net'

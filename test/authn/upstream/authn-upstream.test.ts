@@ -12,7 +12,7 @@ import { deferred } from '../../support/deferred.ts'
 import { deadPort, type StubListener, sendJson, startStubUpstream } from '../../support/stub-upstream.ts'
 import { until } from '../../support/until.ts'
 import { clientFor } from '../../upstream/client-for.ts'
-import { CLIENT as RETURNED } from '../made-up-client.ts'
+import { CLIENT as RETURNED } from '../test-client.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -77,7 +77,7 @@ async function answering(listener: StubListener, parts: Partial<Parts> = {}) {
   return { stub, ...upstreamAt({ origin: stub.origin, ...parts }) }
 }
 
-describe('what is no answer of the API', () => {
+describe('a response that does not have the API’s form', () => {
   test.each<[string, StubListener]>([
     [
       'HTML',
@@ -94,12 +94,12 @@ describe('what is no answer of the API', () => {
     ['an empty body', (_req, res) => res.writeHead(200, { 'Content-Type': 'application/json' }).end()],
     ['no content', (_req, res) => res.writeHead(204).end()],
     ['an error without errorCode', (_req, res) => sendJson(res, 400, { message: 'very-secret' })],
-    ['an error whose code is no text', (_req, res) => sendJson(res, 403, { errorCode: 68 })],
+    ['an error whose code is not a string', (_req, res) => sendJson(res, 403, { errorCode: 68 })],
     ['a 500 without errorCode', (_req, res) => sendJson(res, 500, {})],
     ['not modified', (_req, res) => res.writeHead(304).end()],
     ['a cut connection', (_req, res) => res.destroy()],
-    ['an answer over the cap', (_req, res) => sendJson(res, 200, { status: 'x'.repeat(200_000) })],
-  ])('%s is 502, sent once, and nothing of it is told', async (_name, listener) => {
+    ['a response over the size limit', (_req, res) => sendJson(res, 200, { status: 'x'.repeat(200_000) })],
+  ])('%s is 502, is sent once, and reveals nothing', async (_name, listener) => {
     const { failureOf, stub } = await answering(listener)
     const failure = await failureOf(STATELESS)
     expect([failure.status, failure.code]).toEqual([502, 'E0000009'])
@@ -107,7 +107,7 @@ describe('what is no answer of the API', () => {
     expect(stub.requests.length).toBe(1)
   })
 
-  test('an error whose code is of another form passes on, and its code becomes no label and no log field', async () => {
+  test('an error with a code of another form passes, and its code is no label and no log field', async () => {
     const body = { errorCode: 'very-secret', errorSummary: 'Something else', errorId: 'oae1' }
     const { upstream } = await answering((_req, res) => sendJson(res, 400, body))
     const reply = await upstream.send(STATELESS, CLIENT)
@@ -120,7 +120,7 @@ describe('what is no answer of the API', () => {
     expect(await failureOf(STATELESS)).toMatchObject({ status: 504, code: 'E0000009' })
   })
 
-  test('nobody there is 502, and while the breaker is open 503 that says when to come again', async () => {
+  test('a refused connection is 502, and 503 with Retry-After while the breaker is open', async () => {
     const origin = `http://127.0.0.1:${await deadPort()}`
     const { failureOf } = upstreamAt({ origin, halfOpenAfterMs: 59_500 })
     for (let call = 0; call < 3; call++) expect((await failureOf(STATELESS)).status).toBe(502)
@@ -128,13 +128,13 @@ describe('what is no answer of the API', () => {
     expect([failure.status, failure.headers]).toEqual([503, { 'Retry-After': '60' }])
   })
 
-  test('something that is not HTTP is 502', async () => {
+  test('a response that is not HTTP is 502', async () => {
     const stub = keep(await startStubUpstream(({ socket }) => socket.end('nonsense')))
     expect((await upstreamAt({ origin: stub.origin }).failureOf(STATELESS)).status).toBe(502)
   })
 })
 
-describe('errors of the API pass as they are', () => {
+describe('errors of the API pass unchanged', () => {
   test.each([400, 401, 403, 404, 429, 500, 503])('status %i', async (status) => {
     const body = {
       errorCode: 'E0000068',
@@ -149,8 +149,8 @@ describe('errors of the API pass as they are', () => {
   })
 })
 
-describe('the SSWS token is refused', () => {
-  /** Takes the tokens that are valid; a state token is never known. */
+describe('while Okta refuses the API token', () => {
+  /** Accepts the valid API tokens. Every state token is unknown. */
   async function org(valid: Set<string>, tokens: readonly string[] = ['first-token']) {
     const used: string[] = []
     let next: { status: number; body: object } | undefined
@@ -173,7 +173,7 @@ describe('the SSWS token is refused', () => {
   }
   const GONE: AuthnCall = { ...STATEFUL, path: '/api/v1/authn/gone' }
 
-  test('on a call without a state token: 503, an alarm once, the gauge, and no token in the log', async () => {
+  test('a call without a state token is 503, with one alarm, the gauge, and no token in the log', async () => {
     const { failureOf, upstream, lines, text, gauge, used } = await org(new Set())
     for (let call = 0; call < 3; call++) {
       expect(await failureOf(STATELESS)).toMatchObject({ status: 503, headers: { 'Retry-After': '30' } })
@@ -185,7 +185,7 @@ describe('the SSWS token is refused', () => {
     expect(text()).not.toContain('first-token')
   })
 
-  test('E0000011 on a call with a state token is about that one, and passes', async () => {
+  test('E0000011 on a call with a state token is about that token, and passes', async () => {
     const { upstream, lines } = await org(new Set(['first-token']))
     await upstream.send(STATELESS, CLIENT)
     expect(await upstream.send(GONE, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
@@ -193,14 +193,14 @@ describe('the SSWS token is refused', () => {
     expect(lines()).toEqual([])
   })
 
-  test('while it is refused, E0000011 on other calls is 503 too: clients keep their transactions', async () => {
+  test('E0000011 on other calls is 503 too, so clients keep their transactions', async () => {
     const { failureOf } = await org(new Set())
     await failureOf(STATELESS)
     expect((await failureOf(STATEFUL)).status).toBe(503)
     expect((await failureOf(GONE)).status).toBe(503)
   })
 
-  test('the standby is tried, and kept once it was taken', async () => {
+  test('the standby is tried, and kept once it was accepted', async () => {
     const { upstream, used, gauge } = await org(new Set(['standby']), ['first-token', 'standby'])
     expect((await upstream.send(STATELESS, CLIENT)).body).toEqual(SUCCESS)
     await upstream.send(STATELESS, CLIENT)
@@ -209,14 +209,14 @@ describe('the SSWS token is refused', () => {
     expect([upstream.tokenState(), await gauge()]).toEqual(['ok', 0])
   })
 
-  test('the standby is tried with a state token too: what was refused for its token did nothing', async () => {
+  test('the standby is tried with a state token too', async () => {
     const { upstream, used } = await org(new Set(['standby']), ['first-token', 'standby'])
     expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(200)
     expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(200)
     expect(used).toEqual(['first-token', 'standby', 'standby'])
   })
 
-  test('a limit or a failure is no word on our token: while it is refused it stays so', async () => {
+  test('a rate limit or a failure does not show that the token is accepted again', async () => {
     const valid = new Set<string>()
     const { failureOf, upstream, answerNext } = await org(valid)
     await failureOf(STATELESS)
@@ -228,7 +228,7 @@ describe('the SSWS token is refused', () => {
     expect((await failureOf(GONE)).status).toBe(503)
   })
 
-  test('before anything was answered, a state token that is refused is looked into: whose fault is it?', async () => {
+  test('before any call was answered, a refused state token is followed by a check of the API token', async () => {
     const ours = await org(new Set(), ['first-token'])
     expect((await ours.failureOf(GONE)).status).toBe(503)
     expect(ours.upstream.tokenState()).toBe('failing')
@@ -237,10 +237,10 @@ describe('the SSWS token is refused', () => {
     expect(theirs.upstream.tokenState()).not.toBe('failing')
   })
 
-  describe('a made-up state token, as a decoy sends it', () => {
+  describe('the random state token of a decoy', () => {
     const DECOY: AuthnCall = { ...GONE, isDecoy: true }
 
-    test('is refused, and what the look at our own token meets decides nothing', async () => {
+    test('is refused, whatever the check of the API token gives', async () => {
       for (const status of [429, 500]) {
         const listener: StubListener = (req, res) =>
           req.url === '/api/v1/authn'
@@ -252,20 +252,20 @@ describe('the SSWS token is refused', () => {
       }
     })
 
-    test('is 503 while our own token is refused, as for everybody', async () => {
+    test('is 503 while the API token is refused, as for a real one', async () => {
       const { failureOf, upstream } = await org(new Set())
       expect((await failureOf(DECOY)).status).toBe(503)
       expect(upstream.tokenState()).toBe('failing')
     })
   })
 
-  test('both refused: each is tried once, then 503', async () => {
+  test('both tokens are tried once, then the answer is 503', async () => {
     const { failureOf, used } = await org(new Set(), ['first-token', 'standby'])
     expect((await failureOf(STATELESS)).status).toBe(503)
     expect(used).toEqual(['first-token', 'standby'])
   })
 
-  test('taken again: all is well, and said so', async () => {
+  test('a token that is accepted again ends the alarm, and is logged', async () => {
     const valid = new Set<string>()
     const { failureOf, upstream, lines, gauge } = await org(valid)
     await failureOf(STATELESS)
@@ -288,11 +288,11 @@ describe('the SSWS token is refused', () => {
     expect(used.at(-1)).toBe('new-token')
   })
 
-  describe('of two tokens, which one', () => {
+  describe('of two tokens', () => {
     const PAIR = ['first-token', 'standby'] as const
     const told = (lines: Record<string, unknown>[]) => lines.map(({ event, name }) => [event, name])
 
-    test('the standby in use is told once and by a gauge, until the first one is taken again', async () => {
+    test('a standby in use is logged once and shown by a gauge, until the first token is accepted again', async () => {
       const valid = new Set(['standby'])
       const { upstream, used, standby, lines, clock } = await org(valid, PAIR)
       for (let call = 0; call < 3; call++) await upstream.send(STATELESS, CLIENT)
@@ -307,7 +307,7 @@ describe('the SSWS token is refused', () => {
       expect(told(lines()).at(-1)).toEqual(['upstream_token_switched', 'first'])
     })
 
-    test('a first one that is refused costs a second call once in ten minutes, and not each time', async () => {
+    test('a refused first token costs a second call only once in ten minutes', async () => {
       const { upstream, used, clock, lines } = await org(new Set(['standby']), PAIR)
       for (let call = 0; call < 4; call++) {
         await upstream.send(STATELESS, CLIENT)
@@ -317,7 +317,7 @@ describe('the SSWS token is refused', () => {
       expect(lines().length).toBe(1)
     })
 
-    test('a changed list is tried from its first one on, although the old one is still taken', async () => {
+    test('a changed list is tried from its first token on, although the old token is still accepted', async () => {
       const { upstream, used, keyring, standby, lines } = await org(new Set(['old', 'new']), ['old'])
       await upstream.send(STATELESS, CLIENT)
       keyring.tokens = ['new', 'old']
@@ -327,7 +327,7 @@ describe('the SSWS token is refused', () => {
       expect(lines()).toMatchObject([{ level: 'info', event: 'upstream_token_verified' }])
     })
 
-    test('a new one with a slip in it shows while the old one still serves', async () => {
+    test('a mistyped new token is reported while the old one still works', async () => {
       const { upstream, used, keyring, standby, gauge, lines, text } = await org(new Set(['old']), ['old'])
       await upstream.send(STATELESS, CLIENT)
       keyring.tokens = ['mistyped', 'old']
@@ -339,7 +339,7 @@ describe('the SSWS token is refused', () => {
       expect(text()).not.toMatch(/mistyped|"old"/)
     })
 
-    test('a standby is proved by putting it first', async () => {
+    test('a standby is tested by putting it first', async () => {
       const { upstream, used, keyring, lines } = await org(new Set(PAIR), PAIR)
       await upstream.send(STATELESS, CLIENT)
       keyring.tokens = [...PAIR].reverse()
@@ -348,7 +348,7 @@ describe('the SSWS token is refused', () => {
       expect(told(lines())).toEqual([['upstream_token_verified', 'first']])
     })
 
-    test('an answer that was asked for before the list changed says nothing about the new list', async () => {
+    test('an answer to a call from before the list changed does not affect the new list', async () => {
       const used: string[] = []
       const { promise, resolve } = deferred()
       const listener: StubListener = async (req, res) => {
@@ -369,7 +369,7 @@ describe('the SSWS token is refused', () => {
       expect(used).toEqual(['first', 'old', 'new'])
     })
 
-    test('all refused: no standby is in use', async () => {
+    test('if all are refused, no standby is in use', async () => {
       const valid = new Set(['standby'])
       const { upstream, failureOf, standby, gauge } = await org(valid, PAIR)
       await upstream.send(STATELESS, CLIENT)
@@ -379,7 +379,7 @@ describe('the SSWS token is refused', () => {
     })
   })
 
-  test('another 401 is no refusal of our token', async () => {
+  test('another 401 is not a refusal of the API token', async () => {
     const { upstream, lines } = await answering((_req, res) => sendJson(res, 401, { errorCode: 'E0000004' }))
     expect(await upstream.send(STATELESS, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000004' })
     expect(upstream.tokenState()).not.toBe('failing')
@@ -387,7 +387,7 @@ describe('the SSWS token is refused', () => {
   })
 })
 
-describe('what is sent', () => {
+describe('a request to Okta', () => {
   async function seenWith(client: Partial<Client>): Promise<IncomingHttpHeaders> {
     let seen: IncomingHttpHeaders = {}
     const { upstream } = await answering((req, res) => {
@@ -398,7 +398,7 @@ describe('what is sent', () => {
     return seen
   }
 
-  test('our token, the one clean address, what the browser is, and nothing else', async () => {
+  test('has our token, the client’s address, the browser’s headers, and nothing else', async () => {
     const headers = await seenWith({ fingerprint: 'print|1' })
     expect(headers).toMatchObject({
       accept: 'application/json',
@@ -417,7 +417,7 @@ describe('what is sent', () => {
     )
   })
 
-  test('what the browser did not send is not made up', async () => {
+  test('has no header that the browser did not send', async () => {
     const headers = await seenWith({ userAgent: '', acceptLanguage: '', fingerprint: undefined })
     for (const name of ['user-agent', 'accept-language', 'x-device-fingerprint', 'cookie', 'origin']) {
       expect(headers).not.toHaveProperty(name)
@@ -425,7 +425,7 @@ describe('what is sent', () => {
   })
 })
 
-test('nobody can be typed as what another call is held back by', async () => {
+test('a user name, token or address cannot be chosen so that it counts as another party at the rate-limit gate', async () => {
   const limited = { errorCode: 'E0000047', errorSummary: 'x', errorId: 'oae1' }
   const { upstream, failureOf, stub } = await answering((req, res) =>
     req.url === STATEFUL.path
@@ -442,7 +442,7 @@ test('nobody can be typed as what another call is held back by', async () => {
   expect(stub.requests.length).toBe(sent)
 })
 
-describe('what passes on of the answer’s headers', () => {
+describe('headers for the browser', () => {
   async function headersOf(status: number, headers: Record<string, string | string[]>) {
     const { upstream } = await answering((_req, res) =>
       sendJson(res, status, status === 200 ? SUCCESS : { errorCode: 'E0000047' }, headers),
@@ -450,7 +450,7 @@ describe('what passes on of the answer’s headers', () => {
     return (await upstream.send(STATELESS, CLIENT)).headers
   }
 
-  test('the limits, and no cookie, server, address or policy', async () => {
+  test('are the rate limits; no cookie, server, address or policy', async () => {
     expect(
       await headersOf(200, {
         'X-Rate-Limit-Limit': '600',
@@ -470,7 +470,7 @@ describe('what passes on of the answer’s headers', () => {
   })
 
   test.each(['', '-1', '1.5', 'many', '1e9', '9'.repeat(16), '1, 2'])(
-    'a limit of %j is none',
+    'a limit of %j is dropped',
     async (value) => {
       expect(await headersOf(200, { 'X-Rate-Limit-Limit': value })).toEqual({})
     },
@@ -479,27 +479,23 @@ describe('what passes on of the answer’s headers', () => {
   const DATE = 'Thu, 05 Nov 2026 06:00:00 GMT'
   const SENT_S = Date.parse(DATE) / 1000
   test.each<[string, Record<string, string>, string]>([
-    [
-      'until the reset, by the upstream’s own clock',
-      { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 42) },
-      '42',
-    ],
+    ['until the reset, by Okta’s clock', { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 42) }, '42'],
     ['at least a second', { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S - 100) }, '1'],
     ['at most an hour', { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 100_000) }, '3600'],
-    ['a minute when there is no reset', { Date: DATE }, '60'],
-    ['a minute when the reset is none', { Date: DATE, 'X-Rate-Limit-Reset': 'soon' }, '60'],
-    ['a minute when the date is none', { Date: 'yesterday', 'X-Rate-Limit-Reset': String(SENT_S) }, '60'],
-  ])('429 says when to come again: %s', async (_name, headers, seconds) => {
+    ['a minute if there is no reset', { Date: DATE }, '60'],
+    ['a minute if the reset is invalid', { Date: DATE, 'X-Rate-Limit-Reset': 'soon' }, '60'],
+    ['a minute if the date is invalid', { Date: 'yesterday', 'X-Rate-Limit-Reset': String(SENT_S) }, '60'],
+  ])('a 429 has Retry-After: %s', async (_name, headers, seconds) => {
     expect((await headersOf(429, headers))['Retry-After']).toBe(seconds)
   })
 
-  test('only 429 does', async () => {
+  test('another status has no Retry-After', async () => {
     const headers = { Date: DATE, 'X-Rate-Limit-Reset': String(SENT_S + 42), 'Retry-After': '5' }
     expect(await headersOf(200, headers)).not.toHaveProperty('Retry-After')
   })
 })
 
-test('the answer’s own date comes along, to read its times by', async () => {
+test('the Date header of an answer is kept', async () => {
   const { upstream } = await answering((_req, res) =>
     sendJson(res, 200, SUCCESS, { Date: 'Thu, 05 Nov 2026 06:00:00 GMT' }),
   )

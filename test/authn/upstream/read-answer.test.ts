@@ -17,8 +17,8 @@ test.each([
   ['a new one like the old', 'E0000014', causes('newPassword: must differ from oldPassword'), false],
   ['no cause', 'E0000014', [], false],
   ['causes of another shape', 'E0000014', ['oldPassword: no object', null, 7], false],
-  ['no list', 'E0000014', undefined, false],
+  ['causes that are not a list', 'E0000014', undefined, false],
   ['a field that is missing', 'E0000001', causes('oldPassword: The field cannot be left blank'), false],
-])('is the old password wrong? %s', (_name, errorCode, errorCauses, isWrong) => {
+])('whether the old password is wrong: %s', (_name, errorCode, errorCauses, isWrong) => {
   expect(isWrongOldPassword({ errorCode, body: { errorCauses } })).toBe(isWrong)
 })

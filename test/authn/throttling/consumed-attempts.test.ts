@@ -9,7 +9,7 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import { UpstreamFailure } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { CLIENT as client } from '../made-up-client.ts'
+import { CLIENT as client } from '../test-client.ts'
 
 /** Whether an attempt of this kind stays counted after its step. */
 async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation) => void): Promise<boolean> {
@@ -54,7 +54,7 @@ async function countedKinds(result: Partial<StepResult> = {}): Promise<AttemptKi
   return ATTEMPT_KINDS.filter((_, n) => counted[n])
 }
 
-/** Which refusals count, by kind of attempt (DESIGN §4, "Throttling"). */
+/** Which refusals stay counted, by kind of attempt (DESIGN §4, "Throttling"). */
 describe('an attempt that Okta refused', () => {
   const COUNTS: Readonly<Record<string, readonly AttemptKind[]>> = {
     E0000004: ['password', 'code', 'token', 'push'],
@@ -67,28 +67,28 @@ describe('an attempt that Okta refused', () => {
     E0000001: [],
   }
 
-  test.each(Object.entries(COUNTS))('with %s counts for %j alone', async (code, kinds) => {
+  test.each(Object.entries(COUNTS))('with %s stays counted only for %j', async (code, kinds) => {
     expect(await countedKinds(answered(code))).toEqual(ATTEMPT_KINDS.filter((kind) => kinds.includes(kind)))
   })
 
-  test('counts also where the broker itself refused it', async () => {
+  test('stays counted if the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000068', summary: '', causes: [], headers: {} }
     const refused = { ...answered(), outcome } as unknown as StepResult
     expect(await countedKinds(refused)).toEqual(['password', 'code', 'push'])
   })
 
-  test('what was sent counts also where the broker refused the answer', async () => {
+  test('an attempt that was sent to a user stays counted if the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000006', summary: '', causes: [], headers: {} }
     const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as StepResult
     expect(await countedKinds(refused)).toEqual(['message', 'push', 'recovery'])
   })
 })
 
-test('an accepted guess does not count; what was sent to a user does', async () => {
+test('an accepted guess does not stay counted; an attempt that was sent to a user does', async () => {
   expect(await countedKinds()).toEqual(['message', 'push', 'recovery'])
 })
 
-test('LOCKED_OUT refuses passwords and codes', async () => {
+test('passwords and codes stay counted after LOCKED_OUT', async () => {
   expect(await countedKinds({ status: 'LOCKED_OUT' })).toEqual([
     'password',
     'code',
@@ -99,7 +99,7 @@ test('LOCKED_OUT refuses passwords and codes', async () => {
   expect(await countedKinds({ status: 'SUCCESS' })).toEqual(['message', 'push', 'recovery'])
 })
 
-test('a wrong old password counts as a password', async () => {
+test('a wrong old password stays counted as a password', async () => {
   expect(await isCounted('password', { wrongOldPassword: true })).toBe(true)
   expect(await isCounted('password', { wrongOldPassword: false })).toBe(false)
   expect(await isCounted('code', { wrongOldPassword: true })).toBe(false)
@@ -118,15 +118,18 @@ test.each([
   expect(await isCounted('password', { factorResult })).toBe(false)
 })
 
-describe('without an answer', () => {
+describe('a step without an answer', () => {
   const lost = upstreamTimeout(new UpstreamFailure('timeout'))
   const unsent = upstreamUnavailable(new UpstreamFailure('unreachable'))
 
-  test.each(ATTEMPT_KINDS)('a %s that may have arrived counts if it reaches the user', async (kind) => {
-    expect(await isCountedAfterError(kind, lost)).toBe(['message', 'push', 'recovery'].includes(kind))
-  })
+  test.each(ATTEMPT_KINDS)(
+    'a %s that may have arrived stays counted if it reaches the user',
+    async (kind) => {
+      expect(await isCountedAfterError(kind, lost)).toBe(['message', 'push', 'recovery'].includes(kind))
+    },
+  )
 
-  test.each(ATTEMPT_KINDS)('a %s that was not sent does not count', async (kind) => {
+  test.each(ATTEMPT_KINDS)('a %s that was not sent does not stay counted', async (kind) => {
     expect(await isCountedAfterError(kind, unsent)).toBe(false)
     expect(await isCountedAfterError(kind, new Error('other'))).toBe(false)
   })

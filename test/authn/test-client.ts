@@ -1,6 +1,6 @@
 import type { Client } from '../../src/authn/browser/client.ts'
 
-/** A browser that came back, of which nothing else is known. */
+/** A client that returned its device cookie, without any optional header. */
 export const CLIENT: Client = {
   requestId: 'request-1',
   address: '198.51.100.7',
