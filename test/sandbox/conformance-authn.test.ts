@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { type Answer, outcome, PASSWORD, startSandbox, useSandbox } from './authn/sandbox-client.ts'
 
-/** Rows of the sign-in API specification that no other test of the sandbox shows (docs/conformance.md). */
+/** Rows of the authentication API's specification that no other sandbox test covers (docs/conformance.md). */
 
 const client = useSandbox()
 
@@ -10,49 +10,52 @@ const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const stepUp = (login?: string) =>
   client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll', login).stateToken })
 
-/** "Options object": both members may be null; left out, null and false are alike. */
-test.each([undefined, null, false])('Options object: both members %j are no wish', async (wish) => {
-  const options = { warnBeforePasswordExpired: wish, multiOptionalFactorEnroll: wish }
-  expect(outcome(await client.signIn('walter.warn', { options }))).toBe('200 SUCCESS')
-  const start = await client.signIn('erin.enrol', { options })
-  expect(outcome(await enrolQuestion(start))).toBe('200 SUCCESS')
-})
+/** "Options object": both members may be null; missing, null and false are the same. */
+test.each([undefined, null, false])(
+  'Options object: both members may be %j, which means off',
+  async (wish) => {
+    const options = { warnBeforePasswordExpired: wish, multiOptionalFactorEnroll: wish }
+    expect(outcome(await client.signIn('walter.warn', { options }))).toBe('200 SUCCESS')
+    const start = await client.signIn('erin.enrol', { options })
+    expect(outcome(await enrolQuestion(start))).toBe('200 SUCCESS')
+  },
+)
 
-test('Options object: the object itself may be null', async () => {
+test('Options object: the object may be null', async () => {
   expect(outcome(await client.signIn('walter.warn', { options: null }))).toBe('200 SUCCESS')
 })
 
-/** "States and transitions", last row: wherever the transaction began. */
+/** "States and transitions", last row: for every kind of transaction. */
 const BEGINNINGS: [row: string, begin: () => Promise<Answer>][] = [
   [
-    'begun with an activation token',
+    'after an activation token',
     () => client.post(AUTHN, { token: client.sandbox.activationToken('arno.activate'), ...WISH }),
   ],
   [
-    'begun as a step-up without a session',
+    'in a step-up without a session',
     async () => {
       const { stateToken } = (await stepUp()).body
       return client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD, ...WISH })
     },
   ],
   [
-    'begun as a step-up with a session',
+    'in a step-up with a session',
     () => {
       const { stateToken } = client.sandbox.startStepUp('payroll', 'erin.enrol')
       return client.post(AUTHN, { stateToken, ...WISH })
     },
   ],
   [
-    'said in MFA_ENROLL',
+    'sent in MFA_ENROLL',
     async () => {
       const { stateToken } = (await stepUp('erin.enrol')).body
       return client.post(AUTHN, { stateToken, ...WISH })
     },
   ],
-  ['begun for an app', () => client.signIn('erin.enrol', { audience: 'travel', ...WISH })],
+  ['for an app', () => client.signIn('erin.enrol', { audience: 'travel', ...WISH })],
 ]
 const WISH = { options: { multiOptionalFactorEnroll: true } }
-test.each(BEGINNINGS)('multiOptionalFactorEnroll, %s: back to MFA_ENROLL', async (_row, begin) => {
+test.each(BEGINNINGS)('multiOptionalFactorEnroll, %s: MFA_ENROLL again', async (_row, begin) => {
   const start = await begin()
   expect(outcome(start)).toBe('200 MFA_ENROLL')
   const again = await enrolQuestion(start)
@@ -69,7 +72,7 @@ test('warnBeforePasswordExpired, step-up with a session: PASSWORD_WARN', async (
   for (const none of [false, null, undefined]) expect(outcome(await goOn(none))).toBe('200 SUCCESS')
 })
 
-test('options that were said once still hold when a later call of the transaction says none', async () => {
+test('options apply to later requests of the transaction that have none', async () => {
   const { stateToken } = client.sandbox.startStepUp('payroll')
   expect(outcome(await client.post(AUTHN, { stateToken, ...WISH }))).toBe('200 UNAUTHENTICATED')
   const start = await client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD })
@@ -79,7 +82,7 @@ test('options that were said once still hold when a later call of the transactio
 /** "Authentication Transaction object". */
 const TRANSACTION_FIELDS: [row: string, answer: () => Promise<Answer>, at: string, value: unknown][] = [
   [
-    'stateToken, of a status that is not terminal',
+    'stateToken, in a status that is not terminal',
     () => client.signIn('tomas.berg'),
     'stateToken',
     expect.stringMatching(/^00/),
@@ -94,7 +97,7 @@ const TRANSACTION_FIELDS: [row: string, answer: () => Promise<Answer>, at: strin
     expect.stringMatching(ISO_8601),
   ],
   [
-    'sessionToken, at the end of an app’s sign-in',
+    'sessionToken, after the sign-in to an app',
     () => client.signIn('amelia.stone', { audience: 'travel' }),
     'sessionToken',
     undefined,
@@ -128,7 +131,7 @@ test.each(LINKED)('_links in %s: href, hints.allow, and a name on next', async (
   }
 })
 
-/** "Factor object", factorType and provider: every value shown. */
+/** "Factor object", factorType and provider: every value. */
 const FACTORS: [factorType: string, login: string, provider: string][] = [
   ['token', 'rosa.enterprise', 'RSA'],
   ['token:software:totp', 'tomas.berg', 'GOOGLE'],
@@ -150,7 +153,7 @@ test.each(FACTORS)('Factor object: an enrolled %s', async (factorType, login, pr
   })
 })
 
-test('Factor object: one offered for enrollment has no id and no profile yet', async () => {
+test('Factor object: a factor offered for enrollment has no id and no profile', async () => {
   const factors = (await client.signIn('erin.enrol')).at('_embedded.factors') as Record<string, unknown>[]
   expect(factors.length).toBeGreaterThan(7)
   for (const factor of factors) {
@@ -194,9 +197,9 @@ test('step-up that requires verification lists factors and the policy', async ()
   })
 })
 
-/** "Step-up notes": a step-up that an app starts is for SAML alone. */
+/** "Step-up notes": an SP-initiated step-up requires SAML. */
 test.each(['intranet', 'library'])(
-  'started by the app, a protocol other than SAML is refused with a custom sign-in page, too: %s',
+  'SP-initiated, a protocol other than SAML is refused even with a custom sign-in page: %s',
   async (name) => {
     const other = await startSandbox(({ apps }) => {
       for (const app of apps) if (app.name === name) app.signInPage = 'https://portal.example.test/sign-in'
@@ -223,14 +226,14 @@ test.each(ERROR_FIELDS)('Error object: %s', async (field, value) => {
   expect(body[field]).toEqual(value)
 })
 
-/** "Errors", 401 E0000004: which of the conditions it was does not show. */
+/** "Errors", 401 E0000004: the response does not show which condition caused it. */
 const FAILURES: [condition: string, body: () => object][] = [
   ['invalid credentials', () => ({ username: 'amelia.stone', password: 'wrong' })],
   ['locked-out account, hidden', () => ({ username: 'lena.locked', password: PASSWORD })],
   ['sign-on policy denial', () => ({ username: 'dora.denied', password: PASSWORD })],
   ['invalid activation token', () => ({ token: 'no-such-activation-tok' })],
 ]
-test.each(FAILURES)('401 E0000004 says the same for every condition: %s', async (_condition, body) => {
+test.each(FAILURES)('401 E0000004 has the same body for every condition: %s', async (_condition, body) => {
   const answer = await client.post(AUTHN, body())
   expect(answer.status).toBe(401)
   expect(answer.body).toEqual({
@@ -243,7 +246,7 @@ test.each(FAILURES)('401 E0000004 says the same for every condition: %s', async 
 })
 
 /** "What the service does": combined with a sessions API. */
-test('a session token is exchanged for a session cookie, once', async () => {
+test('a session token is exchanged for a session cookie once', async () => {
   const { body } = await client.signIn('amelia.stone')
   const exchange = () => client.get(`/login/sessionCookieRedirect?token=${body.sessionToken}`)
   expect((await exchange()).headers.get('set-cookie')).toMatch(/^sid=00[\w-]+; .*HttpOnly/)
@@ -251,13 +254,13 @@ test('a session token is exchanged for a session cookie, once', async () => {
 })
 
 /** "Endpoints": all request and response bodies are JSON. */
-test('answers and errors are JSON', async () => {
+test('responses and errors are JSON', async () => {
   for (const answer of [await client.signIn('amelia.stone'), await client.signIn('nobody')])
     expect(answer.headers.get('content-type')).toMatch(/^application\/json\b/)
 })
 
 /** "Versioning". */
-test('the version is in the path: another one does not exist', async () => {
+test('the version is in the path: another version does not exist', async () => {
   const answer = await client.post('/api/v2/authn', { username: 'amelia.stone', password: PASSWORD })
   expect(outcome(answer)).toBe('404 E0000007')
 })

@@ -7,7 +7,7 @@ import { type FaultRule, InvalidFaultRule } from '../../src/sandbox/fault-rules.
 import { createFaults, seededRandom } from '../../src/sandbox/faults.ts'
 import { createRequestLog } from '../../src/sandbox/request-log.ts'
 
-/** The waits that are under way. */
+/** The running timers. */
 const timers = new Set<NodeJS.Timeout>()
 const faults = createFaults({
   random: seededRandom(7),
@@ -59,7 +59,7 @@ afterAll(async () => {
 
 const get = (path = '/') => fetch(origin + path)
 
-const BAD_RULES: [rule: unknown, field: string][] = [
+const INVALID_RULES: [rule: unknown, field: string][] = [
   [{ kind: 'explode' }, 'kind'],
   [{}, 'kind'],
   ['cut', 'rule'],
@@ -74,14 +74,14 @@ const BAD_RULES: [rule: unknown, field: string][] = [
   [{ kind: 'drip' }, 'everyMs'],
   [{ kind: 'cut', sometimes: true }, 'rule'],
 ]
-test.each(BAD_RULES)('a rule that cannot be taken names its field: %j', async (rule, field) => {
+test.each(INVALID_RULES)('an invalid rule is refused, and the field named: %j', async (rule, field) => {
   const add = () => faults.add(rule as FaultRule)
   expect(add).toThrow(InvalidFaultRule)
   expect(add).toThrow(new RegExp(`^invalid fault rule: (.*; )?${field.replace('.', '\\.')}: `))
   expect((await get()).status).toBe(200)
 })
 
-test('status: with a body and headers, as often as the rule says', async () => {
+test('status: with body and headers, at most `times` times', async () => {
   faults.set({ kind: 'status', status: 503, body: { a: 1 }, headers: { 'Retry-After': '3' }, times: 2 })
   const answers = [await get(), await get(), await get()]
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 200])
@@ -90,7 +90,7 @@ test('status: with a body and headers, as often as the rule says', async () => {
   expect(reached).toBe(1)
 })
 
-test('status: a body may be text, or missing', async () => {
+test('status: the body may be text or missing', async () => {
   faults.add({ kind: 'status', status: 500, body: 'oops', times: 1 })
   faults.add({ kind: 'status', status: 204, times: 1 })
   const [text, none] = [await get(), await get()]
@@ -98,7 +98,7 @@ test('status: a body may be text, or missing', async () => {
   expect([none.status, await none.text()]).toEqual([204, ''])
 })
 
-test('path and method narrow a rule, and set takes the place of what was there', async () => {
+test('a rule may have a path and a method, and set() replaces all rules', async () => {
   faults.set([
     { kind: 'status', status: 500, path: '/api', method: 'post' },
     { kind: 'status', status: 501, path: '/login' },
@@ -111,7 +111,7 @@ test('path and method narrow a rule, and set takes the place of what was there',
   expect([(await get('/api')).status, (await get('/login')).status]).toEqual([502, 200])
 })
 
-test('rate-limited: the shape of the API at hand, or its own', async () => {
+test('rate-limited: the API’s own 429, or the rule’s', async () => {
   faults.add({ kind: 'rate-limited', retrySeconds: 9, times: 1 })
   faults.add({ kind: 'rate-limited', body: { other: true }, headers: { 'X-Own': '1' } })
   const [theirs, own] = [await get(), await get()]
@@ -134,20 +134,20 @@ test.each([500, 200])('html: a page with status %i', async (status) => {
   expect(await answer.text()).toContain('<!DOCTYPE html>')
 })
 
-test('wrong-type: JSON that says it is text', async () => {
+test('wrong-type: JSON sent as text/plain', async () => {
   faults.set({ kind: 'wrong-type', body: { list: [] } })
   const answer = await get()
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
   expect(await answer.json()).toEqual({ list: [] })
 })
 
-test('cut: not one byte', async () => {
+test('cut: no byte is sent', async () => {
   faults.set({ kind: 'cut', times: 1 })
   expect(await rawAnswer('/')).toBe('')
   expect((await get()).status).toBe(200)
 })
 
-test('half: headers, and half of the body that they promise', async () => {
+test('half: headers, and half of the declared body', async () => {
   faults.set({ kind: 'half', body: { list: 'x'.repeat(88) } })
   const [head = '', body = ''] = (await rawAnswer('/')).split('\r\n\r\n')
   expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
@@ -156,7 +156,7 @@ test('half: headers, and half of the body that they promise', async () => {
   await expect(get().then((answer) => answer.text())).rejects.toThrow()
 })
 
-test('wrong-length: fewer bytes than promised, then the end', async () => {
+test('wrong-length: fewer bytes than declared', async () => {
   faults.set({ kind: 'wrong-length', body: {}, extraBytes: 3 })
   const [head, body] = (await rawAnswer('/')).split('\r\n\r\n')
   expect(head).toContain('Content-Length: 5')
@@ -164,7 +164,7 @@ test('wrong-length: fewer bytes than promised, then the end', async () => {
   await expect(get().then((answer) => answer.text())).rejects.toThrow()
 })
 
-test('huge: exactly so many bytes, and no harm when the client has had enough', async () => {
+test('huge: exactly that many bytes; the client may disconnect', async () => {
   faults.set({ kind: 'huge', bytes: 300_000 })
   const text = await (await get()).text()
   expect(text).toHaveLength(300_000)
@@ -176,7 +176,7 @@ test('huge: exactly so many bytes, and no harm when the client has had enough', 
   expect((await get()).status).toBe(200)
 })
 
-test('drip: one byte at a time, until the client goes away', async () => {
+test('drip: one byte at a time, until the client disconnects', async () => {
   faults.set({ kind: 'drip', everyMs: 0, body: { a: 1 }, times: 1 })
   const answer = await get()
   let bytes = 0
@@ -195,7 +195,7 @@ test('drip: one byte at a time, until the client goes away', async () => {
   expect(timers.size).toBe(0)
 })
 
-test('delay: goes on to the next rule, then to the route', async () => {
+test('delay: continues with the next rule, then with the route', async () => {
   faults.set([
     { kind: 'delay', ms: 1 },
     { kind: 'status', status: 503, times: 1 },
@@ -203,7 +203,7 @@ test('delay: goes on to the next rule, then to the route', async () => {
   expect([(await get()).status, (await get()).status]).toEqual([503, 200])
 })
 
-test('delay: when the client goes away the timer is gone, and the route is never reached', async () => {
+test('delay: if the client disconnects, the timer is cancelled, and the route is not reached', async () => {
   faults.set({ kind: 'delay', ms: 3_600_000 })
   const outgoing = request(origin).end()
   outgoing.on('error', () => {})
@@ -216,22 +216,22 @@ test('delay: when the client goes away the timer is gone, and the route is never
   expect([timers.size, reached]).toEqual([0, 0])
 })
 
-test('hold: waits until it is let go, in the call log already, and then meets the rules', async () => {
-  const letGo = faults.hold({ times: 1 })
+test('hold: a held request is in the request log, and the rules apply after its release', async () => {
+  const release = faults.hold({ times: 1 })
   faults.set({ kind: 'status', status: 503, times: 1 })
   let answered = false
   const first = get('/held').finally(() => {
     answered = true
   })
   while (requestLog.entries.length === 0) await nextTurn()
-  expect((await get('/other')).status).toBe(503) // the rule strikes who comes to it first
+  expect((await get('/other')).status).toBe(503) // the rule applies to the first request that reaches it
   expect([answered, reached, requestLog.entries[0]?.path]).toEqual([false, 0, '/held'])
-  letGo()
+  release()
   expect((await first).status).toBe(200)
   expect((await get('/held')).status).toBe(200)
 })
 
-test('hold: of a path and a method holds nobody else; clear lets go', async () => {
+test('hold: a filter for path and method holds no other requests; clear() releases', async () => {
   faults.hold({ path: '/slow', method: 'POST' })
   expect([(await get('/slow')).status, (await get('/')).status]).toEqual([200, 200])
   const held = fetch(`${origin}/slow/one`, { method: 'POST' })
@@ -242,20 +242,20 @@ test('hold: of a path and a method holds nobody else; clear lets go', async () =
   expect((await fetch(`${origin}/slow`, { method: 'POST' })).status).toBe(200)
 })
 
-test('hold: when the client goes away the route is never reached', async () => {
-  const letGo = faults.hold()
+test('hold: if the client disconnects, the route is not reached', async () => {
+  const release = faults.hold()
   const outgoing = request(origin).end()
   outgoing.on('error', () => {})
   const [socket] = (await once(server, 'connection')) as [NodeJS.EventEmitter]
   while (requestLog.entries.length === 0) await nextTurn()
   outgoing.destroy()
   await once(socket, 'close')
-  letGo()
+  release()
   await nextTurn()
   expect(reached).toBe(0)
 })
 
-test('error-rate: about that share of the requests, the same ones for the same seed', async () => {
+test('error-rate: fails about that share of the requests, the same ones for the same seed', async () => {
   const run = async (seed: number) => {
     const own = createFaults({ random: seededRandom(seed) })
     own.set({ kind: 'error-rate', share: 0.3, status: 503 })
@@ -290,7 +290,7 @@ test('error-rate: 0 never, 1 always', async () => {
   expect((await get()).status).toBe(500)
 })
 
-test('the call log holds what came in, body included, also when a fault answers', async () => {
+test('the request log has the requests with their bodies, even if a fault responds', async () => {
   faults.set({ kind: 'status', status: 500 })
   await fetch(`${origin}/api/v1/authn?a=1&a=2&b=%20`, {
     method: 'POST',
@@ -309,15 +309,15 @@ test('the call log holds what came in, body included, also when a fault answers'
   ])
 })
 
-test('the call log keeps the last calls only, and can be cleared', async () => {
-  for (let at = 0; at < 7; at += 1) await get(`/${at}`)
+test('the request log keeps only the last requests, and can be cleared', async () => {
+  for (let index = 0; index < 7; index += 1) await get(`/${index}`)
   expect(requestLog.entries.map(({ path }) => path)).toEqual(['/2', '/3', '/4', '/5', '/6'])
   expect(requestLog.entries[0]?.body).toBeUndefined()
   requestLog.clear()
   expect(requestLog.entries).toEqual([])
 })
 
-/** Everything that comes over the wire, until the server closes. */
+/** All received bytes, until the server closes the connection. */
 async function rawAnswer(path: string): Promise<string> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1')
   let text = ''

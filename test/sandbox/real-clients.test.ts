@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { type Answer, PASSWORD, useSandbox } from './authn/sandbox-client.ts'
 
-/** Shapes that real clients and recordings show (docs/conformance.md, F-1), and no other test of the sandbox. */
+/** Response shapes of real clients and recordings that no other sandbox test covers (docs/conformance.md, F-1). */
 
 const client = useSandbox()
 
@@ -43,7 +43,7 @@ const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
   ],
   ['MFA_CHALLENGE of a code', 'verify', () => verify('sana.sms', 'sms')],
   ['MFA_CHALLENGE of a push', 'poll', () => verify('priya.nair', 'push')],
-  ['MFA_ENROLL_ACTIVATE of a mail', 'activate', () => enroll('erin.enrol', 'email', 'OKTA')],
+  ['MFA_ENROLL_ACTIVATE of an email', 'activate', () => enroll('erin.enrol', 'email', 'OKTA')],
   ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enroll('erin.enrol', 'push', 'OKTA')],
   ['UNAUTHENTICATED', 'authenticate', () => stepUp()],
   [
@@ -57,8 +57,8 @@ const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
 ]
 
 test.each(NEXT)('next.name in %s: %s', async (state, name, answer) => {
-  const reached = await answer()
-  expect([reached.body.status, reached.at('_links.next.name')]).toEqual([state.split(' ')[0], name])
+  const response = await answer()
+  expect([response.body.status, response.at('_links.next.name')]).toEqual([state.split(' ')[0], name])
 })
 
 test.each<[link: string, at: string, answer: () => Promise<Answer>]>([

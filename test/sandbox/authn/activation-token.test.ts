@@ -42,7 +42,7 @@ test('PASSWORD_RESET is an ACCOUNT_ACTIVATION; the new password leads to SUCCESS
   expect(outcome(await client.signIn('aida.nopassword', { password: newPassword }))).toBe('200 SUCCESS')
 })
 
-test('…or to MFA enrollment, where that is required', async () => {
+test('the new password leads to MFA_ENROLL if the policy requires a factor', async () => {
   const demanding = await startSandbox((config) => {
     for (const user of config.users) if (user.login.startsWith('aida')) user.signOnPolicy = 'always'
   })
@@ -75,10 +75,10 @@ test.each<[string, () => Promise<string>]>([
       return token
     },
   ],
-])('an activation token that is %s: 401 E0000004', async (_what, tokenOf) => {
+])('an activation token that is %s: 401 E0000004', async (_state, tokenOf) => {
   expect(outcome(await client.post(AUTHN, { token: await tokenOf() }))).toBe('401 E0000004')
 })
 
-test('before the activation the password does not sign in', async () => {
+test('the password does not sign in before the activation', async () => {
   expect(outcome(await client.signIn('anna.activate'))).toBe('401 E0000004')
 })

@@ -20,7 +20,7 @@ test.each([
     true,
   ],
   ['the second valid token', { authorization: 'SSWS sandbox-api-token-2-not-a-secret' }, '200 SUCCESS', true],
-])('%s', async (_caller, headers, leadsTo, isTrusted) => {
+])('%s', async (_client, headers, leadsTo, isTrusted) => {
   expect(outcome(await client.signIn('amelia.stone', {}, { ...headers }))).toBe(leadsTo)
   expect(lastSeen()).toHaveProperty('trusted', isTrusted)
 })
@@ -29,8 +29,8 @@ test.each([
   ['primary', '/api/v1/authn', { username: 'amelia.stone', password: 'Demo-Password-1' }],
   ['state', '/api/v1/authn', { stateToken: 'x' }],
   ['recovery', '/api/v1/authn/recovery/password', { username: 'amelia.stone', factorType: 'EMAIL' }],
-  ['an unknown path', '/api/v1/nothing', {}],
-])('an API token that is not valid is 401 E0000011 on %s', async (_call, path, body) => {
+  ['an unknown path', '/api/v1/unknown', {}],
+])('an invalid API token is 401 E0000011 on %s', async (_endpoint, path, body) => {
   for (const authorization of ['SSWS wrong', 'Bearer sandbox-api-token-1-not-a-secret', 'SSWS ']) {
     const answer = await client.post(path, body, { authorization })
     expect(outcome(answer)).toBe('401 E0000011')
@@ -38,11 +38,11 @@ test.each([
   }
 })
 
-/** field-notes.md, error code 6: the token is valid, but its administrator lacks the rights. */
+/** field-notes.md, error code 6: the token is valid, but its administrator lacks permission. */
 test.each([
   ['primary authentication', '/api/v1/authn', { username: 'amelia.stone', password: PASSWORD }],
   ['recovery', '/api/v1/authn/recovery/password', { username: 'amelia.stone', factorType: 'EMAIL' }],
-])('an API token without the rights is 403 E0000006 on %s', async (_call, path, body) => {
+])('an API token without permission is 403 E0000006 on %s', async (_endpoint, path, body) => {
   const answer = await client.post(path, body, { authorization: 'SSWS sandbox-api-token-3-no-rights' })
   expect(outcome(answer)).toBe('403 E0000006')
   expect(answer.body.errorSummary).toBe('You do not have permission to perform the requested action')
@@ -50,7 +50,7 @@ test.each([
   expect(client.sandbox.outbox.messages).toEqual([])
 })
 
-test('an API token that was taken back is no longer valid', async () => {
+test('a revoked API token is not valid', async () => {
   client.sandbox.apiTokens.delete(client.sandbox.apiToken)
   expect(outcome(await client.signIn('amelia.stone'))).toBe('401 E0000011')
 })
@@ -68,18 +68,18 @@ test('without an API token deviceToken, X-Forwarded-For and X-Device-Fingerprint
   expect(client.sandbox.outbox.messages).toEqual([])
 })
 
-test('X-Forwarded-For is honoured from a trusted app at a gateway address', async () => {
+test('X-Forwarded-For is used from a trusted app at a gateway address', async () => {
   await client.signIn('amelia.stone', {}, trusted({ 'x-forwarded-for': '198.51.100.7' }))
   expect(lastSeen()).toHaveProperty('address', '198.51.100.7')
 })
 
-test('of several forwarded addresses the last that is no gateway counts', async () => {
+test('of several forwarded addresses, the last one that is not a gateway is used', async () => {
   const chain = '203.0.113.1, 198.51.100.7, 127.0.0.1'
   await client.signIn('amelia.stone', {}, trusted({ 'x-forwarded-for': chain }))
   expect(lastSeen()).toHaveProperty('address', '198.51.100.7')
 })
 
-test('X-Forwarded-For is ignored when the caller’s address is no gateway', async () => {
+test('X-Forwarded-For is ignored if the client’s address is not a gateway', async () => {
   const elsewhere = await startSandbox((config) => {
     config.gatewayAddresses = ['192.0.2.1']
   })
@@ -103,7 +103,7 @@ test('a sign-on policy denies an address, with 401 E0000004', async () => {
 })
 
 /** authn-api.md, "Limits": context.deviceToken has at most 32 characters. */
-test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s is not looked at', async () => {
+test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s is ignored', async () => {
   const long = { context: { deviceToken: `${DEVICE}x` } }
   const refused = await client.signIn('amelia.stone', long)
   expect(outcome(refused)).toBe('400 E0000001')
@@ -111,7 +111,7 @@ test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s
   expect(outcome(await client.signIn('amelia.stone', long, {}))).toBe('200 SUCCESS')
 })
 
-test('a deviceToken that is no text is 400 E0000001 and named; a public app’s is not looked at', async () => {
+test('a deviceToken that is not a string is 400 E0000001 and named; a public app’s is ignored', async () => {
   const odd = { context: { deviceToken: 7 } }
   const refused = await client.signIn('amelia.stone', odd)
   expect(outcome(refused)).toBe('400 E0000001')
@@ -126,7 +126,7 @@ test('context and deviceToken may be null', async () => {
 })
 
 /** authn-api.md, header rule 2, and "Events". */
-test('an unknown fingerprint of a trusted app sends a mail on success, once', async () => {
+test('an unknown fingerprint from a trusted app sends one email after a successful sign-in', async () => {
   const headers = trusted({ 'x-device-fingerprint': 'print-1' })
   const mails = () => client.sandbox.outbox.messages.filter((one) => one.purpose === 'new-device').length
   await client.signIn('amelia.stone', { password: 'wrong' }, headers)
@@ -139,7 +139,7 @@ test('an unknown fingerprint of a trusted app sends a mail on success, once', as
   expect(mails()).toBe(2)
 })
 
-test('no such mail when the notification is switched off', async () => {
+test('no new-device email is sent if the notification is off', async () => {
   const quiet = await startSandbox((config) => {
     config.newDeviceMail = false
   })
@@ -152,7 +152,7 @@ test('no such mail when the notification is switched off', async () => {
   }
 })
 
-/** authn-api.md, "Rules for deviceToken" 2 and 3: the three kinds of policy. */
+/** authn-api.md, "Rules for deviceToken" 2 and 3: the three policies. */
 const withCode = async (login: string, deviceToken: string | undefined, query = '') => {
   const required = await client.signIn(login, { context: { deviceToken } })
   if (required.body.status !== 'MFA_REQUIRED') return String(required.body.status)
@@ -163,7 +163,7 @@ const withCode = async (login: string, deviceToken: string | undefined, query = 
 
 test.each<[row: string, login: string, query: string, steps: [string | undefined, string][]]>([
   [
-    'per device, rememberDevice=true: the same device is spared',
+    'per device, rememberDevice=true: no factor on the same device',
     'dev.device',
     '?rememberDevice=true',
     [
@@ -174,7 +174,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
-    'per device, remembered: asked again after another device',
+    'per device, remembered: a factor again after a sign-in on another device',
     'dev.device',
     '?rememberDevice=true',
     [
@@ -186,7 +186,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
-    'per device, remembered: asked again after a sign-in without a deviceToken',
+    'per device, remembered: a factor again after a sign-in without a deviceToken',
     'dev.device',
     '?rememberDevice=true',
     [
@@ -197,7 +197,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
-    'per device, without rememberDevice: asked every time',
+    'per device, without rememberDevice: a factor every time',
     'dev.device',
     '',
     [
@@ -206,7 +206,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
-    'per session: spared while the device stays the same',
+    'per session: no factor on the same device',
     'sven.session',
     '',
     [
@@ -217,7 +217,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
-    'per session, no deviceToken: asked every time',
+    'per session, no deviceToken: a factor every time',
     'sven.session',
     '',
     [
@@ -226,7 +226,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
     ],
   ],
   [
-    'new device: asked when absent or unmatched only',
+    'new device: a factor only if the deviceToken is absent or unknown',
     'bea.newdevice',
     '',
     [
@@ -247,7 +247,7 @@ test.each<[row: string, login: string, query: string, steps: [string | undefined
   expect(seen).toEqual(steps.map(([, status]) => status))
 })
 
-test('a sign-in that another device only began leaves the remembered one spared', async () => {
+test('an unfinished sign-in on another device does not affect the remembered device', async () => {
   await withCode('dev.device', DEVICE, '?rememberDevice=true')
   expect(outcome(await client.signIn('dev.device', { context: { deviceToken: OTHER_DEVICE } }))).toBe(
     '200 MFA_REQUIRED',
@@ -263,7 +263,7 @@ test('a remembered device is forgotten after rememberDeviceLifetimeInMinutes', a
   expect(await withCode('dev.device', DEVICE)).toBe('MFA_REQUIRED')
 })
 
-test('a session’s factor is asked for again after two hours', async () => {
+test('a session requires a factor again after two hours', async () => {
   await withCode('sven.session', DEVICE)
   client.advance(119 * 60_000)
   expect(await withCode('sven.session', DEVICE)).toBe('SUCCESS')
@@ -271,7 +271,7 @@ test('a session’s factor is asked for again after two hours', async () => {
   expect(await withCode('sven.session', DEVICE)).toBe('MFA_REQUIRED')
 })
 
-test('the fingerprint has no say in whether a factor is asked for', async () => {
+test('the fingerprint does not affect whether a factor is required', async () => {
   await withCode('bea.newdevice', undefined)
   const headers = trusted({ 'x-device-fingerprint': 'print-1' })
   await client.signIn('bea.newdevice', {}, headers)

@@ -20,7 +20,7 @@ async function control(method: string, path: string, body?: object) {
 const push = async () =>
   client.follow(await client.signIn('priya.nair'), '_embedded.factors.push._links.verify')
 
-test('GET /sandbox/users: who there is, with which password, code and what happens', async () => {
+test('GET /sandbox/users: id, login, password, current code and description of each user', async () => {
   const users: unknown = await (await control('GET', '/users')).json()
   expect(users).toContainEqual({
     id: expect.any(String),
@@ -31,7 +31,7 @@ test('GET /sandbox/users: who there is, with which password, code and what happe
   })
 })
 
-test('POST /sandbox/users/{login}/push answers a push', async () => {
+test('POST /sandbox/users/{login}/push answers a pending push', async () => {
   const waiting = await push()
   const answered = await control('POST', '/users/priya.nair/push', { answer: 'approve' })
   expect(answered.status).toBe(204)
@@ -39,17 +39,17 @@ test('POST /sandbox/users/{login}/push answers a push', async () => {
 })
 
 test.each([
-  ['no push waits', '/users/priya.nair/push', { answer: 'approve' }],
-  ['an answer that does not exist', '/users/priya.nair/push', { answer: 'maybe' }],
-  ['nobody of that name', '/users/nobody/push', { answer: 'approve' }],
-  ['a fault that does not exist', '/faults', { rules: [{ kind: 'earthquake' }] }],
-])('a control call that makes no sense is 400 and says why: %s', async (_what, path, body) => {
+  ['no pending push', '/users/priya.nair/push', { answer: 'approve' }],
+  ['an unknown answer', '/users/priya.nair/push', { answer: 'maybe' }],
+  ['an unknown user', '/users/unknown/push', { answer: 'approve' }],
+  ['an unknown fault kind', '/faults', { rules: [{ kind: 'earthquake' }] }],
+])('an invalid control request is 400 with a message: %s', async (_request, path, body) => {
   const answer = await control('POST', path, body)
   expect(answer.status).toBe(400)
   expect(await answer.json()).toHaveProperty('error')
 })
 
-test('GET /sandbox/outbox: what was sent', async () => {
+test('GET /sandbox/outbox: the messages that were sent', async () => {
   await client.follow(await client.signIn('sana.sms'), '_embedded.factors.sms._links.verify')
   const messages: unknown = await (await control('GET', '/outbox')).json()
   expect(messages).toEqual([
@@ -57,14 +57,14 @@ test('GET /sandbox/outbox: what was sent', async () => {
   ])
 })
 
-test('POST /sandbox/faults takes a rule with an answer of 2 MB', async () => {
+test('POST /sandbox/faults accepts a rule with a body of 2 MB', async () => {
   const body = { list: ['x'.repeat(2 * 1024 * 1024)] }
   const set = await control('POST', '/faults', { rules: [{ kind: 'status', status: 200, body, times: 1 }] })
   expect(set.status).toBe(204)
   expect((await client.signIn('amelia.stone')).body).toEqual(body)
 })
 
-test('POST /sandbox/faults and DELETE: faults of the sign-in API on request', async () => {
+test('POST and DELETE /sandbox/faults: faults of the authentication API', async () => {
   await control('POST', '/faults', { rules: [{ kind: 'html', path: '/api/v1/authn', times: 1 }] })
   const html = await fetch(`${client.url}/api/v1/authn`, { method: 'POST' })
   expect(html.headers.get('content-type')).toMatch(/html/)
@@ -76,13 +76,13 @@ test('POST /sandbox/faults and DELETE: faults of the sign-in API on request', as
   expect(outcome(await client.signIn('amelia.stone'))).toBe('200 SUCCESS')
 })
 
-test('a cut connection is a failure of the network for the caller', async () => {
+test('a cut connection is a network error for the client', async () => {
   client.sandbox.faults.authn.set({ kind: 'cut', times: 1 })
   await expect(client.signIn('amelia.stone')).rejects.toThrow()
   expect(outcome(await client.signIn('amelia.stone'))).toBe('200 SUCCESS')
 })
 
-test('GET /sandbox/requests: what arrived, but not the control calls', async () => {
+test('GET /sandbox/requests: the received requests, without control requests', async () => {
   await client.signIn('amelia.stone')
   const requests: unknown = await (await control('GET', '/requests')).json()
   expect(requests).toEqual([
@@ -95,12 +95,12 @@ test('GET /sandbox/requests: what arrived, but not the control calls', async () 
   expect(client.sandbox.requestLog.authn.entries).toHaveLength(1)
 })
 
-test('POST /sandbox/settings: the specification’s name for the list of factors', async () => {
+test('POST /sandbox/settings: the list of factors has the name in the specification', async () => {
   await control('POST', '/settings', { factorListName: 'factor' })
   expect((await client.signIn('tomas.berg')).at('_embedded.factor')).toHaveLength(1)
 })
 
-test('POST /sandbox/settings: the other name of the link that resets a password', async () => {
+test('POST /sandbox/settings: the link that resets a password has its other name', async () => {
   await control('POST', '/settings', { resetPasswordName: 'password' })
   const token = client.sandbox.activationToken('aida.nopassword')
   const answer = await client.post('/api/v1/authn', { token })
@@ -110,19 +110,19 @@ test('POST /sandbox/settings: the other name of the link that resets a password'
 test.each([
   ['http://localhost:5173', 'http://localhost:5173'],
   ['https://portal.example.test', null],
-])('a page of %s may call the control: %s', async (origin, allowed) => {
+])('CORS: a page of %s may call the control API: %s', async (origin, allowed) => {
   const headers = { origin, 'access-control-request-method': 'POST' }
   const answer = await fetch(`${client.url}/sandbox/reset`, { method: 'OPTIONS', headers })
   expect(answer.headers.get('access-control-allow-origin')).toBe(allowed)
 })
 
-test('POST /sandbox/expire: every transaction is over', async () => {
+test('POST /sandbox/expire: all transactions expire', async () => {
   const waiting = await push()
   await control('POST', '/expire')
   expect(outcome(await client.follow(waiting, '_links.next'))).toBe('401 E0000011')
 })
 
-test('POST /sandbox/reset: everybody as in the configuration, nothing logged', async () => {
+test('POST /sandbox/reset: all users are as configured, and the logs are empty', async () => {
   const expired = await client.signIn('olga.expired')
   const passwords = { oldPassword: 'Demo-Password-1', newPassword: 'Brand-New-Word-2' }
   await client.follow(expired, '_links.next', passwords)
@@ -132,7 +132,7 @@ test('POST /sandbox/reset: everybody as in the configuration, nothing logged', a
   expect(outcome(await client.signIn('olga.expired'))).toBe('200 PASSWORD_EXPIRED')
 })
 
-test('activation and recovery tokens, token codes, step-ups and keys over HTTP', async () => {
+test('activation and recovery tokens, token codes, step-ups and security keys over HTTP', async () => {
   const activation = await answerOf(await control('POST', '/users/anna.activate/activation-token'))
   expect(outcome(await client.post('/api/v1/authn', activation.body))).toBe('200 SUCCESS')
   const recovery = await answerOf(await control('POST', '/users/amelia.stone/recovery-token'))
@@ -156,7 +156,7 @@ test('activation and recovery tokens, token codes, step-ups and keys over HTTP',
   expect((await control('POST', '/users/wanda.key/key', foreign)).status).toBe(400)
 })
 
-test('POST /sandbox/pam/{operation}: the control of the PAM API', async () => {
+test('POST /sandbox/pam/{operation} calls the operation of the PAM control', async () => {
   expect((await control('POST', '/pam/expireTokens')).status).toBe(204)
   expect((await control('POST', '/pam/setPageSize', { args: [2] })).status).toBe(204)
   expect(await (await control('POST', '/pam/bearerTokens')).json()).toEqual([])
@@ -167,7 +167,7 @@ test('an unknown control path is 404', async () => {
   expect((await control('GET', '/nothing')).status).toBe(404)
 })
 
-test('every token in an answer is among the tokens issued', async () => {
+test('every token in a response is one of the issued tokens', async () => {
   const { body } = await client.signIn('tomas.berg')
   const done = await client.signIn('amelia.stone')
   const { stateToken } = body
@@ -175,7 +175,7 @@ test('every token in an answer is among the tokens issued', async () => {
   expect(client.sandbox.tokensIssued()).toEqual(expect.arrayContaining([stateToken, sessionToken]))
 })
 
-test('the same clock and randomness give the same answers', async () => {
+test('the same clock and random source give the same responses', async () => {
   const run = async () => {
     let count = 0
     const random = (bytes: number) => {
@@ -203,7 +203,7 @@ test('the same clock and randomness give the same answers', async () => {
   expect(first).toContain('https://org.example.test/api/v1/authn/cancel')
 })
 
-test('close() ends open connections', async () => {
+test('close() closes open connections', async () => {
   const sandbox = createSandbox({ config: loadSandboxConfig() })
   const { authnUrl, close } = await sandbox.listen()
   const socket = connect(Number(new URL(authnUrl).port), '127.0.0.1')
@@ -215,7 +215,7 @@ test('close() ends open connections', async () => {
   await expect(fetch(authnUrl)).rejects.toThrow()
 })
 
-test('the table of users has a line for each', () => {
+test('the table of users has a line for each user', () => {
   const { users } = loadSandboxConfig()
   const lines = usersTable(users).split('\n')
   expect(lines).toHaveLength(users.length + 2)
@@ -225,13 +225,13 @@ test('the table of users has a line for each', () => {
     )
 })
 
-test('a configuration that names a policy nobody defines is refused, by name', () => {
+test('a configuration with an undefined policy is refused, and the policy named', () => {
   const config = loadSandboxConfig()
   const users = config.users.map((user) => ({ ...user, passwordPolicy: 'imaginary' }))
   expect(() => parseSandboxConfig({ ...config, users })).toThrow(/policy imaginary/)
 })
 
-test('docs/sandbox.md lists every user, with what happens', () => {
+test('docs/sandbox.md lists every user with its description', () => {
   const page = readFileSync(new URL('../../../docs/sandbox.md', import.meta.url), 'utf8')
   const cells = page.split('\n').map((line) => line.split('|').map((cell) => cell.trim()))
   const listed = cells.filter((row) => /@example\.test/.test(row[1] ?? '')).map((row) => [row[1], row[2]])

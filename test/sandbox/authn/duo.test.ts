@@ -16,7 +16,7 @@ const WAYS = {
 const LOGINS = { verification: 'dario.duo', activation: 'dina.duo' } as const
 type Way = keyof typeof WAYS
 
-/** What Duo's frame makes the page post. */
+/** Posts the form that the page receives from Duo's frame. */
 async function complete(asked: Answer, way: Way, form: Record<string, string> = {}, type?: string) {
   const fields = {
     id: String(asked.at('_embedded.factor.id')),
@@ -91,7 +91,7 @@ test.each(['verification', 'activation'] as const)('%s: wrong forms', async (way
   expect((await client.follow(asked, '_links.next')).body.factorResult).toBe('WAITING')
 })
 
-test('another challenge is not completed by what was signed for the one before', async () => {
+test('a response that was signed for an earlier challenge does not complete a new one', async () => {
   const first = await WAYS.verification()
   const sig_response = client.sandbox.duoResponse('dario.duo')
   await client.follow(first, '_links.cancel')
@@ -116,7 +116,7 @@ test.each([
   expect(again.at('_embedded.factor._embedded.verification.signature')).not.toBe(signature)
 })
 
-test('the callback is 403 E0000079 where no Duo waits', async () => {
+test('the callback is 403 E0000079 if no Duo request is pending', async () => {
   const required = await client.signIn('dario.duo')
   const id = required.at('_embedded.factors.web.id')
   const path = `/api/v1/authn/factors/${id}/lifecycle/duoCallback`
@@ -129,7 +129,7 @@ test('the callback is 403 E0000079 where no Duo waits', async () => {
   expect([answer.status, await answer.json()]).toMatchObject([403, { errorCode: 'E0000079' }])
 })
 
-test('a form is refused everywhere else, and the control says what the frame would give', async () => {
+test('other paths refuse forms, and the control API returns the response of the frame', async () => {
   const answer = await fetch(`${client.url}/api/v1/authn`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -143,7 +143,7 @@ test('a form is refused everywhere else, and the control says what the frame wou
   expect(await told.json()).toEqual({ sig_response: client.sandbox.duoResponse('dario.duo') })
 })
 
-/** Duo's frame, opened as version 2 of Duo's Web SDK opens it. */
+/** Duo's frame, as version 2 of Duo's Web SDK opens it. */
 describe('the frame', () => {
   const PARENT = 'http://localhost:8080/signin?from=mail#top'
   const txOf = (asked: Answer, way: Way) =>
@@ -154,7 +154,7 @@ describe('the frame', () => {
   }
 
   test.each(['verification', 'activation'] as const)(
-    '%s: a page with two buttons, and what Duo signs if the user approves',
+    '%s: a page with two buttons, and the response that Duo signs if the user approves',
     async (way) => {
       const frame = await open({ tx: txOf(await WAYS[way](), way), parent: PARENT, v: '2.8' })
       expect([frame.status, frame.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
@@ -170,7 +170,7 @@ describe('the frame', () => {
     },
   )
 
-  test('only the page that opened it may frame it, and only its own script runs', async () => {
+  test('the policy allows only the page that opened the frame to embed it, and only its own script to run', async () => {
     const tx = txOf(await WAYS.verification(), 'verification')
     const frame = await open({ tx, parent: PARENT, v: '2.8' })
     const [, script = ''] = (await frame.text()).match(/<script[^>]*>(.*)<\/script>/s) ?? []
@@ -183,13 +183,13 @@ describe('the frame', () => {
 
   test.each<[field: string, what: string, parameters: Record<string, string>]>([
     ['tx', 'missing', { tx: '' }],
-    ['tx', 'of no request', { tx: 'TX|x|x' }],
+    ['tx', 'of an unknown request', { tx: 'TX|x|x' }],
     ['parent', 'missing', { parent: '' }],
-    ['parent', 'no URL', { parent: 'portal' }],
+    ['parent', 'not a URL', { parent: 'portal' }],
     ['parent', 'neither http nor https', { parent: 'javascript:alert(1)' }],
-    ['parent', 'a host that no browser calls', { parent: 'http://a;sandbox/' }],
+    ['parent', 'an invalid host', { parent: 'http://a;sandbox/' }],
     ['v', 'missing', { v: '' }],
-    ['v', 'of another SDK', { v: '4' }],
+    ['v', 'of another SDK version', { v: '4' }],
   ])('%s %s: 400, which names it', async (field, _what, parameters) => {
     const tx = txOf(await WAYS.verification(), 'verification')
     const refused = await answerOf(await open({ tx, parent: PARENT, v: '2.8', ...parameters }))
@@ -198,7 +198,7 @@ describe('the frame', () => {
     expect(refused.at('errorCauses')).toHaveLength(1)
   })
 
-  test('all parameters missing: 400, which names each', async () => {
+  test('all parameters missing: 400 with one cause for each', async () => {
     const refused = await answerOf(await client.get('/frame/web/v1/auth'))
     expect(outcome(refused)).toBe('400 E0000001')
     expect(refused.body.errorCauses).toEqual(
@@ -206,14 +206,14 @@ describe('the frame', () => {
     )
   })
 
-  test('a request that is over has no frame any more', async () => {
+  test('a completed request has no frame', async () => {
     const asked = await WAYS.verification()
     const tx = txOf(asked, 'verification')
     await client.follow(asked, '_links.cancel')
     expect((await open({ tx, parent: PARENT, v: '2.8' })).status).toBe(400)
   })
 
-  test('the host is the configured one; without one it is the sandbox itself', async () => {
+  test('the host is the configured one, or the sandbox itself if none is configured', async () => {
     const own = await startSandbox((config) => {
       config.duoHost = null
     })

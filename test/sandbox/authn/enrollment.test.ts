@@ -29,7 +29,7 @@ const serial = (factorType: string, provider: string, credentialId: string) => (
   passCode: client.sandbox.tokenCode(credentialId),
 })
 
-/** field-notes.md, operations: "enroll" that leads to SUCCESS at once. */
+/** field-notes.md, operations: "enroll" that leads to SUCCESS in one request. */
 test.each<[string, () => object]>([
   ['question', () => question],
   ['token of RSA', () => serial('token', 'RSA', 'RSA-7')],
@@ -71,7 +71,7 @@ test.each([
   expect(outcome(await client.follow(activating, '_links.resend.0', body))).toBe('200 MFA_ENROLL_ACTIVATE')
 })
 
-test.each(['GOOGLE', 'OKTA'])('enroll totp of %s: secret, QR picture, activate', async (provider) => {
+test.each(['GOOGLE', 'OKTA'])('enroll totp of %s: shared secret, QR code, activate', async (provider) => {
   const activating = await enroll({ ...google, provider })
   expect(activating.at('_embedded.factor._embedded.activation')).toEqual({
     timeStep: 30,
@@ -93,13 +93,13 @@ test.each(['GOOGLE', 'OKTA'])('enroll totp of %s: secret, QR picture, activate',
   expect(outcome(done)).toBe('200 SUCCESS')
 })
 
-test('a QR picture that is not being offered is 404 E0000007', async () => {
+test('a QR code that is not offered is 404 E0000007', async () => {
   const answer = await client.get('/api/v1/users/00unobody/factors/uftnothing/qr/00nothing')
   expect(answer.status).toBe(404)
 })
 
 /** field-notes.md, operations: "activation poll". */
-test('enroll push: WAITING with QR and send links, poll, SUCCESS when the phone says so', async () => {
+test('enroll push: WAITING with QR code and send links, poll, SUCCESS when the phone approves', async () => {
   const activating = await enroll(push)
   expect(activating.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
   expect(activating.at('_links.next.name')).toBe('poll')
@@ -118,7 +118,7 @@ test('enroll push: polling the activate path does the same', async () => {
   expect(outcome(done)).toBe('200 SUCCESS')
 })
 
-test('enroll push: TIMEOUT offers activate, which starts again', async () => {
+test('enroll push: TIMEOUT has an activate link, which starts again', async () => {
   let answer: Answer = await enroll(push)
   for (let poll = 0; poll < 75; poll += 1) answer = await client.follow(answer, '_links.next')
   expect(answer.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'TIMEOUT' })
@@ -133,7 +133,7 @@ test.each([
   ['sms', 'of the user', { profile: phone }],
   ['email', 'of the transaction', {}],
   ['sms', 'of the transaction', { profile: phone }],
-])('activate/%s by the path %s: the link that is sent sets up the phone', async (by, path, body) => {
+])('activate/%s by the path %s: the link in the message enrolls the phone', async (by, path, body) => {
   const activating = await enroll(push)
   const send = `_embedded.factor._embedded.activation._links.send.${by === 'email' ? 0 : 1}`
   const id = activating.at('_embedded.factor.id')
@@ -156,7 +156,7 @@ test('activate/sms without a phone number is 400 E0000001', async () => {
   expect(outcome(answer)).toBe('400 E0000001')
 })
 
-test('enroll webauthn: activation data, a real attestation, and then a real sign-in with that key', async () => {
+test('enroll webauthn: activation data, a valid attestation, then a sign-in with that key', async () => {
   const activating = await enroll({ factorType: 'webauthn', provider: 'FIDO' })
   expect(activating.at('_embedded.factor._embedded.activation')).toMatchObject({
     pubKeyCredParams: [
@@ -181,7 +181,7 @@ test('enroll webauthn: activation data, a real attestation, and then a real sign
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-test('enroll u2f: a registration message, and then a real sign-in with that key', async () => {
+test('enroll u2f: a registration message, then a sign-in with that key', async () => {
   const activating = await enroll({ factorType: 'u2f', provider: 'FIDO' })
   const activation = activating.at('_embedded.factor._embedded.activation')
   expect(activation).toMatchObject({ version: 'U2F_V2', appId: client.url, timeoutSeconds: 20 })
@@ -198,7 +198,7 @@ test('enroll u2f: a registration message, and then a real sign-in with that key'
 })
 
 /** authn-api.md, "Link targets": GET …/factors/questions. */
-test('the questions link lists questions that can be enrolled', async () => {
+test('the questions link lists the questions that can be enrolled', async () => {
   const start = await client.signIn(LOGIN)
   const questions = await client.get(String(start.at('_embedded.factors.question._links.questions.href')))
   expect(await questions.json()).toContainEqual({
@@ -208,7 +208,7 @@ test('the questions link lists questions that can be enrolled', async () => {
 })
 
 /** authn-api.md, options: multiOptionalFactorEnroll. */
-test('multiOptionalFactorEnroll: back to MFA_ENROLL while optional factors remain, skip ends it', async () => {
+test('multiOptionalFactorEnroll: MFA_ENROLL again while optional factors remain; skip ends it', async () => {
   const again = await enroll(question, LOGIN, { options: { multiOptionalFactorEnroll: true } })
   expect(outcome(again)).toBe('200 MFA_ENROLL')
   expect(again.at('_embedded.factors.question.status')).toBe('ACTIVE')
@@ -216,11 +216,11 @@ test('multiOptionalFactorEnroll: back to MFA_ENROLL while optional factors remai
   expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
 })
 
-test('without it one factor is enough', async () => {
+test('without multiOptionalFactorEnroll, one factor is enough', async () => {
   expect(outcome(await enroll(question))).toBe('200 SUCCESS')
 })
 
-test('a required factor has to be set up, whatever else is; it cannot be skipped', async () => {
+test('a required factor must be enrolled even if others are; it cannot be skipped', async () => {
   const more = await enroll(question, 'reggie.required')
   expect(outcome(more)).toBe('200 MFA_ENROLL')
   expect(more.at('_embedded.factors.0.enrollment')).toBe('REQUIRED')
@@ -229,11 +229,11 @@ test('a required factor has to be set up, whatever else is; it cannot be skipped
   expect(outcome(skipped)).toBe('403 E0000079')
 })
 
-test('a factor is demanded and none may be set up: 401 E0000004', async () => {
+test('a factor is required and none can be enrolled: 401 E0000004', async () => {
   expect(outcome(await client.signIn('felix.nofactor'))).toBe('401 E0000004')
 })
 
-test('MFA_ENROLL_ACTIVATE: previous goes back to MFA_ENROLL, and nothing was enrolled', async () => {
+test('MFA_ENROLL_ACTIVATE: previous returns to MFA_ENROLL, and nothing is enrolled', async () => {
   const back = await client.follow(await enroll(sms), '_links.prev')
   expect(outcome(back)).toBe('200 MFA_ENROLL')
   expect(back.at('_embedded.factors.sms.status')).toBe('NOT_SETUP')
@@ -254,7 +254,7 @@ test.each([
 })
 
 /** field-notes.md, factor types: password. */
-test('enroll password: it becomes the password, if the policy allows it', async () => {
+test('enroll password: sets the password if it meets the policy', async () => {
   const pilar = 'pilar.password'
   const password = (text: string) => ({
     factorType: 'password',
@@ -268,7 +268,7 @@ test('enroll password: it becomes the password, if the policy allows it', async 
   expect(outcome(again)).toBe('200 MFA_REQUIRED')
 })
 
-/** The widget sends `validatePhone: false` after E0000098. */
+/** The sign-in widget sends `validatePhone: false` after E0000098. */
 test.each(['sms', 'call'])(
   'enroll %s with a number that no carrier knows is 400 E0000098, unless validatePhone is false',
   async (factorType) => {
@@ -284,10 +284,10 @@ test.each(['sms', 'call'])(
 /** authn-api.md, header rule 3: factors must be enabled before enrollment. */
 test.each<[string, object]>([
   ['not offered', { factorType: 'push', provider: 'NOBODY' }],
-  ['a phone number that is none', { ...sms, profile: { phoneNumber: '12' } }],
-  ['a question that does not exist', { ...question, profile: { question: 'x', answer: 'long enough' } }],
+  ['a malformed phone number', { ...sms, profile: { phoneNumber: '12' } }],
+  ['an unknown question', { ...question, profile: { question: 'x', answer: 'long enough' } }],
   ['an answer that is too short', { ...question, profile: { question: 'favorite_toy', answer: 'abc' } }],
-  ['a hardware token without serial number', { factorType: 'token', provider: 'RSA', passCode: '123456' }],
+  ['a hardware token without a serial number', { factorType: 'token', provider: 'RSA', passCode: '123456' }],
 ])('enroll %s is 400 E0000001', async (_what, body) => {
   expect(outcome(await enroll(body))).toBe('400 E0000001')
 })
@@ -298,7 +298,7 @@ test('a hardware token with a wrong code is 403 E0000068', async () => {
   )
 })
 
-test('a factor that is switched off is not offered, and enrolling it is 400 E0000001', async () => {
+test('a disabled factor is not offered, and enrolling it is 400 E0000001', async () => {
   const off = await startSandbox((config) => {
     config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')
   })

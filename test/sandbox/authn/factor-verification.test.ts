@@ -8,12 +8,12 @@ const client = useSandbox()
 const ORIGIN = 'https://portal.example.test'
 const link = (type: string) => `_embedded.factors.${type}._links.verify`
 
-/** field-notes.md, operations: "verify …" where one call with the answer leads to SUCCESS. */
-const ONE_CALL: [
+/** field-notes.md, operations: "verify …" where one request with the answer leads to SUCCESS. */
+const ONE_REQUEST: [
   row: string,
   login: string,
   type: string,
-  right: () => object,
+  correct: () => object,
   wrong: object,
   cause: string,
 ][] = [
@@ -58,7 +58,7 @@ const ONE_CALL: [
     codeCause(),
   ],
   [
-    'verify counter token',
+    'verify HOTP token',
     'hanna.hotp',
     'token:hotp',
     nextFactorCode('hanna.hotp'),
@@ -75,16 +75,16 @@ const ONE_CALL: [
   ],
 ]
 
-test.each(ONE_CALL)('%s: a right answer leads to SUCCESS', async (_row, login, type, right) => {
+test.each(ONE_REQUEST)('%s: a correct answer leads to SUCCESS', async (_row, login, type, correct) => {
   const required = await client.signIn(login)
-  const done = await client.follow(required, link(type), right())
+  const done = await client.follow(required, link(type), correct())
   expect(outcome(done)).toBe('200 SUCCESS')
   expect(done.body).toHaveProperty('sessionToken')
   expect(done.body).not.toHaveProperty('stateToken')
 })
 
-test.each(ONE_CALL)('%s: a wrong answer is 403 E0000068 and can be tried again', async (...row) => {
-  const [, login, type, right, wrong, cause] = row
+test.each(ONE_REQUEST)('%s: a wrong answer is 403 E0000068 and can be tried again', async (...row) => {
+  const [, login, type, correct, wrong, cause] = row
   const required = await client.signIn(login)
   const refused = await client.follow(required, link(type), wrong)
   expect(outcome(refused)).toBe('403 E0000068')
@@ -92,24 +92,27 @@ test.each(ONE_CALL)('%s: a wrong answer is 403 E0000068 and can be tried again',
     errorSummary: 'Invalid Passcode/Answer',
     errorCauses: [{ errorSummary: cause }],
   })
-  expect(outcome(await client.follow(required, link(type), right()))).toBe('200 SUCCESS')
+  expect(outcome(await client.follow(required, link(type), correct()))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md, operations: "verify sms, call, email": nothing = send; passCode = check. */
+/** field-notes.md, operations: "verify sms, call, email": no passCode = send; passCode = check. */
 const SENT: [type: 'sms' | 'call' | 'email', login: string, shown: object][] = [
   ['sms', 'sana.sms', { phoneNumber: '+1 XXX-XXX-0003' }],
   ['call', 'carl.call', { phoneNumber: '+1 XXX-XXX-0004' }],
   ['email', 'emma.mail', { email: 'e...l@example.test' }],
 ]
 
-test.each(SENT)('verify %s: an empty code asks for one, as the sign-in widget does', async (type, login) => {
-  const required = await client.signIn(login)
-  const challenge = await client.follow(required, link(type), { passCode: '' })
-  expect(outcome(challenge)).toBe('200 MFA_CHALLENGE')
-  expect(outcome(await client.follow(challenge, '_links.next', { passCode: sent(login).code }))).toBe(
-    '200 SUCCESS',
-  )
-})
+test.each(SENT)(
+  'verify %s: an empty passCode requests a code, as the sign-in widget does',
+  async (type, login) => {
+    const required = await client.signIn(login)
+    const challenge = await client.follow(required, link(type), { passCode: '' })
+    expect(outcome(challenge)).toBe('200 MFA_CHALLENGE')
+    expect(outcome(await client.follow(challenge, '_links.next', { passCode: sent(login).code }))).toBe(
+      '200 SUCCESS',
+    )
+  },
+)
 
 test.each(SENT)('verify %s: sends a code, MFA_CHALLENGE, then SUCCESS', async (type, login, shown) => {
   const required = await client.signIn(login)
@@ -139,7 +142,7 @@ test.each(SENT)('verify %s: sends a code, MFA_CHALLENGE, then SUCCESS', async (t
   expect(outcome(await client.follow(challenge, '_links.next', { passCode: code }))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md, error codes: 109 and 133, a message was sent in the last 30 seconds. */
+/** field-notes.md, error codes: 109 and 133, a message was sent within the last 30 seconds. */
 test.each<[string, string, string, string]>([
   ['resend while verifying: sms within 30 s', 'sms', 'sana.sms', '429 E0000109'],
   ['resend while verifying: call within 30 s', 'call', 'carl.call', '429 E0000133'],
@@ -158,7 +161,7 @@ test.each<[string, string, string, string]>([
 })
 
 /** field-notes.md, operations: "verify push": polling repeats the same call. */
-test('verify push: WAITING until it is approved by hand, then SUCCESS', async () => {
+test('verify push: WAITING until the user approves, then SUCCESS', async () => {
   const required = await client.signIn('priya.nair')
   const waiting = await client.follow(required, link('push'))
   expect(waiting.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
@@ -174,7 +177,7 @@ test.each<['reject' | 'cancel' | 'error', string]>([
   ['reject', 'REJECTED'],
   ['cancel', 'CANCELLED'],
   ['error', 'ERROR'],
-])('verify push: the answer %s is %s, and the next verify sends a new one', async (answer, result) => {
+])('verify push: the answer %s is %s, and the next verify sends a new push', async (answer, result) => {
   const waiting = await client.follow(await client.signIn('priya.nair'), link('push'))
   client.sandbox.answerPush('priya.nair', answer)
   const over = await client.follow(waiting, '_links.next')
@@ -184,8 +187,8 @@ test.each<['reject' | 'cancel' | 'error', string]>([
 })
 
 test.each<[string, string, string[]]>([
-  ['approved by itself', 'penny.patient', ['WAITING', 'WAITING', 'SUCCESS']],
-  ['rejected by itself', 'rita.reject', ['WAITING', 'REJECTED', 'WAITING']],
+  ['approved automatically', 'penny.patient', ['WAITING', 'WAITING', 'SUCCESS']],
+  ['rejected automatically', 'rita.reject', ['WAITING', 'REJECTED', 'WAITING']],
   ['TIMEOUT', 'theo.timeout', ['WAITING', 'WAITING', 'TIMEOUT']],
 ])('verify push: %s, poll by poll', async (_row, login, results) => {
   const waiting = await client.follow(await client.signIn(login), link('push'))
@@ -197,19 +200,19 @@ test.each<[string, string, string[]]>([
   expect(seen).toEqual(results)
 })
 
-test('verify push: resend starts the waiting anew', async () => {
+test('verify push: resend sends a new push', async () => {
   const waiting = await client.follow(await client.signIn('theo.timeout'), link('push'))
   for (let poll = 0; poll < 3; poll += 1) await client.follow(waiting, '_links.next')
   const again = await client.follow(waiting, '_links.resend.0')
   expect(again.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
 })
 
-test('verify push with a number to compare carries it while it waits', async () => {
+test('verify push with number matching: the response has the correct answer while WAITING', async () => {
   const waiting = await client.follow(await client.signIn('nina.number'), link('push'))
   expect(waiting.at('_embedded.factor._embedded.challenge.correctAnswer')).toEqual(expect.any(Number))
 })
 
-test('autoPush=true is kept: from then on the policy says so', async () => {
+test('autoPush=true is remembered: later responses have autoPushEnabled', async () => {
   const waiting = await client.follow(await client.signIn('priya.nair'), link('push'), {}, '?autoPush=true')
   client.sandbox.answerPush('priya.nair', 'approve')
   await client.follow(waiting, '_links.next')
@@ -219,7 +222,7 @@ test('autoPush=true is kept: from then on the policy says so', async () => {
 })
 
 /** field-notes.md, operations: "verify webauthn, u2f". */
-test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS by a real signature', async () => {
+test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS with a valid signature', async () => {
   const challenge = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
   expect(challenge.body).toMatchObject({
     status: 'MFA_CHALLENGE',
@@ -236,8 +239,8 @@ test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS by a real si
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md: `_embedded.factorTypes[]._links.next`; recordings have it where a user has several keys. */
-test('a user with two security keys may verify by type: factorTypes links to it', async () => {
+/** field-notes.md: `_embedded.factorTypes[]._links.next`; recorded responses have it for users with several keys. */
+test('for a user with two security keys, factorTypes links to verification by type', async () => {
   const required = await client.signIn('kim.twokeys')
   const href = `${client.url}/api/v1/authn/factors/webauthn/verify`
   expect(required.at('_embedded.factorTypes')).toEqual([
@@ -256,7 +259,7 @@ const BY_TYPE = '_embedded.factorTypes.webauthn._links.next'
 const credentialIds = () =>
   client.sandbox.user('kim.twokeys').factors.map(({ profile }) => String(profile?.credentialId))
 
-test('verify webauthn by type: one challenge for all keys, and whichever signs is taken', async () => {
+test('verify webauthn by type: one challenge for all keys, and any key may sign', async () => {
   const keys = credentialIds().map((id) => client.sandbox.authenticator('kim.twokeys', id))
   const stranger = createVirtualAuthenticator({ seed: 'a key of nobody' })
   expect(new Set(credentialIds()).size).toBe(2)
@@ -281,7 +284,7 @@ test('verify webauthn by type: one challenge for all keys, and whichever signs i
   }
 })
 
-test('verify webauthn by id: the challenge is for that key alone', async () => {
+test('verify webauthn by id: only that key may sign', async () => {
   const [, second = ''] = credentialIds()
   const asked = await client.follow(await client.signIn('kim.twokeys'), '_embedded.factors.0._links.verify')
   const nonce = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
@@ -291,7 +294,7 @@ test('verify webauthn by id: the challenge is for that key alone', async () => {
   expect(outcome(await client.post('/api/v1/authn/factors/webauthn/verify', byType))).toBe('403 E0000068')
 })
 
-test('verify u2f: MFA_CHALLENGE with a nonce, then SUCCESS by a real signature', async () => {
+test('verify u2f: MFA_CHALLENGE with a nonce, then SUCCESS with a valid signature', async () => {
   const challenge = await client.follow(await client.signIn('uwe.key'), link('u2f'))
   expect(outcome(challenge)).toBe('200 MFA_CHALLENGE')
   const nonce = String(challenge.at('_embedded.factor._embedded.challenge.nonce'))
@@ -302,14 +305,14 @@ test('verify u2f: MFA_CHALLENGE with a nonce, then SUCCESS by a real signature',
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-test('a request that is no security-key message at all is 403 E0000068', async () => {
+test('a malformed security key message is 403 E0000068', async () => {
   const challenge = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
   const refused = await client.follow(challenge, '_links.next', { clientData: 'e30', signatureData: 'AA' })
   expect(outcome(refused)).toBe('403 E0000068')
 })
 
 /** field-notes.md: factorResult PASSCODE_REPLAYED and TIME_WINDOW_EXCEEDED, error code 69. */
-test('a code that was used already is refused with PASSCODE_REPLAYED', async () => {
+test('a used code is PASSCODE_REPLAYED', async () => {
   const passCode = client.sandbox.totpCode('tomas.berg')
   await client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
   const again = await client.signIn('tomas.berg')
@@ -320,7 +323,7 @@ test('a code that was used already is refused with PASSCODE_REPLAYED', async () 
 })
 
 test.each([0, 1, 2])(
-  'a code that is shown when %d of this half-minute were used is accepted for half a minute, into the next one',
+  'after %d used codes, totpCode() returns a code that is accepted for 30 seconds, also in the next time step',
   async (used) => {
     const verify = async (passCode: string) =>
       client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
@@ -332,8 +335,8 @@ test.each([0, 1, 2])(
   },
 )
 
-/** field-notes.md, error codes 82 and 83: the other form of the same refusals. */
-test('told so, a code that was used already is 403 E0000082, and one out of its time 403 E0000083', async () => {
+/** field-notes.md, error codes 82 and 83: the same results as errors. */
+test('with refusedCodes: error, a used code is 403 E0000082 and a code outside the time window is 403 E0000083', async () => {
   client.sandbox.settings.refusedCodes = 'error'
   const verify = async (passCode: string) =>
     client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
@@ -353,8 +356,8 @@ test('told so, a code that was used already is 403 E0000082, and one out of its 
   expect(outcome(await verify(client.sandbox.totpCode('tomas.berg')))).toBe('200 SUCCESS')
 })
 
-/** RFC 4226: each code once, in order; the codes of a token that ran ahead are found. */
-test('verify counter token: a used code and the ones before it are wrong, a few skipped ones are not missed', async () => {
+/** RFC 4226: each code once, in order, with a look-ahead window. */
+test('verify HOTP token: a used code and earlier ones are wrong; a few codes may be skipped', async () => {
   const [{ config } = { config: undefined }] = client.sandbox.user('hanna.hotp').factors
   const codes = new HOTP({ secret: Secret.fromBase32(config?.secret ?? '') })
   const verify = async (counter: number) => {
@@ -370,7 +373,7 @@ test('verify counter token: a used code and the ones before it are wrong, a few 
   expect(await verify(10)).toBe('200 SUCCESS')
 })
 
-test('a counter token names its vendor', async () => {
+test('an HOTP token has its vendor name', async () => {
   expect((await client.signIn('hanna.hotp')).at('_embedded.factors.0')).toMatchObject({
     factorType: 'token:hotp',
     provider: 'CUSTOM',
@@ -379,7 +382,7 @@ test('a counter token names its vendor', async () => {
   })
 })
 
-/** Okta FastPass: listed, but no way through this API was found. */
+/** Okta FastPass is listed, but this API cannot verify it. */
 test('signed_nonce is listed and cannot be verified: 403 E0000079; the other factor can', async () => {
   const required = await client.signIn('faye.fastpass')
   expect(required.at('_embedded.factors.signed_nonce')).toMatchObject({ provider: 'OKTA', profile: {} })
@@ -391,7 +394,7 @@ test('signed_nonce is listed and cannot be verified: 403 E0000079; the other fac
   expect(outcome(await client.follow(required, link('token:software:totp'), code))).toBe('200 SUCCESS')
 })
 
-test('a code of some minutes ago is refused with TIME_WINDOW_EXCEEDED', async () => {
+test('a code of several minutes ago is TIME_WINDOW_EXCEEDED', async () => {
   const passCode = client.sandbox.totpCode('tomas.berg')
   client.advance(3 * 60_000)
   const late = await client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), {
@@ -400,14 +403,14 @@ test('a code of some minutes ago is refused with TIME_WINDOW_EXCEEDED', async ()
   expect(late.body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'TIME_WINDOW_EXCEEDED' })
 })
 
-test('after 5 wrong codes the factor is locked: 403 E0000069, for the right code too', async () => {
+test('after 5 wrong codes the factor is locked: 403 E0000069, even for the correct code', async () => {
   const required = await client.signIn('tomas.berg')
   const verify = (passCode: string) => client.follow(required, link('token:software:totp'), { passCode })
   for (let attempt = 0; attempt < 5; attempt += 1) expect(outcome(await verify('000'))).toBe('403 E0000068')
   expect(outcome(await verify(client.sandbox.totpCode('tomas.berg')))).toBe('403 E0000069')
 })
 
-test('a factor that is not the user’s is 404 E0000007', async () => {
+test('a factor of another user is 404 E0000007', async () => {
   const { body } = await client.signIn('tomas.berg')
   const answer = await client.post('/api/v1/authn/factors/nosuchfactor/verify', {
     stateToken: body.stateToken,
@@ -417,11 +420,11 @@ test('a factor that is not the user’s is 404 E0000007', async () => {
 })
 
 /** authn-api.md, header rule 3: factors must be enabled and a sign-on policy assigned. */
-test('without a sign-on policy an enrolled factor is never asked for', async () => {
+test('without a sign-on policy, an enrolled factor is not required', async () => {
   expect(outcome(await client.signIn('nora.nopolicy'))).toBe('200 SUCCESS')
 })
 
-test('a factor that is switched off is neither listed nor verified', async () => {
+test('a disabled factor is neither listed nor verified', async () => {
   const off = await startSandbox((config) => {
     config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')
   })
@@ -436,7 +439,7 @@ test('a factor that is switched off is neither listed nor verified', async () =>
   }
 })
 
-test('MFA_CHALLENGE: previous goes back to MFA_REQUIRED, and another factor can be taken', async () => {
+test('MFA_CHALLENGE: previous returns to MFA_REQUIRED, and another factor can be verified', async () => {
   const challenge = await client.follow(await client.signIn('max.many'), link('sms'))
   const back: Answer = await client.follow(challenge, '_links.prev')
   expect(outcome(back)).toBe('200 MFA_REQUIRED')
@@ -444,7 +447,7 @@ test('MFA_CHALLENGE: previous goes back to MFA_REQUIRED, and another factor can 
   expect(outcome(done)).toBe('200 SUCCESS')
 })
 
-test('a factor before an expired password: SUCCESS comes only after the change', async () => {
+test('a factor before an expired password: SUCCESS only after the password is changed', async () => {
   const required = await client.signIn('ines.both')
   const passCode = client.sandbox.totpCode('ines.both')
   const expired = await client.follow(required, link('token:software:totp'), { passCode })

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { type Answer, answerOf, outcome, PASSWORD, useSandbox } from './sandbox-client.ts'
 
-/** Factors that another identity provider verifies, in the shape that recordings of the sign-in widget's tests show. */
+/** Factors that an external identity provider verifies, as recorded in the sign-in widget's tests. */
 
 const client = useSandbox((config) => {
   config.signInPage = 'https://portal.example.test/sign-in'
@@ -48,7 +48,7 @@ const state = ({ body: { stateToken } }: Answer) => client.post(AUTHN, { stateTo
 const asked = async (login: string) =>
   client.follow(await client.signIn(login), '_embedded.factors.0._links.verify')
 
-/** Where the identity provider's page is that the link leads to. */
+/** Follows the link to the page of the identity provider. */
 async function providerPage(challenge: Answer): Promise<string> {
   const sent = await client.get(String(challenge.at('_links.next.href')))
   expect(sent.status).toBe(302)
@@ -60,7 +60,7 @@ async function press(page: string, answer: string): Promise<Response> {
   return fetch(page, { method: 'POST', body, redirect: 'manual' })
 }
 
-test.each(FACTORS)('%s: MFA_CHALLENGE with the link redirect', async (_type, login, factor, redirect) => {
+test.each(FACTORS)('%s: MFA_CHALLENGE with a redirect link', async (_type, login, factor, redirect) => {
   const required = await client.signIn(login)
   const id = required.at('_embedded.factors.0.id')
   const verify = { href: `${client.url}${AUTHN}/factors/${id}/verify`, hints: { allow: ['POST'] } }
@@ -81,30 +81,36 @@ test.each(FACTORS)('%s: MFA_CHALLENGE with the link redirect', async (_type, log
   else expect(href).toMatch(expected)
 })
 
-test.each(FACTORS)('%s: approved at the provider, SUCCESS with the next call', async (_type, login) => {
-  const challenge = await asked(login)
-  const page = await providerPage(challenge)
-  expect(await (await client.get(page)).text()).toContain(`are you ${login}@example.test?`)
-  expect(outcome(await state(challenge))).toBe('200 MFA_CHALLENGE') // nothing was answered yet
-  const back = await press(page, 'approve')
-  expect([back.status, back.headers.get('location')]).toEqual([303, 'https://portal.example.test/sign-in'])
-  const done = await state(challenge)
-  expect(outcome(done)).toBe('200 SUCCESS')
-  expect(done.body.sessionToken).toMatch(/^00/)
-})
+test.each(FACTORS)(
+  '%s: after approval at the provider, the next request is SUCCESS',
+  async (_type, login) => {
+    const challenge = await asked(login)
+    const page = await providerPage(challenge)
+    expect(await (await client.get(page)).text()).toContain(`are you ${login}@example.test?`)
+    expect(outcome(await state(challenge))).toBe('200 MFA_CHALLENGE') // not answered yet
+    const back = await press(page, 'approve')
+    expect([back.status, back.headers.get('location')]).toEqual([303, 'https://portal.example.test/sign-in'])
+    const done = await state(challenge)
+    expect(outcome(done)).toBe('200 SUCCESS')
+    expect(done.body.sessionToken).toMatch(/^00/)
+  },
+)
 
-test.each(['introspect', 'verify'])('approved at the provider: %s finds it too', async (call) => {
-  const challenge = await asked('sam.saml')
-  const { stateToken } = challenge.body
-  await press(await providerPage(challenge), 'approve')
-  const paths = {
-    introspect: `${AUTHN}/introspect`,
-    verify: `${AUTHN}/factors/${challenge.at('_embedded.factor.id')}/verify`,
-  }
-  expect(outcome(await client.post(paths[call as 'verify'], { stateToken }))).toBe('200 SUCCESS')
-})
+test.each(['introspect', 'verify'])(
+  'after approval at the provider, %s is SUCCESS too',
+  async (operation) => {
+    const challenge = await asked('sam.saml')
+    const { stateToken } = challenge.body
+    await press(await providerPage(challenge), 'approve')
+    const paths = {
+      introspect: `${AUTHN}/introspect`,
+      verify: `${AUTHN}/factors/${challenge.at('_embedded.factor.id')}/verify`,
+    }
+    expect(outcome(await client.post(paths[operation as 'verify'], { stateToken }))).toBe('200 SUCCESS')
+  },
+)
 
-test('refused at the provider: FAILED with a message, and it can be tried again', async () => {
+test('rejected at the provider: FAILED with a message, and the user can try again', async () => {
   const challenge = await asked('cleo.claims')
   const page = await providerPage(challenge)
   await press(page, 'reject')
@@ -114,7 +120,7 @@ test('refused at the provider: FAILED with a message, and it can be tried again'
     factorResult: 'FAILED',
     factorResultMessage: 'The identity provider did not verify you.',
   })
-  expect((await press(page, 'approve')).status).toBe(401) // what was answered once is over
+  expect((await press(page, 'approve')).status).toBe(401) // already answered
   expect((await state(challenge)).body.factorResult).toBe('FAILED')
 
   const verify = `${AUTHN}/factors/${challenge.at('_embedded.factor.id')}/verify`
@@ -125,30 +131,30 @@ test('refused at the provider: FAILED with a message, and it can be tried again'
 })
 
 test.each([
-  ['an unknown identity provider', '/sso/idps/0oanobody', '404 E0000007'],
+  ['an unknown identity provider', '/sso/idps/0oaunknown', '404 E0000007'],
   ['an unknown state token', '/sso/idps/0oasandboxidp000001?stateToken=00unknown', '401 E0000011'],
   ['an unknown key', '/policy/mfa-saml-idp-redirect?okta_key=unknown', '401 E0000011'],
   ['no key', '/policy/mfa-oidc-idp-redirect', '401 E0000011'],
   ['an unknown request', '/identity-provider/unknown', '401 E0000011'],
-])('%s is refused', async (_what, path, leadsTo) => {
+])('%s is refused', async (_request, path, leadsTo) => {
   await asked('sam.saml')
   expect(outcome(await answerOf(await client.get(path)))).toBe(leadsTo)
 })
 
-test('the redirect is for the factor of its transaction alone', async () => {
+test('the redirect works only for the factor of its transaction', async () => {
   const { stateToken } = (await client.signIn('tomas.berg')).body
   const path = `/sso/idps/0oasandboxidp000001?stateToken=${stateToken}`
   expect(outcome(await answerOf(await client.get(path)))).toBe('401 E0000011')
 })
 
-test('an answer that is neither button is refused, and nothing is decided', async () => {
+test('an answer other than the two buttons is refused and has no effect', async () => {
   const challenge = await asked('odin.oidc')
   const page = await providerPage(challenge)
   expect(outcome(await answerOf(await press(page, 'perhaps')))).toBe('400 E0000001')
   expect(outcome(await state(challenge))).toBe('200 MFA_CHALLENGE')
 })
 
-test('previous forgets the redirect', async () => {
+test('previous invalidates the redirect', async () => {
   const challenge = await asked('odin.oidc')
   const page = await providerPage(challenge)
   const back = await client.follow(challenge, '_links.prev')
@@ -157,7 +163,7 @@ test('previous forgets the redirect', async () => {
   expect(outcome(await state(back))).toBe('200 MFA_REQUIRED')
 })
 
-test('the redirect ends a step-up as well, and its user is asked for a password first', async () => {
+test('a step-up may use the redirect too, after the password', async () => {
   const { stateToken } = client.sandbox.startStepUp('payroll')
   const required = await client.post(AUTHN, { stateToken, username: 'sam.saml', password: PASSWORD })
   const challenge = await client.follow(required, '_embedded.factors.0._links.verify')

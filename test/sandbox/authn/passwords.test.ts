@@ -19,7 +19,7 @@ test.each([
   expect(done.at('_embedded.user.passwordChanged')).toBe('2026-06-01T10:00:00.000Z')
 })
 
-test('afterwards the new password signs in, without a warning, and the old one does not', async () => {
+test('after the change, the new password signs in without a warning, and the old one does not', async () => {
   await client.follow(await warned(), '_links.next', { oldPassword: PASSWORD, newPassword: GOOD })
   expect(outcome(await warned())).toBe('401 E0000004')
   const options = { warnBeforePasswordExpired: true }
@@ -46,7 +46,7 @@ test.each<[string, string[]]>([
   ['Abcdefgh', ['a number']],
   ['Expired-Word-7', ['no parts of your username']],
   ['ab', ['at least 8 characters', 'an uppercase letter', 'a number']],
-])('newPassword %s is 403 E0000014, cause by cause', async (newPassword, unmet) => {
+])('newPassword %s is 403 E0000014 with a cause for each unmet rule', async (newPassword, unmet) => {
   const start = await expired()
   const refused = await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword })
   expect(outcome(refused)).toBe('403 E0000014')
@@ -56,15 +56,15 @@ test.each<[string, string[]]>([
   })
 })
 
-/** authn-api.md, "Policy object": each requirement of the complexity is checked, by its own number. */
+/** authn-api.md, "Policy object": each complexity requirement is checked on its own. */
 test.each<[member: string, newPassword: string, unmet: string | undefined]>([
-  ['no member', 'AbcDef12!?xy', undefined],
+  ['no requirement', 'AbcDef12!?xy', undefined],
   ['minLength', 'AbcDef12!?x', 'at least 12 characters'],
   ['minLowerCase', 'ABCDeF12!?XY', 'a lowercase letter'],
   ['minUpperCase', 'Abcdef12!?xy', 'an uppercase letter'],
   ['minNumber', 'AbcDefg1!?xy', 'a number'],
   ['minSymbol', 'AbcDef12!zxy', 'a symbol'],
-])('a new password that falls short of %s', async (_member, newPassword, unmet) => {
+])('complexity: a new password that fails %s', async (_requirement, newPassword, unmet) => {
   const strict = await startSandbox((config) => {
     for (const policy of Object.values(config.passwordPolicies))
       policy.complexity = {
@@ -87,12 +87,12 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   }
 })
 
-test('the current password is not taken as the new one', async () => {
+test('the current password is not allowed as the new one', async () => {
   const body = { oldPassword: PASSWORD, newPassword: PASSWORD }
   expect(outcome(await client.follow(await expired(), '_links.next', body))).toBe('403 E0000014')
 })
 
-test('after a refused change the transaction goes on', async () => {
+test('the transaction continues after a refused change', async () => {
   const start = await expired()
   await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword: 'short' })
   const done = await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword: GOOD })
@@ -111,7 +111,7 @@ test.each([
 /** authn-api.md, "Change password": revokeSessions. */
 test.each([
   ['revokeSessions true ends the other sessions', true, 401],
-  ['revokeSessions left out keeps them', undefined, 302],
+  ['without revokeSessions, the other sessions stay open', undefined, 302],
 ])('%s', async (_row, revokeSessions, status) => {
   const before = await client.signIn('walter.warn')
   const body = { oldPassword: PASSWORD, newPassword: GOOD, revokeSessions }
@@ -122,16 +122,16 @@ test.each([
   expect(await exchange(done.body.sessionToken)).toHaveProperty('status', 302)
 })
 
-/** The same row: sessions that were opened with a session token before, too. */
+/** The same row, for sessions that were opened with a session token. */
 test.each([
   ['revokeSessions true signs other browsers out', true, 'UNAUTHENTICATED'],
   ['revokeSessions false leaves other browsers signed in', false, 'SUCCESS'],
-])('%s', async (_row, revokeSessions, seenByAnApp) => {
+])('%s', async (_row, revokeSessions, stepUpStatus) => {
   const signedIn = async ({ body: { sessionToken } }: Answer) => {
     const { headers } = await client.get(`/login/sessionCookieRedirect?token=${sessionToken}`)
     return headers.get('set-cookie') ?? ''
   }
-  /** An app begins a step-up in that browser: with a session, its user need not sign in again. */
+  /** Starts a step-up in that browser: with a session, no new sign-in is needed. */
   const statusAtApp = async (cookie: string) => {
     const { headers } = await client.get('/app/payroll/sso', { cookie })
     const stateToken = new URL(headers.get('location') ?? '').searchParams.get('stateToken')
@@ -142,7 +142,7 @@ test.each([
   expect(await statusAtApp(other)).toBe('SUCCESS')
   const body = { oldPassword: PASSWORD, newPassword: GOOD, revokeSessions }
   const own = await signedIn(await client.follow(await warned(), '_links.next', body))
-  expect(await statusAtApp(other)).toBe(seenByAnApp)
+  expect(await statusAtApp(other)).toBe(stepUpStatus)
   expect(await statusAtApp(own)).toBe('SUCCESS')
   expect(await statusAtApp(anothers)).toBe('SUCCESS')
 })
@@ -153,9 +153,9 @@ test('PASSWORD_WARN → skip → SUCCESS', async () => {
 })
 
 test.each([
-  ['cancel answers {}', {}, {}],
-  ['cancel answers the relayState', { relayState: '/back' }, { relayState: '/back' }],
-])('%s, and the state token is over', async (_row, more, body) => {
+  ['cancel responds with {}', {}, {}],
+  ['cancel responds with the relayState', { relayState: '/back' }, { relayState: '/back' }],
+])('%s, and the state token is no longer valid', async (_row, more, body) => {
   const start = await client.signIn('olga.expired', more)
   expect(await client.follow(start, '_links.cancel')).toMatchObject({ status: 200, body })
   expect(outcome(await client.follow(start, '_links.cancel'))).toBe('401 E0000011')

@@ -30,7 +30,7 @@ const PRIMARY_ROWS: [row: string, login: string, more: object, leadsTo: string, 
     [],
   ],
   [
-    'an active factor comes before PASSWORD_EXPIRED',
+    'an active factor is required before PASSWORD_EXPIRED',
     'ines.both@example.test',
     {},
     '200 MFA_REQUIRED',
@@ -47,9 +47,9 @@ const PRIMARY_ROWS: [row: string, login: string, more: object, leadsTo: string, 
   ['locked out, lockout shown → LOCKED_OUT', 'luis.locked@example.test', {}, '200 LOCKED_OUT', ['next']],
   ['locked out, lockout hidden → 401', 'lena.locked@example.test', {}, '401 E0000004', []],
   ['invalid credentials → 401', 'amelia.stone@example.test', { password: 'Wrong-1' }, '401 E0000004', []],
-  ['nobody of that name → 401', 'nobody@example.test', {}, '401 E0000004', []],
+  ['unknown username → 401', 'nobody@example.test', {}, '401 E0000004', []],
   ['sign-on policy denies → 401', 'dora.denied@example.test', {}, '401 E0000004', []],
-  ['the non-qualified short name works too', 'amelia.stone', {}, '200 SUCCESS', []],
+  ['short name → SUCCESS', 'amelia.stone', {}, '200 SUCCESS', []],
 ]
 
 test.each(PRIMARY_ROWS)('%s', async (_row, login, more, leadsTo, links) => {
@@ -58,7 +58,7 @@ test.each(PRIMARY_ROWS)('%s', async (_row, login, more, leadsTo, links) => {
   expect(Object.keys(answer.body._links ?? {})).toEqual(links)
 })
 
-test('SUCCESS carries a session token for 5 minutes and the user, and no state token', async () => {
+test('SUCCESS has a session token for 5 minutes and the user, but no state token', async () => {
   const { body } = await client.signIn('amelia.stone@example.test')
   expect(body).toEqual({
     expiresAt: '2026-06-01T10:05:00.000Z',
@@ -80,7 +80,7 @@ test('SUCCESS carries a session token for 5 minutes and the user, and no state t
   })
 })
 
-test('PASSWORD_EXPIRED carries a state token, the user and the complexity; next is changePassword', async () => {
+test('PASSWORD_EXPIRED has a state token, the user and the complexity; next is changePassword', async () => {
   const { body } = await client.signIn('olga.expired@example.test')
   expect(body).toMatchObject({
     stateToken: expect.stringMatching(/^00[\w-]{40}$/),
@@ -106,14 +106,14 @@ test('PASSWORD_EXPIRED carries a state token, the user and the complexity; next 
   })
 })
 
-test('PASSWORD_WARN carries expiration and complexity', async () => {
+test('PASSWORD_WARN has expiration and complexity', async () => {
   const answer = await client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })
   expect(answer.at('_embedded.policy.expiration')).toEqual({ passwordExpireDays: 5 })
   expect(answer.at('_embedded.policy.complexity.minLength')).toBe(8)
   expect(answer.at('_links.skip.name')).toBe('skip')
 })
 
-test('LOCKED_OUT is a status and the unlock link, and nothing else', async () => {
+test('LOCKED_OUT has only the status and the unlock link', async () => {
   const { body } = await client.signIn('luis.locked')
   expect(body).toEqual({
     status: 'LOCKED_OUT',
@@ -148,12 +148,12 @@ test('MFA_REQUIRED lists factors with verify links, and the policy', async () =>
   })
 })
 
-/** authn-api.md, "Policy object": each member as the sign-on policy has it. */
+/** authn-api.md, "Policy object": each member comes from the sign-on policy. */
 test.each<[member: string, policy: Partial<SignOnPolicy>]>([
   ['allowRememberDevice', { allowRememberDevice: true }],
   ['rememberDeviceLifetimeInMinutes', { rememberDeviceLifetimeInMinutes: 43200 }],
   ['rememberDeviceByDefault', { rememberDeviceByDefault: true }],
-])('MFA_REQUIRED tells of the sign-on policy: %s', async (_member, policy) => {
+])('MFA_REQUIRED has the sign-on policy’s %s', async (_member, policy) => {
   const changed = await startSandbox((config) => {
     config.signOnPolicies.always = { ...alwaysIn(config), ...policy }
   })
@@ -171,14 +171,14 @@ test.each<[member: string, policy: Partial<SignOnPolicy>]>([
   }
 })
 
-test('told so, the list stands under the name that the written specification gives it', async () => {
+test('with factorListName: factor, the list has the name in the specification', async () => {
   client.sandbox.settings.factorListName = 'factor'
   const answer = await client.signIn('tomas.berg')
   expect(answer.at('_embedded.factor.0.factorType')).toBe('token:software:totp')
   expect(answer.at('_embedded.factors')).toBeUndefined()
 })
 
-test('MFA_ENROLL offers factors with enroll links, a question with a questions link too', async () => {
+test('MFA_ENROLL offers factors with enroll links, and the question with a questions link', async () => {
   const answer = await client.signIn('erin.enrol')
   const userId = answer.at('_embedded.user.id')
   expect(answer.at('_embedded.factors.question')).toEqual({
@@ -197,7 +197,7 @@ test('MFA_ENROLL offers factors with enroll links, a question with a questions l
   })
 })
 
-test('relayState comes back in every answer', async () => {
+test('every response has the relayState', async () => {
   const first = await client.signIn('tomas.berg', { relayState: '/deep/link' })
   expect(first.body.relayState).toBe('/deep/link')
   const id = first.at('_embedded.factors.0.id')
@@ -213,7 +213,7 @@ test.each<[string, object, string]>([
   ['username alone', { username: 'amelia.stone' }, 'password: The field cannot be left blank'],
   ['password alone', { password: PASSWORD }, 'username: The field cannot be left blank'],
   ['username null', { username: null, password: PASSWORD }, 'username: The field cannot be left blank'],
-])('%s is 400 E0000001 and names what is missing', async (_what, body, cause) => {
+])('%s is 400 E0000001 and names the missing field', async (_credentials, body, cause) => {
   const answer = await client.post('/api/v1/authn', body)
   expect(outcome(answer)).toBe('400 E0000001')
   expect(answer.body).toMatchObject({
@@ -222,19 +222,19 @@ test.each<[string, object, string]>([
   })
 })
 
-test('a member of a wrong type is 400 E0000001 and named', async () => {
+test('a member with a wrong type is 400 E0000001 and named', async () => {
   const answer = await client.post('/api/v1/authn', { username: 7, password: PASSWORD })
   expect(outcome(answer)).toBe('400 E0000001')
   expect(answer.at('errorCauses.0.errorSummary')).toMatch(/^username: /)
 })
 
 /** authn-api.md, "States and transitions": lockout after wrong passwords. */
-test('after so many wrong passwords the right one no longer helps, and the answer hides why', async () => {
+test('after too many wrong passwords, the correct one is refused with the same error', async () => {
   for (let attempt = 0; attempt < 10; attempt += 1) await client.signIn('amelia.stone', { password: 'No-1' })
   expect(outcome(await client.signIn('amelia.stone'))).toBe('401 E0000004')
 })
 
-test('where the policy shows lockout, the attempt that locks says LOCKED_OUT', async () => {
+test('with showLockout, the attempt that locks the account is LOCKED_OUT', async () => {
   const wrong = { password: 'No-1' }
   expect(outcome(await client.signIn('liv.lockable', wrong))).toBe('401 E0000004')
   expect(outcome(await client.signIn('liv.lockable', wrong))).toBe('401 E0000004')
@@ -242,13 +242,13 @@ test('where the policy shows lockout, the attempt that locks says LOCKED_OUT', a
   expect(outcome(await client.signIn('liv.lockable'))).toBe('200 LOCKED_OUT')
 })
 
-test('a right password in between forgives the wrong ones', async () => {
+test('a correct password resets the count of wrong ones', async () => {
   for (const password of ['No-1', 'No-1', PASSWORD, 'No-1', 'No-1'])
     await client.signIn('liv.lockable', { password })
   expect(outcome(await client.signIn('liv.lockable'))).toBe('200 SUCCESS')
 })
 
-test('each sign-in is recorded with the client that the sandbox saw', async () => {
+test('each sign-in is recorded with its client context', async () => {
   await client.signIn(
     'amelia.stone',
     { context: { deviceToken: DEVICE } },

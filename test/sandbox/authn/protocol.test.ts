@@ -11,7 +11,7 @@ async function raw(method: string, path: string, body?: string, type = 'applicat
 }
 
 /** authn-api.md, "Errors": body shape. */
-test('every error is an Error object; errorLink equals the code, no causes is an empty array', async () => {
+test('every error is an Error object; errorLink equals the code, and errorCauses may be empty', async () => {
   const { body } = await client.signIn('nobody')
   expect(body).toEqual({
     errorCode: 'E0000004',
@@ -24,7 +24,7 @@ test('every error is an Error object; errorLink equals the code, no causes is an
 
 test.each<[string, string, string, string | undefined, string | undefined, string]>([
   ['not JSON', 'POST', '/api/v1/authn', '{"username":', undefined, '400 E0000003'],
-  ['JSON, but no object', 'POST', '/api/v1/authn', '"text"', undefined, '400 E0000003'],
+  ['JSON that is not an object', 'POST', '/api/v1/authn', '"text"', undefined, '400 E0000003'],
   ['an array', 'POST', '/api/v1/authn', '[]', undefined, '400 E0000001'],
   [
     'a wrong content type',
@@ -36,18 +36,25 @@ test.each<[string, string, string, string | undefined, string | undefined, strin
   ],
   ['a wrong method', 'GET', '/api/v1/authn', undefined, undefined, '405 E0000022'],
   ['a wrong method on a GET', 'POST', '/app/payroll/sso', '{}', undefined, '405 E0000022'],
-  ['an unknown path', 'POST', '/api/v1/nothing', '{}', undefined, '404 E0000007'],
-  ['too large a body', 'POST', '/api/v1/authn', `"${'x'.repeat(1_100_000)}"`, undefined, '400 E0000003'],
+  ['an unknown path', 'POST', '/api/v1/unknown', '{}', undefined, '404 E0000007'],
+  [
+    'a body that is too large',
+    'POST',
+    '/api/v1/authn',
+    `"${'x'.repeat(1_100_000)}"`,
+    undefined,
+    '400 E0000003',
+  ],
   ['no body at all', 'POST', '/api/v1/authn', undefined, undefined, '400 E0000001'],
   [
-    'a path that is not percent-encoded',
+    'a path with invalid percent-encoding',
     'GET',
     '/api/v1/users/%E0%A4%A/factors/questions',
     undefined,
     undefined,
     '404 E0000007',
   ],
-])('%s', async (_what, method, path, body, type, leadsTo) => {
+])('%s', async (_request, method, path, body, type, leadsTo) => {
   expect(outcome(await raw(method, path, body, type))).toBe(leadsTo)
 })
 
@@ -70,13 +77,13 @@ test.each<[accept: string, leadsTo: string]>([
     )
 })
 
-test('405 says which method there is', async () => {
+test('405 has the allowed method', async () => {
   const answer = await raw('PUT', '/api/v1/authn/skip', '{}')
   expect(answer.headers.get('allow')).toBe('POST')
 })
 
 /** authn-api.md, "Limits" and "Errors": rate limits. */
-test('rate limit headers are on every answer', async () => {
+test('every response has rate limit headers', async () => {
   for (const answer of [
     await client.signIn('amelia.stone'),
     await client.signIn('nobody'),
@@ -88,7 +95,7 @@ test('rate limit headers are on every answer', async () => {
   }
 })
 
-test('over the limit: 429 E0000047 with the headers; after the window it goes on', async () => {
+test('over the limit: 429 E0000047 with the headers, until the next window', async () => {
   const limited = await startSandbox((config) => {
     config.rateLimits = { windowSeconds: 60, trustedPerWindow: 3, publicPerWindow: 1 }
   })
@@ -103,7 +110,7 @@ test('over the limit: 429 E0000047 with the headers; after the window it goes on
     expect(refused.headers.get('x-rate-limit-remaining')).toBe('0')
     const reset = Number(refused.headers.get('x-rate-limit-reset'))
     expect(reset).toBeGreaterThan(limited.now() / 1000)
-    // Each client has its own allowance; a public app a stricter one.
+    // Each client has its own limit; a public app's is lower.
     expect(outcome(await limited.signIn('amelia.stone', {}, other))).toBe('200 SUCCESS')
     expect(outcome(await limited.signIn('amelia.stone', {}, {}))).toBe('200 SUCCESS')
     expect(outcome(await limited.signIn('amelia.stone', {}, {}))).toBe('429 E0000047')
@@ -115,20 +122,20 @@ test('over the limit: 429 E0000047 with the headers; after the window it goes on
 })
 
 /** authn-api.md, "What the service does": public apps are strictly rate-limited. */
-test('the public limit of the default configuration is the stricter one', async () => {
+test('in the default configuration, the public limit is lower', async () => {
   const limit = async (headers?: Record<string, string>) =>
     Number((await client.signIn('amelia.stone', {}, headers)).headers.get('x-rate-limit-limit'))
   expect(await limit({})).toBeLessThan(await limit())
 })
 
-test('links begin with linkOrigin when one is given, else with where the sandbox listens', async () => {
+test('links begin with linkOrigin, or with the sandbox’s own address if it is not set', async () => {
   const { body } = await client.signIn('olga.expired')
   expect(JSON.stringify(body._links)).toContain(client.url)
 })
 
-/** Whatever the body's members are, the answer is a 4xx Error object or the operation's own. */
+/** For any body, the response is a 4xx Error object or the operation's own response. */
 test.each<unknown>([7, true, null, [], {}, '', '\u0000', 'x'.repeat(20_000), { toString: 1 }, ['a']])(
-  'a member of %j never makes it fail inside',
+  'a member %j never causes a 500',
   async (odd) => {
     const READ = {
       '': ['username', 'password', 'token', 'options', 'context', 'audience'],

@@ -13,7 +13,7 @@ function start(kind: 'password' | 'unlock', body: object, headers?: Record<strin
 
 function sentTo(login: string) {
   const message = client.sandbox.outbox.latest(client.sandbox.user(login).login, 'recovery')
-  if (message === undefined) throw new Error(`nothing was sent to ${login}`)
+  if (message === undefined) throw new Error(`no message to ${login}`)
   return message
 }
 
@@ -22,7 +22,7 @@ test.each([
   ['forgot password by EMAIL', 'password', 'amelia.stone', 'PASSWORD'],
   ['unlock by EMAIL', 'unlock', 'luis.locked', 'UNLOCK'],
 ] as const)(
-  '%s: RECOVERY_CHALLENGE without a state token, and a mail',
+  '%s: RECOVERY_CHALLENGE without a state token, and an email',
   async (_row, kind, username, type) => {
     const answer = await start(kind, { username, factorType: 'EMAIL' })
     expect(answer.body).toEqual({
@@ -60,7 +60,7 @@ test.each([
 })
 
 /** field-notes.md, operations: verify recovery factor → RECOVERY, recovery answer → PASSWORD_RESET, reset → SUCCESS. */
-test.each(['SMS', 'CALL'])('forgot password by %s, all the way', async (factorType) => {
+test.each(['SMS', 'CALL'])('forgot password by %s, from start to end', async (factorType) => {
   const challenge = await start('password', { username: 'amelia.stone', factorType })
   const wrong = await client.follow(challenge, '_links.next', { passCode: 'no' })
   expect(outcome(wrong)).toBe('403 E0000068')
@@ -85,7 +85,7 @@ test.each(['SMS', 'CALL'])('forgot password by %s, all the way', async (factorTy
   expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 SUCCESS')
 })
 
-test('forgot password by mail: the token of the mail leads to RECOVERY, once', async () => {
+test('forgot password by email: the token in the email leads to RECOVERY, once', async () => {
   await start('password', { username: 'amelia.stone', factorType: 'EMAIL', relayState: '/back' })
   const recoveryToken = sentTo('amelia.stone').token
   const recovery = await client.post(`${RECOVERY}/token`, { recoveryToken })
@@ -95,7 +95,7 @@ test('forgot password by mail: the token of the mail leads to RECOVERY, once', a
   expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
 })
 
-test('a user without a recovery question goes straight to PASSWORD_RESET', async () => {
+test('without a recovery question, the next status is PASSWORD_RESET', async () => {
   const recoveryToken = client.sandbox.recoveryToken('mila.nophone')
   const reset = await client.post(`${RECOVERY}/token`, { recoveryToken })
   expect(outcome(reset)).toBe('200 PASSWORD_RESET')
@@ -103,7 +103,7 @@ test('a user without a recovery question goes straight to PASSWORD_RESET', async
 })
 
 /** field-notes.md, operations: reset password leads to SUCCESS or MFA. */
-test('reset password leads to MFA_REQUIRED where a factor is needed', async () => {
+test('reset password leads to MFA_REQUIRED if a factor is required', async () => {
   const recovery = await client.post(`${RECOVERY}/token`, {
     recoveryToken: client.sandbox.recoveryToken('tomas.berg'),
   })
@@ -112,7 +112,7 @@ test('reset password leads to MFA_REQUIRED where a factor is needed', async () =
 })
 
 /** field-notes.md, operations: recovery answer → SUCCESS with recoveryType UNLOCK. */
-test('unlock, all the way: SUCCESS with recoveryType UNLOCK and no session token; then the password works', async () => {
+test('unlock, from start to end: SUCCESS with recoveryType UNLOCK and no session token; then the password works', async () => {
   const challenge = await start('unlock', { username: 'lena.locked', factorType: 'SMS' })
   const recovery = await client.follow(challenge, '_links.next', { passCode: sentTo('lena.locked').code })
   const done = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })
@@ -131,7 +131,7 @@ test.each<[string, () => Promise<string>]>([
       return token
     },
   ],
-])('%s: 401 E0000011', async (_what, tokenOf) => {
+])('%s: 401 E0000011', async (_token, tokenOf) => {
   expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken: await tokenOf() }))).toBe(
     '401 E0000011',
   )
@@ -148,7 +148,7 @@ test.each([
   expect(outcome(await client.follow(challenge, '_links.resend'))).toBe('200 RECOVERY_CHALLENGE')
 })
 
-test('after 5 wrong recovery codes the right one is refused too: 403 E0000069', async () => {
+test('after 5 wrong recovery codes, the correct one is refused too: 403 E0000069', async () => {
   const challenge = await start('password', { username: 'amelia.stone', factorType: 'SMS' })
   for (let attempt = 0; attempt < 5; attempt += 1)
     await client.follow(challenge, '_links.next', { passCode: 'no' })
@@ -161,7 +161,7 @@ test.each([
   ['password', 'amelia.stone', 'PASSWORD'],
   ['unlock', 'lena.locked', 'UNLOCK'],
 ] as const)(
-  'the trap: recovery/%s of a trusted app without factorType',
+  'recovery/%s by a trusted app without factorType: the response has the recovery token',
   async (kind, username, recoveryType) => {
     const answer: Answer = await start(kind, { username })
     expect(answer.body).toEqual({
@@ -184,24 +184,34 @@ test.each([
   },
 )
 
-/** What a trusted app learns about users who cannot be recovered. */
+/** A trusted app is told why a user cannot be recovered. */
 test.each([
-  ['nobody', 'password', { username: 'nobody' }, '403 E0000095'],
-  ['nobody, by mail', 'password', { username: 'nobody', factorType: 'EMAIL' }, '403 E0000095'],
-  ['nobody, by SMS', 'unlock', { username: 'nobody', factorType: 'SMS' }, '403 E0000095'],
-  ['policy forbids it', 'password', { username: 'hugo.norecovery', factorType: 'EMAIL' }, '403 E0000034'],
+  ['unknown user', 'password', { username: 'unknown' }, '403 E0000095'],
+  ['unknown user, by email', 'password', { username: 'unknown', factorType: 'EMAIL' }, '403 E0000095'],
+  ['unknown user, by SMS', 'unlock', { username: 'unknown', factorType: 'SMS' }, '403 E0000095'],
+  ['recovery not allowed', 'password', { username: 'hugo.norecovery', factorType: 'EMAIL' }, '403 E0000034'],
   ['no phone', 'password', { username: 'mila.nophone', factorType: 'SMS' }, '403 E0000034'],
-  ['locked for good', 'password', { username: 'lars.locked', factorType: 'SMS' }, '403 E0000119'],
-  ['locked for good', 'unlock', { username: 'lars.locked', factorType: 'EMAIL' }, '403 E0000119'],
-  ['locked for good', 'unlock', { username: 'lars.locked' }, '403 E0000119'],
+  [
+    'only an administrator can unlock',
+    'password',
+    { username: 'lars.locked', factorType: 'SMS' },
+    '403 E0000119',
+  ],
+  [
+    'only an administrator can unlock',
+    'unlock',
+    { username: 'lars.locked', factorType: 'EMAIL' },
+    '403 E0000119',
+  ],
+  ['only an administrator can unlock', 'unlock', { username: 'lars.locked' }, '403 E0000119'],
   ['not locked out', 'unlock', { username: 'amelia.stone', factorType: 'EMAIL' }, '403 E0000032'],
 ] as const)('trusted app, %s: recovery/%s', async (_who, kind, body, leadsTo) => {
   expect(outcome(await start(kind, body))).toBe(leadsTo)
 })
 
-/** A public app learns nothing: no user data before primary authentication. */
+/** A public app gets no user data before primary authentication. */
 test.each(['EMAIL', 'SMS', 'CALL'])(
-  'public app, by %s: nobody and somebody get the same answer',
+  'public app, by %s: the same response for known and unknown users',
   async (factorType) => {
     const one = await start('password', { username: 'amelia.stone', factorType }, PUBLIC)
     const hidden = (answer: Answer) => ({ ...answer.body, stateToken: typeof answer.body.stateToken })
@@ -214,7 +224,7 @@ test.each(['EMAIL', 'SMS', 'CALL'])(
   },
 )
 
-test('where only an administrator can unlock, a trusted app is told so, and nothing is sent', async () => {
+test('if only an administrator can unlock, a trusted app gets an error, and nothing is sent', async () => {
   const refused = await start('unlock', { username: 'lars.locked', factorType: 'SMS' })
   expect(refused.body.errorSummary).toBe('Your account is locked. Please contact your administrator.')
   expect(client.sandbox.outbox.messages).toEqual([])
@@ -231,13 +241,13 @@ test('public app without factorType: 400 E0000001', async () => {
 test.each([
   ['no username', { factorType: 'SMS' }, 'username'],
   ['an unknown factorType', { username: 'amelia.stone', factorType: 'PIGEON' }, 'factorType'],
-])('%s is 400 E0000001 and named', async (_what, body, field) => {
+])('%s is 400 E0000001 and named', async (_request, body, field) => {
   const answer = await start('password', body)
   expect(outcome(answer)).toBe('400 E0000001')
   expect(answer.at('errorCauses.0.errorSummary')).toMatch(new RegExp(`^${field}: `))
 })
 
-test('resetting a password unlocks the account too', async () => {
+test('resetting the password also unlocks the account', async () => {
   const recoveryToken = client.sandbox.recoveryToken('lena.locked')
   const recovery = await client.post(`${RECOVERY}/token`, { recoveryToken })
   const reset = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })

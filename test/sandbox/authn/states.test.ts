@@ -8,8 +8,8 @@ const AUTHN = '/api/v1/authn'
 const WARN = { options: { warnBeforePasswordExpired: true } }
 const anonymous = () => client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll').stateToken })
 
-/** A way into every status that has a state token. */
-const WAYS: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
+/** Requests that lead to each status with a state token. */
+const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
   SUCCESS: async () => {
     const { stateToken } = client.sandbox.startStepUp('payroll', 'amelia.stone')
     return client.post(AUTHN, { stateToken })
@@ -20,7 +20,7 @@ const WAYS: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
   MFA_REQUIRED: () => client.signIn('tomas.berg'),
   MFA_CHALLENGE: async () =>
     client.follow(await client.signIn('sana.sms'), '_embedded.factors.sms._links.verify'),
-  // After one factor is set up: only then may the rest be skipped.
+  // With one enrolled factor, as only then enrollment can be skipped.
   MFA_ENROLL: async () =>
     client.follow(
       await client.signIn('erin.enrol', { options: { multiOptionalFactorEnroll: true } }),
@@ -43,7 +43,7 @@ const WAYS: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
   UNAUTHENTICATED: anonymous,
 }
 
-/** The operations of field-notes.md with a body that is well formed; `duo-callback` is a form. */
+/** The operations of field-notes.md with a well-formed body; `duo-callback` is a form. */
 const OPERATIONS: Record<Operation, [path: string, body: Record<string, string>]> = {
   state: ['', {}],
   authenticate: ['', { username: 'amelia.stone', password: 'wrong' }],
@@ -66,11 +66,11 @@ const OPERATIONS: Record<Operation, [path: string, body: Record<string, string>]
 }
 
 /**
- * What each status accepts, read out of the specifications: "leads to" in the operations of field-notes.md, the links of
- * each status in authn-api.md, "Change password" (valid for PASSWORD_EXPIRED and PASSWORD_WARN), and recorded answers for
- * `previous` and the resends. Every status answers where it stands and can be cancelled. Anything else is 403 E0000079.
+ * The operations that each status allows, from the specifications: "leads to" in the operations of field-notes.md, the links
+ * of each status in authn-api.md, "Change password" (valid for PASSWORD_EXPIRED and PASSWORD_WARN), and recorded responses
+ * for `previous` and the resends. All statuses allow `state` and `cancel`. Anything else is 403 E0000079.
  */
-const ACCEPTED: Record<keyof typeof WAYS, readonly Operation[]> = {
+const ACCEPTED: Record<keyof typeof REQUESTS_TO_REACH, readonly Operation[]> = {
   SUCCESS: ['state', 'cancel'],
   PASSWORD_EXPIRED: ['state', 'cancel', 'change-password'],
   PASSWORD_WARN: ['state', 'cancel', 'change-password', 'skip'],
@@ -93,11 +93,11 @@ const ACCEPTED: Record<keyof typeof WAYS, readonly Operation[]> = {
   UNAUTHENTICATED: ['state', 'cancel', 'authenticate'],
 }
 
-test.each(Object.entries(WAYS))('%s can be reached', async (status, reach) => {
+test.each(Object.entries(REQUESTS_TO_REACH))('%s can be reached', async (status, reach) => {
   expect(outcome(await reach())).toBe(`200 ${status}`)
 })
 
-/** authn-api.md: LOCKED_OUT has no state token, so no operation can name such a transaction. */
+/** authn-api.md: LOCKED_OUT has no state token, so no operation is possible. */
 test('LOCKED_OUT has no state token', async () => {
   const locked = await client.signIn('luis.locked')
   expect(outcome(locked)).toBe('200 LOCKED_OUT')
@@ -106,14 +106,14 @@ test('LOCKED_OUT has no state token', async () => {
 
 /** field-notes.md: an operation that is not allowed in the state is 403 E0000079. */
 test.each(
-  Object.entries(WAYS).flatMap(([status, reach]) =>
+  Object.entries(REQUESTS_TO_REACH).flatMap(([status, reach]) =>
     Object.entries(OPERATIONS).map(([operation, call]) => [status, operation, reach, call] as const),
   ),
 )('%s and %s', async (status, operation, reach, [path, body]) => {
   const { stateToken } = (await reach()).body
   const fields = { stateToken: String(stateToken), ...body }
   const answer = operation === 'duo-callback' ? postForm(path, fields) : client.post(AUTHN + path, fields)
-  const accepted: readonly string[] = ACCEPTED[status as keyof typeof WAYS]
+  const accepted: readonly string[] = ACCEPTED[status as keyof typeof REQUESTS_TO_REACH]
   expect(outcome(await answer) === '403 E0000079').toBe(!accepted.includes(operation))
 })
 
@@ -124,16 +124,16 @@ async function postForm(path: string, fields: Record<string, string>): Promise<A
 }
 
 test.each(['', '/introspect'])(
-  'POST /api/v1/authn%s with a state token says where it stands',
+  'POST /api/v1/authn%s with a state token returns the transaction state',
   async (path) => {
-    const challenge = await WAYS.MFA_CHALLENGE()
+    const challenge = await REQUESTS_TO_REACH.MFA_CHALLENGE()
     const state = await client.post(AUTHN + path, { stateToken: challenge.body.stateToken })
     expect(state.body).toEqual(challenge.body)
   },
 )
 
-test('expiresAt moves with every request of a transaction', async () => {
-  const first = await WAYS.MFA_REQUIRED()
+test('every request of a transaction extends expiresAt', async () => {
+  const first = await REQUESTS_TO_REACH.MFA_REQUIRED()
   client.advance(20 * 60_000)
   const second = await client.post(AUTHN, { stateToken: first.body.stateToken })
   expect(Date.parse(String(second.body.expiresAt)) - Date.parse(String(first.body.expiresAt))).toBe(
@@ -146,15 +146,15 @@ test.each<[string, () => Promise<unknown>]>([
   [
     'expired',
     async () => {
-      const { body } = await WAYS.MFA_REQUIRED()
+      const { body } = await REQUESTS_TO_REACH.MFA_REQUIRED()
       client.advance(30 * 60_000)
       return body.stateToken
     },
   ],
   [
-    'expired by control',
+    'expired through the control API',
     async () => {
-      const { body } = await WAYS.MFA_REQUIRED()
+      const { body } = await REQUESTS_TO_REACH.MFA_REQUIRED()
       client.sandbox.expireTransactions()
       return body.stateToken
     },
@@ -162,12 +162,12 @@ test.each<[string, () => Promise<unknown>]>([
   [
     'of a finished transaction',
     async () => {
-      const { body } = await WAYS.PASSWORD_WARN()
+      const { body } = await REQUESTS_TO_REACH.PASSWORD_WARN()
       await client.post(`${AUTHN}/skip`, { stateToken: body.stateToken })
       return body.stateToken
     },
   ],
-])('a state token that is %s: 401 E0000011', async (_what, tokenOf) => {
+])('a state token that is %s: 401 E0000011', async (_state, tokenOf) => {
   const answer = await client.post(AUTHN, { stateToken: await tokenOf() })
   expect(outcome(answer)).toBe('401 E0000011')
   expect(answer.body.errorSummary).toBe('Invalid token provided')

@@ -2,8 +2,9 @@ import { expect, test } from '@jest/globals'
 import { type Operation, requireAllowed, type Status } from '../../../src/sandbox/authn/statuses.ts'
 
 /**
- * What each status accepts besides `state` and `cancel`, which all do but LOCKED_OUT (it has no state token): "leads to" in the operations of field-notes.md,
- * the links of each status in authn-api.md, and recorded answers for `previous` and the resends.
+ * The operations that each status allows besides `state` and `cancel`, which all statuses except LOCKED_OUT allow. Sources:
+ * "leads to" in the operations of field-notes.md, the links of each status in authn-api.md, and recorded responses for
+ * `previous` and the resends.
  */
 const ACCEPTED: Record<Status, readonly Operation[]> = {
   SUCCESS: [],
@@ -30,7 +31,7 @@ const ACCEPTED: Record<Status, readonly Operation[]> = {
 const OPERATIONS: readonly Operation[] = [...new Set(Object.values(ACCEPTED).flat())]
 
 test.each(Object.entries(ACCEPTED))(
-  'besides its state and its end, %s accepts %j; all else is 403 E0000079',
+  'besides state and cancel, %s allows %j; anything else is 403 E0000079',
   (status, accepted) => {
     const always = status === 'LOCKED_OUT' ? [] : (['state', 'cancel'] as const)
     const allowed = new Set<Operation>([...always, ...accepted])

@@ -26,7 +26,7 @@ function authenticate(stateToken: unknown, username: string, password = PASSWORD
 }
 
 /** authn-api.md, "States and transitions": step-up, no session. */
-test('step-up without a session → UNAUTHENTICATED, with the app and nobody’s data', async () => {
+test('step-up without a session → UNAUTHENTICATED, with the app and no user', async () => {
   const { body } = await begin()
   expect(body).toEqual({
     stateToken: expect.stringMatching(/^00[\w-]{40}$/),
@@ -55,7 +55,7 @@ test.each([
     expect(answer.body).toMatchObject({ type: 'SESSION_STEP_UP', stateToken: body.stateToken })
 })
 
-test('UNAUTHENTICATED with a wrong password is 401, and can be tried again', async () => {
+test('UNAUTHENTICATED with a wrong password is 401, and the user can try again', async () => {
   const { stateToken } = (await begin()).body
   expect(outcome(await authenticate(stateToken, 'amelia.stone', 'No-1'))).toBe('401 E0000004')
   expect(outcome(await authenticate(stateToken, 'amelia.stone'))).toBe('200 SUCCESS')
@@ -72,12 +72,12 @@ test.each([
   expect(answer.body).toMatchObject({ type: 'SESSION_STEP_UP', _embedded: { target: TARGET } })
 })
 
-test('with a session the verification app shows its profile', async () => {
+test('with a session, the profile of Okta Verify is shown', async () => {
   const answer = await begin('priya.nair')
   expect(answer.at('_embedded.factors.push.profile.platform')).toBe('IOS')
 })
 
-test('after factors are complete → SUCCESS with the link original', async () => {
+test('after all factors are verified → SUCCESS with the link original', async () => {
   const required = await begin('tomas.berg')
   const done = await client.follow(required, '_embedded.factors.0._links.verify', {
     passCode: client.sandbox.totpCode('tomas.berg'),
@@ -92,7 +92,7 @@ test('after factors are complete → SUCCESS with the link original', async () =
 })
 
 /** authn-api.md, "Link targets": GET /login/step-up/redirect. */
-test('the redirect signs in to the app, once, and opens a session at the org', async () => {
+test('the redirect signs in to the app once, and opens a session at the org', async () => {
   const done = await begin('amelia.stone')
   const href = String(done.at('_links.next.href'))
   const first = await client.get(href)
@@ -102,12 +102,12 @@ test('the redirect signs in to the app, once, and opens a session at the org', a
   expect((await client.get(href)).status).toBe(401)
 })
 
-test('the redirect before the end of the step-up is refused', async () => {
+test('the redirect is refused before the step-up is complete', async () => {
   const { body } = await begin()
   expect((await client.get(`/login/step-up/redirect?stateToken=${body.stateToken}`)).status).toBe(401)
 })
 
-test('the client of a step-up is the one that authenticates it', async () => {
+test('the client context of a step-up is that of the authenticating request', async () => {
   const { stateToken } = (await begin()).body
   const context = { deviceToken: '0123456789abcdef0123456789abcdef' }
   const headers = {
@@ -120,7 +120,7 @@ test('the client of a step-up is the one that authenticates it', async () => {
 })
 
 /** authn-api.md, "Step-up notes": SP-initiated only for SAML apps with a custom sign-in page. */
-test('an app with a custom sign-in page sends the browser there with a state token', async () => {
+test('an app with a custom sign-in page redirects there with a state token', async () => {
   const answer = await client.get('/app/payroll/sso')
   expect(answer.status).toBe(302)
   const location = new URL(String(answer.headers.get('location')))
@@ -129,7 +129,7 @@ test('an app with a custom sign-in page sends the browser there with a state tok
   expect(outcome(state)).toBe('200 UNAUTHENTICATED')
 })
 
-test('a browser with a session at the org begins its next step-up with it', async () => {
+test('a step-up uses the browser’s session at the org', async () => {
   const done = await begin('amelia.stone')
   const cookie = (await client.get(String(done.at('_links.next.href')))).headers.get('set-cookie')
   const answer = await client.get('/app/payroll/sso', { cookie: String(cookie).split(';')[0] ?? '' })
@@ -142,7 +142,7 @@ test.each([
   ['SAML without a custom sign-in page', 'travel', '0oasandboxtravel001'],
   ['WS-Federation', 'intranet', '0oasandboxintranet1'],
   ['neither SAML nor WS-Federation', 'library', '0oasandboxlibrary01'],
-])('started by the app, %s is 400 E0000001', async (_what, app, named) => {
+])('SP-initiated, %s is 400 E0000001', async (_app, app, named) => {
   const answer = await answerOf(await client.get(`/app/${app}/sso`))
   expect(outcome(answer)).toBe('400 E0000001')
   expect(answer.body).toMatchObject({
@@ -152,7 +152,7 @@ test.each([
 })
 
 /** authn-api.md, "Authentication Transaction object": _embedded.target._links.logo. */
-test('the logo of the target is a PNG picture that the org serves', async () => {
+test('the logo of the target is a PNG image that the org serves', async () => {
   const pictures = await Promise.all(
     ['payroll', 'travel'].map(async (audience) => {
       const { href, type } = (await client.signIn('amelia.stone', { audience })).at(
@@ -164,9 +164,9 @@ test('the logo of the target is a PNG picture that the org serves', async () => 
     }),
   )
   const [one, other] = pictures.map(pixelsOf)
-  expect(one).toHaveLength(64 * (1 + 64 * 3)) // one filter byte and 64 pixels of 3 bytes a row
+  expect(one).toHaveLength(64 * (1 + 64 * 3)) // per row: one filter byte and 64 pixels of 3 bytes
   expect(one).not.toEqual(other)
-  expect((await client.get('/assets/img/logos/nothing.png')).status).toBe(404)
+  expect((await client.get('/assets/img/logos/unknown.png')).status).toBe(404)
 })
 
 /** authn-api.md, "States and transitions": identity-provider-initiated step-up. */
@@ -196,8 +196,8 @@ test.each([
   })
 })
 
-/** field-notes.md: a sessionToken lives 5 minutes; the single sign-on hand-over uses it once. */
-test('sessionCookieRedirect: sends the browser on, once', async () => {
+/** field-notes.md: a sessionToken is valid for 5 minutes, and sessionCookieRedirect redeems it once. */
+test('sessionCookieRedirect redirects the browser once', async () => {
   const { body } = await client.signIn('amelia.stone')
   const path = `/login/sessionCookieRedirect?token=${body.sessionToken}&redirectUrl=https%3A%2F%2Fapp.example.test%2Fx`
   const answer = await client.get(path)
@@ -206,14 +206,14 @@ test('sessionCookieRedirect: sends the browser on, once', async () => {
   expect((await client.get(path)).status).toBe(401)
 })
 
-test('sessionCookieRedirect: a session token is over after 5 minutes', async () => {
+test('sessionCookieRedirect: a session token expires after 5 minutes', async () => {
   const { body } = await client.signIn('amelia.stone')
   client.advance(5 * 60_000)
   const answer = await client.get(`/login/sessionCookieRedirect?token=${body.sessionToken}`)
   expect(answer.status).toBe(401)
 })
 
-/** The uncompressed pixels of a PNG of 64 × 64 pixels in true colour; checks its structure and checksums. */
+/** Decodes a PNG of 64 × 64 RGB pixels, and checks its structure and checksums. */
 function pixelsOf(png: Buffer): Buffer {
   expect(png.subarray(0, 8).toString('hex')).toBe('89504e470d0a1a0a')
   const chunks = new Map<string, Buffer>()

@@ -27,7 +27,7 @@ const begin = (start: Partial<Transaction> = {}) => transactions.begin({ client:
 const INVALID = expect.objectContaining({ status: 401, code: 'E0000011' })
 
 describe('a transaction', () => {
-  test('begins UNAUTHENTICATED, with a state token of its own and nothing known', () => {
+  test('begins UNAUTHENTICATED, with its own state token', () => {
     expect(begin()).toEqual({
       stateToken: '00token-1',
       status: 'UNAUTHENTICATED',
@@ -57,14 +57,14 @@ describe('a transaction', () => {
     expect(begin().stateToken).toBe('00token-2')
   })
 
-  test('begins with what is given', () => {
+  test('begins with the given values', () => {
     expect(begin({ status: 'RECOVERY', mfaVerified: true })).toMatchObject({
       status: 'RECOVERY',
       mfaVerified: true,
     })
   })
 
-  test('is found by its state token, and lives for five minutes more each time', () => {
+  test('is found by its state token, which extends its life by five minutes', () => {
     const transaction = begin()
     now += LIFETIME_MS - 1
     expect(transactions.find(transaction.stateToken)).toBe(transaction)
@@ -73,14 +73,14 @@ describe('a transaction', () => {
     expect(() => transactions.find(transaction.stateToken)).toThrow(INVALID)
   })
 
-  test('is not found by another token, nor once it has ended', () => {
+  test('is not found by another token, or after it has ended', () => {
     const transaction = begin()
     expect(() => transactions.find('00token-2')).toThrow(INVALID)
     transactions.end(transaction)
     expect(() => transactions.find(transaction.stateToken)).toThrow(INVALID)
   })
 
-  test('is among all of them while it lives', () => {
+  test('is listed until it expires', () => {
     const [one, two] = [begin(), begin()]
     expect(transactions.all()).toEqual([one, two])
     now += LIFETIME_MS - 1
@@ -91,30 +91,30 @@ describe('a transaction', () => {
     expect(transactions.all()).toEqual([])
   })
 
-  test('expires on request, as all others do', () => {
+  test('expires with all others through expireAll()', () => {
     const [one, two] = [begin(), begin()]
     transactions.expireAll()
     for (const { stateToken } of [one, two]) expect(() => transactions.find(stateToken)).toThrow(INVALID)
   })
 
-  test('a thousand more remove those that have expired, and no other', () => {
-    const [expired, living] = [begin(), begin()]
+  test('every 1,000 new transactions remove the expired ones', () => {
+    const [expired, active] = [begin(), begin()]
     now += LIFETIME_MS - 1
-    transactions.find(living.stateToken)
+    transactions.find(active.stateToken)
     now += 1
     for (let n = 0; n < 997; n++) begin()
-    expired.expiresAtMs = now + 1 // shows whether it is still kept
+    expired.expiresAtMs = now + 1 // would be found again if it were still stored
     expect(transactions.all()).toContain(expired)
     expired.expiresAtMs = now
     begin()
     expired.expiresAtMs = now + 1
     expect(transactions.all()).not.toContain(expired)
-    expect(transactions.all()).toContain(living)
+    expect(transactions.all()).toContain(active)
   })
 })
 
 describe('a challenge', () => {
-  test('is new with nothing sent, asked or answered', () => {
+  test('is empty when new', () => {
     expect(newChallenge()).toEqual({
       code: undefined,
       sentAtMs: undefined,
@@ -130,7 +130,7 @@ describe('a challenge', () => {
     begin({ status, challenge: newChallenge(), challengeByType: true, factorResult: 'WAITING' })
   const DROPPED = { factor: undefined, challenge: undefined, challengeByType: false, factorResult: undefined }
 
-  test('is dropped with its factor and its result', () => {
+  test('is cleared with its factor and its result', () => {
     const transaction = challenged('MFA_CHALLENGE')
     clearChallenge(transaction)
     expect(transaction).toMatchObject(DROPPED)
@@ -146,7 +146,7 @@ describe('a challenge', () => {
   })
 
   test.each(['MFA_REQUIRED', 'MFA_ENROLL', 'PASSWORD_WARN', 'SUCCESS'] as const)(
-    'previous is refused in %s, and nothing changes',
+    'previous is refused in %s and changes nothing',
     (status) => {
       const transaction = challenged(status)
       expect(() => goBack(transaction)).toThrow(AuthnError)
@@ -155,7 +155,7 @@ describe('a challenge', () => {
   )
 })
 
-test('cancel ends the transaction and gives its relay state back', () => {
+test('cancel ends the transaction and returns its relay state', () => {
   const org = { transactions } as Org
   const [plain, relayed] = [begin(), begin({ relayState: 'where I was' })]
   expect(cancel(org, plain)).toStrictEqual({})

@@ -4,8 +4,8 @@ import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sand
 import { type Answer, outcome, useSandbox } from './sandbox-client.ts'
 
 /**
- * WebAuthn level 2, 7.1 and 7.2: an org accepts an answer of a security key only from a page of an origin that it trusts,
- * made for the relying party id of that page. A key belongs to the site on which it was enrolled.
+ * WebAuthn level 2, 7.1 and 7.2: the org accepts a security key's answer only from a page with a trusted origin, for the
+ * relying party id of that page. A key works only for the relying party id that it was enrolled for.
  */
 
 const PORTAL = 'https://portal.example.test'
@@ -24,11 +24,11 @@ const PAGES: [page: string, origin: string, rpId: string, accepted: boolean][] =
   ['of another host of the domain', 'https://other.example.test', 'other.example.test', false],
   ['of the same host without TLS', 'http://portal.example.test', 'portal.example.test', false],
   ['of the same host on another port', `${PORTAL}:8443`, 'portal.example.test', false],
-  ['of a host that only begins like localhost', 'http://localhost.evil.test', 'localhost.evil.test', false],
-  ['of a user name that looks like localhost', 'http://localhost:1@evil.test', 'evil.test', false],
-  ['of a trusted origin, the key’s part for another site', PORTAL, 'evil.test', false],
-  ['of another site, the key’s part for a trusted one', 'https://evil.test', 'portal.example.test', false],
-  ['of a trusted origin, the key’s part for another trusted one', PORTAL, 'desk.example.test', false],
+  ['of a host whose name begins with localhost', 'http://localhost.evil.test', 'localhost.evil.test', false],
+  ['with user info that looks like localhost', 'http://localhost:1@evil.test', 'evil.test', false],
+  ['of a trusted origin, signed for another site', PORTAL, 'evil.test', false],
+  ['of another site, signed for a trusted one', 'https://evil.test', 'portal.example.test', false],
+  ['of a trusted origin, signed for another trusted one', PORTAL, 'desk.example.test', false],
 ]
 
 test.each(PAGES)('webauthn, verified from a page %s', async (_page, origin, rpId, accepted) => {
@@ -63,7 +63,7 @@ test.each([
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe(leadsTo)
 })
 
-test('the org’s own pages are trusted without being named', async () => {
+test('the org’s own origin is always trusted', async () => {
   const challenge = await client.follow(await client.signIn('wanda.key'), linkTo('webauthn'))
   const nonce = String(challenge.at('_embedded.factor._embedded.challenge.challenge'))
   const signed = client.sandbox.authenticator('wanda.key').signWebauthn(nonce, client.url)
@@ -86,7 +86,7 @@ test.each([
 })
 
 test.each(['https://portal.example.test/', 'https://*.example.test', 'portal.example.test', 'http://a:*0'])(
-  'the configuration refuses %s: no origin',
+  'the configuration refuses %s: not an origin',
   (origin) => {
     expect(() => parseSandboxConfig({ ...loadSandboxConfig(), trustedOrigins: [origin] })).toThrow(
       /trustedOrigins/,

@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 const groups = () => server.send('GET', `${TEAM}/groups`, { token })
 
-test.each(PAM_ERROR_NAMES)('%s comes in every shape of body', async (error) => {
+test.each(PAM_ERROR_NAMES)('%s has every shape of body', async (error) => {
   const { status, message } = PAM_ERRORS[error]
   const bodies: Record<(typeof ERROR_SHAPES)[number], unknown> = {
     error: { code: status, error, error_cause: [] },
@@ -37,7 +37,7 @@ test.each(PAM_ERROR_NAMES)('%s comes in every shape of body', async (error) => {
   }
 })
 
-test('the shape of natural errors can be chosen, and names the fields that are wrong', async () => {
+test('setErrorShape applies to all errors, which name the wrong fields', async () => {
   server.control.setErrorShape('message')
   const answer = await server.send('POST', `${TEAM}/service_token`, { body: { key_id: 'a' } })
   expect(answer.body).toEqual({
@@ -46,7 +46,7 @@ test('the shape of natural errors can be chosen, and names the fields that are w
   })
 })
 
-test('an error comes as often as it was asked for, where it was asked for', async () => {
+test('failNext fails only the requested paths and number of requests', async () => {
   server.control.failNext({ error: 'service_offline', times: 2, headers: { 'Retry-After': '7' } })
   server.control.failNext({ error: 'gateway_timeout', path: `${TEAM}/service_token`, method: 'post' })
   const answers = [await groups(), await groups(), await groups()]
@@ -61,13 +61,13 @@ test('an error comes as often as it was asked for, where it was asked for', asyn
   expect(server.control.counts().errors).toEqual({ service_offline: 2, gateway_timeout: 1, unknown_error: 5 })
 })
 
-test('a failure that was asked for wrongly is refused, the field named', () => {
+test('an invalid failNext is refused, and the field named', () => {
   const ask = server.control.failNext as (failure: unknown) => void
   expect(() => ask({ error: 'no_such_error' })).toThrow(/^failNext\.error: /)
   expect(() => ask({ error: 'unknown_error', times: 0 })).toThrow(/^failNext\.times: /)
 })
 
-test('too_many_requests on request says when to come back, and so does the fault of that kind', async () => {
+test('too_many_requests through failNext or a fault has the retry time', async () => {
   server.control.failNext({ error: 'too_many_requests', retrySeconds: 30 })
   server.faults.set({ kind: 'rate-limited', retrySeconds: 90, method: 'POST', times: 1 })
   const told = await groups()
@@ -81,7 +81,7 @@ test('too_many_requests on request says when to come back, and so does the fault
   }
 })
 
-test('every answer carries rate limit headers: served, refused, unknown, broken, failing', async () => {
+test('every response has rate limit headers: success, refusal, unknown path, fault, failure', async () => {
   server.faults.add({ kind: 'html', path: `${TEAM}/users` })
   server.control.failNext({ error: 'unknown_error', shape: 'empty', path: `${TEAM}/service_token` })
   const answers = [
@@ -99,7 +99,7 @@ test('every answer carries rate limit headers: served, refused, unknown, broken,
       expect(headers.get(`x-ratelimit-${name}`)).toMatch(/^\d+$/)
 })
 
-test('client_closed_connection: a client that leaves before its request was read is counted', async () => {
+test('client_closed_connection: a client that disconnects before its request is read is counted', async () => {
   const socket = connect(Number(new URL(server.origin).port), '127.0.0.1')
   await once(socket, 'connect')
   socket.write(
@@ -112,7 +112,7 @@ test('client_closed_connection: a client that leaves before its request was read
   expect(server.control.counts().errors).toEqual({ client_closed_connection: 1 })
 })
 
-test('the allowance comes back in parts, for each service user by itself', async () => {
+test('the rate limit is replenished in parts, for each service user', async () => {
   server.control.setRateLimit({ limit: 4, periodSeconds: 60, parts: 2 })
   const statuses = async (times: number) => {
     const found: number[] = []

@@ -36,7 +36,7 @@ async function walk(path: string, rel = 'next'): Promise<{ names: string[]; page
   return { names: pages.flatMap(namesOf), pages }
 }
 
-const BAD_QUERIES: [query: string, fields: string[]][] = [
+const INVALID_QUERIES: [query: string, fields: string[]][] = [
   ['count=0', ['count']],
   ['count=-1', ['count']],
   ['count=ten', ['count']],
@@ -57,13 +57,13 @@ const BAD_QUERIES: [query: string, fields: string[]][] = [
   ['count=5&count=6', ['count']],
   ['contains=a&contains=a&id=', ['contains']],
 ]
-test.each(BAD_QUERIES)('a wrong parameter is refused and named: %s', async (query, fields) => {
+test.each(INVALID_QUERIES)('a wrong parameter is refused and named: %s', async (query, fields) => {
   const answer = await groups(`?${query}`)
   expect(answer.status).toBe(400)
   expect((answer.body.error_cause as { path: string }[]).map(({ path }) => path)).toEqual(fields)
 })
 
-test('the groups of a user take the same parameters', async () => {
+test('the groups of a user have the same parameters', async () => {
   const path = `${TEAM}/users/ada.lindqvist%40example.com/groups`
   server.control.setUserGroups('ada.lindqvist@example.com', ['Security', 'Everyone'])
   expect(namesOf(await get(`${path}?contains=sec`))).toEqual(['Security'])
@@ -71,7 +71,7 @@ test('the groups of a user take the same parameters', async () => {
   expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
 })
 
-test('operations that are no list take no parameters', async () => {
+test('operations that are not lists have no parameters', async () => {
   const created = { name: 'New group', roles: [] }
   for (const [path, body] of [
     [`${TEAM}/service_token`, KEY],
@@ -86,7 +86,7 @@ test('operations that are no list take no parameters', async () => {
   expect(server.control.groups().some(({ name }) => name === created.name)).toBe(false)
 })
 
-test('a group cannot be created with a role that does not exist', async () => {
+test('a group cannot be created with an unknown role', async () => {
   const create = (name: string, roles: string[]) =>
     server.send('POST', `${TEAM}/groups`, { token, body: { name, roles } })
   const answer = await create('New group', ['end_user', 'Resource_Admin', 'superuser'])
@@ -98,33 +98,33 @@ test('a group cannot be created with a role that does not exist', async () => {
   expect((await create('New group', ['end_user', 'devops_admin'])).status).toBe(201)
 })
 
-test.each([1, 2, 3, 7, 24, 25, 26, 100])('pages of %i give every group once, in order', async (count) => {
+test.each([1, 2, 3, 7, 24, 25, 26, 100])('pages of %i contain every group once, in order', async (count) => {
   const all = namesOf(await groups())
   const { names, pages } = await walk(`${TEAM}/groups?count=${count}`)
   expect(names).toEqual(all)
   expect(pages).toHaveLength(Math.ceil(25 / count))
 })
 
-test('prev leads back the same way, page by page', async () => {
+test('prev leads back through the same pages', async () => {
   const forth = await walk(`${TEAM}/groups?count=6`)
   const last = linkTo('next', forth.pages.at(-2) as Answer) as string
   const back = await walk(last, 'prev')
   expect(back.pages.map(namesOf).reverse()).toEqual(forth.pages.map(namesOf))
 })
 
-test('contains, descending and include_deleted ride along in every link', async () => {
+test('every link repeats contains, descending and include_deleted', async () => {
   const { names } = await walk(`${TEAM}/groups?count=2&contains=ADMIN&descending=true&include_deleted=true`)
   expect(names).toEqual(['Platform Admins', 'Database Administrators', 'Acquired Company Admins'])
 })
 
-test('id picks one group, and contains may hold any character', async () => {
+test('id selects one group, and contains may have any character', async () => {
   const [group] = listOf(await groups('?contains=toolchain%2C%20e'))
   expect(group?.name).toBe('Toolchain, Early Access')
   expect(namesOf(await groups(`?id=${group?.id}`))).toEqual(['Toolchain, Early Access'])
   expect(namesOf(await groups('?contains=a?b'))).toEqual([])
 })
 
-/** The public reference of the group list: each filter, what it keeps. */
+/** The filters of the public reference of the group list. */
 const FILTERS: [query: string, names: string[]][] = [
   [
     'starts_with=prod',
@@ -148,7 +148,7 @@ const FILTERS: [query: string, names: string[]][] = [
     ['Platform Admins', 'Security'],
   ],
 ]
-test.each(FILTERS)('%s keeps the groups that it names, on every page', async (query, names) => {
+test.each(FILTERS)('%s selects these groups, on every page', async (query, names) => {
   const path = `${TEAM}/groups?${query.replaceAll(' ', '%20')}`
   expect(namesOf(await get(path))).toEqual(names)
   const { names: inPages, pages } = await walk(`${path}&count=1`)
@@ -156,11 +156,11 @@ test.each(FILTERS)('%s keeps the groups that it names, on every page', async (qu
   expect(pages).toHaveLength(Math.max(1, names.length))
   const everyone = namesOf(await groups('?include_deleted=true'))
   server.control.setUserGroups('ada.lindqvist@example.com', everyone)
-  const ofUser = `${TEAM}/users/ada.lindqvist%40example.com${path.slice(TEAM.length)}`
-  expect(namesOf(await get(ofUser))).toEqual(names)
+  const userPath = `${TEAM}/users/ada.lindqvist%40example.com${path.slice(TEAM.length)}`
+  expect(namesOf(await get(userPath))).toEqual(names)
 })
 
-test('a list that changes between two pages neither skips nor repeats what stays', async () => {
+test('if the list changes between two pages, the remaining groups are neither skipped nor repeated', async () => {
   const first = await groups('?count=5')
   const gone = namesOf(first)[4] as string
   const rest = namesOf(await groups()).slice(5)
@@ -170,7 +170,7 @@ test('a list that changes between two pages neither skips nor repeats what stays
   expect(names).toEqual(rest)
 })
 
-test('10,000 groups come as 100 pages, the same ones each time', async () => {
+test('10,000 groups are always the same 100 pages', async () => {
   server.control.setUserGroups('walter.warn@example.test', [])
   server.control.generateGroups(10_000, 'walter.warn@example.test')
   const { names, pages } = await walk(`${TEAM}/users/walter.warn%40example.test/groups`)
@@ -187,7 +187,7 @@ test('10,000 groups come as 100 pages, the same ones each time', async () => {
   })
 })
 
-test.each(LEGAL_LINK_FORMS)('links in the legal form %s lead through the whole list', async (form) => {
+test.each(LEGAL_LINK_FORMS)('links in the legal form %s lead through the complete list', async (form) => {
   const all = namesOf(await groups())
   server.control.setLinkForm(form)
   const { names, pages } = await walk(`${TEAM}/groups?count=10`)
@@ -195,7 +195,7 @@ test.each(LEGAL_LINK_FORMS)('links in the legal form %s lead through the whole l
   expect(linkTo('prev', pages[2] as Answer)).toBeDefined()
 })
 
-test('links name the listening origin, or the configured one', async () => {
+test('links have the origin of the request, or the configured one', async () => {
   expect(new URL(linkTo('next', await groups('?count=1')) as string).origin).toBe(server.origin)
   const other = await startPamServer({ linkOrigin: 'https://pam.example.test' })
   const answer = await other.send('GET', `${TEAM}/groups?count=1`, { token: await other.mint() })
@@ -203,7 +203,7 @@ test('links name the listening origin, or the configured one', async () => {
   await other.close()
 })
 
-test('the API may be served under a path, and links then lead there', async () => {
+test('the API may be served under a base path, and links have it', async () => {
   const other = await startPamServer({ basePath: '/gateway/pam' })
   expect((await other.send('GET', `${TEAM}/groups`)).status).toBe(404)
   const minted = await other.send('POST', `/gateway/pam${TEAM}/service_token`, { body: KEY })
@@ -235,7 +235,7 @@ const HOSTILE: Record<(typeof HOSTILE_LINK_FORMS)[number], (link: string, url: s
   long: (link) => expect(link.length).toBeGreaterThan(9 * 1024),
   'two-next': (link) => expect(new Set(link.match(/offset=\w+/g)).size).toBe(2),
 }
-test.each(HOSTILE_LINK_FORMS)('links in the hostile form %s stand on every page', async (form) => {
+test.each(HOSTILE_LINK_FORMS)('links in the hostile form %s are sent on every page', async (form) => {
   server.control.setLinkForm(form, TARGET)
   for (const query of ['?count=10', '?contains=Security']) {
     const answer = await groups(query)
@@ -244,7 +244,7 @@ test.each(HOSTILE_LINK_FORMS)('links in the hostile form %s stand on every page'
   }
 })
 
-test('the loop closes after three links, the endless list never does', async () => {
+test('the loop returns to its start after three links, and the endless list never does', async () => {
   const seen = async (form: 'loop' | 'endless') => {
     server.control.setLinkForm(form)
     const urls: (string | undefined)[] = [`${server.origin}${TEAM}/groups`]
@@ -255,7 +255,7 @@ test('the loop closes after three links, the endless list never does', async () 
   expect(await seen('endless')).toBe(8)
 })
 
-test('a Link header can be given word for word', async () => {
+test('the Link header can be set to any text', async () => {
   server.control.setLinkForm({
     raw: ['<{next}>; rel="next"; anchor="#elsewhere"', '<{origin}{path}>; rel="up"'],
   })

@@ -6,35 +6,35 @@ const WRONG: [what: string, changes: Record<string, unknown>, message: RegExp][]
   ['an unknown key', { teem: 'x' }, /teem/],
   ['no team', { team: '' }, /^pam\.team: /],
   [
-    'a group that is not there',
+    'an unknown group',
     { users: { 'a@example.test': ['Nope'] } },
     /^pam\.users\.a@example\.test\.0: there is no group "Nope"$/,
   ],
   [
-    'a key of nobody',
+    'a key of an unknown service user',
     { keys: [{ keyId: 'a', keySecret: 'b', serviceUser: 'c' }] },
     /^pam\.keys\.0\.serviceUser: /,
   ],
   [
-    'two groups of one name',
+    'two groups with one name',
     { groups: [group(1), group(2)], users: {} },
     /^pam\.groups: group names must be unique$/,
   ],
-  ['an id that is no UUID', { groups: [{ ...group(1), id: '1' }], users: {} }, /^pam\.groups\.0\.id: /],
-  ['a page of nothing', { pageSize: 0 }, /^pam\.pageSize: /],
-  ['a link origin that is no web address', { linkOrigin: 'ftp://x' }, /^pam\.linkOrigin: /],
+  ['an id that is not a UUID', { groups: [{ ...group(1), id: '1' }], users: {} }, /^pam\.groups\.0\.id: /],
+  ['a page size of 0', { pageSize: 0 }, /^pam\.pageSize: /],
+  ['a link origin that is not an http(s) URL', { linkOrigin: 'ftp://x' }, /^pam\.linkOrigin: /],
 ]
-test.each(WRONG)('%s is refused, the field named', (_what, changes, message) => {
+test.each(WRONG)('%s is refused, and the field named', (_problem, changes, message) => {
   expect(() => parsePamConfig(sandboxConfig(changes))).toThrow(message)
 })
 
-test('the configuration that is shipped is sound', () => {
+test('config/sandbox.json is valid', () => {
   const { groups, users } = parsePamConfig(sandboxConfig())
   expect(groups.filter(({ deletedAt }) => deletedAt === undefined)).toHaveLength(25)
   expect(Object.keys(users)).toHaveLength(6)
 })
 
-test('little needs to be said', () => {
+test('most settings have a default', () => {
   const config = parsePamConfig({ team: 'a', serviceUsers: {}, keys: [], groups: [], users: {} })
   expect(config).toMatchObject({
     pageSize: 100,

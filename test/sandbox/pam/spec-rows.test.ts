@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals'
 import { PAM_ERROR_NAMES, PAM_ERRORS } from '../../../src/sandbox/pam/pam-errors.ts'
 import { type Answer, KEY, listOf, namesOf, START, startPamServer, TEAM, usePamServer } from './pam-server.ts'
 
-/** One test for each row of the API's document, named after its table and row. */
+/** One test for each row of pam-api.md, named after its table and row. */
 
 const server = usePamServer()
 let token: string
@@ -60,21 +60,18 @@ test.each(TOKEN_FIELDS)('Service user token, row %s', async (row, value) => {
   expect(answer.body[row]).toEqual(value)
 })
 
-test.each(['key_id', 'key_secret'])(
-  'Service user API key, row %s: is needed, and is checked',
-  async (field) => {
-    const { [field]: _left, ...rest } = KEY as Record<string, string>
-    const missing = await server.send('POST', `${TEAM}/service_token`, { body: rest })
-    expect(missing.status).toBe(400)
-    expect(missing.body).toEqual({
-      code: 400,
-      error: 'invalid_request',
-      error_cause: [{ path: field, message: 'must be a non-empty string' }],
-    })
-    const wrong = await server.send('POST', `${TEAM}/service_token`, { body: { ...KEY, [field]: 'wrong' } })
-    expect([wrong.status, wrong.body.error]).toEqual([401, 'authentication_error'])
-  },
-)
+test.each(['key_id', 'key_secret'])('Service user API key, row %s: required and checked', async (field) => {
+  const { [field]: _left, ...rest } = KEY as Record<string, string>
+  const missing = await server.send('POST', `${TEAM}/service_token`, { body: rest })
+  expect(missing.status).toBe(400)
+  expect(missing.body).toEqual({
+    code: 400,
+    error: 'invalid_request',
+    error_cause: [{ path: field, message: 'must be a non-empty string' }],
+  })
+  const wrong = await server.send('POST', `${TEAM}/service_token`, { body: { ...KEY, [field]: 'wrong' } })
+  expect([wrong.status, wrong.body.error]).toEqual([401, 'authentication_error'])
+})
 
 test('Issue a service user token, rows request and response body: exactly these fields', async () => {
   const answer = await server.send('POST', `${TEAM}/service_token`, { body: KEY })
@@ -108,7 +105,7 @@ const LIST_ROWS: [row: string, check: () => Promise<void>][] = [
     },
   ],
   [
-    'response headers: no Link where there is but one page',
+    'response headers: no Link if there is only one page',
     async () => expect((await groups()).headers.has('link')).toBe(false),
   ],
 ]
@@ -120,12 +117,15 @@ const AUTHENTICATION: [sentence: string, headers: Record<string, string>][] = [
   ['a token that was never issued', { Authorization: 'Bearer pamtok_never' }],
   ['no token after the scheme', { Authorization: 'Bearer ' }],
 ]
-test.each(AUTHENTICATION)('Authentication 1, a bearer token is required: %s', async (_sentence, headers) => {
-  const answer = await server.send('GET', `${TEAM}/groups`, { headers })
-  expect([answer.status, answer.body.error]).toEqual([401, 'authentication_error'])
-})
+test.each(AUTHENTICATION)(
+  'Authentication 1, a bearer token is required: %s',
+  async (_authorization, headers) => {
+    const answer = await server.send('GET', `${TEAM}/groups`, { headers })
+    expect([answer.status, answer.body.error]).toEqual([401, 'authentication_error'])
+  },
+)
 
-test('Authentication 3: an expired token gets 401, and a new one is to be had', async () => {
+test('Authentication 3: an expired token is 401, and a new one can be issued', async () => {
   server.advance(3_600_000 - 1)
   expect((await groups()).status).toBe(200)
   server.advance(1)
@@ -134,7 +134,7 @@ test('Authentication 3: an expired token gets 401, and a new one is to be had', 
   expect((await groups()).status).toBe(200)
 })
 
-test('Authentication 3, the key has an expiry too: no more tokens, and those made from it stop', async () => {
+test('Authentication 3: an expired key issues no tokens, and its tokens become invalid', async () => {
   server.control.expireKey('sandbox-key-1', new Date(server.now() + 1000).toISOString())
   expect((await groups()).status).toBe(200)
   server.advance(1000)
@@ -143,8 +143,8 @@ test('Authentication 3, the key has an expiry too: no more tokens, and those mad
   expect([mint.status, mint.body.error]).toEqual([401, 'authentication_error'])
 })
 
-/** How each error comes about by itself; the ones that are left happen only when they are asked for. */
-const NATURAL_ERRORS: Partial<Record<(typeof PAM_ERROR_NAMES)[number], () => Promise<Answer>>> = {
+/** Requests that cause each error. The errors that are missing here occur only through `failNext`. */
+const ERROR_CAUSES: Partial<Record<(typeof PAM_ERROR_NAMES)[number], () => Promise<Answer>>> = {
   invalid_request: () => groups('?count=none'),
   authentication_error: () => server.send('GET', `${TEAM}/groups`),
   authorization_error: () => {
@@ -175,10 +175,10 @@ const NATURAL_ERRORS: Partial<Record<(typeof PAM_ERROR_NAMES)[number], () => Pro
     return groups().then(() => groups())
   },
 }
-test.each(PAM_ERROR_NAMES.filter((name) => NATURAL_ERRORS[name] !== undefined))(
-  'Errors, row %s: by itself',
+test.each(PAM_ERROR_NAMES.filter((name) => ERROR_CAUSES[name] !== undefined))(
+  'Errors, row %s: its own cause',
   async (name) => {
-    const answer = await NATURAL_ERRORS[name]?.()
+    const answer = await ERROR_CAUSES[name]?.()
     expect([answer?.status, answer?.body.error]).toEqual([PAM_ERRORS[name].status, name])
     expect(server.control.counts().errors).toEqual({ [name]: 1 })
   },
@@ -202,7 +202,7 @@ const ERRORS: [name: (typeof PAM_ERROR_NAMES)[number], status: number][] = [
   ['service_offline', 503],
   ['gateway_timeout', 504],
 ]
-test.each(ERRORS)('Errors, row %s: status %i, on request, once', async (error, status) => {
+test.each(ERRORS)('Errors, row %s: status %i, once through failNext', async (error, status) => {
   server.control.failNext({ error })
   const answer = await groups()
   expect([answer.status, answer.body]).toEqual([status, { code: status, error, error_cause: [] }])
@@ -219,7 +219,7 @@ const LIMIT_ROWS: [row: string, check: () => Promise<void>][] = [
     },
   ],
   [
-    'count: given once, carried into every link',
+    'count: sent once, repeated in every link',
     async () => {
       let answer = await groups('?count=7')
       let pages = 1
@@ -243,7 +243,7 @@ const LIMIT_ROWS: [row: string, check: () => Promise<void>][] = [
     },
   ],
   [
-    'client procedure: following next gives every group once',
+    'client procedure: following next returns every group once',
     async () => {
       const names: string[] = []
       let answer = await groups('?count=4')
@@ -257,7 +257,7 @@ const LIMIT_ROWS: [row: string, check: () => Promise<void>][] = [
     },
   ],
   [
-    'future pagination: a list that came whole may gain pages without notice',
+    'future pagination: a list without pages may become paginated',
     async () => {
       server.control.generateGroups(300)
       server.control.setPageSize(null)
@@ -299,12 +299,12 @@ test.each(RATE_HEADERS)('Rate limit headers on every response, row %s', async (h
   await own.close()
 })
 
-test('Versioning: the version is a segment of the path, another one does not exist', async () => {
+test('Versioning: the version is a path segment, and another version does not exist', async () => {
   const answer = await server.send('GET', '/v2/teams/example-team/groups', { token })
   expect([answer.status, answer.body.error]).toEqual([404, 'resource_does_not_exist'])
 })
 
-test('Versioning: a deprecated resource yields resource_deprecated, also the old token operation', async () => {
+test('Versioning: deprecated resources are resource_deprecated, the old token operation too', async () => {
   server.control.deprecatePath('/v1/teams/{team}/service_token')
   for (const path of [`${TEAM}/service_token`, `${TEAM}/token`]) {
     const answer = await server.send('POST', path, { body: KEY })

@@ -47,7 +47,7 @@ const REFUSED: [
   ],
   ["another key's secret", { ...KEY, key_id: 'sandbox-key-2' }, {}, 401, 'authentication_error'],
 ]
-test.each(REFUSED)('no token for %s', async (_what, body, headers, status, error) => {
+test.each(REFUSED)('no token for %s', async (_request, body, headers, status, error) => {
   const answer = await mint(body, headers)
   expect([answer.status, answer.body.error]).toEqual([status, error])
   expect(answer.headers.get('x-ratelimit-limit')).toBe('10000')
@@ -64,7 +64,7 @@ test('no token for another team, nor for a disabled one', async () => {
   expect(server.control.issuedTokens()).toEqual([])
 })
 
-test('a charset in the content type does no harm, and no Authorization is needed', async () => {
+test('the content type may have a charset, and no Authorization is needed', async () => {
   const answer = await mint(KEY, { 'Content-Type': 'application/json; charset=utf-8' })
   expect(answer.status).toBe(200)
   expect(server.requestLog.entries.at(-1)).toMatchObject({
@@ -75,7 +75,7 @@ test('a charset in the content type does no harm, and no Authorization is needed
   expect(server.requestLog.entries.at(-1)?.headers.authorization).toBeUndefined()
 })
 
-test('tokens live side by side, and each can be revoked alone', async () => {
+test('several tokens are valid at once, and each can be revoked', async () => {
   const [first, second] = [await server.mint(), await server.mint()]
   expect(server.control.bearerTokens()).toEqual([first, second])
   server.control.revokeToken(first)
@@ -85,7 +85,7 @@ test('tokens live side by side, and each can be revoked alone', async () => {
   expect(await list(await server.mint())).toBe(200)
 })
 
-test('the lifetime can be changed for the tokens to come', async () => {
+test('setTokenLifetime applies to tokens issued later', async () => {
   server.control.setTokenLifetime(60)
   const answer = await mint(KEY)
   expect(answer.body.expires_at).toBe(new Date(server.now() + 60_000).toISOString())
@@ -96,7 +96,7 @@ test('the lifetime can be changed for the tokens to come', async () => {
   expect(await list(token)).toBe(401)
 })
 
-test('keys are rotated: a new one is added, the old one is removed with its tokens', async () => {
+test('key rotation: a new key is added, and the old one is removed with its tokens', async () => {
   const old = await server.mint()
   server.control.addKey({ keyId: 'new-key', keySecret: 'new-secret', serviceUser: 'gatehouse' })
   const fresh = await server.mint({ key_id: 'new-key', key_secret: 'new-secret' })
@@ -108,7 +108,7 @@ test('keys are rotated: a new one is added, the old one is removed with its toke
   expect(server.control.issuedTokens().map(({ keyId }) => keyId)).toEqual(['sandbox-key-1', 'new-key'])
 })
 
-test('service users differ in what they may do', async () => {
+test('service users have different access', async () => {
   const none = await server.mint({ key_id: 'sandbox-key-none', key_secret: 'sandbox-secret-4-Hs6WgP2m' })
   const own = await server.mint({ key_id: 'sandbox-key-own', key_secret: 'sandbox-secret-5-Ba1CvE9u' })
   expect([await list(none), await list(own)]).toEqual([401, 403])
@@ -116,30 +116,25 @@ test('service users differ in what they may do', async () => {
   expect(await list(none)).toBe(200)
 })
 
-test('the team name in the answer can be another one', async () => {
+test('the team name in the response can differ', async () => {
   server.control.setReportedTeam('other-team')
   expect((await mint(KEY)).body.team_name).toBe('other-team')
 })
 
-test.each([-HOUR, HOUR])(
-  'a clock that is %i ms off shows in every time, and changes no lifetime',
-  async (offset) => {
-    server.control.setClockOffset(offset)
-    const answer = await mint(KEY)
-    expect(Date.parse(answer.headers.get('date') ?? '')).toBe(
-      Math.floor((server.now() + offset) / 1000) * 1000,
-    )
-    expect(Date.parse(String(answer.body.expires_at))).toBe(server.now() + offset + HOUR)
-    const reset = Number(answer.headers.get('x-ratelimit-reset')) * 1000
-    expect(Math.abs(reset - (server.now() + offset))).toBeLessThan(3 * 60_000)
-    server.advance(HOUR - 1)
-    expect(await list(String(answer.body.bearer_token))).toBe(200)
-    server.advance(1)
-    expect(await list(String(answer.body.bearer_token))).toBe(401)
-  },
-)
+test.each([-HOUR, HOUR])('a clock offset of %i ms changes every time, but no lifetime', async (offset) => {
+  server.control.setClockOffset(offset)
+  const answer = await mint(KEY)
+  expect(Date.parse(answer.headers.get('date') ?? '')).toBe(Math.floor((server.now() + offset) / 1000) * 1000)
+  expect(Date.parse(String(answer.body.expires_at))).toBe(server.now() + offset + HOUR)
+  const reset = Number(answer.headers.get('x-ratelimit-reset')) * 1000
+  expect(Math.abs(reset - (server.now() + offset))).toBeLessThan(3 * 60_000)
+  server.advance(HOUR - 1)
+  expect(await list(String(answer.body.bearer_token))).toBe(200)
+  server.advance(1)
+  expect(await list(String(answer.body.bearer_token))).toBe(401)
+})
 
-test('Date follows the given clock from the start', async () => {
+test('Date follows the given clock', async () => {
   const own = await startPamServer()
   const answer = await own.send('GET', '/')
   expect(answer.headers.get('date')).toBe(new Date(START).toUTCString())

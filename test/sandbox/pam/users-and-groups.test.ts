@@ -11,19 +11,19 @@ const groupsOf = (user: string, query = '') =>
   server.send('GET', `${TEAM}/users/${encodeURIComponent(user)}/groups${query}`, { token })
 
 test.each(['nobody@example.test', 'Amelia.Stone@example.test', 'amelia.stone', 'a/b'])(
-  'there is no such user: %s',
+  'unknown user: %s',
   async (user) => {
     const answer = await groupsOf(user)
     expect(answer.status).toBe(404)
   },
 )
 
-test('a name that is no percent-encoding is an invalid request', async () => {
+test('a name with invalid percent-encoding is an invalid request', async () => {
   const answer = await server.send('GET', `${TEAM}/users/%E0%A4%A/groups`, { token })
   expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
 })
 
-const PEOPLE: [user: string, roles: string[]][] = [
+const USERS: [user: string, roles: string[]][] = [
   ['amelia.stone@example.test', ['end_user', 'resource_admin']],
   ['tomas.berg@example.test', ['delegated_resource_admin', 'end_user', 'security_admin']],
   ['priya.nair@example.test', ['devops_admin', 'pam_admin']],
@@ -31,20 +31,20 @@ const PEOPLE: [user: string, roles: string[]][] = [
   ['walter.warn@example.test', []],
   ['ines.both@example.test', []],
 ]
-test.each(PEOPLE)('the groups of %s carry the roles %j', async (user, roles) => {
+test.each(USERS)('the groups of %s have the roles %j', async (user, roles) => {
   const answer = await groupsOf(user)
   expect(answer.status).toBe(200)
   expect([...new Set(listOf(answer).flatMap((group) => group.roles))].sort()).toEqual(roles)
 })
 
-test("two of one user's roles come from two groups", async () => {
+test('a user may get two roles from two groups', async () => {
   const admin = listOf(await groupsOf('tomas.berg@example.test')).filter(
     (group) => group.roles[0] !== 'end_user',
   )
   expect(admin.map((group) => group.roles)).toEqual([['delegated_resource_admin'], ['security_admin']])
 })
 
-test('a deleted group shows only when it is asked for, or when the API shows it anyway', async () => {
+test('a deleted group is listed only on request, or with showDeleted', async () => {
   expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents'])
   const asked = await groupsOf('ines.both@example.test', '?include_deleted=true')
   expect(namesOf(asked)).toEqual(['Build Agents', 'Mainframe Operators'])
@@ -52,14 +52,14 @@ test('a deleted group shows only when it is asked for, or when the API shows it 
   expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents', 'Mainframe Operators'])
 })
 
-const LIVING: [form: 'null' | 'missing' | 'empty' | 'zero', fields: Partial<GroupBody>][] = [
+const DELETED_AT: [form: 'null' | 'missing' | 'empty' | 'zero', fields: Partial<GroupBody>][] = [
   ['null', { deleted_at: null }],
   ['missing', {}],
   ['empty', { deleted_at: '' }],
   ['zero', { deleted_at: '0001-01-01T00:00:00Z' }],
 ]
-test.each(LIVING)(
-  'deleted_at of a living group can be %s; of a deleted one it is a time',
+test.each(DELETED_AT)(
+  'deleted_at of an active group can be %s; of a deleted group it is a time',
   async (activeDeletedAt, fields) => {
     server.control.setGroupForm({ activeDeletedAt })
     const [alive, deleted] = listOf(await groupsOf('ines.both@example.test', '?include_deleted=true'))
@@ -68,7 +68,7 @@ test.each(LIVING)(
   },
 )
 
-test('an older deployment adds its two federation fields', async () => {
+test('older deployments add two federation fields', async () => {
   server.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   server.control.setUserGroups('walter.warn@example.test', ['Visiting Researchers', 'Everyone'])
   expect(listOf(await groupsOf('walter.warn@example.test'))).toEqual([
@@ -91,7 +91,7 @@ test('an older deployment adds its two federation fields', async () => {
   ])
 })
 
-test('a user is moved to other groups, and removed', async () => {
+test('a user’s groups can be changed, and the user deleted', async () => {
   server.control.setUserGroups('walter.warn@example.test', ['Security'])
   expect(namesOf(await groupsOf('walter.warn@example.test'))).toEqual(['Security'])
   server.control.setUserGroups('walter.warn@example.test', null)
@@ -99,19 +99,19 @@ test('a user is moved to other groups, and removed', async () => {
   expect(() => server.control.setUserGroups('walter.warn@example.test', ['Nope'])).toThrow('no group "Nope"')
 })
 
-test('a group is made, found, and not made twice', async () => {
-  const make = (body: unknown) => server.send('POST', `${TEAM}/groups`, { token, body })
-  const made = await make({ name: 'Newcomers', roles: ['end_user'] })
+test('a group can be created once, and is then listed', async () => {
+  const create = (body: unknown) => server.send('POST', `${TEAM}/groups`, { token, body })
+  const made = await create({ name: 'Newcomers', roles: ['end_user'] })
   expect([made.status, made.body]).toEqual([
     201,
     { id: expect.any(String), name: 'Newcomers', roles: ['end_user'], deleted_at: null },
   ])
-  expect((await make({ name: 'Newcomers' })).status).toBe(409)
-  expect((await make({ name: 'Mainframe Operators' })).status).toBe(201)
-  expect((await make({ name: 'Others', roles: 'end_user' })).status).toBe(400)
+  expect((await create({ name: 'Newcomers' })).status).toBe(409)
+  expect((await create({ name: 'Mainframe Operators' })).status).toBe(201)
+  expect((await create({ name: 'Others', roles: 'end_user' })).status).toBe(400)
 })
 
-test('reset takes everything back', async () => {
+test('reset restores the configured state', async () => {
   server.control.setUserGroups('walter.warn@example.test', null)
   server.control.generateGroups(50)
   server.control.disableTeam()
