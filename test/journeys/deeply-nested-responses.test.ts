@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 
-/** Every walk through an answer ends somewhere, each at a depth of its own: whichever comes first, it is the upstream's trouble. */
+/**
+ * Each function that walks through a response has its own maximum depth. Whichever is reached first, the response is a
+ * 502.
+ */
 let harness: StubHarness
 let depth = 0
 beforeAll(async () => {
@@ -24,7 +27,7 @@ afterAll(() => harness.stop())
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
-test('an answer is shown or is a 502, however deep it is nested', async () => {
+test('a response of any depth is either passed on or a 502', async () => {
   const browser = openBrowser(harness.gatehouse.url)
   const statuses = new Set<number>()
   for (depth = 500; depth < 15_000; depth += 250) {

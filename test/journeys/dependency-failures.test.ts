@@ -6,7 +6,7 @@ import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 let harness: Harness
-/** An upstream that fails must be noticed however long the broker would wait for it. */
+/** The upstream time limit is a parameter: long where failures must be detected without it. */
 const withTimeout = (totalTimeoutMs: number) =>
   startHarness({
     tunables: (tunables) => ({
@@ -26,22 +26,22 @@ beforeEach(async () => {
 })
 afterEach(() => harness.stop())
 
-function expectTrouble(answer: PageAnswer, status: number) {
+function expectUnavailable(answer: PageAnswer, status: number) {
   expect(answer.status).toBe(status)
   expect(answer.json).toMatchObject({ errorCode: 'E0000009', errorLink: 'E0000009', errorCauses: [] })
   expect(answer.text).not.toMatch(/127\.0\.0\.1|localhost|ECONN|undici|redis|node_modules| at /i)
   expect(answer.setCookies.join()).not.toContain('gatehouse=')
 }
 
-describe('an upstream in trouble', () => {
-  async function expectToGoOnAfter(fault: FaultRule, status: number) {
+describe('an upstream that', () => {
+  async function expectRecovery(fault: FaultRule, status: number) {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
 
     harness.sandbox.faults.authn.set(fault)
-    expectTrouble(await browser.post(verify, { stateToken, passCode: '000000' }), status)
+    expectUnavailable(await browser.post(verify, { stateToken, passCode: '000000' }), status)
     harness.sandbox.faults.authn.clear()
 
     const done = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
@@ -49,28 +49,28 @@ describe('an upstream in trouble', () => {
   }
 
   test.each([
-    ['answers HTML', { kind: 'html', status: 500 }],
-    ['answers HTML with 200', { kind: 'html', status: 200 }],
+    ['sends HTML', { kind: 'html', status: 500 }],
+    ['sends HTML with 200', { kind: 'html', status: 200 }],
     ['cuts the connection', { kind: 'cut' }],
-    ['sends half an answer', { kind: 'half' }],
-    ['lies about the length', { kind: 'wrong-length' }],
-    ['sends far too much', { kind: 'huge', bytes: 2_000_000 }],
-    ['calls JSON something else', { kind: 'wrong-type' }],
+    ['sends half a response', { kind: 'half' }],
+    ['sends a wrong Content-Length', { kind: 'wrong-length' }],
+    ['sends too much', { kind: 'huge', bytes: 2_000_000 }],
+    ['sends JSON with another content type', { kind: 'wrong-type' }],
     ['redirects', { kind: 'status', status: 302, headers: { location: 'https://evil.example/' } }],
-  ] as const)('that %s is 502, and the transaction goes on afterwards', async (_, fault) => {
-    await expectToGoOnAfter(fault, 502)
+  ] as const)('%s: 502, and the transaction continues afterwards', async (_, fault) => {
+    await expectRecovery(fault, 502)
   })
 
   test.each([
     ['is too slow', { kind: 'delay', ms: 300_000 }],
     ['sends a byte at a time', { kind: 'drip', everyMs: 1000 }],
-  ] as const)('that %s is 504 in time, and the transaction goes on afterwards', async (_, fault) => {
+  ] as const)('%s: 504 in time, and the transaction continues afterwards', async (_, fault) => {
     await harness.stop()
     harness = await withTimeout(3000)
-    await expectToGoOnAfter(fault, 504)
+    await expectRecovery(fault, 504)
   })
 
-  test('that is down is 502, and signing in works when it is back', async () => {
+  test('is down: 502, and sign-in works when it is back', async () => {
     const down = await harness.replica({ AUTHN_BASE_URL: 'http://127.0.0.1:1' })
     const browser = await harness.visit()
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
@@ -79,7 +79,7 @@ describe('an upstream in trouble', () => {
       { username: AMELIA, password: PASSWORD },
       { headers: { cookie } },
     )
-    expectTrouble(answer, 502)
+    expectUnavailable(answer, 502)
     expect(down.logLines()).toContainEqual(
       expect.objectContaining({
         event: 'dependency_failed',
@@ -92,7 +92,7 @@ describe('an upstream in trouble', () => {
     expect(back.json.status).toBe('SUCCESS')
   })
 
-  test('its own errors pass on as they are, rate limit and all', async () => {
+  test('sends an Error object: it is passed on unchanged, with the rate-limit headers', async () => {
     const browser = await harness.visit()
     const limited = {
       errorCode: 'E0000047',
@@ -115,13 +115,13 @@ describe('an upstream in trouble', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(25)
   })
 
-  test('an SSWS token that is refused is 503 and an alarm, and transactions are kept', async () => {
+  test('refuses the SSWS token: 503 and an alarm, and transactions are kept', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const token = harness.sandbox.apiToken
     harness.sandbox.apiTokens.delete(token)
-    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
-    expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 503)
+    expectUnavailable(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
+    expectUnavailable(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 503)
     expect(harness.gatehouse.logText()).toContain('"event":"upstream_token_refused"')
     expect(await harness.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 1')
 
@@ -137,8 +137,8 @@ describe('an upstream in trouble', () => {
   })
 })
 
-describe('Redis in trouble', () => {
-  test('full is 503, not ready, and moves the metric that the alert goes by, once for each that failed', async () => {
+describe('a Redis that', () => {
+  test('is full: 503, not ready, and each failure increases the metric of the alert', async () => {
     const failures = async () =>
       Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await harness.gatehouse.metrics())?.[1])
     const ready = async () => (await fetch(`${harness.gatehouse.opsUrl}/readyz`)).status
@@ -146,8 +146,8 @@ describe('Redis in trouble', () => {
     expect([await ready(), await failures()]).toEqual([200, 0])
     const outside = harness.redis.client()
     await outside.call('CONFIG', 'SET', 'maxmemory', '1')
-    expect([await ready(), await failures()]).toEqual([503, 2]) // a scrape asks whether it is ready, too
-    expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
+    expect([await ready(), await failures()]).toEqual([503, 2]) // a scrape checks readiness, too
+    expectUnavailable(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
     const refused = await failures()
     expect(refused).toBeGreaterThan(3)
     await outside.call('CONFIG', 'SET', 'maxmemory', '0')
@@ -155,27 +155,27 @@ describe('Redis in trouble', () => {
     expect([await ready(), await failures()]).toEqual([200, refused])
   })
 
-  test('down is 503 and no sign-out; when it is back, the session and the transaction go on', async () => {
-    const kept = await startHarness({
+  test('is down: 503, never a sign-out; when it is back, sessions and transactions continue', async () => {
+    const persistent = await startHarness({
       redis: { persist: true },
       tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
     })
     try {
-      const browser = await kept.visit()
+      const browser = await persistent.visit()
       await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-      const tab = await kept.visit()
+      const tab = await persistent.visit()
       const asked = await tab.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
       expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
 
-      await kept.redis.kill()
-      const away = await browser.get('/api/v1/sessions/me')
-      expectTrouble(away, 503)
-      expect(away.headers.get('retry-after')).toMatch(/^\d+$/)
-      expectTrouble(await browser.delete('/api/v1/sessions/me'), 503)
-      kept.forget()
-      expectTrouble(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
-      expect(kept.upstreamCalls()).toEqual([])
-      expect(kept.gatehouse.logLines()).toContainEqual(
+      await persistent.redis.kill()
+      const unavailable = await browser.get('/api/v1/sessions/me')
+      expectUnavailable(unavailable, 503)
+      expect(unavailable.headers.get('retry-after')).toMatch(/^\d+$/)
+      expectUnavailable(await browser.delete('/api/v1/sessions/me'), 503)
+      persistent.forget()
+      expectUnavailable(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
+      expect(persistent.upstreamCalls()).toEqual([])
+      expect(persistent.gatehouse.logLines()).toContainEqual(
         expect.objectContaining({
           event: 'dependency_failed',
           dependency: 'store',
@@ -183,21 +183,21 @@ describe('Redis in trouble', () => {
           code: expect.stringMatching(/^[A-Za-z ]+$/),
         }),
       )
-      expect((await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status).toBe(503)
-      expect((await fetch(`${kept.gatehouse.opsUrl}/livez`)).status).toBe(200)
-      expect(await kept.gatehouse.metrics()).toContain('gatehouse_ready 0')
+      expect((await fetch(`${persistent.gatehouse.opsUrl}/readyz`)).status).toBe(503)
+      expect((await fetch(`${persistent.gatehouse.opsUrl}/livez`)).status).toBe(200)
+      expect(await persistent.gatehouse.metrics()).toContain('gatehouse_ready 0')
 
-      await kept.redis.restart()
-      await until(async () => (await fetch(`${kept.gatehouse.opsUrl}/readyz`)).status === 200)
-      expect(await kept.gatehouse.metrics()).toContain('gatehouse_ready 1')
+      await persistent.redis.restart()
+      await until(async () => (await fetch(`${persistent.gatehouse.opsUrl}/readyz`)).status === 200)
+      expect(await persistent.gatehouse.metrics()).toContain('gatehouse_ready 1')
       expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
       const done = await tab.post(verifyHref(asked, 'token:software:totp'), {
         stateToken: handleOf(asked),
-        passCode: kept.sandbox.totpCode(TOMAS),
+        passCode: persistent.sandbox.totpCode(TOMAS),
       })
       expect(done.json.status).toBe('SUCCESS')
     } finally {
-      await kept.stop()
+      await persistent.stop()
     }
   })
 })

@@ -6,13 +6,13 @@ import { type BrokerDirectory, type BrokerProcess, makeBrokerDirectory } from '.
 import { patientTunables, TEST_KEY } from '../support/gatehouse.ts'
 import { until } from '../support/until.ts'
 
-/** Clients that never finish their bodies, against a real broker process. */
+/** Clients that never complete their request bodies, against a real broker process. */
 
 const CONNECTIONS = 3000
-const MOST_MB = 40
-/** Most kinds open fewer, and may cost half as much. `npm run faults` opens all of every kind. */
+const MAX_MB = 40
+/** Most kinds open fewer connections and may use half the memory. `npm run faults` opens all. */
 const fewer = (connections: number) => Number(process.env.SLOW_CONNECTIONS ?? connections)
-/** Of kinds whose every connection takes long to send. */
+/** For kinds whose requests take long to send. */
 const SLOW_CONNECTIONS = fewer(250)
 const AT_ONCE = 50
 
@@ -28,10 +28,10 @@ beforeAll(async () => {
     AUTHN_API_TOKEN: 'plainly-fake-ssws-token',
     REDIS_URL: 'memory:',
     SECRET_KEYS: TEST_KEY,
-    // V8 collects garbage when it likes to; so it does not let more than a few MB lie
+    // a small heap, so that V8 collects garbage often and resident memory is comparable
     NODE_OPTIONS: '--max-old-space-size=64 --max-semi-space-size=1',
   })
-  await signInBadly(200) // what the first requests cost is not what this is about
+  await sendInvalidSignIns(200) // warm up: the first requests cost more
 })
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
@@ -43,8 +43,8 @@ const residentMb = () => {
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
 }
 
-/** A request whose body is complete, from an address of its own; the broker itself answers it. */
-async function signInBadly(times: number): Promise<number[]> {
+/** Sends complete requests, each from its own address, that the broker refuses without an upstream call. */
+async function sendInvalidSignIns(times: number): Promise<number[]> {
   const statuses: number[] = []
   for (let n = 0; n < times; n++) {
     const answer = await askPort(Number(broker.port), {
@@ -58,18 +58,18 @@ async function signInBadly(times: number): Promise<number[]> {
   return statuses
 }
 
-interface Unfinished {
+interface IncompleteRequest {
   /** Default: `CONNECTIONS`. */
   readonly connections?: number
   readonly from: (n: number) => string
-  readonly announces: string
+  readonly lengthHeader: string
   readonly headerLines?: string
-  readonly sends: Buffer
+  readonly partialBody: Buffer
 }
 
-/** Resolves once all of it is sent, or the broker has closed the connection; with what the broker answered by then. */
-function begin(
-  { from, announces, headerLines = '', sends }: Unfinished,
+/** Resolves when all is sent or the broker has closed the connection; `answer` returns the response so far. */
+function sendIncomplete(
+  { from, lengthHeader, headerLines = '', partialBody }: IncompleteRequest,
   n: number,
 ): Promise<{ answer(): string }> {
   return new Promise((resolve) => {
@@ -78,9 +78,9 @@ function begin(
     const socket = connect(Number(broker.port), '127.0.0.1', () => {
       socket.write(
         `POST /api/v1/authn HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${from(n)}\r\n` +
-          `Content-Type: application/json\r\n${headerLines}${announces}\r\n\r\n`,
+          `Content-Type: application/json\r\n${headerLines}${lengthHeader}\r\n\r\n`,
       )
-      socket.write(sends, done)
+      socket.write(partialBody, done)
     })
     socket.on('data', (bytes) => {
       answer += bytes.toString()
@@ -91,69 +91,72 @@ function begin(
   })
 }
 
-const MOST_OF_IT = Buffer.alloc(60_000, 'x')
+const PARTIAL_BODY = Buffer.alloc(60_000, 'x')
 const ONE_ADDRESS = () => '198.51.100.1'
 const OWN_ADDRESS = (n: number) => `10.1.${n >> 8}.${n & 255}`
-const KINDS: Readonly<Record<string, Unfinished>> = {
-  'from one address': { from: ONE_ADDRESS, announces: 'Content-Length: 65536', sends: MOST_OF_IT },
-  'from as many addresses': {
+const KINDS: Readonly<Record<string, IncompleteRequest>> = {
+  'from one address': { from: ONE_ADDRESS, lengthHeader: 'Content-Length: 65536', partialBody: PARTIAL_BODY },
+  'from one address each': {
     connections: fewer(1500),
     from: OWN_ADDRESS,
-    announces: 'Content-Length: 65536',
-    sends: MOST_OF_IT,
+    lengthHeader: 'Content-Length: 65536',
+    partialBody: PARTIAL_BODY,
   },
   'in chunks of one byte': {
     connections: SLOW_CONNECTIONS,
     from: OWN_ADDRESS,
-    announces: 'Transfer-Encoding: chunked',
-    sends: Buffer.from('1\r\nx\r\n'.repeat(2000)),
+    lengthHeader: 'Transfer-Encoding: chunked',
+    partialBody: Buffer.from('1\r\nx\r\n'.repeat(2000)),
   },
   'with 7,000 header lines': {
     connections: SLOW_CONNECTIONS,
     from: OWN_ADDRESS,
-    announces: 'Content-Length: 200',
+    lengthHeader: 'Content-Length: 200',
     headerLines: 'W: b\r\n'.repeat(7000),
-    sends: Buffer.from('{'),
+    partialBody: Buffer.from('{'),
   },
   'with 3,200 cookies': {
     connections: SLOW_CONNECTIONS,
     from: OWN_ADDRESS,
-    announces: 'Content-Length: 2',
+    lengthHeader: 'Content-Length: 2',
     headerLines: `Cookie: ${Array.from({ length: 3200 }, (_, n) => `${(1296 + n).toString(36)}=`).join(';')}\r\n`,
-    sends: Buffer.from('{'),
+    partialBody: Buffer.from('{'),
   },
   'in chunks, with 8,000 trailers': {
     connections: SLOW_CONNECTIONS,
     from: OWN_ADDRESS,
-    announces: 'Transfer-Encoding: chunked',
-    sends: Buffer.from(`1\r\n{\r\n0\r\n${'ab:\r\n'.repeat(8000)}`),
+    lengthHeader: 'Transfer-Encoding: chunked',
+    partialBody: Buffer.from(`1\r\n{\r\n0\r\n${'ab:\r\n'.repeat(8000)}`),
   },
 }
 
-describe.each(Object.entries(KINDS))('unfinished bodies %s', (_name, unfinished) => {
-  const { connections = CONNECTIONS } = unfinished
-  const mostMb = connections < CONNECTIONS ? MOST_MB / 2 : MOST_MB
-  test(`of ${connections} connections cost at most ${mostMb} MB, and everybody else is served`, async () => {
+describe.each(Object.entries(KINDS))('incomplete bodies %s', (_name, incomplete) => {
+  const { connections = CONNECTIONS } = incomplete
+  const maxMb = connections < CONNECTIONS ? MAX_MB / 2 : MAX_MB
+  test(`of ${connections} connections use at most ${maxMb} MB, and other requests are served`, async () => {
     const beforeMb = residentMb()
     let peakMb = 0
     for (let n = 0; n < connections; n += AT_ONCE) {
-      await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => begin(unfinished, n + at)))
+      await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => sendIncomplete(incomplete, n + at)))
       peakMb = Math.max(peakMb, residentMb())
     }
-    expect(await signInBadly(3)).toEqual([400, 400, 400])
+    expect(await sendInvalidSignIns(3)).toEqual([400, 400, 400])
     peakMb = Math.max(peakMb, residentMb())
-    expect(peakMb - beforeMb).toBeLessThan(mostMb)
+    expect(peakMb - beforeMb).toBeLessThan(maxMb)
   })
 })
 
-test('a body whose client hangs up takes up no place any more', async () => {
+test('a client that disconnects frees the place of its body', async () => {
   const evictions = async () => {
     const metrics = await (await fetch(`${broker.opsUrl}/metrics`)).text()
     return metrics.split('\n').filter((line) => /requests_shed_total\{kind="body"/.test(line))
   }
   await Promise.all(
     Array.from({ length: 300 }, (_, n) =>
-      begin({ from: OWN_ADDRESS, announces: 'Content-Length: 10000', sends: Buffer.from('{') }, n),
+      sendIncomplete(
+        { from: OWN_ADDRESS, lengthHeader: 'Content-Length: 10000', partialBody: Buffer.from('{') },
+        n,
+      ),
     ),
   )
   for (const socket of sockets) socket.end()
@@ -161,17 +164,23 @@ test('a body whose client hangs up takes up no place any more', async () => {
   const before = await evictions()
   await Promise.all(
     Array.from({ length: 300 }, (_, n) =>
-      begin({ from: OWN_ADDRESS, announces: 'Content-Length: 10000', sends: Buffer.from('{') }, n),
+      sendIncomplete(
+        { from: OWN_ADDRESS, lengthHeader: 'Content-Length: 10000', partialBody: Buffer.from('{') },
+        n,
+      ),
     ),
   )
-  expect(await signInBadly(1)).toEqual([400]) // whoever came before has been looked at
+  expect(await sendInvalidSignIns(1)).toEqual([400]) // all earlier connections have been handled
   expect(await evictions()).toEqual(before)
 })
 
-test('an evicted body is answered 503, and its connection ends', async () => {
+test('an evicted body is answered 503, and its connection is closed', async () => {
   const all = await Promise.all(
     Array.from({ length: 300 }, (_, n) =>
-      begin({ from: ONE_ADDRESS, announces: 'Content-Length: 200', sends: Buffer.from('{') }, n),
+      sendIncomplete(
+        { from: ONE_ADDRESS, lengthHeader: 'Content-Length: 200', partialBody: Buffer.from('{') },
+        n,
+      ),
     ),
   )
   const answered = () => all.filter(({ answer }) => answer().startsWith('HTTP/1.1 503 '))

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-/** Every error answer has the one shape, and is never stored. */
+/** Every error response is the Error object, and is not cacheable. */
 function expectError(answer: PageAnswer, status: number, errorCode: string) {
   expect([answer.status, answer.json.errorCode]).toEqual([status, errorCode])
   expect(Object.keys(answer.json)).toEqual([
@@ -33,7 +33,7 @@ async function startVerification(): Promise<{ browser: Browser; stateToken: stri
 }
 
 describe('a handle', () => {
-  test('in another browser is as good as an unknown one, and nothing is sent upstream', async () => {
+  test('of another browser is refused like an unknown one, and nothing is sent upstream', async () => {
     const { stateToken, verify } = await startVerification()
     const other = await harness.visit()
     const passCode = harness.sandbox.totpCode(TOMAS)
@@ -46,7 +46,7 @@ describe('a handle', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('without the device cookie is refused and the answer says why', async () => {
+  test('without the device cookie is refused, with that reason', async () => {
     const { stateToken } = await startVerification()
     const answer = await openBrowser(harness.gatehouse.url).post('/api/v1/authn', { stateToken })
     expectError(answer, 401, 'E0000011')
@@ -55,10 +55,10 @@ describe('a handle', () => {
   })
 
   test.each([
-    ['an unknown one', `00${'A'.repeat(43)}`],
-    ['one that looks like another engine', `01${'A'.repeat(43)}`],
-    ['an empty one', ''],
-    ['a real state token of the upstream', 'upstream'],
+    ['that is unknown', `00${'A'.repeat(43)}`],
+    ['that begins like a token of Okta’s other engine', `01${'A'.repeat(43)}`],
+    ['that is empty', ''],
+    ['that is a real state token', 'upstream'],
   ])('%s is refused, and nothing is sent upstream', async (_, given) => {
     const { browser } = await startVerification()
     const real = harness.sandbox.tokensIssued().at(-1) ?? ''
@@ -83,19 +83,19 @@ describe('a step that was never offered', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('of one transaction is not made possible by another of the same browser', async () => {
+  test('is refused even if another transaction of the same browser offers it', async () => {
     const browser = await harness.visit()
     const tomas = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const priya = await browser.post('/api/v1/authn', { username: PRIYA, password: PASSWORD })
     harness.forget()
-    const crossed = await browser.post(verifyHref(priya, 'push'), { stateToken: handleOf(tomas) })
-    expectError(crossed, 403, 'E0000079')
+    const refused = await browser.post(verifyHref(priya, 'push'), { stateToken: handleOf(tomas) })
+    expectError(refused, 403, 'E0000079')
     expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
-describe('what a browser says of itself', () => {
-  test('changes nothing upstream: device token, forged cookie, forwarded address, authorization', async () => {
+describe('what a browser sends about itself', () => {
+  test('does not reach Okta: device token, cookies, forwarded address, authorization', async () => {
     const browser = await harness.visit()
     const [own] = (await browser.jar.getCookies(harness.gatehouse.url)).map(
       ({ value }) => value.split('.')[0],
@@ -140,7 +140,7 @@ describe('what a browser says of itself', () => {
     expect(JSON.stringify(harness.upstreamCalls())).not.toContain('a'.repeat(32))
   })
 
-  test('the same device goes with every form of primary authentication, also after sign-out', async () => {
+  test('the same device token is sent with every form of primary authentication, also after sign-out', async () => {
     const { browser, stateToken } = await startVerification()
     await browser.post('/api/v1/authn', { stateToken })
     await browser.post('/api/v1/authn/introspect', { stateToken })
@@ -171,17 +171,17 @@ describe('bad input', () => {
       'username: must not contain control characters',
     ],
     [
-      'options that are no object',
+      'options that are not an object',
       { username: AMELIA, password: PASSWORD, options: 'x' },
       'options: must be an object or null',
     ],
     [
-      'an option that is no boolean',
+      'an option that is not a boolean',
       { username: AMELIA, password: PASSWORD, options: { warnBeforePasswordExpired: 'yes' } },
       'options.warnBeforePasswordExpired: must be true or false',
     ],
     [
-      'a token beside a password',
+      'a token together with a password',
       { username: AMELIA, password: PASSWORD, token: 't' },
       'token: cannot be combined with username or password',
     ],
@@ -193,7 +193,7 @@ describe('bad input', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('what is not JSON, too large, of the wrong type, unknown or the wrong method gets its own 4xx', async () => {
+  test('invalid JSON, too large a body, a wrong content type, an unknown path and a wrong method have their own 4xx', async () => {
     const browser = await harness.visit()
     const json = { headers: { 'content-type': 'application/json' } }
     const post = (raw: string, headers = json.headers) =>
@@ -213,7 +213,7 @@ describe('bad input', () => {
   })
 })
 
-describe('requests from elsewhere', () => {
+describe('cross-site requests', () => {
   const body = { username: AMELIA, password: PASSWORD }
   test.each([
     ['a foreign origin', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
@@ -221,7 +221,7 @@ describe('requests from elsewhere', () => {
     ['an opaque origin', { 'sec-fetch-site': 'cross-site', origin: 'null' }],
     ['a foreign origin without fetch metadata', { origin: 'https://evil.example' }],
     ['a cross-site request without an origin', { 'sec-fetch-site': 'cross-site' }],
-  ])('%s cannot sign anybody in', async (_, headers) => {
+  ])('%s cannot sign a user in', async (_, headers) => {
     const browser = openBrowser(harness.gatehouse.url)
     const answer = await fetch(`${harness.gatehouse.url}/api/v1/authn`, {
       method: 'POST',
@@ -236,7 +236,7 @@ describe('requests from elsewhere', () => {
     expect(browser.received).toEqual([])
   })
 
-  test('a session cookie without any word of where it comes from is refused', async () => {
+  test('a request with a session cookie but without Origin and Sec-Fetch-Site is refused', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', body)
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)

@@ -7,7 +7,10 @@ import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Impatient clicks, a proxy that sends a request twice: what reaches the upstream is one attempt, on however many replicas. */
+/**
+ * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream attempt, on any number
+ * of replicas.
+ */
 let harness: Harness
 let replicas: readonly Gatehouse[]
 beforeAll(async () => {
@@ -17,21 +20,21 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-const CLICKS = 9
+const REQUESTS = 9
 
-/** The same request of one browser, so many times at once, spread over the replicas. */
-async function click(browser: Browser, path: string, body: object): Promise<PageAnswer[]> {
+/** Sends the same request of one browser REQUESTS times at once, spread over the replicas. */
+async function sendRepeatedly(browser: Browser, path: string, body: object): Promise<PageAnswer[]> {
   const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
   harness.forget()
-  const clicks = Array.from({ length: CLICKS }, (_, n) => () => {
+  const sends = Array.from({ length: REQUESTS }, (_, n) => () => {
     const { url } = replicas[n % replicas.length] ?? harness.gatehouse
     return openBrowser(harness.gatehouse.url).post(url + path, body, { headers: { cookie } })
   })
-  return sendConcurrently({ ...harness, brokers: replicas }, clicks)
+  return sendConcurrently({ ...harness, brokers: replicas }, sends)
 }
 
-function expectOneAnswer(answers: readonly PageAnswer[], status: number) {
-  expect(answers.map((answer) => answer.status)).toEqual(Array(CLICKS).fill(status))
+function expectSharedAnswer(answers: readonly PageAnswer[], status: number) {
+  expect(answers.map((answer) => answer.status)).toEqual(Array(REQUESTS).fill(status))
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
   const sessions = answers.map(({ setCookies }) =>
     setCookies.find((cookie) => cookie.startsWith('gatehouse=')),
@@ -40,42 +43,42 @@ function expectOneAnswer(answers: readonly PageAnswer[], status: number) {
   expect(harness.upstreamCalls()).toHaveLength(1)
 }
 
-test('a sign-in is one attempt upstream and one session', async () => {
+test('identical sign-ins are one upstream attempt and one session', async () => {
   const browser = await harness.visit()
-  const answers = await click(browser, '/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  expectOneAnswer(answers, 200)
+  const answers = await sendRepeatedly(browser, '/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  expectSharedAnswer(answers, 200)
   expect(answers[0]?.json.status).toBe('SUCCESS')
   const other = await harness.visit()
   await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect((await other.get('/api/v1/sessions')).json.sessions).toHaveLength(2)
 })
 
-test('a wrong password is one attempt, upstream and of what a person may try', async () => {
+test('identical wrong passwords are one upstream attempt', async () => {
   const browser = await harness.visit()
   const body = { username: TOMAS, password: 'wrong-password' }
-  expectOneAnswer(await click(browser, '/api/v1/authn', body), 401)
+  expectSharedAnswer(await sendRepeatedly(browser, '/api/v1/authn', body), 401)
 })
 
-test('a sign-in that goes on is one transaction, and its code one attempt', async () => {
+test('identical sign-ins with a factor are one transaction, and identical codes one attempt', async () => {
   const browser = await harness.visit()
-  const asked = await click(browser, '/api/v1/authn', { username: TOMAS, password: PASSWORD })
-  expectOneAnswer(asked, 200)
+  const asked = await sendRepeatedly(browser, '/api/v1/authn', { username: TOMAS, password: PASSWORD })
+  expectSharedAnswer(asked, 200)
   const [first] = asked
   if (first === undefined) throw new Error('no answer')
   const code = { stateToken: handleOf(first), passCode: harness.sandbox.totpCode(TOMAS) }
   const path = new URL(verifyHref(first, 'token:software:totp')).pathname
-  const done = await click(browser, path, code)
-  expectOneAnswer(done, 200)
+  const done = await sendRepeatedly(browser, path, code)
+  expectSharedAnswer(done, 200)
   expect(done[0]?.json.status).toBe('SUCCESS')
 })
 
-test('a code asked for by text message is sent once', async () => {
+test('identical recovery requests send one text message', async () => {
   const browser = await harness.visit()
   const body = { username: 'tomas.berg@example.test', factorType: 'SMS' }
-  expectOneAnswer(await click(browser, '/api/v1/authn/recovery/password', body), 200)
+  expectSharedAnswer(await sendRepeatedly(browser, '/api/v1/authn/recovery/password', body), 200)
 })
 
-test('another browser with the same credentials is an attempt of its own', async () => {
+test('the same credentials from another browser are a separate attempt', async () => {
   const [one, other] = [await harness.visit(), await harness.visit()]
   harness.forget()
   const credentials = { username: AMELIA, password: PASSWORD }
@@ -84,7 +87,7 @@ test('another browser with the same credentials is an attempt of its own', async
   expect(harness.upstreamCalls()).toHaveLength(2)
 })
 
-test('a replica that dies at a step holds it up no longer than its lock', async () => {
+test('a replica that dies during a step blocks it no longer than its lock', async () => {
   const home = await makeBrokerDirectory(() => {
     const tunables = patientTunables()
     const { upstream, transaction } = tunables
@@ -95,7 +98,7 @@ test('a replica that dies at a step holds it up no longer than its lock', async 
     }
   })
   try {
-    const dying = await home.start({
+    const killed = await home.start({
       ...harness.signInEnv,
     })
     const browser = await harness.visit()
@@ -105,9 +108,9 @@ test('a replica that dies at a step holds it up no longer than its lock', async 
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
     harness.sandbox.faults.authn.set({ kind: 'delay', ms: 60_000, times: 1 })
     harness.forget()
-    const lost = browser.post(dying.url + path, code, { headers: { cookie } }).catch(() => 'lost')
+    const lost = browser.post(killed.url + path, code, { headers: { cookie } }).catch(() => 'lost')
     await until(() => harness.upstreamCalls().length === 1)
-    dying.child.kill('SIGKILL')
+    killed.child.kill('SIGKILL')
     expect(await lost).toBe('lost')
     expect((await browser.post(path, code)).json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
@@ -116,7 +119,7 @@ test('a replica that dies at a step holds it up no longer than its lock', async 
   }
 })
 
-test('no lock is left', async () => {
+test('no lock remains', async () => {
   const redis = harness.redis.client()
   await until(async () => (await redis.keys('gatehouse:lock:*')).every((key) => key.split(':').length > 3))
 })

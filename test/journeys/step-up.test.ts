@@ -15,7 +15,7 @@ beforeEach(() => harness.sandbox.reset())
 const APP = 'payroll'
 const arrival = (stateToken: string) => `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
 
-/** The app sends the browser here; what comes out is a browser with a handle. */
+/** Imports a step-up that an app has started; returns the browser and its handle. */
 async function importStepUp(browser = openBrowser(harness.gatehouse.url), login?: string) {
   const { stateToken } = harness.sandbox.startStepUp(APP, login, arrival(''))
   const arrived = await navigate(browser, arrival(stateToken))
@@ -24,8 +24,8 @@ async function importStepUp(browser = openBrowser(harness.gatehouse.url), login?
   return { browser, handle, real: stateToken, arrived }
 }
 
-describe('a step-up that an app began', () => {
-  test('comes in with a token, goes on with a handle, and ends at the app, once', async () => {
+describe('a step-up started by an app', () => {
+  test('arrives with a token, continues with a handle, and redirects to the app once', async () => {
     const { browser, handle, real, arrived } = await importStepUp()
     expect(arrived.location?.startsWith(`${harness.gatehouse.url}/?stateToken=00`)).toBe(true)
     expect(arrived.location).not.toContain(real)
@@ -33,8 +33,8 @@ describe('a step-up that an app began', () => {
     expect(arrived.headers['cache-control']).toBe('no-store')
     expect(arrived.text).toBe('')
 
-    const where = await browser.post('/api/v1/authn', { stateToken: handle })
-    expect(where.json).toMatchObject({
+    const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(stateAnswer.json).toMatchObject({
       status: 'UNAUTHENTICATED',
       type: 'SESSION_STEP_UP',
       stateToken: handle,
@@ -49,8 +49,8 @@ describe('a step-up that an app began', () => {
 
     const original = hrefAt(done, '_links.next')
     expect(original).toBe(`${harness.gatehouse.url}/login/step-up/redirect?stateToken=${handle}`)
-    const looked = await navigate(browser, original, { method: 'HEAD' })
-    expect([looked.status, looked.location]).toEqual([405, undefined])
+    const headAnswer = await navigate(browser, original, { method: 'HEAD' })
+    expect([headAnswer.status, headAnswer.location]).toEqual([405, undefined])
     const out = await navigate(browser, `${original}&evil=https://evil.example/`)
     expect(out.status).toBe(302)
     expect(out.location).toBe(`${harness.authnUrl}/login/step-up/redirect?stateToken=${real}`)
@@ -64,7 +64,7 @@ describe('a step-up that an app began', () => {
     expect(again.text).not.toContain(real)
   })
 
-  test('asks for a factor where the policy wants one', async () => {
+  test('requires a factor if the policy does', async () => {
     const { browser, handle } = await importStepUp()
     const asked = await browser.post('/api/v1/authn', {
       stateToken: handle,
@@ -84,16 +84,16 @@ describe('a step-up that an app began', () => {
     ['policy requires enrollment → MFA_ENROLL', 'erin.enrol@example.test', 'MFA_ENROLL'],
     ['policy requires verification → MFA_REQUIRED', TOMAS, 'MFA_REQUIRED'],
     ['complete → SUCCESS', AMELIA, 'SUCCESS'],
-  ])('of somebody who has a session at the org: %s', async (_, login, status) => {
+  ])('with a session at the org: %s', async (_, login, status) => {
     const { browser, handle } = await importStepUp(undefined, login)
-    const where = await browser.post('/api/v1/authn', { stateToken: handle })
-    expect(where.json).toMatchObject({ status, type: 'SESSION_STEP_UP' })
+    const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(stateAnswer.json).toMatchObject({ status, type: 'SESSION_STEP_UP' })
     if (status === 'SUCCESS')
-      expect(hrefAt(where, '_links.next')).toContain('/login/step-up/redirect?stateToken=00')
-    else expect(valueAt(where.json, '_embedded.factors')).not.toEqual([])
+      expect(hrefAt(stateAnswer, '_links.next')).toContain('/login/step-up/redirect?stateToken=00')
+    else expect(valueAt(stateAnswer.json, '_embedded.factors')).not.toEqual([])
   })
 
-  test('begun at the org (audience): the same way out; an app that is not supported is 400 and named', async () => {
+  test('started with `audience`: the same redirect; an unsupported app is 400 and named', async () => {
     const browser = await harness.visit()
     const done = await browser.post('/api/v1/authn', {
       username: AMELIA,
@@ -113,8 +113,8 @@ describe('a step-up that an app began', () => {
   })
 })
 
-test('both calls of a step-up with credentials are over in the time of one step, as its lock expects', async () => {
-  const hurried = await startHarness({
+test('both calls of a step-up with credentials share the time limit of one step, as its lock expects', async () => {
+  const shortTimeout = await startHarness({
     env: { STEP_UP: 'on' },
     tunables: (tunables) => ({
       ...tunables,
@@ -125,40 +125,40 @@ test('both calls of a step-up with credentials are over in the time of one step,
     }),
   })
   try {
-    const { stateToken } = hurried.sandbox.startStepUp(
+    const { stateToken } = shortTimeout.sandbox.startStepUp(
       APP,
       undefined,
-      `${hurried.gatehouse.url}/signin/step-up`,
+      `${shortTimeout.gatehouse.url}/signin/step-up`,
     )
-    const browser = openBrowser(hurried.gatehouse.url)
+    const browser = openBrowser(shortTimeout.gatehouse.url)
     const arrived = await navigate(
       browser,
-      `${hurried.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
+      `${shortTimeout.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
     )
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
-    hurried.sandbox.faults.authn.set({ kind: 'delay', ms: 2000 }) // each by itself would be in time
+    shortTimeout.sandbox.faults.authn.set({ kind: 'delay', ms: 2000 }) // each call alone would be in time
     const answer = await browser.post('/api/v1/authn', {
       stateToken: handle,
       username: AMELIA,
       password: PASSWORD,
     })
     expect([answer.status, answer.json.errorCode]).toEqual([504, 'E0000009'])
-    expect(hurried.upstreamCalls().length).toBeLessThanOrEqual(2)
+    expect(shortTimeout.upstreamCalls().length).toBeLessThanOrEqual(2)
   } finally {
-    await hurried.stop()
+    await shortTimeout.stop()
   }
 })
 
-describe('planting is refused', () => {
-  test('a token that is signed in upstream already opens no session', async () => {
+describe('an imported token', () => {
+  test('that is already signed in at Okta opens no session', async () => {
     const { browser, handle } = await importStepUp(undefined, AMELIA)
-    const where = await browser.post('/api/v1/authn', { stateToken: handle })
-    expect(where.json.status).toBe('SUCCESS')
-    expect(where.setCookies.join()).not.toContain('gatehouse=')
+    const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(stateAnswer.json.status).toBe('SUCCESS')
+    expect(stateAnswer.setCookies.join()).not.toContain('gatehouse=')
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
   })
 
-  test('credentials that the org does not look at, because it waits for none, open no session either', async () => {
+  test('opens no session with credentials that the org ignores', async () => {
     const { browser, handle } = await importStepUp()
     harness.sandbox.faults.authn.set({
       kind: 'status',
@@ -178,7 +178,7 @@ describe('planting is refused', () => {
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
   })
 
-  test('a push that whoever planted the token approves opens no session; the app is reached all the same', async () => {
+  test('opens no session with a push, which an attacker may approve; the redirect to the app works', async () => {
     const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
     const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
@@ -192,7 +192,7 @@ describe('planting is refused', () => {
   })
 
   test.each(['passCode', 'answer', 'password', 'signatureData'])(
-    'nor does it with a made-up %s, which the org does not look at for a push',
+    'opens no session with a made-up %s, which the org ignores for a push',
     async (name) => {
       const { browser, handle } = await importStepUp(undefined, PRIYA)
       const asked = await browser.post('/api/v1/authn', { stateToken: handle })
@@ -206,7 +206,7 @@ describe('planting is refused', () => {
     },
   )
 
-  test('a code that was typed here opens one', async () => {
+  test('opens a session with a code that was typed here', async () => {
     const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
     const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
@@ -215,7 +215,7 @@ describe('planting is refused', () => {
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: PRIYA, amr: ['otp'] })
   })
 
-  test("another person's than the open session's is refused, and that session stays", async () => {
+  test('of another user than the open session’s is refused, and the session stays', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }).then((asked) =>
       browser.post(verifyHref(asked, 'token:software:totp'), {
@@ -242,30 +242,30 @@ describe('planting is refused', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
   })
 
-  test('nor does it replace a session that another user has opened while its code is under way', async () => {
+  test('does not replace a session that another user opens while its code is verified', async () => {
     const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-    const letGo = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
+    const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
     const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
     const isVerified = () => harness.upstreamCalls().some(({ path }) => path.endsWith('/verify'))
     harness.forget()
-    const answering = browser.post(verifyHref(asked, 'token:software:totp'), code)
+    const pending = browser.post(verifyHref(asked, 'token:software:totp'), code)
     await until(isVerified)
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    letGo()
-    const refused = await answering
+    release()
+    const refused = await pending
     expect([refused.status, refused.json.errorCode]).toEqual([403, 'E0000006'])
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
   })
 
-  test('the same person may step up in an open session', async () => {
+  test('of the same user is accepted in the open session', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     const before = await browser.get('/api/v1/sessions/me')
     const { handle } = await importStepUp(browser, AMELIA)
-    const where = await browser.post('/api/v1/authn', { stateToken: handle })
-    expect(where.json.status).toBe('SUCCESS')
-    expect((await navigate(browser, hrefAt(where, '_links.next'))).status).toBe(302)
+    const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
+    expect(stateAnswer.json.status).toBe('SUCCESS')
+    expect((await navigate(browser, hrefAt(stateAnswer, '_links.next'))).status).toBe(302)
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
   })
 })
@@ -276,8 +276,8 @@ describe('the arrival', () => {
     ['a frame', { 'sec-fetch-dest': 'iframe' }],
     ['a picture', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }],
     ['a prefetch', { 'sec-purpose': 'prefetch' }],
-    ['nobody knows what', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
-  ])('as %s is refused, and keeps nothing', async (_, headers) => {
+    ['an unknown destination', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
+  ])('as %s is refused, and stores nothing', async (_, headers) => {
     const { stateToken } = harness.sandbox.startStepUp(APP, undefined, arrival(''))
     const browser = openBrowser(harness.gatehouse.url)
     const answer = await navigate(browser, arrival(stateToken), { headers })
@@ -291,7 +291,7 @@ describe('the arrival', () => {
     'x'.repeat(513),
     'with%20space-0123456789',
     '<script>alert(1)</script>-0123456789',
-  ])('with what is no state token (%s) is 400', async (token) => {
+  ])('with an invalid state token (%s) is 400', async (token) => {
     const answer = await navigate(openBrowser(harness.gatehouse.url), arrival(token))
     expect([answer.status, answer.location]).toEqual([400, undefined])
     expect(answer.text).not.toContain('<script>')
@@ -315,7 +315,7 @@ describe('the arrival', () => {
     }
   })
 
-  test('does not exist unless it was switched on', async () => {
+  test('does not exist unless STEP_UP is on', async () => {
     const off = await harness.replica({ STEP_UP: 'off' })
     const answer = await navigate(
       openBrowser(off.url),
@@ -325,13 +325,13 @@ describe('the arrival', () => {
   })
 })
 
-describe('the way out', () => {
+describe('the redirect to the app', () => {
   afterEach(() => harness.sandbox.faults.authn.clear())
 
   test.each([
     ['another device', 'other'],
     ['no device', 'none'],
-  ])('is refused to %s, and stays for its own', async (_, who) => {
+  ])('is refused to %s, and remains for the right device', async (_, deviceKind) => {
     const { browser, handle } = await importStepUp()
     const done = await browser.post('/api/v1/authn', {
       stateToken: handle,
@@ -339,8 +339,8 @@ describe('the way out', () => {
       password: PASSWORD,
     })
     const original = hrefAt(done, '_links.next')
-    const stranger = who === 'other' ? await harness.visit() : openBrowser(harness.gatehouse.url)
-    const refused = await navigate(stranger, original)
+    const otherBrowser = deviceKind === 'other' ? await harness.visit() : openBrowser(harness.gatehouse.url)
+    const refused = await navigate(otherBrowser, original)
     expect([refused.status, refused.location]).toEqual([401, undefined])
     expect((await navigate(browser, original)).status).toBe(302)
   })
@@ -349,8 +349,8 @@ describe('the way out', () => {
     ['fetched', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }],
     ['framed', { 'sec-fetch-dest': 'iframe' }],
     ['prefetched', { 'sec-purpose': 'prefetch' }],
-    ['opened without a word of what it is', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
-  ])('is refused when %s, and not used up', async (_how, headers) => {
+    ['requested without fetch metadata', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
+  ])('is refused when %s, and not consumed', async (_how, headers) => {
     const { browser, handle } = await importStepUp()
     const credentials = { username: AMELIA, password: PASSWORD }
     const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })
@@ -363,7 +363,7 @@ describe('the way out', () => {
     expect((await navigate(browser, original)).status).toBe(302)
   })
 
-  test('to what was not offered is refused', async () => {
+  test('is refused if it was not offered', async () => {
     const { browser, handle } = await importStepUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
       const refused = await navigate(browser, `${harness.gatehouse.url}${path}?stateToken=${handle}`)
@@ -372,7 +372,7 @@ describe('the way out', () => {
     }
   })
 
-  test('of an identity provider in the middle of a sign-in leads to the very link, and the sign-in goes on', async () => {
+  test('to an identity provider goes to the exact link of Okta, and the sign-in continues', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const stateToken = handleOf(asked)

@@ -4,7 +4,10 @@ import type { Gatehouse } from '../support/gatehouse.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import type { StubUpstream } from '../support/stub-upstream.ts'
 
-/** What the broker has never heard of is counted by name, so that a portal team sees what its page may not know. */
+/**
+ * Unknown statuses, factor types and links are counted by name, so that a portal team sees what its page may not
+ * support.
+ */
 let harness: StubHarness
 let stub: StubUpstream
 let gatehouse: Gatehouse
@@ -14,13 +17,13 @@ beforeEach(async () => {
 })
 afterEach(() => harness.stop())
 
-async function answered(body: object) {
+async function signIn(body: object) {
   stub.answers({ stateToken: '00stateToken_of-the-upstream_0123456789abc', ...body })
   const answer = await openBrowser(gatehouse.url).post('/api/v1/authn', { username: 'a', password: 'b' })
   expect(answer.status).toBe(200)
   return answer
 }
-const counted = async () =>
+const counters = async () =>
   (await gatehouse.metrics()).split('\n').filter((line) => line.startsWith('gatehouse_unknown_steps_total{'))
 const logged = () =>
   gatehouse
@@ -28,20 +31,20 @@ const logged = () =>
     .filter(({ event }) => event === 'unknown_step')
     .map(({ level, reason, name }) => [level, reason, name])
 
-test('a known answer counts nothing', async () => {
-  await answered({
+test('a known response counts nothing', async () => {
+  await signIn({
     status: 'MFA_REQUIRED',
     _embedded: { factors: [{ id: 'f', factorType: 'webauthn', _links: { verify: {} } }] },
     _links: { cancel: {}, prev: {}, next: {}, resend: [{ name: 'sms' }] },
   })
-  expect(await counted()).toEqual([])
+  expect(await counters()).toEqual([])
   expect(logged()).toEqual([])
 })
 
-test('a status, a factor type and a link are counted by name, each time, and logged once', async () => {
+test('unknown statuses, factor types and links are counted each time by name, and logged once', async () => {
   const link = { href: `${stub.origin}/api/v1/authn/levitate`, hints: { allow: ['POST'] } }
   for (let time = 0; time < 2; time += 1) {
-    const answer = await answered({
+    const answer = await signIn({
       status: 'LEVITATING',
       _embedded: {
         factors: [{ id: 'f1', factorType: 'token:mind', _links: { bend: link } }],
@@ -54,7 +57,7 @@ test('a status, a factor type and a link are counted by name, each time, and log
       _links: { levitate: [{ ...link, href: `${gatehouse.url}/api/v1/authn/levitate` }] },
     })
   }
-  expect((await counted()).sort()).toEqual([
+  expect((await counters()).sort()).toEqual([
     'gatehouse_unknown_steps_total{kind="factor",name="smell"} 2',
     'gatehouse_unknown_steps_total{kind="factor",name="token:mind"} 2',
     'gatehouse_unknown_steps_total{kind="link",name="bend"} 2',
@@ -70,22 +73,22 @@ test('a status, a factor type and a link are counted by name, each time, and log
   ])
 })
 
-test('fifty names are kept apart; what comes after them is counted together and not logged', async () => {
+test('fifty names have their own counter; further names are counted together and not logged', async () => {
   const links = Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`odd-${at}`, {}]))
-  await answered({ status: 'MFA_REQUIRED', _links: links })
-  const lines = await counted()
+  await signIn({ status: 'MFA_REQUIRED', _links: links })
+  const lines = await counters()
   expect(lines).toHaveLength(51)
   expect(lines).toContain('gatehouse_unknown_steps_total{kind="link",name="other"} 20')
   expect(logged()).toHaveLength(50)
 })
 
-test('a name that could break a line or a metric is not written down', async () => {
-  await answered({
+test('a name that could break a log line or a metric is not written', async () => {
+  await signIn({
     status: 'X"}\n injected 1',
     _embedded: { factors: [{ factorType: 'x'.repeat(65) }] },
     _links: { 'a b': {}, é: {} },
   })
-  expect((await counted()).sort()).toEqual([
+  expect((await counters()).sort()).toEqual([
     'gatehouse_unknown_steps_total{kind="factor",name="unprintable"} 1',
     'gatehouse_unknown_steps_total{kind="link",name="unprintable"} 2',
     'gatehouse_unknown_steps_total{kind="status",name="unprintable"} 1',

@@ -6,11 +6,11 @@ import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/
 import { handleOf } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** What an upstream in trouble does to a sign-in that has not begun yet; a step in progress: `dependency-failures.test.ts`. */
+/** Upstream faults at the first step of a sign-in. Steps in progress: `dependency-failures.test.ts`. */
 
 let harness: Harness
 
-/** The broker gives an upstream up only after `totalTimeoutMs`: 504 has to mean that, also on a slow machine. */
+/** `totalTimeoutMs` is long unless a test expects 504, so that a slow machine causes none. */
 function withBroker(totalTimeoutMs: number) {
   beforeAll(async () => {
     harness = await startHarness({
@@ -34,13 +34,13 @@ function withBroker(totalTimeoutMs: number) {
 
 const credentials = { username: AMELIA, password: PASSWORD }
 
-function expectTrouble(answer: PageAnswer, status: number) {
+function expectUpstreamError(answer: PageAnswer, status: number) {
   expect(answer.status).toBe(status)
   expect(answer.json).toMatchObject({ errorCode: 'E0000009', errorLink: 'E0000009', errorCauses: [] })
   expect(answer.text).not.toMatch(/127\.0\.0\.1|localhost|ECONN|undici|node_modules| at /i)
 }
 
-/** No place is taken, no lock held, no half a transaction kept. */
+/** No request in flight, no lock and no transaction remain. */
 async function expectNothingLeft() {
   const redis = harness.redis.client()
   await until(async () =>
@@ -65,7 +65,7 @@ async function expectDocumentedError(fault: FaultRule, status: number) {
     browser.post('/api/v1/authn/recovery/token', { recoveryToken: 'recovery' }),
     browser.post('/api/v1/authn/recovery/password', { username: TOMAS, factorType: 'SMS' }),
   ])
-  for (const answer of answers) expectTrouble(answer, status)
+  for (const answer of answers) expectUpstreamError(answer, status)
   await expectNothingLeft()
 
   harness.sandbox.faults.authn.clear()
@@ -74,13 +74,13 @@ async function expectDocumentedError(fault: FaultRule, status: number) {
   })
 }
 
-describe('an upstream that never finishes its answer', () => {
+describe('an upstream that does not complete its response', () => {
   withBroker(1000)
 
   test.each([
-    ['answers far too late', { kind: 'delay', ms: 300_000 }],
+    ['responds far too late', { kind: 'delay', ms: 300_000 }],
     ['sends one byte a second', { kind: 'drip', everyMs: 1000 }],
-  ] as const)('because it %s: 504, and nothing is left of the transaction', async (_name, fault) => {
+  ] as const)('because it %s: 504, and no transaction remains', async (_name, fault) => {
     await expectDocumentedError(fault, 504)
   })
 })
@@ -90,15 +90,15 @@ describe('an upstream that fails', () => {
 
   test.each([
     ['cuts connections', { kind: 'cut' }],
-    ['sends half an answer', { kind: 'half' }],
-    ['calls JSON something else', { kind: 'wrong-type' }],
+    ['sends half a response', { kind: 'half' }],
+    ['sends JSON with another content type', { kind: 'wrong-type' }],
     ['sends 10 MB', { kind: 'huge', bytes: 10_000_000 }],
-    ['says a wrong Content-Length', { kind: 'wrong-length' }],
-  ] as const)('because it %s: 502, and nothing is left of the transaction', async (_name, fault) => {
+    ['sends a wrong Content-Length', { kind: 'wrong-length' }],
+  ] as const)('because it %s: 502, and no transaction remains', async (_name, fault) => {
     await expectDocumentedError(fault, 502)
   })
 
-  test('when three of ten calls fail, three of ten are 502, the others know nothing of it', async () => {
+  test('if three of ten calls fail, three of ten sign-ins are 502 and the others succeed', async () => {
     const browsers = await Promise.all(Array.from({ length: 10 }, () => harness.visit()))
     await harness.redis.client().flushall()
     harness.sandbox.faults.authn.set({ kind: 'error-rate', share: 0.3 })
@@ -111,19 +111,19 @@ describe('an upstream that fails', () => {
       ),
     )
     const failed = answers.filter(({ status }) => status !== 200)
-    for (const answer of failed) expectTrouble(answer, 502)
+    for (const answer of failed) expectUpstreamError(answer, 502)
     expect(failed.length).toBeGreaterThan(2)
     expect(failed.length).toBeLessThan(answers.length / 2)
     expect(harness.upstreamCalls()).toHaveLength(answers.length) // none was sent twice
     await expectNothingLeft()
   })
 
-  test('a transaction outlives all of it', async () => {
+  test('does not end a transaction', async () => {
     const browser = await harness.visit()
     const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     for (const kind of ['cut', 'half', 'wrong-type'] as const) {
       harness.sandbox.faults.authn.set({ kind })
-      expectTrouble(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 502)
+      expectUpstreamError(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 502)
     }
     harness.sandbox.faults.authn.clear()
     expect((await browser.post('/api/v1/authn', { stateToken: handleOf(asked) })).json.status).toBe(

@@ -12,7 +12,7 @@ let other: Gatehouse
 beforeEach(async () => {
   harness = await startHarness({
     env: { TRUST_PROXY: '127.0.0.1/32' },
-    // a window that ends in years, so that no test sees the end of one
+    // a window of many years, so that it does not end during a test
     sandboxConfig: (config) => ({
       ...config,
       rateLimits: { ...config.rateLimits, windowSeconds: 4_000_000_000, trustedPerWindow: LIMIT },
@@ -20,7 +20,7 @@ beforeEach(async () => {
     tunables: (tunables) => ({
       ...tunables,
       transaction: { ...tunables.transaction, pollEveryMs: POLL_EVERY_MS },
-      // each step looks, so that what one replica was told the next step on another one knows for sure
+      // every step reads the shared limit, so that a replica sees what the other has learned
       authn: { rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, lookEveryMs: 0 } },
     }),
   })
@@ -33,7 +33,7 @@ interface At {
   readonly address?: string
 }
 
-/** The browser's request, at any replica and from any address. */
+/** Sends the browser's request to any replica, from any address. */
 async function post(
   browser: Browser,
   path: string,
@@ -47,7 +47,7 @@ async function post(
 const signIn = (browser: Browser, username: string, at?: At) =>
   post(browser, '/api/v1/authn', { username, password: PASSWORD }, at)
 
-function expectHeldBack(answer: PageAnswer, limit: string) {
+function expectRateLimited(answer: PageAnswer, limit: string) {
   expect([answer.status, answer.json.errorCode]).toEqual([429, 'E0000047'])
   expect(answer.headers.get('x-rate-limit-limit')).toBe(limit)
   expect(answer.headers.get('x-rate-limit-remaining')).toBe('0')
@@ -57,18 +57,18 @@ function expectHeldBack(answer: PageAnswer, limit: string) {
   expect(Math.abs(untilResetS - retryAfterS)).toBeLessThan(60)
 }
 
-test('what is left at the end is for those who have begun, on every replica; then nobody asks in vain', async () => {
+test('the last calls of a window are reserved for started sign-ins on every replica; then no call is sent', async () => {
   const tomas = await harness.visit()
   const asked = await signIn(tomas, TOMAS)
   const amelia = await harness.visit()
   let last = await signIn(amelia, AMELIA)
   for (let n = 0; n < LIMIT && last.status === 200; n++) last = await signIn(amelia, AMELIA)
-  expectHeldBack(last, String(LIMIT))
+  expectRateLimited(last, String(LIMIT))
   const sent = harness.upstreamCalls().length
-  expect(sent).toBe(LIMIT - 2) // a tenth is kept
+  expect(sent).toBe(LIMIT - 2) // a tenth is reserved
 
   for (const broker of [harness.gatehouse, other])
-    expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
+    expectRateLimited(await signIn(amelia, AMELIA, { broker }), '20')
   expect(harness.upstreamCalls().length).toBe(sent)
   const wrong = { stateToken: handleOf(asked), passCode: '000000' }
   const verify = verifyHref(asked, 'token:software:totp')
@@ -78,7 +78,7 @@ test('what is left at the end is for those who have begun, on every replica; the
   expect(harness.upstreamCalls().length).toBe(LIMIT)
 
   for (const broker of [harness.gatehouse, other])
-    expectHeldBack(await signIn(amelia, AMELIA, { broker }), '20')
+    expectRateLimited(await signIn(amelia, AMELIA, { broker }), '20')
   expect(harness.upstreamCalls().length).toBe(LIMIT)
   expect(await harness.gatehouse.metrics()).toMatch(
     /gatehouse_rate_limit_holds_total\{outcome="deferred"\} \d/,
@@ -91,12 +91,12 @@ describe('after a 429', () => {
 
   const from = (address: string, broker = harness.gatehouse) => ({ address, broker })
 
-  test('the one who met it is held back; met by somebody else too, nobody asks but one at a time', async () => {
+  test('its client is held back; after the 429 of a second client, only one probe at a time is sent', async () => {
     limited()
     const browser = await harness.visit()
     expect((await signIn(browser, AMELIA)).status).toBe(429)
     for (const broker of [harness.gatehouse, other])
-      expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
+      expectRateLimited(await signIn(browser, AMELIA, { broker }), '20')
     expect(harness.upstreamCalls().length).toBe(1)
     expect((await signIn(browser, TOMAS, from('203.0.113.7', other))).status).toBe(429)
     expect(harness.upstreamCalls().length).toBe(2)
@@ -112,12 +112,12 @@ describe('after a 429', () => {
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 429))
-    const turns = 1 + Math.floor((performance.now() - started) / 5000)
+    const probes = 1 + Math.floor((performance.now() - started) / 5000)
     expect(harness.upstreamCalls().length).toBeGreaterThan(2)
-    expect(harness.upstreamCalls().length).toBeLessThanOrEqual(2 + turns)
+    expect(harness.upstreamCalls().length).toBeLessThanOrEqual(2 + probes)
   })
 
-  test('when one other person is answered, the limit was not everybody’s', async () => {
+  test('a success of another client reopens the gate for all but the limited client', async () => {
     limited()
     const [browser, elsewhere] = [await harness.visit(), await harness.visit()]
     expect((await signIn(browser, AMELIA)).status).toBe(429)
@@ -126,10 +126,10 @@ describe('after a 429', () => {
     expect((await signIn(elsewhere, TOMAS, from('203.0.113.7', other))).json.status).toBe('MFA_REQUIRED')
     expect((await signIn(elsewhere, PRIYA, from('203.0.113.8'))).status).toBe(200)
     for (const broker of [harness.gatehouse, other])
-      expectHeldBack(await signIn(browser, AMELIA, { broker }), '20')
+      expectRateLimited(await signIn(browser, AMELIA, { broker }), '20')
   })
 
-  test('met by somebody, nobody else behind the same address is held back, on no replica', async () => {
+  test('other users of the same address are not held back on any replica', async () => {
     limited()
     const shared = '198.51.100.77'
     const inside = await harness.visit()
@@ -138,10 +138,10 @@ describe('after a 429', () => {
     harness.sandbox.faults.authn.clear()
     for (const broker of [harness.gatehouse, other])
       expect((await signIn(await harness.visit(), AMELIA, from(shared, broker))).json.status).toBe('SUCCESS')
-    expectHeldBack(await signIn(inside, 'made-up', from(shared, other)), '20')
+    expectRateLimited(await signIn(inside, 'made-up', from(shared, other)), '20')
   })
 
-  test('that only says that a code is on its way, nobody is held back', async () => {
+  test('E0000109, which refuses a resend, closes no gate', async () => {
     const recently = {
       errorCode: 'E0000109',
       errorSummary: 'Sent',
@@ -156,7 +156,7 @@ describe('after a 429', () => {
   })
 })
 
-test('however often a browser polls a push, on whatever replica, the upstream is asked in turn with time', async () => {
+test('polls of a push on all replicas share upstream calls, which are paced', async () => {
   const browser = await harness.visit()
   const asked = await signIn(browser, PRIYA)
   const stateToken = handleOf(asked)
@@ -169,10 +169,10 @@ test('however often a browser polls a push, on whatever replica, the upstream is
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, n) => poll(n % 2 === 0 ? other : harness.gatehouse)),
   )
-  const turns = Math.ceil((performance.now() - started) / POLL_EVERY_MS)
+  const probes = Math.ceil((performance.now() - started) / POLL_EVERY_MS)
   expect(answers.map(({ json }) => json.factorResult)).toEqual(answers.map(() => 'WAITING'))
   expect(harness.upstreamCalls().length).toBeGreaterThan(0)
-  expect(harness.upstreamCalls().length).toBeLessThanOrEqual(turns)
+  expect(harness.upstreamCalls().length).toBeLessThanOrEqual(probes)
 
   harness.sandbox.answerPush(PRIYA, 'approve')
   const done = await Promise.all([poll(other), poll(harness.gatehouse), poll(other)])
