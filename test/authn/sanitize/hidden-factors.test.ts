@@ -6,7 +6,7 @@ const question = { id: 'f1', factorType: 'question', _links: { verify: { href: '
 const push = { id: 'f2', factorType: 'push' }
 
 describe('an answer', () => {
-  test.each(['factors', 'factor', 'factorTypes'])('loses hidden factors from its list under %s', (name) => {
+  test.each(['factors', 'factor', 'factorTypes'])('has no hidden factors in its list under %s', (name) => {
     const answer = { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [question, push] } }
     expect(removeHiddenFactors(answer, hidden)).toEqual({
       answer: { status: 'MFA_REQUIRED', _embedded: { user: { id: 'u' }, [name]: [push] } },
@@ -14,7 +14,7 @@ describe('an answer', () => {
     })
   })
 
-  test('says when a list had hidden factors only', () => {
+  test('with hidden factors only is reported', () => {
     const answer = { status: 'MFA_ENROLL', _embedded: { factors: [question] } }
     expect(removeHiddenFactors(answer, hidden)).toEqual({
       answer: { status: 'MFA_ENROLL', _embedded: { factors: [] } },
@@ -22,11 +22,11 @@ describe('an answer', () => {
     })
   })
 
-  test('whose list was empty anyway says nothing of the kind', () => {
+  test('with an empty list is not reported', () => {
     expect(removeHiddenFactors({ _embedded: { factors: [] } }, hidden).allHidden).toBe(false)
   })
 
-  test('keeps one factor that stands alone: it says what is going on', () => {
+  test('keeps a single factor outside a list, which is the one in use', () => {
     const answer = { status: 'MFA_CHALLENGE', _embedded: { factor: question } }
     expect(removeHiddenFactors(answer, hidden)).toEqual({ answer, allHidden: false })
   })
@@ -37,11 +37,11 @@ describe('an answer', () => {
     { _embedded: null },
     { _embedded: 'x' },
     { _embedded: { factors: ['question', null] } },
-  ])('of another shape does no harm: %j', (answer) => {
+  ])('of another shape is unchanged: %j', (answer) => {
     expect(removeHiddenFactors(answer, hidden).allHidden).toBe(false)
   })
 
-  test('is as it was when nothing is hidden', () => {
+  test('is unchanged if no factor is hidden', () => {
     const answer = { _embedded: { factors: [question] } }
     expect(removeHiddenFactors(answer, new Set())).toEqual({ answer, allHidden: false })
   })
@@ -51,12 +51,12 @@ describe('a step', () => {
   test.each([
     ['about a hidden factor, by its id', 'question', {}, true],
     ['that enrols a hidden factor', undefined, { factorType: 'question' }, true],
-    ['that enrols it in another spelling', undefined, { factorType: 'Question' }, true],
+    ['that enrols it in another letter case', undefined, { factorType: 'Question' }, true],
     ['about another factor', 'push', {}, false],
     ['that enrols another factor', undefined, { factorType: 'push' }, false],
-    ['that names no factor', undefined, { factorType: 7 }, false],
-    ['about a type that only begins like a hidden one', 'token', {}, false],
-  ])('%s: hidden is %j %j → %s', (_what, type, fields, expected) => {
+    ['without a factor', undefined, { factorType: 7 }, false],
+    ['about a type that begins with the name of a hidden one', 'token', {}, false],
+  ])('%s is hidden, with %j and %j: %s', (_what, type, fields, expected) => {
     expect(isHiddenStep(type, fields, hidden)).toBe(expected)
   })
 })

@@ -6,9 +6,9 @@ import { findStep } from '../../../src/authn/transaction/offered-steps.ts'
 import { TIMES } from '../../fuzz/fuzz.ts'
 
 /**
- * Upstream transactions grown at random. Each is drawn as a tree of pieces, and both what the upstream says and what
- * the browser should get are built from it, piece by piece: the expected answer comes from the drawing, never from
- * the code under test.
+ * Random Okta transactions. Each is drawn as a tree of pieces, from which both Okta's answer and the expected answer for
+ * the browser are built, piece by piece. So the expected answer never comes from the code
+ * under test.
  */
 
 const UPSTREAM = 'https://org.example.com'
@@ -22,7 +22,7 @@ const OPTIONS = {
   pictureHandle: (path: string) => `picture-of-${path.length}`,
 } satisfies Omit<RewriteOptions, 'knownTokens'>
 
-/** Every token begins with it and no honest text holds it, so that nothing honest is a token by accident. */
+/** Every token begins with this, and no other text contains it, so that no other text is a token by accident. */
 const MARK = 'tkn'
 
 // what is drawn
@@ -55,13 +55,13 @@ type Drawn =
   | { readonly kind: 'object'; readonly members: readonly (readonly [Text, Drawn])[] }
   | DrawnLink
 
-/** How one segment of a path stands in the link, as which it also comes out, and how offered paths are compared. */
+/** How a path segment is written in the link and in the rewritten link, and how it is compared in offered paths. */
 interface Segment {
   readonly given: string
   readonly compared: string
 }
 
-/** Ways to name a host; `ours` are names of the upstream. `null`: the link is relative. */
+/** Ways to write a host. `ours`: the host is the org's. `null`: the link is relative. */
 const HOSTS = {
   plain: { origin: UPSTREAM, ours: true },
   alias: { origin: ALIAS, ours: true },
@@ -103,7 +103,7 @@ const tokenRef = fc.record<TokenRef>({
   spelling: fc.constantFrom(...SPELLINGS),
 })
 
-/** Honest pieces and tokens in turn, each token between blanks: two in a row are never a third one. */
+/** Text pieces and tokens in turn, each token between spaces, so that two adjacent tokens never form a third one. */
 const textWith = (piece: fc.Arbitrary<string>, between: string): fc.Arbitrary<Text> =>
   fc
     .array(fc.tuple(piece, fc.option(tokenRef, { nil: undefined })), { minLength: 1, maxLength: 3 })
@@ -113,7 +113,7 @@ const textWith = (piece: fc.Arbitrary<string>, between: string): fc.Arbitrary<Te
 
 const segment: fc.Arbitrary<Segment> = fc.oneof(
   { weight: 6, arbitrary: id.map((text) => ({ given: text, compared: text })) },
-  // a factor's type in the place of its id, its colons encoded or not
+  // a factor type instead of its id, with colons encoded or not
   { weight: 1, arbitrary: id.map((text) => ({ given: `${text}:a@b`, compared: `${text}%3Aa%40b` })) },
   { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%3aa%40b`, compared: `${text}%3Aa%40b` })) },
   { weight: 1, arbitrary: id.map((text) => ({ given: `${text}%20%C3%A9`, compared: `${text}%20%C3%A9` })) },
@@ -181,7 +181,7 @@ const path: fc.Arbitrary<Path> = fc.oneof(
         ),
         id,
       )
-      // a folder below, and one more, so that none of the routes is met by chance
+      // a path two folders deeper, so that it matches no route by accident
       .map(([folder, name]) => notRouted(`${folder}/${name}/more`)),
   },
 )
@@ -190,7 +190,7 @@ const parameter = fc.oneof(
   {
     weight: 2,
     arbitrary: tokenRef
-      .filter(({ spelling }) => spelling !== 'twice') // that would be the name of another token
+      .filter(({ spelling }) => spelling !== 'twice') // which would be the name of another token
       .map((ref): Text => ['stateToken=', ref]),
   },
   { weight: 1, arbitrary: tokenRef.map((ref): Text => ['fromURI=%2Fa%3Fb%3D', ref]) },
@@ -267,7 +267,7 @@ const key: fc.Arbitrary<Text> = fc.oneof(
   { weight: 1, arbitrary: tokenRef.map((ref): Text => ['key with ', ref, ' in it']) },
 )
 
-/** Members that are tokens; letter case aside, they are always called so. */
+/** Token members, in random letter case. */
 const FIELDS: readonly (readonly [string, TokenName])[] = [
   ['stateToken', 'state'],
   ['sessionToken', 'session'],
@@ -313,7 +313,7 @@ const tokenText = fc.string({
   minLength: 16,
   maxLength: 40,
 })
-/** Three different ones; sometimes one begins with another. */
+/** Three different tokens. Sometimes one begins with another. */
 const tokens: fc.Arbitrary<Tokens> = fc
   .record({ state: tokenText, session: tokenText, recovery: tokenText, nested: fc.boolean() })
   .map(({ state, session, recovery, nested }) => ({
@@ -322,7 +322,7 @@ const tokens: fc.Arbitrary<Tokens> = fc
     recovery: `${MARK}3${recovery}`,
   }))
 
-/** What the upstream answers: the fields of the tokens, and under them whatever has grown. */
+/** Okta's answer: token members, and random content. */
 const grown = fc.record({
   tokens,
   members: fc.uniqueArray(fc.tuple(key, drawn), {
@@ -331,7 +331,7 @@ const grown = fc.record({
   }),
 })
 
-// what is said, and what should come out
+// the answer, and the expected result
 
 interface Offer {
   readonly path: string
@@ -341,7 +341,7 @@ interface Sketch {
   readonly given: Record<string, unknown>
   readonly wanted: Record<string, unknown>
   readonly offers: readonly Offer[]
-  /** Paths of links that are no steps of ours. */
+  /** Paths of links that are not steps. */
   readonly others: readonly string[]
 }
 
@@ -391,7 +391,7 @@ function sketch(secrets: Tokens, members: readonly (readonly [Text, Drawn])[]): 
     members: more,
   }: DrawnLink) => {
     const { origin, ours } = HOSTS[host]
-    // no picture's token is the beginning of another one, and nobody else's is one of ours
+    // no picture token begins with another token, or is one
     const last = picture === undefined ? [] : [`${picture}${ours ? '!' : '-elsewhere'}`]
     const pathGiven = `/${[...segments.map(({ given }) => given), ...last].join('/')}`
     const pathCompared = `/${[...segments.map(({ compared }) => compared), ...last].join('/')}`
@@ -413,7 +413,7 @@ function sketch(secrets: Tokens, members: readonly (readonly [Text, Drawn])[]): 
   return { ...buildObject([...first, ...members]), offers, others }
 }
 
-/** A text with its tokens in it, or with something else in their place. */
+/** A text with its tokens, or with replacements. */
 function written(text: Text, secrets: Tokens | undefined, instead = ''): string {
   return text
     .map((piece) => {
@@ -449,20 +449,20 @@ function set(target: object, name: string, value: unknown) {
   Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
 }
 
-// what holds
+// expected properties
 
 const RUNS = Math.ceil(3000 * TIMES)
 
-/** As the broker does it: rewritten, serialized, guarded. */
+/** As the broker does it: rewritten, serialized, filtered. */
 function comesOut(given: Record<string, unknown>, knownTokens: readonly string[] = []) {
-  const answer: Record<string, unknown> = JSON.parse(JSON.stringify(given)) // as it comes over the wire
+  const answer: Record<string, unknown> = JSON.parse(JSON.stringify(given)) // as it is transmitted
   const rewritten = rewriteAnswer(answer, { ...OPTIONS, knownTokens })
   const { text } = removeTokens(JSON.stringify(rewritten.body), rewritten.tokens)
   return { text, offered: rewritten.offered, body: JSON.parse(text) as unknown }
 }
 
-describe('whatever grows upstream', () => {
-  test('no token comes out, in no spelling, and no upstream /api/v1/ href; everything else does, in its order', () => {
+describe('random Okta answers', () => {
+  test('lose every token in every spelling, and every /api/v1/ link to Okta; everything else stays, in its order', () => {
     fc.assert(
       fc.property(grown, ({ tokens: secrets, members }) => {
         const { given, wanted } = sketch(secrets, members)
@@ -476,7 +476,7 @@ describe('whatever grows upstream', () => {
     )
   })
 
-  test('every offered step is found under its path and its methods, and nothing else is', () => {
+  test('offer exactly the steps with their paths and methods', () => {
     fc.assert(
       fc.property(grown, word, ({ tokens: secrets, members }, stray) => {
         const { given, offers, others } = sketch(secrets, members)
@@ -504,7 +504,7 @@ describe('whatever grows upstream', () => {
     )
   })
 
-  test('a token that no field names, only a link to the upstream, or an earlier answer, is known all the same', () => {
+  test('lose a token that is only in a link to Okta, or in an earlier answer', () => {
     fc.assert(
       fc.property(grown, fc.boolean(), ({ tokens: { state }, members }, inLink) => {
         const secrets = { state, session: state, recovery: state }
@@ -519,14 +519,14 @@ describe('whatever grows upstream', () => {
   })
 })
 
-/** Leads to the API of the upstream. */
+/** Whether it leads to Okta's API. */
 function isOurs(href: string): boolean {
   if (!URL.canParse(href, UPSTREAM)) return false
   const { origin, pathname } = new URL(href, UPSTREAM)
   return [UPSTREAM, ALIAS].includes(origin) && pathname.startsWith('/api/v1/')
 }
 
-/** The text and its strings, and each percent-decoded again and again: a token in any spelling shows in one. */
+/** The text and its strings, each percent-decoded repeatedly, so that a token shows in one of them in any spelling. */
 function spellingsOf(json: string): string {
   const strings = stringsIn(JSON.parse(json))
   const layers = [json, ...strings]
@@ -540,7 +540,7 @@ function spellingsOf(json: string): string {
   return layers.join('\n')
 }
 
-/** Every percent-encoded run that can be decoded, decoded; a stray percent sign stays. */
+/** Decodes every percent-encoded run that can be decoded. A stray percent sign stays. */
 function decodeBytes(text: string): string {
   return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (run) => {
     try {

@@ -25,12 +25,12 @@ const rewrite = (answer: Record<string, unknown>, options: Partial<RewriteOption
   rewriteAnswer(answer, { ...OPTIONS, ...options })
 const hrefOf = (href: string, options: Partial<RewriteOptions> = {}) => {
   const { body, ...rest } = rewrite({ _links: { next: { href } } }, options)
-  return { href: (body._links as { next: { href: string } }).next.href, ...rest } // the shape just given
+  return { href: (body._links as { next: { href: string } }).next.href, ...rest } // the shape that was just created
 }
 const VERIFY = '/api/v1/authn/factors/ost1/verify'
 
 describe('tokens never reach the browser', () => {
-  test('session and recovery tokens go at any depth, the state token gives way to the handle at any depth', () => {
+  test('session and recovery tokens are removed, and the state token is replaced with the handle, at any depth', () => {
     const { body, tokens } = rewrite({
       stateToken: TOKEN,
       sessionToken: 'sessionTokenOfTheUpstream',
@@ -51,7 +51,7 @@ describe('tokens never reach the browser', () => {
     }
   })
 
-  test('tokens are all texts of 16 characters within token members, at any depth, links in them included', () => {
+  test('every text of 16 characters or more in a token member is a token, at any depth, also in its links', () => {
     const text = (name: string) => `${name}-of-16-or-more-characters`
     const { tokens, body } = rewrite(
       {
@@ -79,13 +79,13 @@ describe('tokens never reach the browser', () => {
     })
   })
 
-  test('a state token of another one than before gives way too', () => {
+  test('a new state token is replaced too', () => {
     const { body, tokens } = rewrite({ stateToken: '00anotherStateTokenOfTheUpstream' })
     expect(body).toEqual({ stateToken: HANDLE })
     expect(tokens).toEqual(expect.arrayContaining([TOKEN, '00anotherStateTokenOfTheUpstream']))
   })
 
-  test('a token member of any type and letter case goes, and what it holds is looked for elsewhere', () => {
+  test('a token member of any type and letter case is removed, and its content is removed elsewhere too', () => {
     const body = {
       stateToken: null,
       other: { SESSIONTOKEN: ['token-in-a-list-1234'] },
@@ -99,7 +99,7 @@ describe('tokens never reach the browser', () => {
     })
   })
 
-  test('without a handle the state token goes like the others, out of the query of our own routes too', () => {
+  test('without a handle, the state token is removed like other tokens, also from queries of public routes', () => {
     const { body } = rewrite(
       { stateToken: TOKEN, _links: { next: { href: `${UPSTREAM}${VERIFY}?stateToken=${TOKEN}` } } },
       { handle: undefined },
@@ -110,7 +110,7 @@ describe('tokens never reach the browser', () => {
     expect(Object.keys(body)).toEqual(['_links'])
   })
 
-  test('in the query of our own routes the handle stands in its place', () => {
+  test('the handle replaces the state token in queries of public routes', () => {
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
       expect(hrefOf(`${UPSTREAM}${path}?stateToken=${TOKEN}&a=b`).href).toBe(
         `${PUBLIC}${path}?stateToken=${HANDLE}&a=b`,
@@ -118,7 +118,7 @@ describe('tokens never reach the browser', () => {
     }
   })
 
-  test('also one that the answer names nowhere else', () => {
+  test('a token that is only in a query is removed too', () => {
     const unknown = '00tokenThatOnlyALinkNames_abcdefgh'
     const { href, tokens } = hrefOf(`${UPSTREAM}/login/step-up/redirect?stateToken=${unknown}`, {
       knownTokens: [],
@@ -127,7 +127,7 @@ describe('tokens never reach the browser', () => {
     expect(tokens).toEqual([unknown])
   })
 
-  test('also one that is percent-encoded', () => {
+  test('a percent-encoded token is removed too', () => {
     const token = '00token/with+signs=in it_abcdefgh'
     const href = `${UPSTREAM}/login/step-up/redirect?stateToken=${encodeURIComponent(token)}`
     expect(hrefOf(href, { knownTokens: [token] }).href).toBe(
@@ -136,7 +136,7 @@ describe('tokens never reach the browser', () => {
     expect(hrefOf(href, { knownTokens: [] }).href).not.toContain(encodeURIComponent(token))
   })
 
-  test('a parameter is a token by its name, in any spelling and however short its value is', () => {
+  test('a token parameter is removed by its name, in any spelling and even if its value is short', () => {
     for (const [given, wanted] of [
       ['?stateToken=short', `?stateToken=${HANDLE}`],
       ['?stateToken=', `?stateToken=${HANDLE}`],
@@ -156,14 +156,14 @@ describe('tokens never reach the browser', () => {
     expect(withoutHandle.href).toBe(`${PUBLIC}/sso/idps/0oa1?stateToken=`)
   })
 
-  test('a short one is cut from a page of the org, and counted; another host may call its own parameters so', () => {
+  test('a short token is removed from a page of the org and counted; parameters of other hosts stay', () => {
     const page = hrefOf(`${UPSTREAM}/login/other?a=b&stateToken=short`)
     expect([page.href, page.tokensInLinks]).toEqual([`${UPSTREAM}/login/other?a=b&stateToken=`, 1])
     const third = hrefOf('https://third.example/?stateToken=short')
     expect([third.href, third.tokensInLinks]).toEqual(['https://third.example/?stateToken=short', 0])
   })
 
-  test('in other links it is cut, and that is counted', () => {
+  test('a token in other links is removed and counted', () => {
     const third = hrefOf(`https://third.example/x?state=${TOKEN}&y=1`)
     expect([third.href, third.tokensInLinks, third.offered]).toEqual([
       'https://third.example/x?state=&y=1',
@@ -174,7 +174,7 @@ describe('tokens never reach the browser', () => {
     expect([page.href, page.tokensInLinks]).toEqual([`${UPSTREAM}/login/other?token=#`, 1])
   })
 
-  test('a token that begins with another one leaves no rest', () => {
+  test('a token that begins with another one is removed completely', () => {
     const longer = `${TOKEN}AndMore`
     const { href } = hrefOf(`https://third.example/${longer}`, { knownTokens: [TOKEN, longer] })
     expect(href).toBe('https://third.example/')
@@ -182,15 +182,15 @@ describe('tokens never reach the browser', () => {
   })
 })
 
-describe('links to the API move to our own address', () => {
+describe('links to the API lead to PUBLIC_URL', () => {
   test.each<[string, string]>([
-    ['the plain case', `${UPSTREAM}${VERIFY}`],
-    ['another name of the org', `${ALIAS}${VERIFY}`],
+    ['a plain link', `${UPSTREAM}${VERIFY}`],
+    ['another origin of the org', `${ALIAS}${VERIFY}`],
     ['letter case of scheme and host', `HTTPS://ORG.Example.COM${VERIFY}`],
     ['the default port', `https://org.example.com:443${VERIFY}`],
-    ['a name and a password in it', `https://user:word@org.example.com${VERIFY}`],
-    ['a relative one', VERIFY],
-    ['one without a scheme', `//org.example.com${VERIFY}`],
+    ['user info', `https://user:word@org.example.com${VERIFY}`],
+    ['a relative link', VERIFY],
+    ['a link without a scheme', `//org.example.com${VERIFY}`],
     ['dots in its path', `${UPSTREAM}/a/..${VERIFY}`],
     ['encoded dots in its path', `${UPSTREAM}/a/%2e%2e${VERIFY}`],
     ['white space around it', `  ${UPSTREAM}${VERIFY}\n`],
@@ -211,20 +211,20 @@ describe('links to the API move to our own address', () => {
     ['another kind of URL', `blob:${UPSTREAM}${VERIFY}`],
     ['data', 'data:text/html,/api/v1/authn'],
     ['script', 'javascript:alert(1)//api/v1/'],
-    ['no URL', 'https://['],
+    ['not a URL', 'https://['],
     ['nothing', ''],
     ['an asset', `${UPSTREAM}/img/logo.png`],
     ['a page', `${UPSTREAM}/login/login.htm?fromURI=%2Fapi%2Fv1%2F`],
-    ['a path that climbs out of the API', `${UPSTREAM}/api/v1/../../admin`],
-    ['a path that only begins alike', `${UPSTREAM}/api/v10/x`],
-    ['a path in another case', `${UPSTREAM}/API/V1/authn`],
-    ['an identity provider and more', `${UPSTREAM}/sso/idps/0oa1/more`],
-    ['a redirect and more', `${UPSTREAM}/login/step-up/redirect/more`],
-    ['another redirect and more', `${UPSTREAM}/login/token/redirect/more`],
+    ['a path that leaves the API', `${UPSTREAM}/api/v1/../../admin`],
+    ['a path with the same beginning', `${UPSTREAM}/api/v10/x`],
+    ['a path in another letter case', `${UPSTREAM}/API/V1/authn`],
+    ['a longer identity provider path', `${UPSTREAM}/sso/idps/0oa1/more`],
+    ['a longer redirect path', `${UPSTREAM}/login/step-up/redirect/more`],
+    ['another longer redirect path', `${UPSTREAM}/login/token/redirect/more`],
     ['a redirect in a folder', `${UPSTREAM}/app/login/step-up/redirect`],
     ['another redirect in a folder', `${UPSTREAM}/app/login/token/redirect`],
     ['an identity provider in a folder', `${UPSTREAM}/app/sso/idps/0oa1`],
-  ])('%s stays as it is, and is no step', (_name, href) => {
+  ])('%s is unchanged, and is not a step', (_name, href) => {
     expect(hrefOf(href)).toMatchObject({ href, offered: [], tokensInLinks: 0 })
   })
 
@@ -232,7 +232,7 @@ describe('links to the API move to our own address', () => {
     '/api/v1/authn/factors/token:software:totp/verify',
     '/api/v1/authn/factors/token%3Asoftware%3Atotp/verify',
     '/api/v1/authn/factors/token%3asoftware:totp/verify',
-  ])('%s keeps its spelling, and is found in any', (path) => {
+  ])('%s keeps its spelling, and is found in any spelling', (path) => {
     const { href, offered } = hrefOf(UPSTREAM + path)
     expect(href).toBe(PUBLIC + path)
     expect(findStep(offered, 'POST', normalizePath(path))).toBeDefined()
@@ -247,19 +247,19 @@ describe('links to the API move to our own address', () => {
     expect(normalizePath(path)).toBe(wanted)
   })
 
-  test('an unlisted path under /api/v1/ moves too: what we have never heard of passes on', () => {
+  test('an unknown path under /api/v1/ is rewritten too', () => {
     expect(hrefOf(`${UPSTREAM}/api/v1/authn/brand/new?x=1#f`).href).toBe(
       `${PUBLIC}/api/v1/authn/brand/new?x=1#f`,
     )
   })
 
-  test('an org on a port of its own', () => {
+  test('an org on another port', () => {
     const upstreamOrigins = ['http://127.0.0.1:4711'] as const
     expect(hrefOf(`http://127.0.0.1:4711${VERIFY}`, { upstreamOrigins }).href).toBe(`${PUBLIC}${VERIFY}`)
     expect(hrefOf(`http://127.0.0.1:4712${VERIFY}`, { upstreamOrigins }).offered).toEqual([])
   })
 
-  test('at any depth, in arrays of links too, with or without hints', () => {
+  test('at any depth, also in arrays of links, with or without hints', () => {
     const link = (path: string, allow?: unknown) => ({
       href: UPSTREAM + path,
       ...(allow === undefined ? {} : { hints: { allow } }),
@@ -292,7 +292,7 @@ describe('links to the API move to our own address', () => {
     })
   })
 
-  test('odd hints are no hints', () => {
+  test('malformed hints are ignored', () => {
     for (const hints of [
       null,
       'POST',
@@ -306,13 +306,13 @@ describe('links to the API move to our own address', () => {
     }
   })
 
-  test('an href that is no text is looked into like anything else', () => {
+  test('an href that is not a string is handled like other members', () => {
     const { body, offered } = rewrite({ _links: { next: { href: [{ href: UPSTREAM + VERIFY }] } } })
     expect(body).toEqual({ _links: { next: { href: [{ href: PUBLIC + VERIFY }] } } })
     expect(offered.length).toBe(1)
   })
 
-  test('only an href is a link: a token is looked for in no other text', () => {
+  test('only an href is a link: other texts are not searched for new tokens', () => {
     const link = `${UPSTREAM}/x?token=an-ordinary-long-word`
     for (const answer of [{ note: link }, { href: [link] }, { href: { note: link } }]) {
       const rewritten = rewrite({ ...answer, text: 'an-ordinary-long-word' })
@@ -324,11 +324,11 @@ describe('links to the API move to our own address', () => {
     '/api/v1/x/api/v1/users/00u1/factors/ost1/qr/last-segment',
     '/api/v1/users/00u1/factors/ost1/qr/last/segment',
     '/api/v1/users/00u1/x/factors/ost1/qr/last-segment',
-  ])('%s is no picture: its path stays, and no part of it is a token', (path) => {
+  ])('%s is not a picture: its path stays, and no part of it is a token', (path) => {
     expect(hrefOf(UPSTREAM + path)).toMatchObject({ href: PUBLIC + path, tokens: [TOKEN] })
   })
 
-  test('the token in the path of an enrolment picture is swapped for a handle, and cut wherever else it stands', () => {
+  test('the token in the path of an enrolment picture is replaced with a handle, and removed elsewhere', () => {
     const folder = '/api/v1/users/00u1/factors/ost1/qr/'
     const { href, offered, tokens } = hrefOf(`${UPSTREAM}${folder}20pictureTokenOfTheUpstream`)
     expect(href).toBe(`${PUBLIC}${folder}picture-handle-${folder.length + 27}`)
@@ -337,8 +337,8 @@ describe('links to the API move to our own address', () => {
   })
 })
 
-describe('everything else passes untouched', () => {
-  test('in its order, with names that mean something to JavaScript', () => {
+describe('all other content is unchanged', () => {
+  test('in its order, also with names that have a meaning in JavaScript', () => {
     const text =
       '{"status":"BRAND_NEW","__proto__":{"a":1},"constructor":{"prototype":2},"z":null,"list":[1,"x",[true]],' +
       '"toString":"x","_embedded":{"user":{"profile":{"__proto__":"y"}}}}'
@@ -360,7 +360,7 @@ describe('everything else passes untouched', () => {
     )
   })
 
-  test('the answer that was given is not changed', () => {
+  test('the given answer is not modified', () => {
     const answer = { stateToken: TOKEN, _links: { next: { href: UPSTREAM + VERIFY } } }
     const before = structuredClone(answer)
     rewrite(answer)
@@ -386,7 +386,7 @@ describe('the token filter', () => {
       [...Buffer.from(token)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
   ] as const
 
-  test('leaves no token that a cut has made: one within itself, or within another one', () => {
+  test('leaves no token that a removal created: one within itself, or within another token', () => {
     const token = fc.string({ unit: fc.constantFrom(...'abXY01_-'), minLength: 16, maxLength: 24 })
     const layers = fc.array(fc.tuple(fc.nat(), fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 8 })
     fc.assert(
@@ -407,18 +407,18 @@ describe('the token filter', () => {
           expect(removeTokens(guarded, knownTokens)).toEqual({ text: guarded, removed: 0 })
         }
         const [third = ''] = hrefs.map((href) => hrefOf(href, { knownTokens }).href)
-        expect(removeTokens(third, knownTokens).removed).toBe(0) // nothing is left for the guard, and its alarm
+        expect(removeTokens(third, knownTokens).removed).toBe(0) // nothing is left for the token filter, which would raise an alarm
       }),
     )
   })
 
-  test('does not go on for ever: tokens within tokens, over and over, are a RangeError', () => {
+  test('stops at deeply nested tokens with a RangeError', () => {
     const deep = TOKEN.slice(0, 20).repeat(1000) + TOKEN.slice(20).repeat(1000)
     expect(() => removeTokens(deep, [TOKEN])).toThrow(RangeError)
     expect(() => hrefOf(`https://x.example/?t=${deep}`)).toThrow(RangeError)
   })
 
-  test('leaves what is too short to be a token', () => {
+  test('leaves strings that are too short to be a token', () => {
     expect(removeTokens('{"a":"ok"}', ['ok', '', 'a', '"', 'x'.repeat(15)])).toEqual({
       text: '{"a":"ok"}',
       removed: 0,
@@ -426,10 +426,10 @@ describe('the token filter', () => {
   })
 })
 
-describe('steps', () => {
+describe('offered steps', () => {
   const step = (path: string, methods: string[] = [], query = '') => ({ path, query, methods })
 
-  test('another path, another method, or a path that only looks alike is not offered', () => {
+  test('a step with another path or method, or with a similar path, is not offered', () => {
     const offered = [step(VERIFY, ['POST'])]
     expect(findStep(offered, 'POST', VERIFY)).toEqual(offered[0])
     for (const [method, path] of [
@@ -446,17 +446,17 @@ describe('steps', () => {
     expect(findStep([], 'POST', VERIFY)).toBeUndefined()
   })
 
-  test('without hints any method is meant', () => {
+  test('a step without hints is offered for every method', () => {
     expect(findStep([step(VERIFY)], 'GET', VERIFY)).toBeDefined()
     expect(findStep([step(VERIFY)], 'POST', VERIFY)).toBeDefined()
   })
 
-  test('the newest mention of a path is found: its query is the one to send', () => {
+  test('the newest entry of a path is found, with its query', () => {
     const offered = mergeSteps([step('/r', [], '?stateToken=1')], [step('/r', [], '?stateToken=2')])
     expect(findStep(offered, 'GET', '/r')?.query).toBe('?stateToken=2')
   })
 
-  test('a path that is mentioned again is one entry with the methods of all', () => {
+  test('a path that is offered again has one entry, with the methods of all', () => {
     expect(mergeSteps([step('/a', ['GET'])], [step('/b', ['POST']), step('/a', ['POST'])])).toEqual([
       step('/b', ['POST']),
       step('/a', ['GET', 'POST']),
@@ -465,7 +465,7 @@ describe('steps', () => {
     expect(mergeSteps([step('/a')], [step('/a', ['GET'])])).toEqual([step('/a')])
   })
 
-  test('a redirect leads to the whole link of the newest mention, and only a GET follows it', () => {
+  test('a redirect leads to the newest link, and only for GET', () => {
     const path = '/login/step-up/redirect'
     const link = (n: number, methods: string[]) => ({
       ...step(path, methods),

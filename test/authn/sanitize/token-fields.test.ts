@@ -8,7 +8,7 @@ import {
   tokensInUrl,
 } from '../../../src/authn/sanitize/tokens.ts'
 
-describe('which member is a token', () => {
+describe('names of token members', () => {
   test.each([
     ['stateToken', 'stateToken'],
     ['STATETOKEN', 'stateToken'],
@@ -25,7 +25,7 @@ describe('which member is a token', () => {
   })
 })
 
-describe('tokens that only a link names', () => {
+describe('tokens that are only in a link', () => {
   test.each<[link: string, tokens: string[]]>([
     ['', []],
     ['?fromURI=x', []],
@@ -48,7 +48,7 @@ describe('tokens that only a link names', () => {
   })
 })
 
-describe('parameters that are tokens by their name', () => {
+describe('parameters with the name of a token', () => {
   test.each([
     ['', ''],
     ['/path', '/path'],
@@ -68,11 +68,11 @@ describe('parameters that are tokens by their name', () => {
   })
 })
 
-describe('the tokens to look for', () => {
+describe('tokens', () => {
   const LONG = 'a'.repeat(20)
   const SHORT = 'b'.repeat(16)
 
-  test('are those of 16 characters or more, once each, the longest first', () => {
+  test('have 16 characters or more; duplicates are dropped, and the longest is first', () => {
     expect(tokenList([SHORT, LONG, 'c'.repeat(15), '', SHORT, LONG])).toEqual([LONG, SHORT])
   })
 
@@ -80,20 +80,20 @@ describe('the tokens to look for', () => {
     expect(removeTokens(`"${SHORT}-${LONG}-${SHORT}"`, [SHORT, LONG])).toEqual({ text: '"--"', removed: 3 })
   })
 
-  test('are removed once more where the text around one was one itself', () => {
+  test('are removed again if the text around a removed token is a token', () => {
     const nested = SHORT.slice(0, 8) + LONG + SHORT.slice(8)
     expect(removeTokens(`"${nested}"`, [SHORT, LONG])).toEqual({ text: '""', removed: 2 })
     expect(replaceTokens(nested, [SHORT, LONG], '')).toBe('')
   })
 
-  test('are replaced by the handle, or by nothing', () => {
+  test('are replaced with the handle, or with nothing', () => {
     expect(replaceTokens('', [LONG], 'HANDLE')).toBe('')
     expect(replaceTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], 'HANDLE')).toBe('?a=HANDLE&b=HANDLE')
     expect(replaceTokens(`?a=${LONG}&b=${SHORT}`, [LONG, SHORT], '')).toBe('?a=&b=')
   })
 
-  /** A round removes the innermost ones: 31 rounds and one that finds nothing are the most. */
-  test('nested 31 deep are removed, nested deeper are a RangeError', () => {
+  /** Each round removes the innermost tokens: 31 rounds, and one that finds nothing. */
+  test('nested 31 deep are removed; deeper nesting is a RangeError', () => {
     const TOKEN = 'abcdefghijklmnopqrst'
     const nested = (depth: number) => TOKEN.slice(0, 10).repeat(depth) + TOKEN.slice(10).repeat(depth)
     expect(removeTokens(nested(31), [TOKEN])).toEqual({ text: '', removed: 31 })
@@ -102,29 +102,41 @@ describe('the tokens to look for', () => {
 })
 
 test.each([
-  ['a slash with a backslash before it', '00token/with/slashes/in-it', '00token\\/with\\/slashes\\/in-it'],
+  ['a slash after a backslash', '00token/with/slashes/in-it', '00token\\/with\\/slashes\\/in-it'],
   [
     'characters beyond ASCII, percent-encoded',
     '00tökén-of-an-org-1234',
     encodeURIComponent('00tökén-of-an-org-1234'),
   ],
-  ['characters of two units', '00token-\u{1f600}-of-an-org', '00token-\\ud83d\\ude00-of-an-org'],
-  ['characters of two units, with %u', '00token-\u{1f600}-of-an-org', '00token-%ud83d%uDE00-of-an-org'],
-  ['characters of two units, as one point', '00token-\u{1f600}-of-an-org', '00token-\\u{1F600}-of-an-org'],
-  ['characters of two units, as an entity', '00token-\u{1f600}-of-an-org', '00token-&#x1F600;-of-an-org'],
-  ['characters that patterns use', '00.*+?()[]{}|^$-token', '00.*+?()[]{}|^$-token'],
+  ['characters with surrogate pairs', '00token-\u{1f600}-of-an-org', '00token-\\ud83d\\ude00-of-an-org'],
+  [
+    'characters with surrogate pairs, with %u',
+    '00token-\u{1f600}-of-an-org',
+    '00token-%ud83d%uDE00-of-an-org',
+  ],
+  [
+    'characters with surrogate pairs, as one code point',
+    '00token-\u{1f600}-of-an-org',
+    '00token-\\u{1F600}-of-an-org',
+  ],
+  [
+    'characters with surrogate pairs, as an entity',
+    '00token-\u{1f600}-of-an-org',
+    '00token-&#x1F600;-of-an-org',
+  ],
+  ['characters with a meaning in patterns', '00.*+?()[]{}|^$-token', '00.*+?()[]{}|^$-token'],
 ])('%s: the token is removed from a link', (_what, token, spelled) => {
   expect(replaceTokens(`?a=${spelled}&b=%20`, [token], '')).toBe('?a=&b=%20')
 })
 
-test('a token is found where \\u is the only escape of a link', () => {
+test('a token is found if \\u is the only escape of a link', () => {
   const spelled = [...'00Plainly-Fake_Token']
     .map((char) => `\\u00${char.charCodeAt(0).toString(16)}`)
     .join('')
   expect(replaceTokens(`?t=${spelled}`, ['00Plainly-Fake_Token'], 'HANDLE')).toBe('?t=HANDLE')
 })
 
-test('\\x has two digits: with three it does not spell a character beyond Latin-1', () => {
+test('\\x has two digits, so it does not match a character beyond Latin-1', () => {
   const link = '?a=00token-\\x100-of-an-org&b=%20'
   expect(replaceTokens(link, ['00token-\u0100-of-an-org'], '')).toBe(link)
 })

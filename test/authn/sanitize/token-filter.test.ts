@@ -43,7 +43,7 @@ const removals = async () =>
   (await metrics.tokenLeaksBlocked.get()).values.map(({ labels, value }) => [labels.found_in, value] as const)
 
 describe('the token filter', () => {
-  test('passes an answer without tokens as it is, and says nothing', async () => {
+  test('leaves an answer without tokens unchanged, and reports nothing', async () => {
     const answer = { status: 'SUCCESS', list: [1, null] }
     const { body, text } = sanitized(answer)
     expect(text).toBe('{"status":"SUCCESS","list":[1,null]}')
@@ -51,7 +51,7 @@ describe('the token filter', () => {
     expect([await removals(), collected.lines()]).toEqual([[], []])
   })
 
-  test('removes tokens and the broker’s own secrets, counts each and raises an alarm without them', async () => {
+  test('removes tokens and the broker’s own secrets, counts each, and raises an alarm without their values', async () => {
     const { body, text } = sanitized({ a: `x${TOKEN}y`, b: [OWN_SECRET, `${TOKEN}`] })
     expect(text).toBe('{"a":"xy","b":["",""]}')
     expect(body).toEqual({ a: 'xy', b: ['', ''] })
@@ -64,7 +64,7 @@ describe('the token filter', () => {
 })
 
 describe('an answer of a step', () => {
-  test('has the handle, its links at our address, and offers what Okta offered', async () => {
+  test('has the handle, links to PUBLIC_URL, and the steps that Okta offered', async () => {
     const path = '/api/v1/authn/factors/ost1/verify'
     const { body, text, offered, allHidden } = sanitized({
       stateToken: TOKEN,
@@ -79,7 +79,7 @@ describe('an answer of a step', () => {
     expect([allHidden, await removals()]).toEqual([false, []])
   })
 
-  test('has no token of the transaction, replaced ones included; those in links are counted apart', async () => {
+  test('has no token of the transaction, also no replaced one; tokens in links are counted separately', async () => {
     const { body } = sanitized({
       a: `${TOKEN} ${RETIRED}`,
       link: { href: `https://elsewhere.example/${TOKEN}` },
@@ -91,7 +91,7 @@ describe('an answer of a step', () => {
     ])
   })
 
-  test('has the path of a picture with a handle of this device', () => {
+  test('has a handle of this device in the path of a picture', () => {
     const path = '/api/v1/users/00u1/factors/ost1/qr/pictureTokenOfTheUpstream'
     const { body } = sanitized({ qrcode: { href: `${UPSTREAM}${path}`, type: 'image/png' } })
     const href = `${PUBLIC}/api/v1/users/00u1/factors/ost1/qr/picture-handle`
@@ -99,7 +99,7 @@ describe('an answer of a step', () => {
     expect(asked).toEqual([[CLIENT.device.id, path]])
   })
 
-  test('has no hidden factor and offers none, and says when none is left', () => {
+  test('has no hidden factor and does not offer one, and reports if none is left', () => {
     const link = { href: `${UPSTREAM}/api/v1/authn/factors/ufs1/verify` }
     const answer = { _embedded: { factors: [{ factorType: 'question', _links: { verify: link } }] } }
     expect(sanitized(answer, ['question'])).toEqual({
@@ -111,7 +111,7 @@ describe('an answer of a step', () => {
     expect(sanitized(answer).offered).toHaveLength(1)
   })
 
-  test('nested too deep, in objects or in tokens, is 502', () => {
+  test('that is nested too deeply, in objects or in tokens, is 502', () => {
     let deep: unknown = {}
     for (let depth = 0; depth < 20_000; depth++) deep = { deep }
     const nestedTokens = TOKEN.slice(0, 10).repeat(40) + TOKEN.slice(10).repeat(40)
@@ -125,7 +125,7 @@ describe('an answer of a step', () => {
       )
   })
 
-  test('with a token that is a number is 502: what remains is no JSON', () => {
+  test('with a token that is a number is 502, because the rest is not JSON', () => {
     expect(() => sanitized({ stateToken: '1234567890123456', number: 1234567890123456 })).toThrow(
       expect.objectContaining({
         status: 502,
@@ -134,7 +134,7 @@ describe('an answer of a step', () => {
     )
   })
 
-  test('any other error stays what it is', () => {
+  test('throws any other error unchanged', () => {
     const error = new TypeError('another')
     const broken = createSanitizer({
       resources: {

@@ -3,14 +3,14 @@ import { removeTokens } from '../../../src/authn/sanitize/tokens.ts'
 
 const TOKEN = '00Plainly-Fake_Token.0123~456789'
 
-/** Text that looks like escapes everywhere must not take the token filter more than linear time. */
+/** The token filter must take linear time for text that looks like escapes everywhere. */
 test.each([
   ['backslashes', '\\'],
   ['percent signs', '%25'],
   ['ampersands', '&amp;'],
   ['entities', '&#0'],
   ['first characters', '\\u0030'],
-])('a megabyte of %s is searched in no more than a moment', (_what, piece) => {
+])('a megabyte of %s is searched at once', (_what, piece) => {
   const value = piece.repeat(Math.ceil(1_000_000 / piece.length))
   expect(removeTokens(JSON.stringify({ value }), [TOKEN]).removed).toBe(0)
 })

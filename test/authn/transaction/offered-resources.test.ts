@@ -32,7 +32,7 @@ const HANDLE = 'handle'
 const ALICE = { userId: '00u1', login: 'alice' }
 const BEGUN: Transaction = { ...createTransaction(DEVICE, ALICE.login, 0), userId: ALICE.userId }
 
-/** Each transaction has two names, as during a change of SECRET_KEYS, and is stored under the former one. */
+/** Each transaction has two names, as while SECRET_KEYS are rotated, and is stored under the older one. */
 const transactions = {
   names: (handle: string) => [`new ${handle}`, `former ${handle}`] as const,
   read: async (name: string) => open.get(name),
@@ -44,7 +44,7 @@ let open: Map<string, Transaction>
 let entries: Map<string, MemoryEntry>
 let parts: ReturnType<typeof resourcesOn>
 
-/** Offered resources with master keys of their own, on the store of the test. */
+/** Offered resources with their own master keys, on the store of the test. */
 function resourcesOn(...keys: readonly Buffer[]) {
   const store = createMemoryStore({ entries, monotonic: () => 0 })
   const seal = createSeal(() => keys, 'offer')
@@ -70,8 +70,8 @@ const keep = (path: string, { handle = HANDLE, stateTokens = [STATE_TOKEN] } = {
 const publicPicture = () =>
   `/api/v1/users/00u1/factors/ost1/qr/${parts.resources.pictureHandle(DEVICE, PICTURE)}`
 
-describe('what is offered to a GET', () => {
-  test('security questions are found at their own path, with the tokens that must not come out of them', async () => {
+describe('an offered resource', () => {
+  test('with security questions is found at Okta’s path, with the tokens that must be removed from it', async () => {
     await keep(QUESTIONS)
     expect(await parts.resources.find(DEVICE, QUESTIONS)).toMatchObject({
       path: QUESTIONS,
@@ -79,7 +79,7 @@ describe('what is offered to a GET', () => {
     })
   })
 
-  test('a picture is found under a handle in place of Okta’s token, the same each time', async () => {
+  test('with a picture is found under a handle instead of Okta’s token, which is always the same', async () => {
     await keep(PICTURE)
     expect(publicPicture()).not.toContain(QR_TOKEN)
     expect(publicPicture()).toBe(publicPicture())
@@ -87,7 +87,7 @@ describe('what is offered to a GET', () => {
     expect(await parts.resources.find(DEVICE, PICTURE)).toBeUndefined()
   })
 
-  test('handles differ by device and by picture', () => {
+  test('has another handle for another device or picture', () => {
     const { pictureHandle } = parts.resources
     const handles = [
       pictureHandle(DEVICE, PICTURE),
@@ -97,7 +97,7 @@ describe('what is offered to a GET', () => {
     expect(new Set(handles).size).toBe(3)
   })
 
-  test('another device finds nothing', async () => {
+  test('is not found by another device', async () => {
     await keep(QUESTIONS)
     await keep(PICTURE)
     expect(await parts.resources.find(OTHER_DEVICE, QUESTIONS)).toBeUndefined()
@@ -113,12 +113,12 @@ describe('what is offered to a GET', () => {
     '/api/v1/users/00u1/x/factors/questions',
     '/api/v1/users//factors/questions',
     `/x${PICTURE}`,
-  ])('%s is no GET of ours: nothing is kept', async (path) => {
+  ])('is not stored for %s', async (path) => {
     await keep(path)
     expect([...entries]).toEqual([])
   })
 
-  test('is stored sealed, under a name that says nothing, for as long as the transaction lives', async () => {
+  test('is stored sealed, under a name that reveals nothing, for as long as the transaction lasts', async () => {
     await keep(QUESTIONS)
     const [[name, entry] = ['', undefined], ...rest] = [...entries]
     expect(rest).toEqual([])
@@ -127,7 +127,7 @@ describe('what is offered to a GET', () => {
     expect(JSON.stringify(entry?.content)).not.toMatch(/questions|00state/)
   })
 
-  test('several are kept at once, and a later mention takes the place of the earlier one', async () => {
+  test('is one of several, and the newest replaces an earlier one of the same path', async () => {
     const by = { handle: HANDLE, stateTokens: [], ttlMs: TTL_MS }
     await parts.resources.keep(DEVICE, [offeredGet(QUESTIONS), offeredGet(PICTURE)], by)
     await keep(QUESTIONS, { stateTokens: ['00newer-state-token'] })
@@ -135,7 +135,7 @@ describe('what is offered to a GET', () => {
     expect((await parts.resources.find(DEVICE, QUESTIONS))?.stateTokens).toEqual(['00newer-state-token'])
   })
 
-  test('is found under the former key if the transaction of the newer record has ended', async () => {
+  test('is found under the older key if the transaction of the newer record has ended', async () => {
     await keep(QUESTIONS)
     const { resources } = resourcesOn(NEW_KEY, OLD_KEY)
     const by = { handle: 'ended', stateTokens: [], ttlMs: TTL_MS }
@@ -143,7 +143,7 @@ describe('what is offered to a GET', () => {
     expect((await resources.find(DEVICE, QUESTIONS))?.user).toEqual(ALICE)
   })
 
-  test('is found after a change of keys too', async () => {
+  test('is found after a rotation of keys', async () => {
     await keep(QUESTIONS)
     const rotated = resourcesOn(NEW_KEY, OLD_KEY)
     expect(await rotated.resources.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
@@ -151,15 +151,15 @@ describe('what is offered to a GET', () => {
   })
 })
 
-describe('an offer', () => {
+describe('a resource', () => {
   const found = () => parts.resources.find(DEVICE, QUESTIONS)
 
-  test('names the user of its transaction', async () => {
+  test('has the user of its transaction', async () => {
     await keep(QUESTIONS)
     expect((await found())?.user).toEqual(ALICE)
   })
 
-  test('is gone when the transaction has ended, or is kept only for its redirect', async () => {
+  test('is gone when the transaction has ended or is redirect-only', async () => {
     await keep(QUESTIONS)
     isOpen(HANDLE, { ...BEGUN, origin: 'redirect-only' })
     expect(await found()).toBeUndefined()
@@ -172,7 +172,7 @@ describe('an offer', () => {
     ['the first', ['one', 'two']],
     ['the second', ['two', 'one']],
   ])(
-    'of two tabs remains when the tab of %s transaction ends, and is gone when both have',
+    'of two tabs remains when the transaction of %s tab ends, and is gone when both have ended',
     async (_name, [ended = '', other = '']) => {
       for (const handle of ['one', 'two', 'one']) {
         isOpen(handle)
@@ -185,7 +185,7 @@ describe('an offer', () => {
     },
   )
 
-  test('remembers a limited number of transactions, the newest', async () => {
+  test('has a limited number of transactions, the newest ones', async () => {
     for (let n = 0; n < 200; n++) await keep(QUESTIONS, { handle: `ended ${n}` })
     const [entry] = entries.values()
     expect(String(entry?.content).length).toBeLessThan(1000)
@@ -195,7 +195,7 @@ describe('an offer', () => {
   })
 })
 
-describe('a stored offer of another version', () => {
+describe('a stored resource of another version', () => {
   const placeOf = async () => {
     await keep(QUESTIONS)
     const [place = ''] = [...entries.keys()]
@@ -211,7 +211,7 @@ describe('a stored offer of another version', () => {
     expect(await parts.resources.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS, stateTokens: [] })
   })
 
-  test('that names no transaction is found until it expires, without a user', async () => {
+  test('without transactions is found until it expires, without a user', async () => {
     await write(JSON.stringify({ version: 1, path: QUESTIONS, stateTokens: [STATE_TOKEN] }))
     isClosed(HANDLE)
     expect(await parts.resources.find(DEVICE, QUESTIONS)).toEqual({
@@ -221,7 +221,7 @@ describe('a stored offer of another version', () => {
     })
   })
 
-  test('of a newer replica is not written over', async () => {
+  test('of a newer replica is not overwritten', async () => {
     const newer = JSON.stringify({ version: 2, path: QUESTIONS })
     await write(newer)
     await keep(QUESTIONS)
@@ -230,7 +230,7 @@ describe('a stored offer of another version', () => {
   })
 
   test.each([JSON.stringify({ version: 2, path: QUESTIONS }), JSON.stringify({ version: 1 }), 'no JSON'])(
-    'that cannot be read is as none, counted and logged: %s',
+    'that cannot be read is ignored, counted and logged: %s',
     async (text) => {
       await write(text)
       expect(await parts.resources.find(DEVICE, QUESTIONS)).toBeUndefined()
@@ -241,14 +241,14 @@ describe('a stored offer of another version', () => {
     },
   )
 
-  test('that cannot be read is written over', async () => {
+  test('that cannot be read is overwritten', async () => {
     await write('no JSON')
     await keep(QUESTIONS)
     expect(await parts.resources.find(DEVICE, QUESTIONS)).toMatchObject({ path: QUESTIONS })
   })
 })
 
-describe('a GET of what was offered', () => {
+describe('a GET of an offered resource', () => {
   let spent: unknown[]
   let sent: { path: string; accept: string; client: Client }[]
   let answer: Partial<UpstreamResponse>
@@ -303,7 +303,7 @@ describe('a GET of what was offered', () => {
     expect(sent).toEqual([])
   })
 
-  test('counts as a call of the user, and says whether the org answered with an error', async () => {
+  test('counts as a call of the user, with whether the org answered with an error', async () => {
     answer = { json: [] }
     await gets().questions(QUESTIONS, CLIENT)
     answer = { status: 400, json: { errorCode: 'E0000007' } }
@@ -318,7 +318,7 @@ describe('a GET of what was offered', () => {
     const LIST = [{ question: 'toy', questionText: 'What is your favourite toy?' }]
     const ask = () => gets().questions(QUESTIONS, CLIENT)
 
-    test('pass on as they are', async () => {
+    test('are passed unchanged', async () => {
       answer = { json: LIST }
       expect(await ask()).toEqual({
         kind: 'answer',
@@ -332,7 +332,7 @@ describe('a GET of what was offered', () => {
       expect(await removedFrom('link')).toBeUndefined()
     })
 
-    test('with links to our address and without tokens', async () => {
+    test('have links to PUBLIC_URL, and no tokens', async () => {
       answer = {
         json: [
           { stateToken: STATE_TOKEN, href: `${UPSTREAM}/api/v1/authn?stateToken=${STATE_TOKEN}` },
@@ -347,7 +347,7 @@ describe('a GET of what was offered', () => {
       expect([await removedFrom('link'), await removedFrom('body')]).toEqual([1, 2])
     })
 
-    test('an error of the API passes on, with its rate limit', async () => {
+    test('are an error of the API with its rate limit, if Okta answers so', async () => {
       answer = {
         status: 429,
         json: { errorCode: 'E0000047', errorSummary: STATE_TOKEN, errorId: 'oae1' },
@@ -368,19 +368,19 @@ describe('a GET of what was offered', () => {
       ['a list with another status', { status: 201, json: LIST }],
       ['a list of an error', { status: 404, json: LIST }],
       ['a page', { json: undefined }],
-    ])('%s is no answer: 502', async (_name, given) => {
+    ])('are 502 if Okta answers with %s', async (_name, given) => {
       answer = given
       await expect(ask()).rejects.toMatchObject({ status: 502, code: 'E0000009' })
     })
 
-    test('an object is unusable, as its cause says', async () => {
+    test('that are an object are 502, with the reason in the cause', async () => {
       answer = { json: {} }
       await expect(ask()).rejects.toMatchObject({
         cause: { outcome: 'invalid_response', upstreamStatus: 200 },
       })
     })
 
-    test('nested too deep is no answer: 502', async () => {
+    test('that are nested too deeply are 502', async () => {
       let json: unknown = []
       for (let depth = 0; depth < 20_000; depth++) json = [json]
       answer = { json }
@@ -396,36 +396,36 @@ describe('a GET of what was offered', () => {
       ['IMAGE/JPEG; charset=x', 'image/jpeg'],
       ['image/gif ', 'image/gif'],
       ['image/webp', 'image/webp'],
-    ])('of type %j comes as it is, as %j', async (given, type) => {
+    ])('with the type %j is sent as %j', async (given, type) => {
       answer = { headers: { 'content-type': given }, bytes: PNG }
       expect(await ask()).toEqual({ kind: 'picture', type, bytes: PNG })
       expect(sent).toEqual([{ path: PICTURE, accept: 'image/*', client: CLIENT }])
     })
 
     test.each<[string, Partial<UpstreamResponse>]>([
-      ['a drawing that can hold scripts', { headers: { 'content-type': 'image/svg+xml' } }],
+      ['a drawing that can contain scripts', { headers: { 'content-type': 'image/svg+xml' } }],
       ['a page', { headers: { 'content-type': 'text/html' } }],
-      ['a type that only ends like one', { headers: { 'content-type': 'x-image/png' } }],
-      ['a type that only begins like one', { headers: { 'content-type': 'image/pngx' } }],
+      ['a type with the same end', { headers: { 'content-type': 'x-image/png' } }],
+      ['a type with the same beginning', { headers: { 'content-type': 'image/pngx' } }],
       ['a list of types', { headers: { 'content-type': 'text/html; image/png' } }],
       ['no type', {}],
       ['another status', { status: 206, headers: { 'content-type': 'image/png' } }],
       [
-        'more bytes than a picture has',
+        'more bytes than allowed',
         { headers: { 'content-type': 'image/png' }, bytes: Buffer.alloc(MAX_PICTURE_BYTES + 1) },
       ],
       ['an error page', { status: 400, headers: { 'content-type': 'image/png' }, json: undefined }],
-    ])('%s is no answer: 502', async (_name, given) => {
+    ])('is 502 if Okta answers with %s', async (_name, given) => {
       answer = { bytes: PNG, ...given }
       await expect(ask()).rejects.toMatchObject({ status: 502, code: 'E0000009' })
     })
 
-    test('of the largest size comes', async () => {
+    test('of the largest size is sent', async () => {
       answer = { headers: { 'content-type': 'image/png' }, bytes: Buffer.alloc(MAX_PICTURE_BYTES) }
       expect(await ask()).toMatchObject({ kind: 'picture' })
     })
 
-    test('that is none names its status in the cause', async () => {
+    test('with another status is 502, with the status in the cause', async () => {
       answer = { status: 302 }
       await expect(ask()).rejects.toMatchObject({
         cause: { outcome: 'invalid_response', upstreamStatus: 302 },
@@ -433,7 +433,7 @@ describe('a GET of what was offered', () => {
     })
 
     test.each([400, 404])(
-      'an error %d of the API passes on without the picture’s own token',
+      'is an error %d of the API without the picture’s token, if Okta answers so',
       async (status) => {
         const link = { href: UPSTREAM + PICTURE }
         answer = {

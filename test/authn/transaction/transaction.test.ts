@@ -32,7 +32,7 @@ const fresh = (): Transaction => createTransaction('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
 
-test('a new transaction holds nothing but its device, the login and its time', () => {
+test('a new transaction has only its device, login and time', () => {
   expect(createTransaction('device', 'ada', NOW)).toEqual({
     version: 1,
     origin: 'begun',
@@ -56,10 +56,10 @@ test('a new transaction holds nothing but its device, the login and its time', (
   })
 })
 
-describe('what counts as an accepted credential', () => {
+describe('an accepted credential', () => {
   const PASSWORD = { kind: 'password', provesUser: true, amr: 'pwd' } as const
 
-  test('nothing that showed none', () => {
+  test('needs a proof in the step', () => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'PASSWORD_EXPIRED', '']) {
       expect(answeredWith({ status })).toMatchObject({ credentialAccepted: false, amr: [] })
     }
@@ -67,7 +67,7 @@ describe('what counts as an accepted credential', () => {
 
   const FACTOR = { kind: 'factor', provesUser: true, amr: 'otp' } as const
 
-  /** Which status says that a password, or a factor, was taken. */
+  /** Whether a status shows that a password, or a factor, was accepted. */
   test.each([
     ['SUCCESS', true, true],
     ['PASSWORD_EXPIRED', true, true],
@@ -90,7 +90,7 @@ describe('what counts as an accepted credential', () => {
     ['FACTOR_CHALLENGE', false, false],
     ['BRAND_NEW', false, false],
     ['', false, false],
-  ])('%s: a password %p, a factor %p', (status, password, factor) => {
+  ])('with %s: a password %p, a factor %p', (status, password, factor) => {
     expect(answeredWith({ status }, { proof: PASSWORD }).credentialAccepted).toBe(password)
     expect(answeredWith({ status }, { proof: FACTOR }).credentialAccepted).toBe(factor)
   })
@@ -105,7 +105,7 @@ describe('what counts as an accepted credential', () => {
     'CANCELLED',
     'ERROR',
     'BRAND_NEW',
-  ])('no factor that was answered with the result %s, whatever the status', (factorResult) => {
+  ])('is not a factor with the result %s, whatever the status', (factorResult) => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'BRAND_NEW']) {
       expect(answeredWith({ status, factorResult }, { proof: FACTOR }).credentialAccepted).toBe(false)
     }
@@ -114,7 +114,7 @@ describe('what counts as an accepted credential', () => {
     ])
   })
 
-  test('a password is accepted whatever the factor result beside it', () => {
+  test('is a password whatever the factor result', () => {
     for (const factorResult of ['WAITING', 'CHALLENGE', 'BRAND_NEW']) {
       expect(
         answeredWith({ status: 'MFA_CHALLENGE', factorResult }, { proof: PASSWORD }).credentialAccepted,
@@ -122,7 +122,7 @@ describe('what counts as an accepted credential', () => {
     }
   })
 
-  test('only an accepted credential of the user proves the user, and it stays proved', () => {
+  test('proves the user only if it is the user’s own, and then the user stays proved', () => {
     const CHOSEN_ANEW = { ...PASSWORD, provesUser: false }
     const accepted = answeredWith({ status: 'SUCCESS' }, { proof: CHOSEN_ANEW })
     expect(accepted).toMatchObject({ credentialAccepted: true, userProved: false })
@@ -135,7 +135,7 @@ describe('what counts as an accepted credential', () => {
     expect(advance(proved, ANSWER, { ...STEP, proof: CHOSEN_ANEW }).userProved).toBe(true)
   })
 
-  test('none that cannot be of the user whom the answer names', () => {
+  test('must belong to the user in the answer', () => {
     const matchesUser = (user: Answer['user']) => user?.id === '00u1'
     const accepted = (user: typeof USER | undefined) =>
       answeredWith({ status: 'SUCCESS', user }, { proof: { ...PASSWORD, matchesUser } }).credentialAccepted
@@ -146,7 +146,7 @@ describe('what counts as an accepted credential', () => {
     ])
   })
 
-  test('once accepted it stays so, and methods add up without repeats', () => {
+  test('stays accepted, and methods are added without duplicates', () => {
     let transaction = answeredWith({}, { proof: PASSWORD })
     for (const [proof, status] of [
       [{ kind: 'factor', provesUser: true, amr: 'otp' } as const, 'MFA_CHALLENGE'],
@@ -161,7 +161,7 @@ describe('what counts as an accepted credential', () => {
 })
 
 describe('a session opens', () => {
-  test('only when all of it is so: SUCCESS, a person, a session token or step-up, and an accepted credential', () => {
+  test('only with SUCCESS, a user, a session token or step-up, and an accepted credential', () => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'success', '']) {
       for (const user of [USER, undefined]) {
         for (const hasSessionToken of [true, false]) {
@@ -187,7 +187,7 @@ describe('a session opens', () => {
     }
   })
 
-  test('an imported token that is already at SUCCESS opens none', () => {
+  test('not for an imported token that is already at SUCCESS', () => {
     const imported = answeredWith({ status: 'SUCCESS', sessionToken: 'real-session-token' })
     expect(opensSession(imported, { ...ANSWER, status: 'SUCCESS', sessionToken: 'real-session-token' })).toBe(
       false,
@@ -195,8 +195,8 @@ describe('a session opens', () => {
   })
 })
 
-describe('the person', () => {
-  test('may be named late, but not become another one', () => {
+describe('the user', () => {
+  test('may be named late, but must not change', () => {
     expect(isDifferentUser(fresh(), ANSWER)).toBe(false)
     expect(isDifferentUser({ ...fresh(), userId: '00u1' }, ANSWER)).toBe(false)
     expect(isDifferentUser({ ...fresh(), userId: '00u1' }, { ...ANSWER, user: undefined })).toBe(false)
@@ -204,13 +204,13 @@ describe('the person', () => {
     expect(isDifferentUser({ ...fresh(), userId: '00U1' }, ANSWER)).toBe(true)
   })
 
-  test('stays known when an answer does not name anybody', () => {
+  test('stays known if an answer does not name a user', () => {
     const named = answeredWith({})
     expect(advance(named, { ...ANSWER, user: undefined }, STEP).userId).toBe('00u1')
   })
 })
 
-describe('going on', () => {
+describe('a transaction continues', () => {
   test.each(['SUCCESS', 'LOCKED_OUT', ''])('not after %j', (status) => {
     expect(isOngoing(answeredWith({ status }))).toBe(false)
   })
@@ -230,13 +230,13 @@ describe('going on', () => {
     expect(isOngoing(answeredWith({ status }))).toBe(true)
   })
 
-  test('an answer without a state token keeps the one before; another one replaces it', () => {
+  test('an answer without a state token keeps the previous one; a new one replaces it', () => {
     const first = answeredWith({})
     expect(advance(first, { ...ANSWER, stateToken: undefined }, STEP).stateToken).toBe('00state')
     expect(advance(first, { ...ANSWER, stateToken: '00next' }, STEP).stateToken).toBe('00next')
   })
 
-  test('device, beginning and login stay what they were; the end moves', () => {
+  test('device, creation time and login stay; the expiry changes', () => {
     const later = advance(answeredWith({}), ANSWER, { ...STEP, expiresAtMs: NOW + 900_000 })
     expect(later).toMatchObject({
       device: 'device',
@@ -246,14 +246,14 @@ describe('going on', () => {
     })
   })
 
-  test('factor types of all answers are remembered, the newest word counts', () => {
+  test('factor types of all answers are kept, and the newest wins', () => {
     const first = answeredWith({ factorTypes: { a: 'sms', b: 'push' } })
     const second = advance(first, { ...ANSWER, factorTypes: { b: 'call' } }, STEP)
     expect(second.factorTypes).toEqual({ a: 'sms', b: 'call' })
   })
 })
 
-test('a step may be taken only as it was offered, now or before in this transaction', () => {
+test('a step is offered only with its path and method, now or earlier in the transaction', () => {
   const path = '/api/v1/authn/factors/ost1/verify'
   const offered = [{ path, query: '', methods: ['POST'] }]
   const first = advance(fresh(), ANSWER, { ...STEP, offered })
@@ -264,7 +264,7 @@ test('a step may be taken only as it was offered, now or before in this transact
   expect(isOffered(later, 'POST', '/api/v1/authn/skip')).toBe(false)
 })
 
-test('active factors are those of the last list that had any', () => {
+test('active factors are those of the last list that has any', () => {
   const first = answeredWith({ activeFactors: ['sms OKTA'] })
   const same = advance(first, { ...ANSWER, activeFactors: [] }, STEP)
   const next = advance(same, { ...ANSWER, activeFactors: ['push OKTA'] }, STEP)
@@ -279,7 +279,7 @@ describe('the time of the next poll', () => {
   const at = (path: string, notBeforeMs: number) => ({ ...STEP, nextPoll: { path, notBeforeMs } })
   const told = (factorResult: string | undefined) => ({ ...ANSWER, factorResult })
 
-  test('is kept for each path, as long as Okta says to wait', () => {
+  test('is kept for each path after WAITING', () => {
     const first = advance(fresh(), told('WAITING'), at('/one', 1))
     const second = advance(first, told('WAITING'), at('/two', 2))
     expect(second.pollNotBeforeMs).toEqual({ '/one': 1, '/two': 2 })
@@ -288,23 +288,23 @@ describe('the time of the next poll', () => {
     expect(advance(again, told('WAITING'), STEP).pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
   })
 
-  test('is not set by a poll that was not told to wait', () => {
+  test('is not set by a poll without WAITING', () => {
     for (const factorResult of ['TIMEOUT', undefined])
       expect(advance(fresh(), told(factorResult), at('/one', 1)).pollNotBeforeMs).toBeUndefined()
   })
 })
 
-describe('the push factor whose answer is awaited', () => {
+describe('the push factor that awaits approval', () => {
   const WAITING = { status: 'MFA_CHALLENGE', factorResult: 'WAITING' }
   const awaiting = () => answeredWith(WAITING, { factorId: 'push1' })
 
-  test('is the factor of the step that was answered WAITING', () => {
+  test('is the factor of a step that was answered WAITING', () => {
     expect(awaiting().awaitedFactor).toBe('push1')
     const other = advance(awaiting(), { ...ANSWER, ...WAITING }, { ...STEP, factorId: 'push2' })
     expect(other.awaitedFactor).toBe('push2')
   })
 
-  test('stays while the transaction state is read', () => {
+  test('stays after a state request', () => {
     expect(advance(awaiting(), { ...ANSWER, ...WAITING }, STEP).awaitedFactor).toBe('push1')
     expect(answeredWith(WAITING).awaitedFactor).toBeUndefined()
   })
@@ -313,7 +313,7 @@ describe('the push factor whose answer is awaited', () => {
     ['REJECTED', undefined],
     ['TIMEOUT', undefined],
     [undefined, 'push1'],
-  ])('after a look at the transaction state that shows the result %s: %s', (factorResult, awaited) => {
+  ])('after a state request with the result %s: %s', (factorResult, awaited) => {
     const answer = { ...ANSWER, status: 'MFA_CHALLENGE', factorResult }
     expect(advance(awaiting(), answer, STEP).awaitedFactor).toBe(awaited)
   })
@@ -324,41 +324,44 @@ describe('the push factor whose answer is awaited', () => {
     ['verify', 'sms1', undefined],
     ['resend', 'sms1', undefined],
     ['previous', undefined, undefined],
-  ])('after a refused %s of %s: %s', (operation, factorId, awaited) => {
+  ])('after a rejected %s of %s: %s', (operation, factorId, awaited) => {
     const before = awaiting()
     const after = afterRejectedStep(before, { operation, factorId })
     expect(after).toEqual({ ...before, awaitedFactor: awaited })
     expect(after === before).toBe(awaited !== undefined)
   })
 
-  test('a refusal changes nothing where none is awaited', () => {
+  test('does not change after a rejected step if there is none', () => {
     const before = fresh()
     expect(afterRejectedStep(before, { operation: 'verify', factorId: 'sms1' })).toBe(before)
   })
 
   test.each(['REJECTED', 'TIMEOUT', 'CHALLENGE', undefined])(
-    'is none after the result %s',
+    'is undefined after the result %s',
     (factorResult) => {
       const answer = { ...ANSWER, status: 'MFA_CHALLENGE', factorResult }
       expect(advance(awaiting(), answer, { ...STEP, factorId: 'push1' }).awaitedFactor).toBeUndefined()
     },
   )
 
-  test.each(['MFA_REQUIRED', 'MFA_ENROLL_ACTIVATE', 'SUCCESS', ''])('is none under %j', (status) => {
-    const answer = { ...ANSWER, status, factorResult: 'WAITING' }
-    expect(advance(awaiting(), answer, { ...STEP, factorId: 'push1' }).awaitedFactor).toBeUndefined()
-    expect(advance(awaiting(), answer, STEP).awaitedFactor).toBeUndefined()
-  })
+  test.each(['MFA_REQUIRED', 'MFA_ENROLL_ACTIVATE', 'SUCCESS', ''])(
+    'is undefined with the status %j',
+    (status) => {
+      const answer = { ...ANSWER, status, factorResult: 'WAITING' }
+      expect(advance(awaiting(), answer, { ...STEP, factorId: 'push1' }).awaitedFactor).toBeUndefined()
+      expect(advance(awaiting(), answer, STEP).awaitedFactor).toBeUndefined()
+    },
+  )
 })
 
-describe('state tokens that were replaced', () => {
+describe('replaced state tokens', () => {
   const retiredAfter = (...stateTokens: readonly (string | undefined)[]) =>
     stateTokens.reduce(
       (transaction, stateToken) => advance(transaction, { ...ANSWER, stateToken }, STEP),
       fresh(),
     ).retiredTokens
 
-  test('none before the first, nor while it stays the same or is left out', () => {
+  test('are empty before the first replacement, and if the token is unchanged or missing', () => {
     expect(retiredAfter('00one')).toEqual([])
     expect(retiredAfter('00one', '00one', undefined)).toEqual([])
   })
@@ -369,7 +372,7 @@ describe('state tokens that were replaced', () => {
   })
 })
 
-describe('what is kept after SUCCESS', () => {
+describe('a finished transaction', () => {
   const REDIRECT = {
     path: '/login/step-up/redirect',
     query: '',
@@ -381,7 +384,7 @@ describe('what is kept after SUCCESS', () => {
   const finished = () =>
     answeredWith({ status: 'SUCCESS', factorTypes: { a: 'sms' } }, { offered: [STEP_LINK] })
 
-  test('the redirects of the last answer alone, with the session that they were issued for', () => {
+  test('leaves the redirects of the last answer, with the session that they were issued for', () => {
     expect(toRedirectOnly(finished(), [STEP_LINK, REDIRECT], END)).toEqual({
       ...finished(),
       origin: 'redirect-only',
@@ -391,7 +394,7 @@ describe('what is kept after SUCCESS', () => {
     })
   })
 
-  test('nothing without a redirect, nor after another end', () => {
+  test('leaves nothing without a redirect, or after another status', () => {
     expect(toRedirectOnly(finished(), [STEP_LINK], END)).toBeUndefined()
     expect(toRedirectOnly(finished(), [], END)).toBeUndefined()
     for (const status of ['LOCKED_OUT', '']) {
@@ -400,16 +403,16 @@ describe('what is kept after SUCCESS', () => {
   })
 })
 
-describe('how long it lives', () => {
+describe('the time to live', () => {
   const MINUTE = 60_000
   const BOUNDS = { minMs: MINUTE, maxMs: 60 * MINUTE, defaultMs: 5 * MINUTE }
   const at = (minutes: number) => new Date(NOW + minutes * MINUTE).toISOString()
   const http = (minutes: number) => new Date(NOW + minutes * MINUTE).toUTCString()
 
   test.each<[string, string | undefined, string | undefined, number]>([
-    ['what the upstream says', at(10), http(0), 10],
-    ['by the upstream’s own clock, far from ours', at(1000), http(990), 10],
-    ['by its clock, though by ours it is long past', at(-100), http(-110), 10],
+    ['as in the answer', at(10), http(0), 10],
+    ['by Okta’s clock, far from ours', at(1000), http(990), 10],
+    ['by Okta’s clock, although long past by ours', at(-100), http(-110), 10],
     ['at most an hour', at(600), http(0), 60],
     ['at least a minute', new Date(NOW + 1000).toISOString(), http(0), 1],
     ['past: the default', at(-1), http(0), 5],
@@ -417,13 +420,13 @@ describe('how long it lives', () => {
     ['missing: the default', undefined, http(0), 5],
     ['empty: the default', '', http(0), 5],
     ['unreadable: the default', 'soon', http(0), 5],
-    ['without the answer’s time: by our clock', at(10), undefined, 10],
-    ['with an unreadable one: by our clock', at(10), 'yesterday', 10],
+    ['without Date: by our clock', at(10), undefined, 10],
+    ['with an unreadable Date: by our clock', at(10), 'yesterday', 10],
   ])('%s', (_name, expiresAt, date, minutes) => {
     expect(lifetimeMs(fresh(), { expiresAt, date }, BOUNDS, NOW)).toBe(minutes * MINUTE)
   })
 
-  test('always within its bounds', () => {
+  test('is always within its bounds', () => {
     fc.assert(
       fc.property(
         fc.option(fc.string(), { nil: undefined }),
