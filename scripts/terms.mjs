@@ -5,7 +5,7 @@
 export const TERMS = [
   { not: /(?<!in[ -])\bflights?\b/i, use: 'transaction; coalesced requests' },
   { not: /\bscouts?\b|\bknock(s|ed|ing)?\b/i, use: 'probe (rate-limit gate)' },
-  { not: /\bclaim(s|ed|ing)?\b(?! provider)/i, use: 'step lock: acquire, release, commit' },
+  { not: /(?<!\.)\bclaim(s|ed|ing)?\b(?! provider)/i, use: 'step lock: acquire, release, commit' },
   { not: /\blets? go\b/i, use: 'release; close' },
   { not: /(?<!all[ -])\bsettle[sd]?\b/i, use: 'commit; consume; finished' },
   { not: /\balongside\b/i, use: 'commit; in the same round trip' },

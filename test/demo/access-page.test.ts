@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { click, clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
 
-/** "My access": the session, where else one is signed in, and groups and roles. */
+/** "My access": the session, the user's other sessions, groups and roles. */
 let harness: DemoHarness
 beforeAll(async () => {
   harness = await openDemo()
@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 afterEach(async () => {
   await harness.tidy()
-  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the test before is listed
+  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
 })
 
 async function signedIn(login = 'amelia.stone', firstName = 'Amelia') {
@@ -21,7 +21,7 @@ async function signedIn(login = 'amelia.stone', firstName = 'Amelia') {
   return visitor
 }
 
-test('shows session, roles and groups, also after a reload, until one signs out', async () => {
+test('shows session, roles and groups, also after a reload, until sign-out', async () => {
   const { main, page, screen, press } = await signedIn()
   await main.getByText('amelia.stone@example.test').waitFor()
   await main.getByRole('table', { name: 'My groups' }).waitFor()
@@ -36,7 +36,7 @@ test('shows session, roles and groups, also after a reload, until one signs out'
   await screen('Sign in')
 })
 
-test('a session in another browser is seen, and ended: that browser is signed out', async () => {
+test('the session of another browser is listed and can be ended: that browser is signed out', async () => {
   const here = await signedIn()
   const there = await signedIn()
   await here.page.reload()
@@ -48,7 +48,7 @@ test('a session in another browser is seen, and ended: that browser is signed ou
   await there.screen('Sign in')
 })
 
-test('all others are ended at once; a page that is open there says so', async () => {
+test('all other sessions can be ended at once; their open pages say so', async () => {
   const here = await signedIn('nora.nopolicy', 'Nora')
   const there = [await signedIn('nora.nopolicy', 'Nora'), await signedIn('nora.nopolicy', 'Nora')]
   await here.page.reload()
@@ -61,7 +61,7 @@ test('all others are ended at once; a page that is open there says so', async ()
   }
 })
 
-test('another tab has signed somebody else in: the page notices, and shows who it is now', async () => {
+test('after another user signs in in another tab, the page notices and shows that user', async () => {
   const visitor = await signedIn()
   const tab = await visitor.context.newPage()
   await tab.goto(harness.demo.url)
@@ -74,7 +74,7 @@ test('another tab has signed somebody else in: the page notices, and shows who i
   await visitor.alert(/Another user has signed in/)
 })
 
-test('groups are searched, by keyboard too; more of them on request', async () => {
+test('groups can be searched, also with the keyboard, and more can be loaded', async () => {
   const { main, page } = await signedIn()
   const field = main.getByLabel('Part of the name')
   await field.focus()
@@ -94,7 +94,7 @@ test('groups are searched, by keyboard too; more of them on request', async () =
   expect(await hasFocus(found.locator('tbody tr:nth-child(11) td:first-child'))).toBe(true)
 })
 
-test('an access service in trouble does not take the rest of the page along', async () => {
+test('a failure of the PAM API does not affect the rest of the page', async () => {
   harness.sandbox.faults.pam.set({ kind: 'html', status: 500 })
   const { main } = await signedIn('liv.lockable', 'Liv')
   await main

@@ -9,7 +9,7 @@ import { clickOnce } from '../support/click.ts'
 import { COLOUR_RULES, faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
 
-/** The page of the API in the demo, as built, in a real browser. */
+/** The demo's built API page in a real browser. */
 
 const OPERATION_COUNT = Object.keys(OPERATIONS).length
 
@@ -35,7 +35,7 @@ afterAll(async () => {
   await demo.stop()
 })
 
-/** Loads it anew: another hash alone would not. */
+/** Reloads the page: another fragment alone would not. */
 async function open(hash = '', viewport = { width: 1280, height: 720 }): Promise<void> {
   await page.goto('about:blank')
   await page.setViewportSize(viewport)
@@ -61,12 +61,12 @@ const OPEN_ONE_OF_EACH_KIND = `(() => {
   return parts.length
 })()`
 
-test('the document it shows is the broker’s own', async () => {
+test('the page shows the broker’s own OpenAPI document', async () => {
   const answer = await fetch(`${demo.url}/demo/openapi.json`)
   expect([answer.status, await answer.json()]).toEqual([200, JSON.parse(JSON.stringify(openApiDocument()))])
 })
 
-test('every operation is there with its parameters, body and answers, and can be found', async () => {
+test('every operation is shown with its parameters, body and responses, and the filter finds it', async () => {
   await open()
   expect(await page.locator('#operations details').count()).toBe(OPERATION_COUNT)
   await page.getByRole('searchbox').fill('pam/groups get')
@@ -83,7 +83,7 @@ test('every operation is there with its parameters, body and answers, and can be
   await page.locator('#schema-GroupPage').getByText('nextCursor').waitFor()
 })
 
-test('every operation has an example request, and an example response where it answers JSON', async () => {
+test('every operation has an example request, and an example response if it answers JSON', async () => {
   await open()
   const requests = page.getByLabel('Example request')
   expect(await requests.count()).toBe(OPERATION_COUNT)
@@ -101,12 +101,12 @@ test('every operation has an example request, and an example response where it a
   await authenticate.getByLabel('Example response').getByText('"status": "MFA_REQUIRED"').waitFor()
 })
 
-test('an address that names an operation opens it', async () => {
+test('a URL fragment that names an operation opens it', async () => {
   await open('#changePassword')
   await page.locator('#changePassword').getByText('oldPassword', { exact: true }).waitFor()
 })
 
-test('on a phone, with all of it open, it has no barrier, in light or in dark', async () => {
+test('on a phone, with everything expanded, it has no accessibility fault in light or dark mode', async () => {
   await open('', { width: 360, height: 740 })
   await page.emulateMedia({ colorScheme: 'dark' })
   expect(await page.evaluate(OPEN_ONE_OF_EACH_KIND)).toBeGreaterThan(1)

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { click, clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, openDemo } from '../support/demo-page.ts'
 
-/** The demo's tools beside the sign-in page: the list of users, starting over, the way to the API. */
+/** The demo's tools next to the sign-in page: the list of users, the reset and the link to the API page. */
 let demo: DemoHarness
 beforeAll(async () => {
   demo = await openDemo()
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => demo.stop())
 afterEach(() => demo.tidy())
 
-test('the users are filtered by any words of their name and of what happens', async () => {
+test('the users can be filtered by name and description', async () => {
   const { page } = await demo.visit()
   const list = page.getByRole('region', { name: 'Users to try' })
   const users = list.getByRole('listitem')
@@ -32,7 +32,7 @@ test('the users are filtered by any words of their name and of what happens', as
   expect(await users.count()).toBe(total)
 })
 
-test('a reset signs everyone out and brings back every user, their attempts too', async () => {
+test('a reset signs everyone out and restores all users and their attempts', async () => {
   const here = await demo.visit()
   await here.signIn('amelia.stone')
   await here.screen('Hello Amelia')
@@ -50,7 +50,7 @@ test('a reset signs everyone out and brings back every user, their attempts too'
   await here.screen('Sign in')
 })
 
-test('a reset ends the limit on attempts that the broker counts', async () => {
+test('a reset ends the broker’s limits on attempts', async () => {
   const visitor = await demo.visit()
   const attempt = () =>
     visitor.page.evaluate<number>(`fetch('/api/v1/authn', { method: 'POST', headers: { 'content-type': 'application/json' },
@@ -73,7 +73,7 @@ test('the page leads to the API reference', async () => {
   await page.getByRole('heading', { name: 'Gatehouse API' }).waitFor()
 })
 
-test('a busy machine is no reason to refuse the one visitor of a demo', async () => {
+test('the demo does not shed load on a busy machine', async () => {
   const { page } = await demo.visit()
   const never = new Int32Array(new SharedArrayBuffer(4))
   let isAnswered = false
@@ -86,7 +86,7 @@ test('a busy machine is no reason to refuse the one visitor of a demo', async ()
       isAnswered = true
     })
   while (!isAnswered) {
-    Atomics.wait(never, 0, 0, 700) // nothing else runs in this process meanwhile, the broker neither
+    Atomics.wait(never, 0, 0, 700) // blocks the process, the broker included
     await setImmediate()
   }
   expect(await status).toBe(200)

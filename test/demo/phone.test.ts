@@ -4,7 +4,7 @@ import { clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, openDemo, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** The phone beside the sign-in page: it scans, shows codes and answers requests, for the chosen user. */
+/** The demo's phone: it scans QR codes, shows codes and answers push requests for the chosen user. */
 let demo: DemoHarness
 beforeAll(async () => {
   demo = await openDemo()
@@ -22,8 +22,8 @@ async function choose(login: string): Promise<{ visitor: Visitor; phone: Locator
 const codeOn = (phone: Locator, label: string) =>
   phone.getByRole('group', { name: label }).locator('.code').innerText()
 
-describe('an authenticator is set up with the phone alone', () => {
-  test('an authenticator app: the phone has no code before it has scanned the QR code', async () => {
+describe('enrolling with the phone', () => {
+  test('an authenticator app: the phone shows codes only after it has scanned the QR code', async () => {
     const { visitor, phone } = await choose('erin.enrol')
     await visitor.press('Authenticator app')
     const scan = phone.getByRole('button', { name: 'Scan the QR code' })
@@ -37,14 +37,14 @@ describe('an authenticator is set up with the phone alone', () => {
     await phone.getByRole('button', { name: 'Scan the QR code' }).waitFor({ state: 'detached' })
   })
 
-  test('the verification app: scanning is all there is to do', async () => {
+  test('Okta Verify: scanning the QR code is enough', async () => {
     const { visitor, phone } = await choose('erin.enrol')
     await visitor.press('Okta Verify: requests')
     await clickOnce(phone.getByRole('button', { name: 'Scan the QR code' }))
     await visitor.main.getByText('Set up: Okta Verify: requests').waitFor()
   })
 
-  test('a picture that is no QR code of an open enrolment is refused, and nothing is set up', async () => {
+  test('an image that is not the QR code of an open enrollment is refused', async () => {
     const { visitor, phone } = await choose('erin.enrol')
     await visitor.page.route('**/qr/**', (route) =>
       route.fulfill({ contentType: 'image/png', body: Buffer.from('plainly no picture') }),
@@ -55,7 +55,7 @@ describe('an authenticator is set up with the phone alone', () => {
     expect(await phone.locator('.code').count()).toBe(0)
   })
 
-  test('a phone of another user does not take the QR code', async () => {
+  test('the phone of another user refuses the QR code', async () => {
     const { visitor } = await choose('erin.enrol')
     await visitor.press('Authenticator app')
     const image = visitor.main.getByRole('img', { name: 'QR code to scan' })
@@ -67,7 +67,7 @@ describe('an authenticator is set up with the phone alone', () => {
     expect(statuses).toEqual([400, 400, 204])
   })
 
-  test('a hardware token: the phone tells the serial number and the code of a spare one', async () => {
+  test('a hardware token: the phone shows the serial number and the code of a spare token', async () => {
     const { visitor, phone } = await choose('erin.enrol')
     await visitor.press('Hardware token')
     const spare = phone.getByRole('group', { name: /^Spare token, serial number/ })
@@ -91,7 +91,7 @@ describe('number matching', () => {
     return { visitor, phone, right, numbers }
   }
 
-  test('the phone shows three numbers, and the one that the page shows signs in', async () => {
+  test('the phone shows three numbers, and the number on the page signs in', async () => {
     const { visitor, phone, right, numbers } = await asked()
     const shown = await numbers.allInnerTexts()
     expect([shown.length, new Set(shown).size, shown.includes(right)]).toEqual([3, 3, true])
@@ -101,14 +101,14 @@ describe('number matching', () => {
     await visitor.screen('Hello Nina')
   })
 
-  test.each([0, 1])('a wrong number is a refusal (wrong one %i)', async (which) => {
+  test.each([0, 1])('a wrong number rejects the request (wrong number %i)', async (which) => {
     const { visitor, right, numbers } = await asked()
     await clickOnce(numbers.filter({ hasNotText: right }).nth(which))
     await visitor.screen('That did not work')
     await visitor.alert(/rejected on your phone/)
   })
 
-  test('cannot be got around: neither an approval without a number nor a number that was not shown', async () => {
+  test('cannot be bypassed by an approval without a number or with a number that was not shown', async () => {
     const { visitor } = await asked()
     const answer = (answer: unknown) =>
       visitor.page.evaluate<number>(
@@ -128,7 +128,7 @@ test('a request is rejected on the phone', async () => {
   await visitor.alert(/rejected on your phone/)
 })
 
-test('belongs to the user whose name is typed, in its short form too', async () => {
+test('the phone belongs to the user whose login, full or short, is typed', async () => {
   const visitor = await demo.visit()
   await visitor.signIn('sana.sms')
   await visitor.press('Send the code')

@@ -8,7 +8,7 @@ import { spawnBroker } from '../support/broker-process.ts'
 /** `npm run demo` without npm. */
 const runDemo = (PORT: string) => spawnBroker('build/demo/main.js', { PORT })
 
-test('a PORT that is taken is named, with a way out', async () => {
+test('a PORT in use is named, with a suggestion', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo // of a TCP server that listens
@@ -20,7 +20,7 @@ test('a PORT that is taken is named, with a way out', async () => {
   await once(other, 'close')
 })
 
-test('a PORT that is none is refused by name', async () => {
+test('an invalid PORT is refused by name', async () => {
   const { output, exited } = runDemo('8080x')
   expect(await exited).toBe(1)
   expect(output.err).toContain('PORT must be')
@@ -30,6 +30,6 @@ test.each(['0', 'http', '65536', '8080x', '080', '-1', ' 80', '1e3', ''])('PORT=
   expect(() => parseDemoPort(port)).toThrow('PORT must be')
 })
 
-test.each(['1', '8080', '65535'])('PORT=%s is taken', (port) => {
+test.each(['1', '8080', '65535'])('PORT=%s is accepted', (port) => {
   expect(parseDemoPort(port)).toBe(Number(port))
 })

@@ -12,7 +12,7 @@ import {
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** The reference sign-in page: setting factors up, and getting back into an account. */
+/** The reference sign-in page: enrollment and recovery. */
 let harness: DemoHarness
 beforeAll(async () => {
   harness = await openDemo()
@@ -23,7 +23,7 @@ afterEach(() => harness.tidy())
 const ERIN = 'erin.enrol@example.test'
 const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 
-describe('setting a factor up', () => {
+describe('enrolling a factor', () => {
   async function choiceOf(login: string, options: VisitOptions = {}): Promise<Visitor> {
     const visitor = await harness.visit(options)
     await visitor.signIn(login)
@@ -36,13 +36,13 @@ describe('setting a factor up', () => {
     await visitor.screen(`Hello ${firstName}`)
   }
 
-  test('an authenticator app: the picture is shown, a wrong code is refused, the right one activates it', async () => {
+  test('an authenticator app: the QR code is shown, a wrong code is refused, the correct one activates it', async () => {
     const visitor = await choiceOf(ERIN)
     await expectGoodScreen(visitor.page)
     await visitor.press('Authenticator app')
     const picture = visitor.main.getByRole('img', { name: 'QR code to scan' })
     await picture.waitFor()
-    // asked from here: what polls within the page is evaluated there, which the page's policy forbids
+    // polled from the test: the page's Content-Security-Policy forbids evaluating code in it
     await until(() => picture.evaluate((image) => 'naturalWidth' in image && Number(image.naturalWidth) > 0))
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
@@ -55,7 +55,7 @@ describe('setting a factor up', () => {
     await done(visitor)
   })
 
-  test('a required one cannot be skipped, the others can', async () => {
+  test('a required factor cannot be skipped, optional ones can', async () => {
     const visitor = await choiceOf('reggie.required')
     expect(await visitor.main.getByRole('button', { name: 'Skip' }).count()).toBe(0)
     await visitor.press('Authenticator app (required)')
@@ -65,7 +65,7 @@ describe('setting a factor up', () => {
     await done(visitor, 'Reggie')
   })
 
-  test('a question, from the list that the broker fetches', async () => {
+  test('a security question from the list', async () => {
     const visitor = await choiceOf(ERIN)
     await visitor.press('Security question')
     await visitor.main.getByLabel('Question').selectOption({ label: 'What is your favourite toy?' })
@@ -78,7 +78,7 @@ describe('setting a factor up', () => {
     await done(visitor)
   })
 
-  test('a phone: a number that is none is refused, the code in the message activates it', async () => {
+  test('a phone: an invalid number is refused, the code in the message activates it', async () => {
     const visitor = await choiceOf(ERIN)
     await visitor.press('Text message')
     await visitor.type(/Phone number/, '12')
@@ -94,7 +94,7 @@ describe('setting a factor up', () => {
     await done(visitor)
   })
 
-  test('the verification app: a link by mail, opened on the phone, and the page goes on by itself', async () => {
+  test('Okta Verify: after the emailed link is opened on the phone, the page continues automatically', async () => {
     const visitor = await choiceOf(ERIN)
     await visitor.press('Okta Verify: requests')
     await visitor.main.getByRole('img', { name: 'QR code to scan' }).waitFor()
@@ -106,7 +106,7 @@ describe('setting a factor up', () => {
     await done(visitor)
   })
 
-  test('a hardware token, by its serial number', async () => {
+  test('a hardware token by its serial number', async () => {
     const visitor = await choiceOf(ERIN)
     await visitor.press('Hardware token')
     await visitor.type('Serial number', 'HW-77')
@@ -116,7 +116,7 @@ describe('setting a factor up', () => {
     await done(visitor)
   })
 
-  test("a security key of the browser's own, which signs in next time", async () => {
+  test('the browser’s own security key, which then signs in', async () => {
     const visitor = await choiceOf(ERIN, { isNew: true })
     await visitor.page.getByLabel('the sandbox’s security key').uncheck()
     const device = await visitor.context.newCDPSession(visitor.page)
@@ -143,7 +143,7 @@ describe('setting a factor up', () => {
 })
 
 describe('a forgotten password', () => {
-  test('by a link in a mail: question, new password, signed in; the token is gone from the address', async () => {
+  test('by email link: security question, new password, signed in; the token is removed from the URL', async () => {
     const visitor = await harness.visit()
     await visitor.choose('amelia.stone')
     await visitor.press('Forgot your password?')
@@ -173,14 +173,14 @@ describe('a forgotten password', () => {
     await visitor.screen('Hello Amelia')
   })
 
-  test('a link that was used already is told, and one can begin anew', async () => {
+  test('a link that was already used is refused, and the user can start again', async () => {
     const visitor = await harness.visit({ path: '/#recovery=no-such-recovery-token' })
     await visitor.screen('Sign in')
     await visitor.alert(/already been used/)
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
   })
 
-  test.each(['SMS', 'CALL'])('by %s: a wrong code, then the right one', async (way) => {
+  test.each(['SMS', 'CALL'])('by %s: a wrong code is refused, the correct one is accepted', async (way) => {
     const visitor = await harness.visit()
     await visitor.press('Forgot your password?')
     await visitor.type('Username', 'tomas.berg@example.test')
@@ -199,7 +199,7 @@ describe('a forgotten password', () => {
   })
 })
 
-test('a locked account is unlocked by its owner, who signs in afterwards', async () => {
+test('a user unlocks a locked account and then signs in', async () => {
   const visitor = await harness.visit()
   await visitor.choose('luis.locked')
   await visitor.press(/^Sign in$/)
@@ -218,7 +218,7 @@ test('a locked account is unlocked by its owner, who signs in afterwards', async
   await visitor.screen('Hello Luis')
 })
 
-test('a new account is set up by the link of the welcome mail', async () => {
+test('the link of the welcome email activates a new account', async () => {
   const visitor = await harness.visit()
   await visitor.choose('aida.nopassword')
   await clickOnce(visitor.page.getByRole('button', { name: 'Open the welcome email' }))
@@ -229,14 +229,14 @@ test('a new account is set up by the link of the welcome mail', async () => {
   await visitor.screen('Hello Aida')
 })
 
-test('the link of a welcome mail works in a browser that was never here', async () => {
+test('the link of a welcome email works in a new browser', async () => {
   const token = harness.sandbox.activationToken('anna.activate')
   const visitor = await harness.visit({ path: `/#activation=${token}`, isNew: true })
   await visitor.screen('Hello Anna')
   expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
 })
 
-test('the link of a mail of another user is refused, and says that one must sign out first', async () => {
+test('a link for another user is refused, with the advice to sign out first', async () => {
   const visitor = await harness.visit()
   await visitor.signIn('amelia.stone')
   await visitor.screen('Hello Amelia')
@@ -250,7 +250,7 @@ test('the link of a mail of another user is refused, and says that one must sign
 describe('the username is kept', () => {
   const nameOn = (visitor: Visitor) => visitor.main.getByLabel('Username').inputValue()
 
-  test('from the first screen to a recovery and back, as far as it was typed', async () => {
+  test('from the first screen to a recovery and back', async () => {
     const visitor = await harness.visit()
     await visitor.type('Username', 'tomas.berg')
     await visitor.press('Forgot your password?')
@@ -276,7 +276,7 @@ describe('the username is kept', () => {
     expect(await nameOn(visitor)).toBe('tomas.berg')
   })
 
-  test('but not once somebody was signed in: the next one may be another', async () => {
+  test('but cleared after sign-in, because the next user may be another', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('amelia.stone')
     await visitor.screen('Hello Amelia')
@@ -287,7 +287,7 @@ describe('the username is kept', () => {
 })
 
 describe('a step-up for an app', () => {
-  test('is kept when a user is chosen, and ends in the app, which has a way back', async () => {
+  test('stays open when a user is chosen, and ends in the app, which links back', async () => {
     const visitor = await harness.visit()
     await clickOnce(visitor.page.getByRole('link', { name: 'Open Payroll' }))
     await visitor.screen('Sign in to continue to Payroll')

@@ -12,7 +12,7 @@ import {
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** The reference sign-in page, screen by screen; each screen is looked at by axe, in the dark, and on a narrow phone. */
+/** The reference sign-in page, screen by screen. Each screen is scanned with axe, in light and dark mode, and on a narrow phone. */
 let harness: DemoHarness
 beforeAll(async () => {
   harness = await openDemo()
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 afterEach(() => harness.tidy())
 
-/** What the upstream answers with and passes through the broker (the sign-in API's own codes). */
+/** Okta's own error codes, which the broker passes on. */
 const UPSTREAM_CODES = [1, 3, 4, 6, 7, 9, 11, 14, 22, 47, 68, 69, 79, 82, 83, 87, 95, 109, 119, 133].map(
   (code) => `E${String(code).padStart(7, '0')}`,
 )
@@ -31,8 +31,8 @@ async function signedInAs(visitor: Visitor, firstName: string) {
   await visitor.screen(`Hello ${firstName}`)
 }
 
-describe('a password', () => {
-  test('wrong, then right', async () => {
+describe('signing in with a password', () => {
+  test('a wrong password is refused, the correct one signs in', async () => {
     const visitor = await harness.visit()
     await visitor.screen('Sign in')
     await expectGoodScreen(visitor.page)
@@ -43,7 +43,7 @@ describe('a password', () => {
     await signedInAs(visitor, 'Amelia')
   })
 
-  test('that is missing is asked for, and nothing is sent', async () => {
+  test('a missing password gets the focus, and nothing is sent', async () => {
     const visitor = await harness.visit()
     await visitor.type('Username', 'amelia.stone')
     await visitor.press('Sign in')
@@ -53,7 +53,7 @@ describe('a password', () => {
     expect(harness.sandbox.signIns).toEqual([])
   })
 
-  test('that is expired is changed; the policy is shown, and what is wrong with a new one', async () => {
+  test('an expired password is changed; the page shows the policy and the faults of a new password', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('olga.expired')
     await visitor.screen('Your password has expired')
@@ -75,7 +75,7 @@ describe('a password', () => {
     await signedInAs(visitor, 'Olga')
   })
 
-  test('that expires soon is skipped', async () => {
+  test('the warning of a password that expires soon can be skipped', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('walter.warn')
     await visitor.screen('Your password expires in 5 days')
@@ -86,7 +86,7 @@ describe('a password', () => {
 })
 
 describe('a second factor', () => {
-  test('a code of an app: wrong, then right', async () => {
+  test('a wrong code of an authenticator app is refused, the correct one signs in', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('tomas.berg')
     await visitor.screen(/authenticator app/)
@@ -100,7 +100,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Tomas')
   })
 
-  test('a code that was used already is told apart', async () => {
+  test('a code that was already used gets its own message', async () => {
     const passCode = harness.sandbox.totpCode('tomas.berg')
     for (const attempt of ['first', 'second']) {
       const visitor = await harness.visit()
@@ -112,7 +112,7 @@ describe('a second factor', () => {
     }
   })
 
-  test('a push is approved on the phone in the page', async () => {
+  test('a push is approved on the demo’s phone', async () => {
     const visitor = await harness.visit()
     await visitor.choose('priya.nair')
     await visitor.press('Sign in')
@@ -129,7 +129,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Priya')
   })
 
-  test('a push that is rejected is sent again; the number to compare is shown', async () => {
+  test('a rejected push can be sent again; the number to match is shown', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('nina.number')
     await visitor.press('Send the request')
@@ -146,7 +146,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Nina')
   })
 
-  test('a push that nobody answers times out, and another one can be sent', async () => {
+  test('an unanswered push times out, and another one can be sent', async () => {
     const visitor = await harness.visit()
     await visitor.page.clock.install()
     await visitor.signIn('theo.timeout')
@@ -166,7 +166,7 @@ describe('a second factor', () => {
     await visitor.screen('Sign in')
   })
 
-  test('a lost connection while waiting is told, and the poll goes on by itself', async () => {
+  test('a lost connection during polling is shown, and polling continues afterwards', async () => {
     const visitor = await harness.visit({ isNew: true })
     await visitor.signIn('nina.number')
     await visitor.press('Send the request')
@@ -178,7 +178,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Nina')
   })
 
-  test('a text message is sent when asked for; another too soon is told kindly', async () => {
+  test('a text message is sent on request; a second one within 30 seconds is refused with the wait time', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('sana.sms')
     await visitor.screen(/A text message to \+1 XXX/)
@@ -194,7 +194,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Sana')
   })
 
-  test('the password as a factor', async () => {
+  test('the password as a second factor', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('pablo.password')
     await visitor.screen('My password')
@@ -207,7 +207,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Pablo')
   })
 
-  test('a question', async () => {
+  test('a security question', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('quentin.query')
     await visitor.screen('My security question')
@@ -223,7 +223,7 @@ describe('a second factor', () => {
   test.each([
     ['carl.call', 'Carl', /^A phone call to/, 'Call me'],
     ['emma.mail', 'Emma', /^An email to/, 'Send the code'],
-  ])('a code that is sent: %s', async (login, firstName, title, send) => {
+  ])('a code by phone call or email: %s', async (login, firstName, title, send) => {
     const visitor = await harness.visit()
     await visitor.signIn(login)
     await visitor.screen(title)
@@ -243,7 +243,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Rosa')
   })
 
-  test("a security key of the sandbox's", async () => {
+  test('the sandbox’s security key', async () => {
     const visitor = await harness.visit()
     await visitor.choose('wanda.key')
     await visitor.press('Sign in')
@@ -253,7 +253,7 @@ describe('a second factor', () => {
     await signedInAs(visitor, 'Wanda')
   })
 
-  test('an older key cannot be used, and the page says so', async () => {
+  test('a U2F key is not supported, and the page says so', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('uwe.key')
     await visitor.screen(/too old for browsers/)
@@ -263,7 +263,7 @@ describe('a second factor', () => {
     await visitor.screen('Sign in')
   })
 
-  test('of seven one is chosen, left again, and another one taken; the device is remembered only where it may be', async () => {
+  test('the user can go back and choose another factor; the device is remembered only if the policy allows it', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('max.many')
     await visitor.press(/^An email to/)
@@ -282,7 +282,7 @@ describe('a second factor', () => {
   })
 })
 
-test('another identity provider that refuses: the page says so, and the user can try again', async () => {
+test('if another identity provider refuses, the page says so and the user can try again', async () => {
   const visitor = await harness.visit()
   await visitor.signIn('cleo.claims')
   await visitor.screen('Sign in with Partner sign-in')
@@ -304,7 +304,7 @@ describe('Duo', () => {
   const pressInFrame = (visitor: Visitor, name: string) =>
     clickOnce(visitor.main.frameLocator('iframe').getByRole('button', { name }))
 
-  test('denied in its frame: the frame says so, and the user can cancel', async () => {
+  test('after a denial the frame says so, and the user can cancel', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('dario.duo')
     await visitor.screen('Duo')
@@ -315,7 +315,7 @@ describe('Duo', () => {
     await visitor.screen('Sign in')
   })
 
-  test('a form that does not get through: the page says so, and shows the frame again', async () => {
+  test('if the form cannot be sent, the page says so and can show the frame again', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('dario.duo')
     await visitor.page.route(COMPLETE, (route) => route.abort(), { times: 1 })
@@ -327,7 +327,7 @@ describe('Duo', () => {
     await signedInAs(visitor, 'Dario')
   })
 
-  test('refused at the org in spite of the form: the page says so, and the user can try again', async () => {
+  test('if Okta rejects Duo’s response, the page says so and the user can try again', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('dario.duo')
     await visitor.screen('Duo')
@@ -341,7 +341,7 @@ describe('Duo', () => {
     await signedInAs(visitor, 'Dario')
   })
 
-  test('the form holds what the frame signed; messages of others are not sent', async () => {
+  test('the form contains the frame’s signed response; messages from other windows are ignored', async () => {
     const visitor = await harness.visit()
     const forms: (string | null)[] = []
     await visitor.page.route(COMPLETE, async (route) => {
@@ -371,8 +371,8 @@ describe('Duo', () => {
   })
 })
 
-describe('error', () => {
-  test('a transaction that is over: the first screen again, and why', async () => {
+describe('errors', () => {
+  test('an expired transaction leads to the first screen with the reason', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('tomas.berg')
     await visitor.screen(/authenticator app/)
@@ -384,7 +384,7 @@ describe('error', () => {
     await expectGoodScreen(visitor.page)
   })
 
-  test('rate limited: the button counts down, and works again after it', async () => {
+  test('after a 429 the button counts down and then works again', async () => {
     const visitor = await harness.visit()
     await visitor.page.clock.install()
     const now = Math.floor(Date.now() / 1000)
@@ -400,7 +400,7 @@ describe('error', () => {
     await signedInAs(visitor, 'Amelia')
   })
 
-  test('a long wait is told in minutes, on the button too, and in seconds at its end', async () => {
+  test('a long wait is shown in minutes, then in seconds', async () => {
     const visitor = await harness.visit()
     await visitor.page.clock.install()
     const headers = { 'retry-after': '890' }
@@ -413,7 +413,7 @@ describe('error', () => {
     await visitor.main.getByRole('button', { name: /^Sign in \(in \d\d sec\)$/ }).waitFor()
   })
 
-  test('an error that the page has no words for: what the answer says of it, and its causes', async () => {
+  test('an unknown error code shows the response’s summary and causes', async () => {
     const visitor = await harness.visit()
     const [errorSummary, cause] = ['Your account is on hold.', 'The office is closed.']
     const json = { errorCode: 'E0000999', errorSummary, errorCauses: [{ errorSummary: cause }] }
@@ -423,7 +423,7 @@ describe('error', () => {
     await expectGoodScreen(visitor.page)
   })
 
-  test('an upstream in trouble is told as trouble, and one can try again', async () => {
+  test('an upstream failure is shown, and the user can try again', async () => {
     const visitor = await harness.visit()
     harness.sandbox.faults.authn.set({ kind: 'html', status: 503, times: 1 })
     await visitor.signIn('amelia.stone')
@@ -442,13 +442,13 @@ describe('error', () => {
   })
   test.each([
     [
-      'a status that nobody has heard of',
+      'an unknown status',
       () => ({ status: 'CONSENT_REQUIRED' }),
       'This page cannot continue',
       /CONSENT_REQUIRED/,
     ],
     [
-      'a factor that nobody has heard of',
+      'an unknown factor type',
       () => ({
         status: 'MFA_REQUIRED',
         _embedded: { factors: [{ factorType: 'retina', _links: { verify: linkTo('factors/fake/verify') } }] },
@@ -457,7 +457,7 @@ describe('error', () => {
       /MFA_REQUIRED, retina/,
     ],
     [
-      'a factor in hand that nobody has heard of',
+      'a challenge of an unknown factor type',
       () => ({ status: 'MFA_CHALLENGE', _embedded: { factor: { factorType: 'retina' } } }),
       'This page cannot continue',
       /MFA_CHALLENGE, retina/,
@@ -469,7 +469,7 @@ describe('error', () => {
       /PASSWORD_EXPIRED/,
     ],
     [
-      'nothing but factors that nobody has heard of to set up',
+      'only unknown factor types to enroll',
       () => ({
         status: 'MFA_ENROLL',
         _embedded: { factors: [{ factorType: 'retina', _links: { enroll: linkTo('factors') } }] },
@@ -478,19 +478,19 @@ describe('error', () => {
       /MFA_ENROLL, retina/,
     ],
     [
-      'no factor that may be used',
+      'no usable factor',
       () => ({ status: 'MFA_REQUIRED', _embedded: { factors: [] } }),
       'There is no way to continue here',
       /Ask your help desk/,
     ],
     [
-      'an older key to set up',
+      'a U2F key to enroll',
       () => ({ status: 'MFA_ENROLL_ACTIVATE', _embedded: { factor: { factorType: 'u2f' } } }),
       'This key is too old for browsers',
       /Ask your help desk/,
     ],
     [
-      'nothing that can be set up',
+      'no factor to enroll',
       () => ({ status: 'MFA_ENROLL', _embedded: { factors: [] } }),
       'There is no way to continue here',
       /Ask your help desk/,
@@ -506,7 +506,7 @@ describe('error', () => {
       /MFA_CHALLENGE, web/,
     ],
     [
-      'an app that nobody has set up in time',
+      'an enrollment that timed out',
       () => ({
         status: 'MFA_ENROLL_ACTIVATE',
         factorResult: 'TIMEOUT',
@@ -515,7 +515,7 @@ describe('error', () => {
       'That took too long',
       /Show a new QR code/,
     ],
-  ])('%s: the page says so, and offers to cancel', async (_what, answer, title, words) => {
+  ])('%s: the page says so and offers to cancel', async (_what, answer, title, words) => {
     const visitor = await harness.visit()
     const expiresAt = new Date(Date.now() + 600_000).toISOString()
     const stateToken = '00plainly-fake-state-token-of-a-test'
@@ -529,7 +529,7 @@ describe('error', () => {
     await visitor.screen('Sign in')
   })
 
-  test('a locked account that nobody can unlock alone leads back to the first screen', async () => {
+  test('a locked account without self-service unlock leads back to the first screen', async () => {
     const visitor = await harness.visit()
     harness.sandbox.faults.authn.set({
       kind: 'status',
@@ -546,8 +546,8 @@ describe('error', () => {
   })
 })
 
-/** What the broker or the upstream says of these is plain already; some only developers ever see. */
-const PLAIN_ALREADY = [
+/** Codes whose own summary is clear enough, or that only developers see. */
+const CLEAR_CODES = [
   'E0000003',
   'E0000006',
   'E0000007',
@@ -558,7 +558,7 @@ const PLAIN_ALREADY = [
   'E0000119',
 ]
 
-test('the page has words of its own for every error code that is not told in plain words already', async () => {
+test('the page has a message for every error code whose own summary is not clear', async () => {
   const catalogue = readFileSync(new URL('../../src/errors.ts', import.meta.url), 'utf8')
   const codes = new Set([...(catalogue.match(/E0000\d{3}/g) ?? []), ...UPSTREAM_CODES])
   expect(codes.size).toBeGreaterThan(UPSTREAM_CODES.length)
@@ -567,10 +567,10 @@ test('the page has words of its own for every error code that is not told in pla
     `import('/demo/parts/call.js').then(({ toRequestError }) => ${JSON.stringify([...codes])}.filter((errorCode) =>
       toRequestError(new Response(), { errorCode, errorSummary: 'its own words' }).message === 'its own words'))`,
   )
-  expect(wordless.sort()).toEqual(PLAIN_ALREADY)
+  expect(wordless.sort()).toEqual(CLEAR_CODES)
 })
 
-test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then gives up', async () => {
+test('a poll that is rate limited or offline backs off 1, 2, 4, 8, 16 seconds, then fails', async () => {
   const { page } = await harness.visit()
   await page.clock.install()
   const pauses = page.evaluate<
@@ -596,8 +596,8 @@ test('a poll that is limited or offline backs off 1, 2, 4, 8, 16 seconds, then g
   expect(await pauses).toEqual([1, 2, 4, 8, 16])
 })
 
-describe('with nothing but a keyboard', () => {
-  test('a whole sign-in: the focus is always where typing goes on', async () => {
+describe('with the keyboard only', () => {
+  test('a whole sign-in: the focus is always in the right place', async () => {
     const { page, screen, main, alert } = await harness.visit()
     await screen('Sign in')
     await page.keyboard.type('max.many')
@@ -631,7 +631,7 @@ describe('with nothing but a keyboard', () => {
   })
 })
 
-test('the page holds no token: nothing in its storage, and no cookie that scripts can read', async () => {
+test('the page has no token: its storage is empty, and scripts can read no cookie', async () => {
   const visitor = await harness.visit()
   await visitor.signIn('amelia.stone')
   await signedInAs(visitor, 'Amelia')

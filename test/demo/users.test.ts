@@ -4,10 +4,7 @@ import { clickOnce } from '../support/click.ts'
 import { type DemoHarness, NEW_PASSWORD, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/**
- * Every user of the sandbox, signed in as its description says, to the end that this user can reach. A user without a
- * row fails, and so does a row without a user.
- */
+/** Signs in every user of the sandbox as its description says. A user without a row fails, and so does a row without a user. */
 let demo: DemoHarness
 let visitor: Visitor
 beforeAll(async () => {
@@ -19,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => demo.tidy())
 afterAll(() => demo.stop())
 
-/** One step on the page. `login` is the short name of the user whose row it is. */
+/** One step on the page. `login` is the user's short name. */
 type Step = (login: string) => Promise<void>
 
 const press =
@@ -38,7 +35,7 @@ const type =
   (label: string, text: string): Step =>
   () =>
     visitor.type(label, text)
-/** Types the code that this app or token of the user shows. */
+/** Enters the code that this app or token of the user shows. */
 const codeOf =
   (label: string): Step =>
   async (login) => {
@@ -70,14 +67,14 @@ const offers =
   (count: number): Step =>
   async () => {
     const others = visitor.main.locator('.others').getByRole('button')
-    await until(async () => (await others.count()) === count, { what: `${count} other buttons` }) // the screen before may have some, too
+    await until(async () => (await others.count()) === count, { what: `${count} other buttons` }) // the previous screen may have other buttons too
   }
 const offersNo =
   (button: string): Step =>
   async () =>
     expect(await visitor.main.getByRole('button', { name: button, exact: true }).count()).toBe(0)
 
-/** Chooses the user in the list, which fills in the form, and sends it. */
+/** Chooses the user in the list, which fills in the form, and submits it. */
 const signIn: Step = async (login) => {
   await visitor.screen('Sign in')
   await visitor.choose(login)
@@ -117,7 +114,7 @@ const setUpQuestion: readonly Step[] = [
   press('Continue'),
   press('Finish'),
 ]
-/** The page polls every two seconds; with a clock of its own it need not wait for them. */
+/** The page polls every two seconds; a fake clock skips the wait. */
 const polls: Step = () => visitor.page.clock.install()
 const untilScreen =
   (title: string): Step =>
@@ -136,7 +133,7 @@ const atOtherProvider: readonly Step[] = [
   press('Continue'),
   () => clickOnce(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
 ]
-/** In the frame of Duo that the page shows. */
+/** Clicks a button in Duo's frame. */
 const inDuo = () => visitor.main.frameLocator('iframe')
 const pressInDuo =
   (button: string): Step =>

@@ -12,7 +12,7 @@ test.each([
   ['a comment', '/** Identical flights are one. */', 'flights'],
   ['a camelCase name', 'const stepFlight = 1', 'Flight'],
   ['a PascalCase name', 'class FlightTable {}', 'Flight'],
-  ['a snake_case name', "log.warn('dependency_failed')", 'trouble'],
+  ['a snake_case name', "log.warn('store_trouble')", 'trouble'],
   ['an upper-case name', 'const MOVABLE_STORE = 1', 'MOVABLE'],
   ['a message', "throw new Error('Go on without it')", 'Go on'],
   ['a term with a hyphen', 'The hand-over of a session', 'hand-over'],

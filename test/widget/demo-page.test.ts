@@ -34,7 +34,7 @@ afterAll(async () => {
   await demo?.stop()
 })
 
-/** Nothing stays that the next test could meet. */
+/** Leaves nothing for the next test. */
 afterEach(async () => {
   await page.evaluate('localStorage.clear(); sessionStorage.clear()')
   await page.goto('about:blank')
@@ -47,7 +47,7 @@ beforeEach(async () => {
   await page.getByRole('textbox', { name: 'Username' }).waitFor()
 })
 
-/** Chooses a user beside the widget, which fills in a new one, and sends that: the widget drops a click that comes too soon. */
+/** Chooses a user, which fills in a new widget, and submits it. The widget drops a click that comes too early. */
 async function signInAs(login: string): Promise<void> {
   await click(page.getByRole('button', { name: login }))
   await until(async () => (await page.getByRole('textbox', { name: 'Username' }).inputValue()) === login)
@@ -65,7 +65,7 @@ async function signInAs(login: string): Promise<void> {
   page.off('request', note)
 }
 
-test('the demo’s page of the widget signs in, within its content security policy', async () => {
+test('the demo’s widget page signs in within its Content-Security-Policy', async () => {
   await page.getByRole('textbox', { name: 'Username' }).fill(AMELIA)
   await page.locator('input[name=password]').fill(PASSWORD)
   await click(page.getByRole('button', { name: 'Sign In' }))
@@ -75,7 +75,7 @@ test('the demo’s page of the widget signs in, within its content security poli
   expect(complaints).toEqual([])
 })
 
-test('the phone beside the widget answers its push; another user can be chosen at any time', async () => {
+test('the demo’s phone answers the widget’s push; another user can be chosen at any time', async () => {
   await signInAs('tomas.berg@example.test')
   await page.getByRole('heading', { name: 'Google Authenticator' }).waitFor()
   await signInAs('priya.nair@example.test')
@@ -85,7 +85,7 @@ test('the phone beside the widget answers its push; another user can be chosen a
   expect(complaints).toEqual([])
 })
 
-test('the phone beside the widget scans the QR code that the widget shows', async () => {
+test('the demo’s phone scans the widget’s QR code', async () => {
   await signInAs('reggie.required@example.test')
   await click(page.getByRole('button', { name: /Setup|Configure factor/ }).first())
   const phone = page.getByRole('region', { name: 'The phone' })

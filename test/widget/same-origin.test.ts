@@ -14,8 +14,8 @@ const KIM = 'kim.twokeys@example.test'
 const CLEO = 'cleo.claims@example.test'
 const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
 
-/** In the place of the browser's own: tells what was asked for in `askedKeys`, and takes the answer by `answerKey`. */
-const STAND_IN_FOR_KEYS = `{
+/** Replaces the browser's WebAuthn: records requests in `askedKeys` and responds through `answerKey`. */
+const WEBAUTHN_STUB_FOR_KEYS = `{
   const text = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)))
     .replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
   const bytes = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0)).buffer
@@ -35,9 +35,9 @@ const STAND_IN_FOR_KEYS = `{
 
 const widgets = widgetContract('on the broker’s origin')
 
-/** These send nothing to another origin that the contract does not send: one origin will do. */
-describe('the other screens of the widget', () => {
-  test('says that a push was rejected', async () => {
+/** These screens send no further kind of cross-origin request, so testing one origin is enough. */
+describe('the widget’s other screens', () => {
+  test('shows that a push was rejected', async () => {
     const widget = await widgets.open()
     await widget.signIn(PRIYA, PASSWORD)
     const asked = widget.form(/Okta Verify/)
@@ -47,7 +47,7 @@ describe('the other screens of the widget', () => {
     await asked.getByText('You have chosen to reject this login').waitFor()
   })
 
-  test('sends a code by text message and takes it', async () => {
+  test('sends a code by text message and accepts it', async () => {
     const widget = await widgets.open()
     await widget.signIn(SANA, PASSWORD)
     const asked = widget.form(/SMS Authentication/)
@@ -69,7 +69,7 @@ describe('the other screens of the widget', () => {
     expect(await widget.done()).toMatchObject({ user: QUENTIN })
   })
 
-  test('asks for the password once more, as a factor', async () => {
+  test('asks for the password as a second factor', async () => {
     const widget = await widgets.open()
     await widget.signIn(PABLO, PASSWORD)
     const asked = widget.form(/Password/)
@@ -81,7 +81,7 @@ describe('the other screens of the widget', () => {
     expect(await widget.done()).toMatchObject({ user: PABLO })
   })
 
-  test('takes a code of a third party’s token', async () => {
+  test('accepts a code of a third-party token', async () => {
     const widget = await widgets.open()
     await widget.signIn(HANNA, PASSWORD)
     const asked = widget.form(/Counter token/)
@@ -90,11 +90,11 @@ describe('the other screens of the widget', () => {
     expect(await widget.done()).toMatchObject({ user: HANNA })
   })
 
-  test('asks for two security keys at once, and takes the second', async () => {
+  test('asks for two security keys at once and accepts the second', async () => {
     const { sandbox } = widgets.harness
     widgets.harness.forget()
     const widget = await widgets.open({ features: { webauthn: true } })
-    await widget.page.evaluate(STAND_IN_FOR_KEYS)
+    await widget.page.evaluate(WEBAUTHN_STUB_FOR_KEYS)
     await widget.signIn(KIM, PASSWORD)
     await until(() => widget.page.evaluate('window.askedKeys !== undefined'), { what: 'a key is asked for' })
     const { challenge, ids } = await widget.page.evaluate<{ challenge: string; ids: string[] }>(
@@ -109,7 +109,7 @@ describe('the other screens of the widget', () => {
     expect(paths.filter((path) => path === '/api/v1/authn/factors/webauthn/verify')).toHaveLength(2)
   })
 
-  test('sends the browser to another identity provider, by the broker’s own link', async () => {
+  test('redirects the browser to another identity provider by the broker’s link', async () => {
     const opened: string[] = []
     await widgets.page.route('**/sso/idps/**', async (route) => {
       opened.push(route.request().url())
@@ -122,7 +122,7 @@ describe('the other screens of the widget', () => {
     expect(opened[0]).toMatch(`${widgets.brokerUrl}/sso/idps/0oasandboxidp000001?stateToken=00`)
   })
 
-  test('sends a code to a phone number that the org called invalid, at the second try', async () => {
+  test('sends a code to a phone number that Okta first called invalid, on the second attempt', async () => {
     const widget = await widgets.open()
     await widget.signIn(ERIN, PASSWORD)
     await widgets.chooseFactor(widget, 'SMS Authentication')
@@ -136,7 +136,7 @@ describe('the other screens of the widget', () => {
     await until(() => widgets.harness.sandbox.outbox.messages.some(({ to }) => to === '+15550100000'))
   })
 
-  test('warns of a password that expires, and skips the warning', async () => {
+  test('warns of an expiring password and can skip the warning', async () => {
     const widget = await widgets.open()
     await widget.signIn(WALTER, PASSWORD)
     await widget.form(/Your password will expire in 5 days/).waitFor()
@@ -145,7 +145,7 @@ describe('the other screens of the widget', () => {
     expect(widget.calls()).toEqual(['POST /api/v1/authn 200', 'POST /api/v1/authn/skip 200'])
   })
 
-  test('changes an expired password, once it is good enough', async () => {
+  test('changes an expired password once the new one meets the policy', async () => {
     const widget = await widgets.open()
     await widget.signIn(OLGA, PASSWORD)
     const asked = widget.form(/Your password has expired/)
@@ -159,7 +159,7 @@ describe('the other screens of the widget', () => {
     expect(await widget.done()).toMatchObject({ user: OLGA })
   })
 
-  test('sets up a phone for text messages', async () => {
+  test('enrolls a phone for text messages', async () => {
     const widget = await widgets.open()
     await widget.signIn(ERIN, PASSWORD)
     await widgets.chooseFactor(widget, 'SMS Authentication')
@@ -171,7 +171,7 @@ describe('the other screens of the widget', () => {
     expect(await widget.done()).toMatchObject({ user: ERIN })
   })
 
-  test('starts a forgotten password by mail, and goes back to sign-in', async () => {
+  test('starts a password recovery by email and returns to sign-in', async () => {
     const widget = await widgets.open({ features: SELF_SERVICE })
     await widget.click(widget.page.getByText('Need help signing in?'))
     await widget.click(widget.page.getByRole('link', { name: 'Forgot password?' }))
@@ -201,7 +201,7 @@ describe('the other screens of the widget', () => {
     await widget.form(/unlocked/).waitFor()
   })
 
-  test('unlocks by mail', async () => {
+  test('unlocks an account by email', async () => {
     const widget = await widgets.open({ features: SELF_SERVICE })
     await widget.click(widget.page.getByText('Need help signing in?'))
     await widget.click(widget.page.getByRole('link', { name: 'Unlock account?' }))
@@ -211,7 +211,7 @@ describe('the other screens of the widget', () => {
     await widget.form(/Email sent/).waitFor()
   })
 
-  test('says no more of a locked account than of a wrong password, where the policy hides it', async () => {
+  test('shows a locked account like a wrong password if the policy hides lockouts', async () => {
     const widget = await widgets.open()
     await widget.signIn(LENA, PASSWORD)
     await widget
@@ -221,7 +221,7 @@ describe('the other screens of the widget', () => {
     expect(widget.calls()).toEqual(['POST /api/v1/authn 401'])
   })
 
-  test('says that an account is locked, where the policy shows it', async () => {
+  test('shows that an account is locked if the policy allows it', async () => {
     const widget = await widgets.open()
     await widget.signIn(LUIS, PASSWORD)
     await widget

@@ -20,7 +20,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
   const widgets = useWidgets(origin)
 
   describe(`the widget, its page ${origin}`, () => {
-    test('says what a wrong password is, and signs in with the right one', async () => {
+    test('shows an error for a wrong password and signs in with the correct one', async () => {
       const widget = await widgets.open()
       await widget.signIn(AMELIA, 'not-the-password')
       await widget
@@ -33,7 +33,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(widget.calls()).toEqual(['POST /api/v1/authn 401', 'POST /api/v1/authn 200'])
     })
 
-    test('asks for a code of the app again when it was wrong', async () => {
+    test('asks for the app’s code again after a wrong one', async () => {
       const widget = await widgets.open()
       await widget.signIn(TOMAS, PASSWORD)
       const asked = widget.form(/Google Authenticator/)
@@ -46,7 +46,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 403`, `${VERIFY} 200`])
     })
 
-    test('waits for a push until somebody answers it', async () => {
+    test('waits for a push until it is answered', async () => {
       const widget = await widgets.open()
       await widget.signIn(PRIYA, PASSWORD)
       await widget.click(widget.form(/Okta Verify/).getByRole('button', { name: 'Send Push' }))
@@ -56,7 +56,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(await widgets.whoIsSignedIn()).toMatchObject({ login: PRIYA })
     })
 
-    test('posts what the frame of Duo signed, which takes the device cookie: from the broker’s origin alone', async () => {
+    test('posts Duo’s signed response, which needs the device cookie: only on the broker’s origin', async () => {
       await widgets.page.route(`${DUO_ORIGIN}/**`, async (route) => {
         const [signed] = widgets.harness.sandbox.duoResponse(DARIO).split(':')
         const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
@@ -79,7 +79,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       ])
     })
 
-    test('sets up an authenticator app with the picture to scan', async () => {
+    test('enrolls an authenticator app with the QR code', async () => {
       const widget = await widgets.open()
       await widget.signIn(REGGIE, PASSWORD)
       await widget.click(widget.form(/^Set up/).getByRole('button', { name: 'Configure factor' }))
@@ -102,7 +102,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       ])
     })
 
-    test('sets up a security question from the list', async () => {
+    test('enrolls a security question from the list', async () => {
       const widget = await widgets.open()
       await widget.signIn(ERIN, PASSWORD)
       await widgets.chooseFactor(widget, 'Security Question')
@@ -131,7 +131,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(await widget.done()).toMatchObject({ user: AMELIA })
     })
 
-    test('says that there were too many requests, and signs in once there are fewer', async () => {
+    test('shows a rate limit and signs in after it', async () => {
       const widget = await widgets.open()
       widgets.harness.sandbox.faults.authn.set({ kind: 'rate-limited', path: '/api/v1/authn', times: 1 })
       await widget.signIn(AMELIA, PASSWORD)
@@ -148,7 +148,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(await widget.done()).toMatchObject({ user: AMELIA })
     })
 
-    test('begins anew when the transaction has expired', async () => {
+    test('starts again after the transaction has expired', async () => {
       const widget = await widgets.open()
       await widget.signIn(TOMAS, PASSWORD)
       const asked = widget.form(/Google Authenticator/)
@@ -162,7 +162,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(await widget.done()).toMatchObject({ user: AMELIA })
     })
 
-    test('goes back to sign-in from a factor, and signs somebody else in', async () => {
+    test('returns from a factor to sign-in and signs in another user', async () => {
       const widget = await widgets.open()
       await widget.signIn(TOMAS, PASSWORD)
       await widget.form(/Google Authenticator/).waitFor()
@@ -176,7 +176,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       ])
     })
 
-    test('goes on from a handle that the page got elsewhere, as after a step-up', async () => {
+    test('continues from a handle that the page received, as after a step-up', async () => {
       const begun = await widgets.page.context().request.post(`${widgets.brokerUrl}/api/v1/authn`, {
         headers: { origin: widgets.pageUrl },
         data: { username: TOMAS, password: PASSWORD },
@@ -191,7 +191,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 200', `${VERIFY} 200`])
     })
 
-    test('goes on from the handle of a step-up that an app began', async () => {
+    test('continues from the handle of a step-up that an app started', async () => {
       const { stateToken: real } = widgets.harness.sandbox.startStepUp('payroll', TOMAS, widgets.brokerUrl)
       await widgets.page.goto(`${widgets.brokerUrl}/signin/step-up?stateToken=${real}`)
       expect(widgets.page.url().startsWith(`${widgets.pageUrl}/portal/?stateToken=00`)).toBe(true)
@@ -204,7 +204,7 @@ export function widgetContract(origin: PageOrigin): Widgets {
       expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 200', `${VERIFY} 200`])
     })
 
-    test('says that a handle is over when it starts with one, and shows sign-in', async () => {
+    test('shows that a handle has expired when it starts with one, and shows sign-in', async () => {
       const widget = await widgets.open({ stateToken: `00${'x'.repeat(43)}` })
       await widget.form(/^Sign In$/).waitFor()
       expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 401'])
