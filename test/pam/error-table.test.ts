@@ -320,7 +320,7 @@ test('a full connection queue is 503 with Retry-After, and is not retried', asyn
   expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_unavailable'])
   expect(answer.headers.get('retry-after')).toBe('1')
   expect(sent).toBe(1)
-  expect(await counted(broker.metrics, 'pam_errors_total')).toEqual({ busy: 1 })
+  expect(await counted(broker.metrics, 'pam_errors_total')).toEqual({ pool_exhausted: 1 })
 })
 
 test('repeated service_offline responses open the circuit breaker', async () => {
