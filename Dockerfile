@@ -22,6 +22,9 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
 COPY config/default.json ./config/default.json
+# docker build --build-arg GIT_REVISION=$(git rev-parse HEAD) .
+ARG GIT_REVISION=unknown
+ENV GIT_REVISION=$GIT_REVISION
 # The image's user "node", as a number: Kubernetes can only tell from a number that it is not root.
 USER 1000:1000
 EXPOSE 8080

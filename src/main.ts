@@ -4,10 +4,12 @@ import type { Config } from './config/load-config.ts'
 import { loadConfig } from './config/load-config.ts'
 import { newKey } from './config/new-key.ts'
 import { notesOn } from './config/notes.ts'
+import { configSummary } from './config/summary.ts'
 import { watchSecretFiles } from './config/watch-secrets.ts'
 import { createListener, type Listener } from './http/listener.ts'
 import { captureOutput } from './observability/capture-output.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
+import { VERSION } from './observability/version.ts'
 import { parseRedisUrl } from './store/redis-url.ts'
 
 /** Exit codes of sysexits.h. */
@@ -26,12 +28,15 @@ captureOutput({ console, process, log: () => log })
 process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 
 const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)
-node dist/main.js --check-config   validates that configuration and exits
-node dist/main.js --new-key        prints a new key for SECRET_KEYS`
+node dist/main.js --check-config   validates the configuration and exits
+node dist/main.js --new-key        prints a new key for SECRET_KEYS
+node dist/main.js --version        prints the version
+node dist/main.js --help           prints this text`
 
 const COMMANDS = new Map<string, () => void>([
   ['--check-config', checkConfig],
   ['--new-key', () => print(newKey())],
+  ['--version', () => print(`gatehouse ${VERSION}`)],
   ['--help', () => print(USAGE)],
 ])
 
@@ -48,7 +53,7 @@ function checkConfig(): void {
   const config = configuration()
   if (config === undefined) return
   const notes = notesOn(config, { nowMs: Date.now() })
-  print(['The configuration is sound.', ...notes.map((note) => `  ${note}`)].join('\n'))
+  print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
 /** Undefined if it has problems; they are printed then. */
@@ -58,7 +63,7 @@ function configuration(): Config | undefined {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     printError(
-      ['The configuration has problems:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
+      ['The configuration is not valid:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
     )
     process.exitCode = EX_CONFIG
     return undefined
@@ -73,6 +78,7 @@ async function start(): Promise<void> {
   const { createGatehouse } = await import('./wiring.ts') // most of the start: a command or an invalid configuration does without
   const broker = createGatehouse(config)
   log = broker.log
+  log.info('configured', configSummary(config))
   const watch = watchSecretFiles({ config, log, intervalMs: secrets.checkFilesEveryMs })
   const ops = createListener(broker.ops, http)
   const app = createListener(broker.app, http, broker)

@@ -7,6 +7,7 @@ import { createRouteTable, type Route, serveRoutes } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
+import { VERSION } from './observability/version.ts'
 import { openApiDocument } from './openapi.ts'
 import {
   type AdminRoutesOptions,
@@ -48,7 +49,7 @@ function opsRoutes({ health, metrics }: OpsOptions): Route[] {
   let openApi: string | undefined
   const get = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, handle })
   return [
-    get('/livez', (_req, res) => sendJson(res, { status: 'alive' })),
+    get('/livez', (_req, res) => sendJson(res, { status: 'alive', version: VERSION })),
     get('/readyz', async (_req, res) => {
       const readiness = await health.readiness()
       sendJson(res.status(readiness.ready ? 200 : 503), readiness)

@@ -53,7 +53,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...(logStream === undefined ? {} : { stream: logStream }),
   })
   const metrics = createMetrics()
-  metrics.buildInfo.set({ version: VERSION, revision: 'unknown' }, 1)
+  metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
   const records = { log, metrics, now }
   const store = createStore(config, records)
   const masterKeys = config.secretKeys.current
@@ -181,9 +181,9 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Records
     connectTimeoutMs: tunables.store.connectTimeoutMs,
     commandTimeoutMs: tunables.store.commandTimeoutMs,
     now,
-    onEvent({ event, reason }) {
-      if (reason !== undefined) log.warn(event, { reason })
-      else log.info(event)
+    onEvent(change) {
+      if ('reason' in change) log.warn(change.event, { reason: change.reason })
+      else log.info(change.event)
     },
     onFailure: () => metrics.storeFailures.inc(),
   })

@@ -33,7 +33,9 @@ test('the last stage runs as nobody of note, in production, with production pack
       .at(-1) ?? ''
   expect(last).toMatch(/^USER (?:node|[1-9]\d*:[1-9]\d*)$/m)
   expect(last).toMatch(/^ENV NODE_ENV=production$/m)
-  expect(last).not.toMatch(/^(?:RUN|ADD|ARG) /m)
+  expect(last).not.toMatch(/^(?:RUN|ADD) /m)
+  expect(last.match(/^ARG .*$/gm)).toEqual(['ARG GIT_REVISION=unknown'])
+  expect(last).toMatch(/^ENV GIT_REVISION=\$GIT_REVISION$/m)
   expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)
 })
 

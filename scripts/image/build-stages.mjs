@@ -13,7 +13,7 @@ export function buildStages({ stages, project, given, into, path }) {
   const built = new Map()
   let image
   for (const [at, stage] of stages.entries()) {
-    image = { root: join(into, `stage-${at}`), workdir: '/', env: {}, ports: [] }
+    image = { root: join(into, `stage-${at}`), workdir: '/', args: {}, env: {}, ports: [] }
     mkdirSync(image.root)
     for (const { word, rest } of stage.steps) {
       const step = STEPS[word]
@@ -29,10 +29,14 @@ const STEPS = {
     image.workdir = posix.resolve(image.workdir, rest)
     mkdirSync(inside(image, '.'), { recursive: true })
   },
+  /** Its default value: no build argument is given. */
+  ARG({ image, rest }) {
+    const [, name, value] = assignment('ARG', rest)
+    image.args[name] = value
+  },
   ENV({ image, rest }) {
-    const found = /^(\w+)=(\S+)$/.exec(rest)
-    if (found === null) throw new Error(`Dockerfile: cannot read ENV ${rest}`)
-    image.env[found[1]] = found[2]
+    const [, name, value] = assignment('ENV', rest)
+    image.env[name] = value.startsWith('$') ? image.args[value.slice(1)] : value
   },
   COPY({ image, rest, built, project, given }) {
     const words = rest.split(/\s+/)
@@ -70,6 +74,12 @@ const STEPS = {
     if (found === null) throw new Error('Dockerfile: HEALTHCHECK is no list of words')
     image.health = JSON.parse(found[1])
   },
+}
+
+function assignment(word, rest) {
+  const found = /^(\w+)=(\S+)$/.exec(rest)
+  if (found === null) throw new Error(`Dockerfile: cannot read ${word} ${rest}`)
+  return found
 }
 
 /** A path of the image, as the file system here has it. */

@@ -27,7 +27,7 @@ export function readDockerignore(text) {
   return (path) => rules.findLast((rule) => fits(rule.path, path))?.given ?? true
 }
 
-const KNOWN = new Set('WORKDIR COPY RUN ENV USER EXPOSE HEALTHCHECK STOPSIGNAL CMD'.split(' '))
+const KNOWN = new Set('WORKDIR COPY RUN ARG ENV USER EXPOSE HEALTHCHECK STOPSIGNAL CMD'.split(' '))
 
 /** One a logical line: comments are gone, lines that end in a backslash are joined. */
 function instructions(text) {

@@ -8,7 +8,7 @@ export class ConfigError extends Error {
   readonly exitCode = 78
 
   constructor(problems: readonly string[]) {
-    super(['The configuration is not sound:', ...problems].join('\n  '))
+    super(['The configuration is not valid:', ...problems].join('\n  '))
     this.problems = problems
   }
 }

@@ -6,7 +6,7 @@ import { factorType } from './factor-types.ts'
 import { loadPam } from './load-pam.ts'
 import { ignoredProxies, misspelt } from './misspelt.ts'
 import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
-import { domain, listOf, oneOf, onOrOff, wholeNumber } from './plain-values.ts'
+import { domain, listOf, oneOf, onOrOff, visibleAscii, wholeNumber } from './plain-values.ts'
 import { whyNotSameSite } from './same-site.ts'
 import { createSecret } from './secret.ts'
 import { apiTokens, certificates, isOverTls, opsToken, redisUrl, secretKeys } from './secret-values.ts'
@@ -47,6 +47,8 @@ export function loadConfig({ env, readFile = readText, parseRedisUrl, ...options
     egress: loadEgress(reader),
     session: loadSession(reader),
     logLevel: reader.read('LOG_LEVEL', oneOf('error', 'warn', 'info', 'debug')) ?? 'info',
+    /** The commit that the image was built from. */
+    revision: reader.read('GIT_REVISION', visibleAscii) ?? 'unknown',
   }
   const tunables = options.tunables ?? loadTunables()
 

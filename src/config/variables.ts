@@ -43,6 +43,7 @@ export const VARIABLES = [
 
   { name: 'LOG_LEVEL' },
   { name: 'NODE_ENV' },
+  { name: 'GIT_REVISION' },
 ] as const satisfies readonly Variable[]
 
 interface Variable {

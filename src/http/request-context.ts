@@ -13,8 +13,6 @@ import type { Metrics } from '../observability/metrics.ts'
 export interface RequestContext extends ClientAddress {
   /** In `X-Request-Id`, in the `errorId` of our own errors and in every log line of the request. */
   readonly requestId: string
-  /** W3C trace id, if a trusted proxy sent a well-formed `traceparent`. */
-  readonly traceId?: string | undefined
   /** The path of its route, for logs and metrics; undefined unless it is routed. */
   route?: string
   /** Of the error that it is answered with. */
@@ -56,7 +54,9 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
     const startedAt = performance.now()
     const isFromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
     const context = contextFrom(req, isFromProxy, isTrustedProxy)
-    const { requestId, traceId, address } = context
+    const { requestId, address } = context
+    const traceId = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent))?.[1] : undefined
+    if (traceId !== undefined) log.setTrace(requestId, traceId)
     if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
       hasWarned = true // once: any client that connects directly can send the header all day
       log.warn('untrusted_forwarded_for', { requestId, address })
@@ -71,7 +71,6 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
       metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
       log.info('request', {
         requestId,
-        traceId,
         address,
         method,
         route,
@@ -86,21 +85,18 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
 const REQUEST_ID = /^[\w.:-]{8,128}$/
+/** W3C Trace Context. Like a request id, it is used only from a trusted proxy. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** Ids from outside are used only if a trusted proxy sent them and they are well-formed. */
+/** A request id from outside is used only if a trusted proxy sent it and it is well-formed. */
 function contextFrom(
   req: IncomingMessage,
   isFromProxy: boolean,
   isTrustedProxy: IsTrustedProxy,
 ): RequestContext {
-  const idIn = (value: unknown, form: RegExp) =>
-    isFromProxy && typeof value === 'string' && form.test(value) ? value : undefined
-  return {
-    requestId: idIn(req.headers['x-request-id'], REQUEST_ID) ?? uuid(),
-    traceId: idIn(req.headers.traceparent, TRACEPARENT)?.slice(3, 35),
-    ...clientAddress(req, isTrustedProxy),
-  }
+  const id = req.headers['x-request-id']
+  const isValid = isFromProxy && typeof id === 'string' && REQUEST_ID.test(id)
+  return { requestId: isValid ? id : uuid(), ...clientAddress(req, isTrustedProxy) }
 }
 
 export interface RefuseUnknownAddressOptions extends Telemetry {

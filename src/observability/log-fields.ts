@@ -5,7 +5,6 @@
 export const LOG_FIELDS = {
   /** The broker's id of the request, also in `X-Request-Id` and in `errorId` of its own errors. */
   requestId: 'string',
-  traceId: 'string',
   method: 'string',
   /** The `Origin` header: visible ASCII only, cut at a maximum length. */
   origin: 'string',
@@ -41,8 +40,25 @@ export const LOG_FIELDS = {
   signal: 'string',
   state: 'string',
   retryAfterSeconds: 'number',
-  /** The lifetime of a token that was issued. */
+  /** The lifetime of an issued token or of a recovery challenge. */
   lifetimeMs: 'number',
+
+  // of `configured`
+  /** The commit that the image was built from. */
+  revision: 'string',
+  /** Optional features that are on, separated by commas: `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`. */
+  features: 'string',
+  /** The scheme of `REDIS_URL`, such as `rediss+sentinel`. */
+  store: 'string',
+  trustedProxies: 'number',
+  allowedOrigins: 'number',
+  loginDomains: 'number',
+  hiddenFactors: 'number',
+  apiTokens: 'number',
+  secretKeys: 'number',
+  sessionIdleMinutes: 'number',
+  sessionAbsoluteHours: 'number',
+  logLevel: 'string',
 } as const
 
 export type LogFields = {

@@ -30,16 +30,13 @@ export interface RedisConnection {
 export type RedisCommand<Reply> = (call: CallRedis) => Promise<Reply>
 
 /** For the log. */
-export interface StoreEvent {
-  readonly event:
-    | 'store_connected'
-    | 'store_disconnected'
-    | 'store_reconnecting'
-    | 'store_url_changed'
-    | 'store_url_unusable'
-  /** A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
-  readonly reason?: string
-}
+export type StoreEvent =
+  | { readonly event: 'store_connected' | 'store_url_changed' }
+  | {
+      readonly event: 'store_disconnected' | 'store_reconnecting' | 'store_url_unusable'
+      /** A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
+      readonly reason: string
+    }
 
 export interface RedisConnectionOptions extends Omit<RedisClientOptions, 'target'> {
   readonly url: string

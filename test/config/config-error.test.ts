@@ -15,7 +15,7 @@ test('a refusal holds each of its reasons, and is named as one', () => {
 test('the error of a configuration names every problem and asks for exit code 78', () => {
   expect(new ConfigError(['PORT: a', 'HOST: b'])).toMatchObject({
     name: 'ConfigError',
-    message: 'The configuration is not sound:\n  PORT: a\n  HOST: b',
+    message: 'The configuration is not valid:\n  PORT: a\n  HOST: b',
     problems: ['PORT: a', 'HOST: b'],
     exitCode: 78,
   })

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { VERSION } from '../../src/observability/version.ts'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
@@ -90,7 +91,7 @@ describe('the command', () => {
       }
       const { output, exited } = start(env, '--check-config')
       expect(await exited).toBe(0)
-      expect(output.out).toMatch(/sound/)
+      expect(output.out).toContain('The configuration is valid.')
       expect(output.out).toContain('LOGIN_DOMAINS: is not set')
       expect(output.out).toMatch(/^ {2}OPS_TOKEN_FILE: every user/m)
       expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
@@ -135,10 +136,39 @@ describe('the command', () => {
       expect(output.err.match(command)).toHaveLength(refused.length)
   })
 
+  test('--version prints the version', async () => {
+    const { output, exited } = start({}, '--version')
+    expect(await exited).toBe(0)
+    expect(output.out).toBe(`gatehouse ${VERSION}\n`)
+  })
+
   test('--help prints the usage', async () => {
     const { output, exited } = start({}, '--help')
     expect(await exited).toBe(0)
     expect(output.out).toContain('--check-config')
+  })
+
+  test('at start, one line says what is configured, without values that name hosts or secrets', async () => {
+    const env = { ...environment(), SSO_REDIRECTS: 'https://app.example.com/', GIT_REVISION: '4711abc' }
+    const { output } = start(env)
+    const { ops } = await listening(output)
+    const lines = output.out.trim().split('\n')
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      event: 'configured',
+      service: 'gatehouse',
+      version: VERSION,
+      revision: '4711abc',
+      features: 'sso_redirects',
+      store: 'redis',
+      secretKeys: 1,
+      sessionIdleMinutes: 30,
+      logLevel: 'info',
+    })
+    expect(lines[0]).not.toMatch(/127\.0\.0\.1|localhost|example\.com/)
+    expect(await (await fetch(`${ops}/livez`)).json()).toEqual({ status: 'alive', version: VERSION })
+    expect(await (await fetch(`${ops}/metrics`)).text()).toContain(
+      `gatehouse_build_info{version="${VERSION}",revision="4711abc"} 1`,
+    )
   })
 
   test('SIGTERM: readiness fails first, the request in flight finishes, then exit 0', async () => {

@@ -1,9 +1,10 @@
 import { Writable } from 'node:stream'
-import { createLogger, type LogLevel } from '../../src/observability/logger.ts'
+import type { LogLevel } from '../../src/observability/log-events.ts'
+import { createLogger } from '../../src/observability/logger.ts'
 
 export type CollectedLog = ReturnType<typeof collectLog>
 
-/** A real logger whose lines can be read. */
+/** A real logger whose lines can be read. `lines` leaves out `service` and `version`, which are the same in every line. */
 export function collectLog(
   level: LogLevel = 'info',
   options: { maxFieldChars?: number; now?: () => number } = {},
@@ -24,6 +25,9 @@ export function collectLog(
       text
         .split('\n')
         .filter((line) => line !== '')
-        .map((line) => JSON.parse(line)),
+        .map((line) => {
+          const { service: _service, version: _version, ...rest } = JSON.parse(line)
+          return rest
+        }),
   }
 }

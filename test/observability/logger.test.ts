@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { AuditFields } from '../../src/observability/audit-events.ts'
+import { LOG_EVENTS, type LogLevel } from '../../src/observability/log-events.ts'
 import type { LogFields } from '../../src/observability/log-fields.ts'
+import { VERSION } from '../../src/observability/version.ts'
 import { codePoint } from '../support/code-point.ts'
 import { collectLog } from './collect-log.ts'
 
@@ -31,7 +33,7 @@ describe('what is never written', () => {
       Symbol('very-secret'),
       10n,
     ]
-    for (const reason of values) log.warn('event', slipped({ reason, count: 1 }))
+    for (const reason of values) log.warn('unknown_step', slipped({ reason, count: 1 }))
     expect(lines().length).toBe(values.length)
     for (const line of lines()) expect(line).not.toHaveProperty('reason')
     expect(text()).not.toContain('very-secret')
@@ -40,8 +42,12 @@ describe('what is never written', () => {
   test('the message of an error, of its cause, or lines of a message that look like frames', () => {
     const { log, lines, text } = collectLog()
     const cause = Object.assign(new TypeError('very-secret cause'), { code: 'ECODE', token: 'very-secret' })
-    log.error('event', {}, new Error('very-secret\n    at very-secret (file:1:1)\nsecond line', { cause }))
-    log.error('event', {}, new SyntaxError('"very-secret\n    at very-secret:1:2" is not JSON'))
+    log.error(
+      'unexpected_error',
+      {},
+      new Error('very-secret\n    at very-secret (file:1:1)\nsecond line', { cause }),
+    )
+    log.error('unexpected_error', {}, new SyntaxError('"very-secret\n    at very-secret:1:2" is not JSON'))
     expect(text()).not.toContain('very-secret')
     expect(lines()[0]).toMatchObject({
       error: { name: 'Error', cause: { name: 'TypeError', code: 'ECODE' } },
@@ -51,7 +57,8 @@ describe('what is never written', () => {
 
   test('what was thrown and is no error', () => {
     const { log, lines, text } = collectLog()
-    for (const thrown of ['very-secret', { message: 'very-secret' }, null, 17]) log.error('event', {}, thrown)
+    for (const thrown of ['very-secret', { message: 'very-secret' }, null, 17])
+      log.error('unexpected_error', {}, thrown)
     expect(text()).not.toContain('very-secret')
     expect(lines().map(({ error }) => error)).toEqual([
       { name: 'string' },
@@ -76,18 +83,18 @@ describe('one event is one line', () => {
     '"}\n{"level":"error","event":"forged"}',
   ])('%j', (reason) => {
     const { log, lines, text } = collectLog()
-    log.info('event', { reason })
+    log.info('request', { reason })
     expect(text()).toMatch(/^[^\n]*\n$/)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is there is what is tested
     expect(text().slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
-    expect(lines()).toMatchObject([{ event: 'event', reason }])
+    expect(lines()).toMatchObject([{ event: 'request', reason }])
   })
 
   test('whatever the fields hold', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (reason, userId) => {
         const { log, text } = collectLog('info', { maxFieldChars: 20 })
-        log.info('event', { reason, userId })
+        log.info('request', { reason, userId })
         expect(text().split('\n').length).toBe(2)
         expect(JSON.parse(text()).reason.length).toBeLessThanOrEqual(21)
       }),
@@ -96,7 +103,7 @@ describe('one event is one line', () => {
 
   test('a field of a megabyte is cut, and marked', () => {
     const { log, lines, text } = collectLog('info', { maxFieldChars: 100 })
-    log.info('event', { reason: 'x'.repeat(1_000_000), userId: 'y'.repeat(100) })
+    log.info('request', { reason: 'x'.repeat(1_000_000), userId: 'y'.repeat(100) })
     expect(lines()[0]).toMatchObject({ reason: `${'x'.repeat(100)}…`, userId: 'y'.repeat(100) })
     expect(text().length).toBeLessThan(500)
   })
@@ -107,14 +114,19 @@ describe('one event is one line', () => {
     own.cause = own
     let chain = new Error('end')
     for (let depth = 0; depth < 100; depth++) chain = new Error('link', { cause: chain })
-    log.error('event', {}, own)
-    log.error('event', {}, chain)
+    log.error('unexpected_error', {}, own)
+    log.error('unexpected_error', {}, chain)
     expect(lines().length).toBe(2)
   })
 })
 
 describe('levels', () => {
-  const ALL = ['error', 'warn', 'info', 'debug'] as const
+  const EVENTS = {
+    error: 'unexpected_error',
+    warn: 'overloaded',
+    info: 'stopped',
+    debug: 'pam_error',
+  } as const
 
   test.each([
     ['error', ['error']],
@@ -123,24 +135,64 @@ describe('levels', () => {
     ['debug', ['error', 'warn', 'info', 'debug']],
   ] as const)('%s', (level, expected) => {
     const { log, lines } = collectLog(level)
-    for (const name of ALL) log[name]('event')
+    log.error(EVENTS.error)
+    log.warn(EVENTS.warn)
+    log.info(EVENTS.info)
+    log.debug(EVENTS.debug)
     expect(lines().map((line) => line.level)).toEqual(expected)
   })
 
-  test.each(ALL)('an audit event is written at level %s, and is marked', (level) => {
-    const { log, lines } = collectLog(level, { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
-    log.audit(
-      'signed_out',
-      slippedAudit({ userId: '00u1', password: 'very-secret', status: 200, audit: false }),
-    )
-    expect(lines()).toEqual([
-      {
-        time: '2026-11-05T06:07:08.009Z',
-        level: 'info',
-        event: 'signed_out',
-        userId: '00u1',
-        audit: true,
-      },
+  test.each(Object.keys(EVENTS) as LogLevel[])(
+    'an audit event is written at level %s, and is marked',
+    (level) => {
+      const { log, lines } = collectLog(level, { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
+      log.audit(
+        'signed_out',
+        slippedAudit({ userId: '00u1', password: 'very-secret', status: 200, audit: false }),
+      )
+      expect(lines()).toEqual([
+        {
+          time: '2026-11-05T06:07:08.009Z',
+          level: 'info',
+          event: 'signed_out',
+          userId: '00u1',
+          audit: true,
+        },
+      ])
+    },
+  )
+})
+
+describe('every line', () => {
+  test('names the service and its version, audit lines too', () => {
+    const { log, text } = collectLog('info', { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
+    const head = `"service":"gatehouse","version":"${VERSION}"`
+    log.info('stopped')
+    log.info('stopping', { signal: 'SIGTERM' })
+    log.audit('signed_out', slippedAudit({ userId: '00u1' }))
+    expect(text().split('\n')).toEqual([
+      `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"stopped"}`,
+      `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"stopping","signal":"SIGTERM"}`,
+      `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"signed_out","userId":"00u1","audit":true}`,
+      '',
     ])
   })
+
+  test('of a request with a trace has its trace id, audit lines too', () => {
+    const { log, lines } = collectLog()
+    log.setTrace('request-1', '0af7651916cd43dd8448eb211c80319c')
+    log.warn('overloaded', { requestId: 'request-1' })
+    log.audit('signed_out', slippedAudit({ requestId: 'request-1' }))
+    log.warn('overloaded', { requestId: 'request-2' })
+    log.warn('overloaded')
+    const trace = '0af7651916cd43dd8448eb211c80319c'
+    expect(lines().map(({ trace_id }) => trace_id)).toEqual([trace, trace, undefined, undefined])
+  })
+})
+
+test('event names are facts in snake_case, each with a sentence', () => {
+  for (const [event, { meaning }] of Object.values(LOG_EVENTS).flatMap((events) => Object.entries(events))) {
+    expect(event).toMatch(/^[a-z]+(_[a-z]+)*$/)
+    expect(meaning).toMatch(/^\S.*\.$/)
+  }
 })

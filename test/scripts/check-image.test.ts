@@ -31,7 +31,7 @@ describe('reading', () => {
     expect(stages.at(-1)?.steps.at(-1)?.word).toBe('CMD')
   })
 
-  test.each(['ADD a b', 'ARG A=1', 'VOLUME /data', 'ONBUILD RUN true'])(
+  test.each(['ADD a b', 'VOLUME /data', 'ONBUILD RUN true'])(
     '%s is refused: nobody would carry it out',
     (line) => {
       expect(() => readDockerfile(`FROM node:24\n${line}`)).toThrow(/is not known/)
@@ -92,12 +92,19 @@ describe('building', () => {
       'FROM node:24',
       'WORKDIR /app',
       'COPY --from=made /app/out ./out',
+      'ARG REVISION=unknown',
+      'ENV REVISION=$REVISION',
       'USER 1000:1000',
       'CMD ["node", "x.js"]',
     )
     expect(readdirSync(join(image.root, 'app'), { recursive: true }).sort()).toEqual(['out', 'out/word.txt'])
     expect(readFileSync(join(image.root, 'app/out/word.txt'), 'utf8')).toBe('hello\n')
-    expect(image).toMatchObject({ workdir: '/app', env: {}, user: '1000:1000', command: ['node', 'x.js'] })
+    expect(image).toMatchObject({
+      workdir: '/app',
+      env: { REVISION: 'unknown' },
+      user: '1000:1000',
+      command: ['node', 'x.js'],
+    })
     expect(readdirSync(join(folder, 'into/stage-0/app/src'))).toEqual(['a.txt'])
   })
 

@@ -64,8 +64,9 @@ describe('a database that does not exist', () => {
     const { store, events } = follow(url)
     await store.set('gatehouse:kept', '1', 60_000)
     url.replace(`${redis.url}/99`)
-    const waits = () => events.filter((event) => event.event === 'store_url_unusable')
-    await until(() => waits().some(({ reason }) => reason === 'no such database'))
+    const reasons = () =>
+      events.flatMap((event) => (event.event === 'store_url_unusable' ? [event.reason] : []))
+    await until(() => reasons().includes('no such database'))
     expect(await store.get('gatehouse:kept')).toBe('1')
     await expectWorking(store)
     expect(events.some(({ event }) => event === 'store_url_changed')).toBe(false)

@@ -19,7 +19,10 @@ export function checkAuditLines(lines: readonly Record<string, unknown>[]): void
 const everyLine = {
   time: z.iso.datetime(),
   level: z.literal('info'),
+  service: z.literal('gatehouse'),
+  version: z.string(),
   event: z.string(),
+  trace_id: z.string().optional(),
   audit: z.literal(true),
 }
 

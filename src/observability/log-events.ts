@@ -1,0 +1,237 @@
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
+
+interface Description {
+  readonly meaning: string
+  /** What an operator should do. Omitted: nothing. */
+  readonly action?: string
+}
+
+/**
+ * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other event. The table of the log events
+ * in the documentation is generated from these texts.
+ */
+export const LOG_EVENTS = {
+  error: {
+    upstream_token_refused: {
+      meaning:
+        'Okta refuses every configured API token. Sign-in steps are answered 503; clients keep their transactions.',
+      action: 'Put a valid token into `AUTHN_API_TOKEN_FILE`; the file is read again without a restart.',
+    },
+    token_leak_blocked: {
+      meaning: 'A response of Okta had an upstream token where none belongs. The token was removed.',
+      action: 'Report the request id: the format of Okta’s responses has probably changed.',
+    },
+    recovery_token_dropped: {
+      meaning: 'Okta returned a recovery token for a username alone. The token was dropped.',
+      action: 'Check the recovery settings of the org and the rights of the API token.',
+    },
+    user_mismatch: {
+      meaning: 'A response of Okta names another user than the transaction. No session was opened.',
+      action: 'Report the error ids to Okta.',
+    },
+    too_many_steps: {
+      meaning:
+        'A transaction offers more steps than `transaction.maxOfferedSteps`. The step is answered 502.',
+      action: 'Raise `transaction.maxOfferedSteps`.',
+    },
+    session_revocation_failed: {
+      meaning:
+        'A user changed the password, and the user’s other sessions could not be ended. It is retried for 15 minutes.',
+      action:
+        'If the process ends before that, call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
+    },
+    session_revocation_abandoned: {
+      meaning: 'The retries after `session_revocation_failed` have failed too.',
+      action: 'Call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
+    },
+    pam_key_refused: {
+      meaning:
+        'PAM refuses the key or does not allow it to get tokens. No replica tries it for `retryAfterSeconds`.',
+      action: 'Create a new key and put it before the old one.',
+    },
+    pam_key_expired: {
+      meaning: 'The date in `PAM_KEY_EXPIRES_AT` has passed.',
+      action: 'Create a new key.',
+    },
+    pam_new_token_refused: {
+      meaning: 'PAM refuses a lookup with a token that it has just issued.',
+      action: 'Check the roles of the service user.',
+    },
+    pam_token_unusable: {
+      meaning:
+        'PAM’s token response is invalid, or (`name` is `other_team`) its token is for another team than `PAM_TEAM`.',
+      action: 'Check `PAM_TEAM` and `PAM_TOKEN_PATH`.',
+    },
+    pam_response_invalid: {
+      meaning: 'A group list from PAM could not be read. Cached lists are served while they are valid.',
+      action: 'Report it: the API has probably changed.',
+    },
+    pam_call_failed: {
+      meaning: 'A PAM call failed with an error that does not pass by itself; `name` is the error.',
+      action: 'Check the key, the roles of the service user, and whether the team is enabled.',
+    },
+    secret_reload_failed: {
+      meaning: 'The file of a secret has changed to an invalid value. The old value stays in use.',
+      action: 'Correct the file.',
+    },
+    unexpected_error: {
+      meaning: 'A fault of the broker. The request is answered 500.',
+      action: 'Report it with the `error` field.',
+    },
+    ops_error: { meaning: 'A fault of the ops listener.', action: 'Report it with the `error` field.' },
+    uncaught_exception: {
+      meaning: 'A fault of the broker. The process exits with 1.',
+      action: 'Report it with the `error` field.',
+    },
+    unhandled_rejection: {
+      meaning: 'A fault of the broker. The process exits with 1.',
+      action: 'Report it with the `error` field.',
+    },
+    listen_failed: {
+      meaning:
+        'A listener (`name`) could not bind to its port, which is probably in use. The process exits with 1.',
+      action: 'See `host`, `port` and the code in `error`.',
+    },
+    stop_failed: { meaning: 'The shutdown failed. The process exits with 1.', action: 'See `error`.' },
+  },
+
+  warn: {
+    dependency_failed: {
+      meaning:
+        'A request was answered 502, 503 or 504 because a dependency failed. `outcome` and `code` say how.',
+      action: 'Alert on the metrics, not on this event.',
+    },
+    overloaded: {
+      meaning: 'A request was refused with 503 by load shedding.',
+      action: 'Add replicas if the CPU is full; otherwise find the slow dependency.',
+    },
+    step_in_progress: {
+      meaning: 'A step was refused with 503 because other steps of its transaction took too long.',
+    },
+    untrusted_forwarded_for: {
+      meaning:
+        'A request with `X-Forwarded-For` did not come from a proxy in `TRUST_PROXY`. Logged once per process.',
+      action: 'If `address` is your proxy, add it to `TRUST_PROXY`; otherwise all users share its limits.',
+    },
+    invalid_forwarded_for: {
+      meaning:
+        'A proxy in `TRUST_PROXY` sent a request whose `X-Forwarded-For` is missing or malformed (`reason`). It was answered 400.',
+      action: 'Configure the proxy to write the header. Send its health checks to the ops listener.',
+    },
+    origin_not_allowed: {
+      meaning: 'A page of an origin that is neither `PUBLIC_URL` nor in `ALLOWED_ORIGINS` called the broker.',
+      action: 'If it is your page, add its origin to `ALLOWED_ORIGINS`.',
+    },
+    no_visible_factors: {
+      meaning: 'A user has only factors that `HIDDEN_FACTORS` hides, and cannot continue.',
+      action: 'Ask the user to enrol another factor, or change `HIDDEN_FACTORS`.',
+    },
+    step_up_user_mismatch: {
+      meaning: 'A step-up of another user than that of the open session was refused.',
+    },
+    token_user_mismatch: {
+      meaning: 'An activation or recovery token of another user than that of the open session was refused.',
+    },
+    unknown_step: {
+      meaning: 'Okta sent a status, factor type or link that the broker does not know. It was passed on.',
+      action: 'Check that the sign-in page supports it.',
+    },
+    recovery_lifetime_lowered: {
+      meaning:
+        'Okta’s recovery challenges expire sooner than `recovery.challengeMinutes`. The shorter time is used from now on.',
+      action: 'Lower `recovery.challengeMinutes`.',
+    },
+    attempt_refund_failed: {
+      meaning: 'An attempt that was not refused stays counted until its window ends.',
+      action: 'If frequent, check Redis.',
+    },
+    known_device_not_stored: {
+      meaning:
+        'A user signed in, but the device could not be stored as known. It counts as new until the next sign-in.',
+      action: 'If frequent, check Redis.',
+    },
+    step_lock_release_failed: {
+      meaning: 'The step lock of a failed step could not be released. It expires within seconds.',
+      action: 'If frequent, check Redis.',
+    },
+    step_rollback_failed: {
+      meaning: 'The writes of a failed commit could not be deleted. They expire.',
+      action: 'If frequent, check Redis.',
+    },
+    unreadable_record: {
+      meaning: 'A stored record could not be read and is treated as expired; `name` is its kind.',
+      action: 'After a change of `SECRET_KEYS`, put the old key back behind the new one.',
+    },
+    upstream_token_accepted_again: { meaning: 'Okta accepts an API token again.' },
+    upstream_token_switched: {
+      meaning: 'Okta accepted another API token than before; `name` is `first` or `standby`.',
+      action: 'If it is the standby token, replace the first one.',
+    },
+    upstream_breaker: { meaning: 'The circuit breaker of an upstream has opened or closed (`state`).' },
+    readiness_check_failed: {
+      meaning: 'A required check of `/readyz` began to fail, or fails for another reason.',
+      action: 'Check that Redis is reachable, not full, and accepts the user and password.',
+    },
+    store_disconnected: {
+      meaning: 'The connection to Redis was lost; `reason` is the code.',
+      action: 'If it lasts, check Redis.',
+    },
+    store_reconnecting: { meaning: 'One attempt to reconnect to Redis failed; `reason` is the code.' },
+    store_url_unusable: {
+      meaning:
+        'The changed `REDIS_URL` does not work yet; `reason` is the code. The old connection stays in use.',
+      action: 'Correct the file; a replica that starts with it does not become ready.',
+    },
+    pam_token_refresh_failed: {
+      meaning:
+        'The PAM token could not be refreshed ahead of time. The old one stays in use; it is retried every 15 s.',
+      action: 'If it lasts, see `pam_call_failed`.',
+    },
+    pam_key_expires_soon: {
+      meaning:
+        '`PAM_KEY_EXPIRES_AT` is less than two weeks away; `count` is the number of days. Logged daily.',
+      action: 'Create a new key.',
+    },
+    pam_call_failed: { meaning: 'A PAM call failed; `name` is the error. Cached lists may be served.' },
+    signal_ignored: {
+      meaning: 'The process got SIGUSR1, with which Node would open a debugger. It was ignored.',
+      action: 'Find out who may signal the process.',
+    },
+    library_output: {
+      meaning: 'A library printed something. The text is left out because it may contain a value.',
+      action: 'If `error` names `_readyCheck`, allow the Redis user to run INFO; otherwise report it.',
+    },
+    process_warning: {
+      meaning: 'Node printed a warning. The text is left out because it may contain a value.',
+      action: 'Report it.',
+    },
+  },
+
+  info: {
+    request: { meaning: 'One request, when it has been answered or its client has gone (`status` 499).' },
+    upstream_error: { meaning: 'Okta answered a step with an error; `upstreamErrorId` is Okta’s id of it.' },
+    recovery_refused: {
+      meaning: 'Okta refused to start a recovery. The client got the answer of a known user.',
+    },
+    configured: {
+      meaning: 'At the start: what the broker is configured for, without secrets and addresses.',
+    },
+    listening: { meaning: 'A listener is open; `name` is `public` or `ops`.' },
+    stopping: { meaning: 'The process got a signal and shuts down.' },
+    stopped: { meaning: 'The process has shut down.' },
+    readiness_check_passed: { meaning: 'A required check of `/readyz` passes again.' },
+    store_connected: { meaning: 'The connection to Redis is ready.' },
+    store_url_changed: { meaning: 'The broker uses the changed `REDIS_URL`.' },
+    secret_reloaded: { meaning: 'The changed file of a secret is in use; `name` is the variable.' },
+    upstream_token_verified: {
+      meaning: 'Okta accepted the first token of a changed list; `name` says which.',
+    },
+    pam_token_minted: { meaning: 'PAM issued a token; it expires in `lifetimeMs`.' },
+  },
+
+  debug: {
+    pam_error: { meaning: 'PAM answered one attempt with an error; `name` is the error.' },
+  },
+} as const satisfies Readonly<Record<LogLevel, Readonly<Record<string, Description>>>>
+
+export type LogEvent<Level extends LogLevel> = keyof (typeof LOG_EVENTS)[Level]
