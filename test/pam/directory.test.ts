@@ -3,25 +3,25 @@ import type { PamDirectory } from '../../src/pam/directory-access.ts'
 import { createPamNotConfiguredRoutes } from '../../src/pam/routes.ts'
 import type { Group } from '../../src/pam/upstream/group.ts'
 import { serve } from '../http/serve.ts'
-import { LOGIN, madeUpSession } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { createTestSession, LOGIN } from './pam-broker.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney()
-  journey.pam.control.setUserGroups(LOGIN, ['Toolchain, Early Access', 'Platform Admins'])
+  harness = await startPamHarness()
+  harness.pam.control.setUserGroups(LOGIN, ['Toolchain, Early Access', 'Platform Admins'])
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
 const SECURITY = 'a18d3843-0593-5dff-b310-f5c854b775df'
 const TOOLCHAIN = '78c18450-aead-52b9-a6a7-9ad7c7d07b56'
-const get = (query: string, login = LOGIN) => journey.broker.get(`/api/v1/pam/groups${query}`, { login })
+const get = (query: string, login = LOGIN) => harness.broker.get(`/api/v1/pam/groups${query}`, { login })
 const groupsIn = (body: Record<string, unknown>) => body.list as Group[]
-const lists = () => journey.pam.control.counts().groupLists
+const lists = () => harness.pam.control.counts().groupLists
 const rules = (roles: string[], groups: string[] = []): PamDirectory => ({ kind: 'rules', roles, groups })
 
 async function statusUnder(directory: PamDirectory, login = LOGIN) {
-  const broker = await journey.replica({ directory })
+  const broker = await harness.replica({ directory })
   const paths = ['/api/v1/pam/groups', `/api/v1/pam/groups/${SECURITY}`]
   const answers = await Promise.all(paths.map((path) => broker.get(path, { login })))
   return answers.map(({ status, body }) => (status === 200 ? 200 : `${status} ${body.errorCode}`))
@@ -29,12 +29,12 @@ async function statusUnder(directory: PamDirectory, login = LOGIN) {
 
 test('with PAM_DIRECTORY=none, no user may list groups, and no request is sent to PAM', async () => {
   expect(await statusUnder({ kind: 'none' })).toEqual(['403 E0000006', '403 E0000006'])
-  expect(journey.pam.requestLog.entries).toEqual([])
+  expect(harness.pam.requestLog.entries).toEqual([])
 })
 
 test.each([
   [rules(['security_admin']), 403],
-  [rules(['delegated_resource_admin']), 403], // the role itself, not one that stands below it
+  [rules(['delegated_resource_admin']), 403], // not satisfied by a role that covers it
   [rules([], [SECURITY]), 403],
   [rules(['resource_admin']), 200],
   [rules(['nothing', 'devops_admin']), 200],
@@ -47,7 +47,7 @@ test.each([
 })
 
 test('pam_admin does not satisfy a rule for another role: it covers other roles for display only', async () => {
-  journey.pam.control.setUserGroups(LOGIN, ['Access Governance'])
+  harness.pam.control.setUserGroups(LOGIN, ['Access Governance'])
   expect(await statusUnder(rules(['resource_admin']))).toEqual(['403 E0000006', '403 E0000006'])
 })
 
@@ -59,15 +59,15 @@ test('a user whom PAM does not know does not satisfy any rule', async () => {
 })
 
 test('access is decided on a list that is at most 60 s old; without one, the response is 503', async () => {
-  const broker = await journey.replica({ directory: rules(['resource_admin']) })
+  const broker = await harness.replica({ directory: rules(['resource_admin']) })
   expect((await broker.get('/api/v1/pam/groups')).status).toBe(200)
-  journey.advance(61_000)
-  journey.pam.faults.set({ kind: 'status', status: 500, path: '/v1/teams/example-team/users' })
+  harness.advance(61_000)
+  harness.pam.faults.set({ kind: 'status', status: 500, path: '/v1/teams/example-team/users' })
   const answer = await broker.get('/api/v1/pam/groups')
   expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_unavailable'])
   expect(answer.headers.get('retry-after')).toBe('5')
-  journey.pam.faults.clear()
-  journey.pam.control.setUserGroups(LOGIN, [])
+  harness.pam.faults.clear()
+  harness.pam.control.setUserGroups(LOGIN, [])
   expect((await broker.get('/api/v1/pam/groups')).status).toBe(403)
 })
 
@@ -97,17 +97,17 @@ test.each([
   expect(body.errorSummary).toBe(`Api validation failed: ${name}`)
   const causes = body.errorCauses as { errorSummary: string }[]
   expect(causes.map(({ errorSummary }) => errorSummary.split(': ')[0])).toEqual([name])
-  expect(journey.pam.requestLog.entries).toEqual([])
+  expect(harness.pam.requestLog.entries).toEqual([])
 })
 
-test.each(['?limit=5', '?search=a', '?user=somebody'])(
+test.each(['?limit=5', '?search=a', '?user=ada'])(
   '/me%s is refused with the parameter’s name',
   async (query) => {
-    const { status, body } = await journey.broker.get(`/api/v1/pam/me${query}`)
+    const { status, body } = await harness.broker.get(`/api/v1/pam/me${query}`)
     expect([status, body.errorCode]).toEqual([400, 'E0000001'])
     const name = /\w+/.exec(query)?.[0] ?? ''
     expect(body.errorCauses).toEqual([{ errorSummary: `${name}: unknown parameter` }])
-    expect(journey.pam.requestLog.entries).toEqual([])
+    expect(harness.pam.requestLog.entries).toEqual([])
   },
 )
 
@@ -133,11 +133,11 @@ test('the error names every wrong parameter', async () => {
 })
 
 test('all groups that are not deleted are listed by id, for every form of deleted_at', async () => {
-  journey.pam.control.showDeleted()
-  const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined)
+  harness.pam.control.showDeleted()
+  const living = harness.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined)
   for (const form of ['null', 'missing', 'empty', 'zero'] as const) {
-    journey.pam.control.setGroupForm({ activeDeletedAt: form, federation: true })
-    journey.advance(901_000)
+    harness.pam.control.setGroupForm({ activeDeletedAt: form, federation: true })
+    harness.advance(901_000)
     const { body } = await get('')
     expect(groupsIn(body).map(({ id }) => id)).toEqual(living.map(({ id }) => id).sort())
     expect(Object.keys(groupsIn(body)[0] ?? {})).toEqual(['id', 'name', 'roles'])
@@ -160,7 +160,7 @@ test('search matches part of a name, ignoring case and Unicode form; role matche
 })
 
 test('paging through a changing list neither skips nor repeats the groups that remain', async () => {
-  const { control } = journey.pam
+  const { control } = harness.pam
   control.generateGroups(300)
   const before = new Set(
     control
@@ -175,12 +175,12 @@ test('paging through a changing list neither skips nor repeats the groups that r
     seen.push(...groupsIn(body).map(({ id }) => id))
     cursor = body.nextCursor as string | null
     const last = control.groups().find(({ id }) => id === cursor)
-    if (page === 1 && last !== undefined) control.deleteGroup(last.name) // the very one that the cursor names
+    if (page === 1 && last !== undefined) control.deleteGroup(last.name) // the group of the cursor
     control.putGroup({
       id: `${String(page).padStart(8, 'a')}-0000-4000-8000-000000000000`,
       name: `New ${page}`,
     })
-    journey.advance(901_000)
+    harness.advance(901_000)
   }
   const gone = control
     .groups()
@@ -191,7 +191,7 @@ test('paging through a changing list neither skips nor repeats the groups that r
 })
 
 test('10,000 groups are listed completely', async () => {
-  journey.pam.control.generateGroups(10_000)
+  harness.pam.control.generateGroups(10_000)
   let count = 0
   for (let cursor: unknown = ''; cursor !== null; ) {
     const { body } = await get(`?limit=1000&search=generated&cursor=${cursor}`)
@@ -218,28 +218,28 @@ test('a group is found by its id in any letter case; an unknown or malformed id 
 })
 
 test('HEAD responds with headers and no body; other methods are 405', async () => {
-  const head = await journey.broker.get('/api/v1/pam/me', { method: 'HEAD' })
+  const head = await harness.broker.get('/api/v1/pam/me', { method: 'HEAD' })
   expect([head.status, head.text]).toEqual([200, ''])
   expect(Number(head.headers.get('content-length'))).toBeGreaterThan(100)
-  const post = await journey.broker.get('/api/v1/pam/me', { method: 'POST' })
+  const post = await harness.broker.get('/api/v1/pam/me', { method: 'POST' })
   expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
 test('each lookup is audited, even a refused one, without names', async () => {
   await get('?search=Zürich')
   await get('?limit=0')
-  const audits = journey.broker.logLines().filter(({ event }) => event === 'group_lookup')
+  const audits = harness.broker.logLines().filter(({ event }) => event === 'group_lookup')
   expect(audits).toMatchObject([
     {
       audit: true,
-      userId: madeUpSession(LOGIN).userId,
+      userId: createTestSession(LOGIN).userId,
       operation: 'list',
       status: 200,
       deviceHash: 'device-hash',
     },
     {
       audit: true,
-      userId: madeUpSession(LOGIN).userId,
+      userId: createTestSession(LOGIN).userId,
       operation: 'list',
       status: 400,
       errorCode: 'E0000001',
@@ -253,12 +253,12 @@ test.each([
   ['..@example.com', undefined],
   ['a/b?c#d%2e@example.com', '/v1/teams/example-team/users/a%2Fb%3Fc%23d%252e/groups'],
 ])('the login %s is sent as one path segment, or not at all', async (login, path) => {
-  const broker = await journey.replica({
+  const broker = await harness.replica({
     userName: { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] },
   })
   const answer = await broker.get('/api/v1/pam/me', { login })
   expect([answer.status, answer.body.errorCode]).toEqual([404, 'pam_user_unknown'])
-  const asked = journey.pam.requestLog.entries
+  const asked = harness.pam.requestLog.entries
     .map((call) => call.path)
     .filter((one) => one.includes('/users/'))
   expect(asked).toEqual(path === undefined ? [] : [path])
@@ -269,10 +269,10 @@ test('users of two domains with the same local part are different PAM users', as
     { domain: 'corp.example', prefix: '' },
     { domain: 'partner.example', prefix: 'partner-' },
   ]
-  const broker = await journey.replica({ userName: { kind: 'login-local-part', domains } })
+  const broker = await harness.replica({ userName: { kind: 'login-local-part', domains } })
   for (const login of ['zoe@corp.example', 'zoe@partner.example', 'partner-zoe@corp.example'])
     await broker.get('/api/v1/pam/me', { login })
-  const asked = journey.pam.requestLog.entries
+  const asked = harness.pam.requestLog.entries
     .map((call) => call.path)
     .filter((one) => one.includes('/users/'))
   expect(asked).toEqual([

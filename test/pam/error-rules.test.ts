@@ -25,7 +25,7 @@ const NOTHING = {
 } as const
 const KEEPS = { ...NOTHING, stale: true, keepsPages: true } as const
 
-/** DESIGN §6, row by row, and what the broker finds wrong itself. */
+/** The rows of DESIGN §6, and the broker's own outcomes. */
 const POLICIES: Readonly<Record<PamOutcome, PamErrorPolicy>> = {
   invalid_request: { ...NOTHING, status: 502, code: 'pam_bad_request' },
   unsupported_content_type: { ...NOTHING, status: 502, code: 'pam_bad_request' },

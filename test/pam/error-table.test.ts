@@ -3,9 +3,9 @@ import { PAM_ERROR_NAMES, type PamErrorName, readErrorName } from '../../src/pam
 import { ERROR_SHAPES, PAM_ERRORS } from '../../src/sandbox/pam/pam-errors.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { counted, LOGIN } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-/** DESIGN §6, row by row: what the SPA gets without anything kept, how often is called, and whether stale serves. */
+/** The rows of DESIGN §6: the response without a cached list, the number of calls, and whether a stale list is served. */
 interface Row {
   readonly status: number
   readonly code: string
@@ -65,50 +65,50 @@ const ROWS: Readonly<Record<PamErrorName, Row>> = {
 }
 
 const LIST = '/v1/teams/example-team/users'
-/** Within the 5 minutes of `/me`. */
+/** Less than the 5 minutes after which `/me` serves no stale list. */
 const JUST_KEPT_MS = 299_000
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney()
-  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+  harness = await startPamHarness()
+  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
 function fail(error: PamErrorName) {
-  journey.pam.control.failNext({ error, path: LIST, times: 'always', retrySeconds: 100 })
+  harness.pam.control.failNext({ error, path: LIST, times: 'always', retrySeconds: 100 })
 }
-const listCalls = () => journey.pam.requestLog.entries.filter(({ path }) => path.startsWith(LIST)).length
+const listCalls = () => harness.pam.requestLog.entries.filter(({ path }) => path.startsWith(LIST)).length
 const listKeys = () =>
-  [...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))
+  [...harness.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))
 
 test.each(PAM_ERROR_NAMES)('%s without a cached list', async (name) => {
   const row = ROWS[name]
   fail(name)
-  const { status, body, headers } = await journey.broker.get('/api/v1/pam/me')
+  const { status, body, headers } = await harness.broker.get('/api/v1/pam/me')
   expect([status, body.errorCode]).toEqual([row.status, row.code])
   expect(body).toMatchObject({ errorLink: row.code, errorCauses: [] })
   expect(headers.get('retry-after') !== null).toBe(row.retryAfter === true)
   expect(headers.get('cache-control')).toBe('private, no-cache')
   expect(listCalls()).toBe(row.calls)
-  expect(journey.pam.control.counts().tokensMinted).toBe(row.mints)
-  expect(await counted(journey.broker.metrics, 'pam_errors_total')).toEqual({ [name]: row.calls })
+  expect(harness.pam.control.counts().tokensMinted).toBe(row.mints)
+  expect(await counted(harness.broker.metrics, 'pam_errors_total')).toEqual({ [name]: row.calls })
 })
 
 test.each(PAM_ERROR_NAMES)(
   '%s with a cached list: the stale list is served, or the error is returned',
   async (name) => {
     const row = ROWS[name]
-    const broker = await journey.replica({
+    const broker = await harness.replica({
       tunables: (same) => ({ ...same, lists: { ...same.lists, staleMs: 60_000 } }),
     })
     await broker.get('/api/v1/pam/me')
-    journey.advance(JUST_KEPT_MS)
+    harness.advance(JUST_KEPT_MS)
     fail(name)
     const { status, body } = await broker.get('/api/v1/pam/me')
     if (row.stale) {
       expect([status, body.meta]).toEqual([200, { fetchedAt: '2026-11-02T08:00:00.000Z', stale: true }])
-      journey.advance(2000) // older than it may be on error
+      harness.advance(2000) // now too old to be served after an error
       expect((await broker.get('/api/v1/pam/me')).status).not.toBe(200)
     } else {
       expect([status, body.errorCode]).toEqual([row.status, row.code])
@@ -118,48 +118,48 @@ test.each(PAM_ERROR_NAMES)(
 )
 
 test('a background refresh that is forbidden purges the list on every replica', async () => {
-  const other = await journey.replica()
-  await journey.broker.get('/api/v1/pam/me')
+  const other = await harness.replica()
+  await harness.broker.get('/api/v1/pam/me')
   await other.get('/api/v1/pam/me')
-  journey.advance(100_000)
+  harness.advance(100_000)
   fail('forbidden_error')
-  expect((await journey.broker.get('/api/v1/pam/me')).body.meta).toMatchObject({ stale: true })
-  for (let answer = 200; answer === 200; ) answer = (await journey.broker.get('/api/v1/pam/me')).status
+  expect((await harness.broker.get('/api/v1/pam/me')).body.meta).toMatchObject({ stale: true })
+  for (let answer = 200; answer === 200; ) answer = (await harness.broker.get('/api/v1/pam/me')).status
   expect((await other.get('/api/v1/pam/me')).body.errorCode).toBe('pam_not_permitted')
 })
 
 test('after disabled_team, no replica calls PAM for five minutes, and the cached lists stay purged', async () => {
-  const other = await journey.replica()
-  await journey.broker.get('/api/v1/pam/groups')
+  const other = await harness.replica()
+  await harness.broker.get('/api/v1/pam/groups')
   await other.get('/api/v1/pam/groups')
-  journey.advance(1000)
-  journey.pam.control.disableTeam()
-  await journey.broker.get('/api/v1/pam/me')
-  const calls = journey.pam.requestLog.entries.length
+  harness.advance(1000)
+  harness.pam.control.disableTeam()
+  await harness.broker.get('/api/v1/pam/me')
+  const calls = harness.pam.requestLog.entries.length
 
-  for (const broker of [journey.broker, other]) {
+  for (const broker of [harness.broker, other]) {
     const answer = await broker.get('/api/v1/pam/groups')
     expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_team_disabled'])
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(290)
   }
-  expect(journey.pam.requestLog.entries.length).toBe(calls)
+  expect(harness.pam.requestLog.entries.length).toBe(calls)
 
-  journey.advance(301_000)
-  journey.pam.control.disableTeam(false)
-  journey.pam.control.failNext({ error: 'unknown_error', times: 3 })
-  expect((await other.get('/api/v1/pam/groups')).status).toBe(502) // and not the list of before
+  harness.advance(301_000)
+  harness.pam.control.disableTeam(false)
+  harness.pam.control.failNext({ error: 'unknown_error', times: 3 })
+  expect((await other.get('/api/v1/pam/groups')).status).toBe(502) // not the old list
   expect((await other.get('/api/v1/pam/groups')).status).toBe(200)
 })
 
 test('after disabled_team, the pause is five minutes even if the response is dated an hour ahead', async () => {
   let isDisabled = true
   let lists = 0
-  const api = await journey.stub((req, res) => {
+  const api = await harness.stub((req, res) => {
     const isRefusal = req.method === 'GET' && isDisabled
-    res.setHeader('Date', new Date(journey.pam.now() + (isRefusal ? 3_600_000 : 0)).toUTCString())
+    res.setHeader('Date', new Date(harness.pam.now() + (isRefusal ? 3_600_000 : 0)).toUTCString())
     res.setHeader('Content-Type', 'application/json')
     if (req.method === 'POST') {
-      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      const expires_at = new Date(harness.pam.now() + 86_400_000).toISOString()
       res.end(JSON.stringify({ bearer_token: 'fake-token', expires_at, team_name: 'example-team' }))
       return
     }
@@ -168,8 +168,8 @@ test('after disabled_team, the pause is five minutes even if the response is dat
     res.end(isRefusal ? '{"error":"disabled_team"}' : '{"list":[]}')
   })
   const replicas = [
-    await journey.replica({ baseUrl: api.origin }),
-    await journey.replica({ baseUrl: api.origin }),
+    await harness.replica({ baseUrl: api.origin }),
+    await harness.replica({ baseUrl: api.origin }),
   ]
   const statuses = async () => {
     const answers = []
@@ -177,43 +177,43 @@ test('after disabled_team, the pause is five minutes even if the response is dat
     return answers
   }
   expect(await statuses()).toEqual([503, 503])
-  journey.advance(299_000)
+  harness.advance(299_000)
   expect(await statuses()).toEqual([503, 503])
   expect(lists).toBe(1)
 
   isDisabled = false
   const reads = []
   for (let n = 0; n < 4; n++) {
-    journey.advance(2000)
+    harness.advance(2000)
     expect(await statuses()).toEqual([200, 200])
     reads.push(lists)
   }
-  expect(reads.at(-1)).toBe(reads.at(-2)) // lists that were read since are not void
+  expect(reads.at(-1)).toBe(reads.at(-2)) // lists that were read since then stay valid
 })
 
 test('an unknown user is cached for a minute, and then looked up again', async () => {
   const login = 'nobody@example.com'
-  for (const broker of [journey.broker, await journey.replica()]) {
+  for (const broker of [harness.broker, await harness.replica()]) {
     const answer = await broker.get('/api/v1/pam/me', { login })
     expect([answer.status, answer.body.errorCode]).toEqual([404, 'pam_user_unknown'])
   }
   expect(listCalls()).toBe(1)
-  journey.advance(61_000)
-  journey.pam.control.setUserGroups(login, [])
-  expect((await journey.broker.get('/api/v1/pam/me', { login })).body.groups).toEqual([])
+  harness.advance(61_000)
+  harness.pam.control.setUserGroups(login, [])
+  expect((await harness.broker.get('/api/v1/pam/me', { login })).body.groups).toEqual([])
 })
 
 test('a team that does not exist is pam_misconfigured, not pam_user_unknown', async () => {
-  journey.pam.control.failNext({ error: 'resource_does_not_exist', path: '/v1/teams/example-team/groups' })
-  const answer = await journey.broker.get('/api/v1/pam/groups')
+  harness.pam.control.failNext({ error: 'resource_does_not_exist', path: '/v1/teams/example-team/groups' })
+  const answer = await harness.broker.get('/api/v1/pam/groups')
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_misconfigured'])
-  expect(journey.broker.logLines().find(({ event }) => event === 'pam_call_failed')?.level).toBe('error')
+  expect(harness.broker.logLines().find(({ event }) => event === 'pam_call_failed')?.level).toBe('error')
 })
 
 test('resource_deprecated is logged as an error', async () => {
   fail('resource_deprecated')
-  await journey.broker.get('/api/v1/pam/me')
-  const lines = journey.broker.logLines().filter(({ event }) => event === 'pam_call_failed')
+  await harness.broker.get('/api/v1/pam/me')
+  const lines = harness.broker.logLines().filter(({ event }) => event === 'pam_call_failed')
   expect(lines).toMatchObject([{ level: 'error', name: 'resource_deprecated' }])
 })
 
@@ -228,8 +228,8 @@ test.each(ERROR_SHAPES)(
       resource_deprecated: 'resource_does_not_exist',
     }
     for (const error of PAM_ERROR_NAMES) {
-      journey.pam.control.failNext({ error, shape, path: '/v1/probe' })
-      const answer = await journey.pam.send('GET', '/v1/probe')
+      harness.pam.control.failNext({ error, shape, path: '/v1/probe' })
+      const answer = await harness.pam.send('GET', '/v1/probe')
       const json: unknown = answer.headers.get('content-type')?.includes('json') ? answer.body : undefined
       const named = ['error', 'message', 'name', 'code'].includes(shape)
       const expected = named ? error : (unnamed[error] ?? error)
@@ -259,10 +259,10 @@ test.each([
   ['a redirect', { kind: 'status', status: 302, headers: { Location: 'https://collector.example.org/' } }],
   ['text', { kind: 'wrong-type' }],
 ] as const)('%s instead of a list is pam_unexpected, and the next lookup succeeds', async (_name, fault) => {
-  journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
-  const answer = await journey.broker.get('/api/v1/pam/me')
+  harness.pam.faults.set({ ...fault, path: LIST, times: 1 })
+  const answer = await harness.broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
-  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
 })
 
 test.each([
@@ -270,43 +270,43 @@ test.each([
   ['half an answer', { kind: 'half' }],
   ['a wrong length', { kind: 'wrong-length' }],
 ] as const)('%s is retried once, then the response is pam_timeout', async (_name, fault) => {
-  journey.pam.faults.set({ ...fault, path: LIST, times: 1 })
-  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
-  journey.advance(600_000)
-  journey.pam.faults.set({ ...fault, path: LIST })
-  const answer = await journey.broker.get('/api/v1/pam/me')
+  harness.pam.faults.set({ ...fault, path: LIST, times: 1 })
+  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
+  harness.advance(600_000)
+  harness.pam.faults.set({ ...fault, path: LIST })
+  const answer = await harness.broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([504, 'pam_timeout'])
   expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|socket/)
 })
 
 test('an endless or oversized response is an error within the time limit', async () => {
-  const broker = await journey.replica({ totalTimeoutMs: 200 })
-  journey.pam.faults.set({ kind: 'drip', everyMs: 150, path: LIST })
+  const broker = await harness.replica({ totalTimeoutMs: 200 })
+  harness.pam.faults.set({ kind: 'drip', everyMs: 150, path: LIST })
   expect((await broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_timeout')
-  journey.pam.faults.set({ kind: 'huge', bytes: 5_000_000, path: LIST })
-  expect((await journey.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_unexpected')
+  harness.pam.faults.set({ kind: 'huge', bytes: 5_000_000, path: LIST })
+  expect((await harness.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_unexpected')
 })
 
 test('without a Date header from the API, the broker’s clock is used', async () => {
-  const server = await journey.stub(async (req, res) => {
-    const answer = await journey.pam.send(req.method, req.url, {
+  const server = await harness.stub(async (req, res) => {
+    const answer = await harness.pam.send(req.method, req.url, {
       ...(req.body === undefined ? {} : { body: req.body }),
       headers: req.headers.authorization === undefined ? {} : { authorization: req.headers.authorization },
     })
     res.sendDate = false
     res.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(answer.text)
   })
-  const broker = await journey.replica({ baseUrl: server.origin })
+  const broker = await harness.replica({ baseUrl: server.origin })
   for (let elapsed = 0; elapsed < 7_200_000; elapsed += 100_000) {
     expect((await broker.get('/api/v1/pam/me')).status).toBe(200)
-    journey.advance(100_000)
+    harness.advance(100_000)
   }
-  expect(journey.pam.control.counts().errors).toEqual({})
+  expect(harness.pam.control.counts().errors).toEqual({})
 })
 
 test('a full connection queue is 503 with Retry-After, and is not retried', async () => {
   let sent = 0
-  const broker = await journey.replica({
+  const broker = await harness.replica({
     client: {
       async send() {
         sent += 1
@@ -324,7 +324,7 @@ test('a full connection queue is 503 with Retry-After, and is not retried', asyn
 })
 
 test('repeated service_offline responses open the circuit breaker', async () => {
-  const broker = await journey.replica({ breaker: { consecutiveFailures: 3, halfOpenAfterMs: 60_000 } })
+  const broker = await harness.replica({ breaker: { consecutiveFailures: 3, halfOpenAfterMs: 60_000 } })
   fail('service_offline')
   await broker.get('/api/v1/pam/me')
   const calls = listCalls()

@@ -1,21 +1,21 @@
 import { afterEach, expect, test } from '@jest/globals'
 import type { Store } from '../../src/store/store.ts'
 import { LOGIN } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-let journey: Journey
-afterEach(() => journey.close())
+let harness: PamHarness
+afterEach(() => harness.close())
 
 const POLL_MS = 500
 const FAILING = 'failing@example.com'
 const path = `/v1/teams/example-team/users/${encodeURIComponent(FAILING)}/groups`
-const statusOf = async (login: string) => (await journey.broker.get('/api/v1/pam/me', { login })).status
+const statusOf = async (login: string) => (await harness.broker.get('/api/v1/pam/me', { login })).status
 
-/** What is polled for that long, in the journey's time. */
+/** Polls for that long, by the harness's clock. */
 async function poll(seconds: number, look: () => Promise<unknown>) {
   for (let elapsedMs = 0; elapsedMs < seconds * 1000; elapsedMs += POLL_MS) {
     await look()
-    journey.advance(POLL_MS)
+    harness.advance(POLL_MS)
   }
 }
 
@@ -24,40 +24,40 @@ test.each([
   { status: 200, body: 'not a list', calls: 1 },
   { status: 500, body: {}, calls: 3 },
 ])('a list that keeps failing ($status) is not read on each poll', async ({ calls, ...answer }) => {
-  journey = await startJourney()
-  for (const login of [LOGIN, FAILING]) journey.pam.control.setUserGroups(login, [])
-  journey.pam.faults.set({ kind: 'status', path, ...answer })
-  const sent = () => journey.pam.requestLog.entries.filter((entry) => entry.path === path).length
+  harness = await startPamHarness()
+  for (const login of [LOGIN, FAILING]) harness.pam.control.setUserGroups(login, [])
+  harness.pam.faults.set({ kind: 'status', path, ...answer })
+  const sent = () => harness.pam.requestLog.entries.filter((entry) => entry.path === path).length
 
   await poll(60, async () => {
     expect(await statusOf(FAILING)).toBe(502)
     expect(await statusOf(LOGIN)).toBe(200)
   })
-  // Five at once, some while the pause grows, then one in 5 s.
+  // Five without a pause, some while the pause grows, then one in 5 s.
   expect(sent() / calls).toBeLessThanOrEqual(5 + 4 + 60 / 5)
   expect(sent() / calls).toBeGreaterThanOrEqual(60 / 5)
 
-  journey.pam.faults.clear()
-  journey.advance(5000)
+  harness.pam.faults.clear()
+  harness.advance(5000)
   expect(await statusOf(FAILING)).toBe(200)
 })
 
 test('a few failures cause no pause, and a success resets the counter', async () => {
-  journey = await startJourney()
-  journey.pam.control.setUserGroups(FAILING, [])
+  harness = await startPamHarness()
+  harness.pam.control.setUserGroups(FAILING, [])
   for (let round = 0; round < 3; round++) {
-    journey.pam.faults.set({ kind: 'status', path, status: 403, body: { error: 'forbidden_error' } })
+    harness.pam.faults.set({ kind: 'status', path, status: 403, body: { error: 'forbidden_error' } })
     for (let n = 0; n < 4; n++) expect(await statusOf(FAILING)).toBe(502)
-    journey.pam.faults.clear()
+    harness.pam.faults.clear()
     expect(await statusOf(FAILING)).toBe(200)
-    journey.advance(400_000)
+    harness.advance(400_000)
   }
 })
 
 test('while a long list waits for the rate limit, polling does not load its stored pages each time', async () => {
-  journey = await startJourney()
+  harness = await startPamHarness()
   let chars = 0
-  const counting = new Proxy(journey.store.store, {
+  const counting = new Proxy(harness.store.store, {
     get: (target, name: keyof Store) =>
       name !== 'get'
         ? Reflect.get(target, name)
@@ -67,17 +67,17 @@ test('while a long list waits for the rate limit, polling does not load its stor
             return value
           },
   })
-  const broker = await journey.replica({ store: counting })
-  journey.pam.control.generateGroups(3000)
-  const { groupPages } = journey.pam.control.counts()
-  journey.pam.control.setRateLimit({ limit: 20, periodSeconds: 200, parts: 1 })
+  const broker = await harness.replica({ store: counting })
+  harness.pam.control.generateGroups(3000)
+  const { groupPages } = harness.pam.control.counts()
+  harness.pam.control.setRateLimit({ limit: 20, periodSeconds: 200, parts: 1 })
   const look = async () => {
     const { status, body, headers } = await broker.get('/api/v1/pam/groups')
     expect([status, body.errorCode]).toEqual([503, 'pam_rate_limited'])
     return Number(headers.get('retry-after'))
   }
   await look()
-  expect(journey.pam.control.counts().groupPages).toBeGreaterThan(groupPages + 10)
+  expect(harness.pam.control.counts().groupPages).toBeGreaterThan(groupPages + 10)
   chars = 0
   await look()
   const charsOnce = chars
@@ -87,41 +87,41 @@ test('while a long list waits for the rate limit, polling does not load its stor
   const retryAfterS = await look()
   expect(retryAfterS).toBeGreaterThan(60)
   expect(retryAfterS).toBeLessThanOrEqual(141)
-  journey.advance(retryAfterS * 1000)
+  harness.advance(retryAfterS * 1000)
   expect((await broker.get('/api/v1/pam/groups')).status).not.toBe(502)
 })
 
 test('a long list that fails on its last page uses about a tenth of the rate limit, however often it is polled', async () => {
-  journey = await startJourney()
+  harness = await startPamHarness()
   const pages = 110
   let calls = 0
   let isBroken = true
-  const api = await journey.stub((req, res) => {
+  const api = await harness.stub((req, res) => {
     const page = Number(new URLSearchParams(req.query).get('offset') ?? 1)
-    res.setHeader('Date', new Date(journey.pam.now()).toUTCString())
+    res.setHeader('Date', new Date(harness.pam.now()).toUTCString())
     res.setHeader('Content-Type', 'application/json')
     calls++
     if (req.method === 'POST') {
-      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      const expires_at = new Date(harness.pam.now() + 86_400_000).toISOString()
       res.end(JSON.stringify({ bearer_token: 'fake-token', expires_at, team_name: 'example-team' }))
     } else if (page < pages) {
       res.setHeader('Link', `<?offset=${page + 1}>; rel="next"`)
       res.end('{"list":[]}')
     } else res.end(isBroken ? '<html>' : '{"list":[]}')
   })
-  const broker = await journey.replica({ baseUrl: api.origin })
+  const broker = await harness.replica({ baseUrl: api.origin })
   const statusNow = async () => (await broker.get('/api/v1/pam/groups')).status
 
   const hours = 2
   for (let elapsedMs = 0; elapsedMs < hours * 3_600_000; elapsedMs += 30_000) {
     expect(await statusNow()).toBe(502)
-    journey.advance(30_000)
+    harness.advance(30_000)
   }
-  // An API that tells no limit is taken to have one of 10,000 an hour. The pause grows within a few reads.
+  // Without limit headers, 10,000 calls an hour are assumed. The pause grows within a few reads.
   expect(calls).toBeLessThanOrEqual(hours * 1000 + 4 * pages)
   expect(calls).toBeGreaterThan((hours * 1000) / 2)
 
   isBroken = false
-  journey.advance(900_000)
+  harness.advance(900_000)
   expect(await statusNow()).toBe(200)
 })

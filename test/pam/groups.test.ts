@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals'
 import { createGroups } from '../../src/pam/groups.ts'
-import { madeUpSession } from './pam-broker.ts'
+import { createTestSession } from './pam-broker.ts'
 
-const SESSION = madeUpSession('ada.lindqvist@example.com')
-/** As many pages of one list as are kept. */
+const SESSION = createTestSession('ada.lindqvist@example.com')
+/** The number of cached pages per list. */
 const PAGES = 50
 
 test('cached pages are reused, up to the maximum number of pages', async () => {
@@ -35,6 +35,6 @@ test('cached pages are reused, up to the maximum number of pages', async () => {
   const again = await turned()
   expect(again.filter((page, at) => page !== first[at])).toEqual([])
 
-  await cacheKeyOf(PAGES + 1) // one too many: the oldest is evicted
+  await cacheKeyOf(PAGES + 1) // evicts the oldest page
   expect(await cacheKeyOf(1)).not.toBe(first[0])
 })

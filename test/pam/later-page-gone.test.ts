@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Group } from '../../src/pam/upstream/group.ts'
 import { until } from '../support/until.ts'
 import { LOGIN } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-/** DESIGN §6: "does not exist" on a later page of a list says nothing about the user or the team. */
+/** DESIGN §6: resource_does_not_exist for a later page of a list does not mean that the user or the team is unknown. */
 const ME = '/api/v1/pam/me'
 const DIRECTORY = '/api/v1/pam/groups?limit=1000'
 const LATER_PAGES = {
@@ -13,18 +13,18 @@ const LATER_PAGES = {
 }
 const GROUPS = 250
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney()
-  journey.pam.control.generateGroups(GROUPS, LOGIN)
+  harness = await startPamHarness()
+  harness.pam.control.generateGroups(GROUPS, LOGIN)
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
 const fail = (path: keyof typeof LATER_PAGES, times: number | 'always') =>
-  journey.pam.control.failNext({ error: 'resource_does_not_exist', path: LATER_PAGES[path], times })
-const get = (path: string) => journey.broker.get(path)
+  harness.pam.control.failNext({ error: 'resource_does_not_exist', path: LATER_PAGES[path], times })
+const get = (path: string) => harness.broker.get(path)
 const sizeOf = (body: Record<string, unknown>) => ((body.groups ?? body.list) as Group[]).length
-const errorLines = () => journey.broker.logLines().filter(({ level }) => level === 'error')
+const errorLines = () => harness.broker.logLines().filter(({ level }) => level === 'error')
 
 test.each([ME, DIRECTORY] as const)(
   '%s: after one such error, the list is read again from the first page',
@@ -33,7 +33,7 @@ test.each([ME, DIRECTORY] as const)(
     const { status, body } = await get(path)
     expect(status).toBe(200)
     expect(sizeOf(body)).toBeGreaterThanOrEqual(GROUPS)
-    const { groupLists, userLists } = journey.pam.control.counts()
+    const { groupLists, userLists } = harness.pam.control.counts()
     expect(path === ME ? userLists[LOGIN] : groupLists).toBe(2)
   },
 )
@@ -44,39 +44,39 @@ test.each([ME, DIRECTORY] as const)(
     fail(path, 'always')
     const { status, body } = await get(path)
     expect([status, body.errorCode]).toEqual([502, 'pam_unavailable'])
-    const { groupLists, userLists } = journey.pam.control.counts()
+    const { groupLists, userLists } = harness.pam.control.counts()
     expect(path === ME ? userLists[LOGIN] : groupLists).toBe(2)
     expect(errorLines()).toEqual([])
-    expect([...journey.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))).toEqual(
+    expect([...harness.store.entries.keys()].filter((key) => key.startsWith('gatehouse:pam-groups'))).toEqual(
       [],
     )
-    journey.pam.control.clearFailures()
+    harness.pam.control.clearFailures()
     expect((await get(path)).status).toBe(200)
   },
 )
 
 test('a cached list is served meanwhile', async () => {
   await get(DIRECTORY)
-  journey.advance(700_000)
+  harness.advance(700_000)
   fail(DIRECTORY, 'always')
   const { status, body } = await get(DIRECTORY)
   expect([status, body.meta]).toMatchObject([200, { stale: true }])
 })
 
 test('a user who is deleted during the read is unknown, because the first page is read again', async () => {
-  const letGo = journey.pam.faults.hold({ path: LATER_PAGES[ME], times: 1 })
+  const release = harness.pam.faults.hold({ path: LATER_PAGES[ME], times: 1 })
   const asking = get(ME)
-  await until(() => journey.pam.requestLog.entries.length === 3) // the token, two pages
-  journey.pam.control.setUserGroups(LOGIN, null)
-  letGo()
+  await until(() => harness.pam.requestLog.entries.length === 3) // the token, two pages
+  harness.pam.control.setUserGroups(LOGIN, null)
+  release()
   expect((await asking).body.errorCode).toBe('pam_user_unknown')
-  const calls = journey.pam.requestLog.entries.length
+  const calls = harness.pam.requestLog.entries.length
   expect((await get(ME)).body.errorCode).toBe('pam_user_unknown')
-  expect(journey.pam.requestLog.entries.length).toBe(calls) // remembered
+  expect(harness.pam.requestLog.entries.length).toBe(calls) // cached
 })
 
 test('resource_deprecated on a later page is pam_deprecated', async () => {
-  journey.pam.control.failNext({ error: 'resource_deprecated', path: LATER_PAGES[ME] })
+  harness.pam.control.failNext({ error: 'resource_deprecated', path: LATER_PAGES[ME] })
   const { status, body } = await get(ME)
   expect([status, body.errorCode]).toEqual([502, 'pam_deprecated'])
 })

@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/open-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 import { type BrokerAnswer, LOGIN, type PamBroker } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
 /** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
 const PAGES = 60
@@ -19,12 +19,12 @@ beforeAll(async () => {
 })
 afterAll(() => redis.stop())
 
-let journey: Journey
+let harness: PamHarness
 let replicas: PamBroker[]
 let closers: (() => Promise<void>)[]
 beforeEach(async () => {
   await redis.client().flushall()
-  journey = await startJourney()
+  harness = await startPamHarness()
   closers = []
   replicas = []
   for (let n = 0; n < 2; n++) {
@@ -34,30 +34,30 @@ beforeEach(async () => {
       commandTimeoutMs: 60_000,
     })
     closers.push(() => store.close())
-    replicas.push(await journey.replica({ store }))
+    replicas.push(await harness.replica({ store }))
   }
-  journey.pam.control.setPageSize(PAGE_SIZE)
-  const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
-  journey.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
-  journey.pam.control.setRateLimit({ limit: 40, periodSeconds: PERIOD_MS / 1000, parts: 1 })
+  harness.pam.control.setPageSize(PAGE_SIZE)
+  const living = harness.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
+  harness.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
+  harness.pam.control.setRateLimit({ limit: 40, periodSeconds: PERIOD_MS / 1000, parts: 1 })
 })
 afterEach(async () => {
-  await journey.close()
+  await harness.close()
   for (const close of closers) await close()
 })
 
-const counts = () => journey.pam.control.counts()
-const replica = (n: number): PamBroker => replicas[n % replicas.length] ?? journey.broker
+const counts = () => harness.pam.control.counts()
+const replica = (n: number): PamBroker => replicas[n % replicas.length] ?? harness.broker
 const idsIn = ({ body }: BrokerAnswer) => new Set((body.list as Group[]).map(({ id }) => id)).size
 
-/** A client that asks again after each pause, and each time reaches the other replica. */
+/** A client that retries after each pause, on the other replica each time. */
 async function readDirectory(maxPauses: number, meanwhile = async (_round: number) => {}) {
   for (let round = 0; ; round++) {
     const answer = await replica(round).get(DIRECTORY)
     await meanwhile(round)
     if (answer.status === 200 || round === maxPauses) return answer
     expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
-    journey.advance(Number(answer.headers.get('retry-after')) * 1000)
+    harness.advance(Number(answer.headers.get('retry-after')) * 1000)
   }
 }
 
@@ -73,8 +73,8 @@ test('users can look up their own groups during the read of a long list', async 
   const statuses: number[] = []
   const answer = await readDirectory(5, async (round) => {
     for (let n = 0; n < 4; n++) {
-      const login = `person-${round}-${n}@example.com`
-      journey.pam.control.setUserGroups(login, ['Everyone'])
+      const login = `user-${round}-${n}@example.com`
+      harness.pam.control.setUserGroups(login, ['Everyone'])
       statuses.push((await replica(n).get('/api/v1/pam/me', { login })).status)
     }
   })
@@ -84,13 +84,13 @@ test('users can look up their own groups during the read of a long list', async 
 
 test('a stale long list is served while it is refreshed in the background over several periods', async () => {
   await readDirectory(3)
-  journey.advance(300_000)
+  harness.advance(300_000)
   const before = counts().groupPages
   const isFresh = async () => {
     const answer = await replica(0).get(DIRECTORY)
     expect(answer.status).toBe(200)
     if (!(answer.body.meta as { stale: boolean }).stale) return true
-    journey.advance(100)
+    harness.advance(100)
     return false
   }
   await until(isFresh, { everyMs: 1 })
@@ -101,7 +101,7 @@ test('a stale long list is served while it is refreshed in the background over s
 test('an interrupted read older than staleMs is not continued', async () => {
   expect((await replica(0).get(DIRECTORY)).status).toBe(503)
   const before = counts()
-  journey.advance(600_001)
+  harness.advance(600_001)
   const answer = await readDirectory(3)
   expect(answer.status).toBe(200)
   expect(counts().groupLists - before.groupLists).toBe(1)
@@ -110,34 +110,34 @@ test('an interrupted read older than staleMs is not continued', async () => {
 
 test('a list is as old as its first page, even after long pauses', async () => {
   await replica(0).get(DIRECTORY)
-  journey.advance(400_000)
+  harness.advance(400_000)
   const answer = await readDirectory(3)
   expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(400)
 })
 
 test("the read of a user's own list is continued for as long as that list may be served", async () => {
-  journey.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
+  harness.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const me = (n: number) => replica(n).get('/api/v1/pam/me')
   const lists = () => counts().userLists[LOGIN]
   expect((await me(0)).status).toBe(503)
-  journey.advance(PERIOD_MS)
+  harness.advance(PERIOD_MS)
   expect([(await me(1)).status, lists()]).toEqual([200, 1])
 
-  journey.advance(400_000)
+  harness.advance(400_000)
   expect([(await me(0)).status, lists()]).toEqual([503, 2])
-  journey.advance(301_000)
+  harness.advance(301_000)
   expect([(await me(1)).status, lists()]).toEqual([503, 3]) // too old to be continued
 })
 
 test('directory access is decided on pages of the last 60 s', async () => {
-  journey.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
-  const group = journey.pam.control.groups().at(-1)?.id ?? ''
-  const broker = await journey.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
+  harness.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
+  const group = harness.pam.control.groups().at(-1)?.id ?? ''
+  const broker = await harness.replica({ directory: { kind: 'rules', roles: [], groups: [group] } })
   const lists = () => counts().userLists[LOGIN]
   expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([503, 1])
-  journey.advance(61_000)
+  harness.advance(61_000)
   expect([(await broker.get(DIRECTORY)).status, lists()]).toEqual([503, 2])
-  journey.advance(PERIOD_MS)
+  harness.advance(PERIOD_MS)
   await broker.get(DIRECTORY)
   expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([200, 2])
 })
@@ -148,7 +148,7 @@ test('without Redis, each replica continues its own read', async () => {
   try {
     const store = openStore({ url: createSecret(redis.url), connectTimeoutMs: 500, commandTimeoutMs: 500 })
     closers.push(() => store.close())
-    replicas = [await journey.replica({ store })]
+    replicas = [await harness.replica({ store })]
     const answer = await readDirectory(3)
     expect(answer.status).toBe(200)
     expect(counts()).toMatchObject({ groupLists: 1, groupPages: PAGES })
@@ -162,7 +162,7 @@ test('an interrupted read in Redis reveals nothing, and expires', async () => {
   const client = redis.client()
   const keys = await client.keys('*')
   const raw = JSON.stringify([keys, await Promise.all(keys.map((key) => client.get(key)))])
-  const marks = journey.pam.control.groups().flatMap(({ id, name }) => [id, name])
+  const marks = harness.pam.control.groups().flatMap(({ id, name }) => [id, name])
   expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
   expect(keys.some((key) => key.startsWith('gatehouse:pam-groups:'))).toBe(true)
   for (const key of keys) expect(await client.pttl(key)).toBeGreaterThan(0)
@@ -170,8 +170,8 @@ test('an interrupted read in Redis reveals nothing, and expires', async () => {
 
 test('pages that were read are discarded when the lookup is forbidden', async () => {
   await replica(0).get(DIRECTORY)
-  journey.advance(PERIOD_MS)
-  journey.pam.control.failNext({ error: 'forbidden_error', path: '/v1/teams/example-team/groups' })
+  harness.advance(PERIOD_MS)
+  harness.pam.control.failNext({ error: 'forbidden_error', path: '/v1/teams/example-team/groups' })
   expect((await replica(1).get(DIRECTORY)).body.errorCode).toBe('pam_not_permitted')
   const before = counts().groupLists
   await readDirectory(3)
@@ -182,7 +182,7 @@ test('polling with maxAge=0 does not prevent a long list from being completed', 
   let answer = await replica(0).get(`${DIRECTORY}&maxAge=0`)
   for (let round = 1; round < 8; round++) {
     expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
-    journey.advance(PERIOD_MS + 1000)
+    harness.advance(PERIOD_MS + 1000)
     answer = await replica(round).get(`${DIRECTORY}&maxAge=0`)
     if ((await replica(round).get(DIRECTORY)).status === 200) break
   }

@@ -2,30 +2,30 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { PAM_ERROR_NAMES } from '../../src/pam/upstream/pam-errors.ts'
 import { until } from '../support/until.ts'
 import { LOGIN } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney()
-  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+  harness = await startPamHarness()
+  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
 const SECURITY = 'a18d3843-0593-5dff-b310-f5c854b775df'
 const ME = '/api/v1/pam/me'
 const PATHS = [ME, '/api/v1/pam/groups', `/api/v1/pam/groups/${SECURITY}`]
-const get = (path: string, maxAge: number | string, broker = journey.broker) =>
+const get = (path: string, maxAge: number | string, broker = harness.broker) =>
   broker.get(`${path}?maxAge=${maxAge}`)
 const ageOf = (answer: { headers: Headers }) => Number(answer.headers.get('age'))
-/** First pages, of both kinds of lists. */
+/** The number of first pages that were read, of both kinds of lists. */
 const reads = () => {
-  const { groupLists, userLists } = journey.pam.control.counts()
+  const { groupLists, userLists } = harness.pam.control.counts()
   return groupLists + (userLists[LOGIN] ?? 0)
 }
 
 test.each(PATHS)('%s: data that is older than maxAge is read again, other data is not', async (path) => {
-  await journey.broker.get(path)
-  journey.advance(30_000)
+  await harness.broker.get(path)
+  harness.advance(30_000)
   expect(ageOf(await get(path, 30))).toBe(30)
   expect(ageOf(await get(path, 3600))).toBe(30)
   expect(reads()).toBe(1)
@@ -35,20 +35,20 @@ test.each(PATHS)('%s: data that is older than maxAge is read again, other data i
 })
 
 test('a maxAge above the configured limits does not serve older data', async () => {
-  await journey.broker.get(ME)
-  journey.advance(301_000)
-  journey.pam.faults.set({ kind: 'status', status: 500 })
-  expect((await journey.broker.get(ME)).status).toBe(502)
+  await harness.broker.get(ME)
+  harness.advance(301_000)
+  harness.pam.faults.set({ kind: 'status', status: 500 })
+  expect((await harness.broker.get(ME)).status).toBe(502)
   expect((await get(ME, 86_400)).status).toBe(503)
 })
 
 test.each(PAM_ERROR_NAMES)(
   '%s during a read for maxAge: 503 with Retry-After, never older data',
   async (error) => {
-    await journey.broker.get(ME)
-    journey.advance(30_000)
+    await harness.broker.get(ME)
+    harness.advance(30_000)
     const path = '/v1/teams/example-team/users'
-    journey.pam.control.failNext({ error, path, times: 'always', retrySeconds: 100 })
+    harness.pam.control.failNext({ error, path, times: 'always', retrySeconds: 100 })
     const { status, body, headers } = await get(ME, 10)
     if (error === 'resource_does_not_exist') {
       expect([status, body.errorCode]).toEqual([404, 'pam_user_unknown'])
@@ -60,53 +60,53 @@ test.each(PAM_ERROR_NAMES)(
 )
 
 test('with maxAge and a closed rate-limit gate, the response is 503 with the time until it opens', async () => {
-  await journey.broker.get(ME)
-  await journey.broker.get('/api/v1/pam/groups')
-  journey.advance(30_000)
+  await harness.broker.get(ME)
+  await harness.broker.get('/api/v1/pam/groups')
+  harness.advance(30_000)
   const path = '/v1/teams/example-team/users'
-  journey.pam.control.failNext({ error: 'too_many_requests', path, retrySeconds: 60 })
+  harness.pam.control.failNext({ error: 'too_many_requests', path, retrySeconds: 60 })
   for (const one of PATHS) {
     const { status, body, headers } = await get(one, 10)
     expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'pam_rate_limited', '60'])
-    expect((await journey.broker.get(one)).status).toBe(200)
+    expect((await harness.broker.get(one)).status).toBe(200)
   }
 })
 
 test('maxAge applies to unknown users, too', async () => {
   const login = 'nobody@example.com'
-  expect((await journey.broker.get(ME, { login })).status).toBe(404)
-  journey.pam.control.setUserGroups(login, [])
-  journey.advance(10_000)
-  expect((await journey.broker.get(ME, { login })).status).toBe(404)
-  expect((await journey.broker.get(`${ME}?maxAge=5`, { login })).status).toBe(200)
+  expect((await harness.broker.get(ME, { login })).status).toBe(404)
+  harness.pam.control.setUserGroups(login, [])
+  harness.advance(10_000)
+  expect((await harness.broker.get(ME, { login })).status).toBe(404)
+  expect((await harness.broker.get(`${ME}?maxAge=5`, { login })).status).toBe(200)
 })
 
 test('concurrent requests on two replicas share one read that started after them', async () => {
-  const other = await journey.replica()
-  await journey.broker.get(ME)
-  journey.advance(10_000)
-  const before = journey.pam.requestLog.entries.length
-  const release = journey.pam.faults.hold()
-  const asking = Array.from({ length: 20 }, (_, n) => get(ME, 0, n % 2 === 0 ? journey.broker : other))
-  await until(() => journey.pam.requestLog.entries.length > before)
-  await until(() => journey.broker.arrived() + other.arrived() === 21)
+  const other = await harness.replica()
+  await harness.broker.get(ME)
+  harness.advance(10_000)
+  const before = harness.pam.requestLog.entries.length
+  const release = harness.pam.faults.hold()
+  const asking = Array.from({ length: 20 }, (_, n) => get(ME, 0, n % 2 === 0 ? harness.broker : other))
+  await until(() => harness.pam.requestLog.entries.length > before)
+  await until(() => harness.broker.received() + other.received() === 21)
   release()
   const answers = await Promise.all(asking)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-  expect(journey.pam.requestLog.entries.length).toBe(before + 1)
+  expect(harness.pam.requestLog.entries.length).toBe(before + 1)
 })
 
 test('a read that started more than maxAge before the request is not used', async () => {
-  const other = await journey.replica()
-  const calls = () => journey.pam.requestLog.entries.length
-  await journey.broker.get('/api/v1/pam/groups') // leaves a token
+  const other = await harness.replica()
+  const calls = () => harness.pam.requestLog.entries.length
+  await harness.broker.get('/api/v1/pam/groups') // mints a token
   const before = calls()
-  const release = journey.pam.faults.hold()
+  const release = harness.pam.faults.hold()
   const first = get(ME, 0)
   await until(() => calls() > before)
-  journey.advance(10_000)
-  const later = [journey.broker, other].flatMap((broker) => [get(ME, 0, broker), get(ME, 60, broker)])
-  await until(() => journey.broker.arrived() + other.arrived() === 6)
+  harness.advance(10_000)
+  const later = [harness.broker, other].flatMap((broker) => [get(ME, 0, broker), get(ME, 60, broker)])
+  await until(() => harness.broker.received() + other.received() === 6)
   release()
   expect((await first).status).toBe(200)
   expect((await Promise.all(later)).map((answer) => [answer.status, ageOf(answer)])).toEqual([
@@ -119,22 +119,22 @@ test('a read that started more than maxAge before the request is not used', asyn
 })
 
 test('polling with maxAge=0 reads at most one page per second', async () => {
-  journey.pam.control.generateGroups(1000)
-  await journey.broker.get('/api/v1/pam/groups')
-  const other = await journey.replica()
-  const { groupPages } = journey.pam.control.counts()
+  harness.pam.control.generateGroups(1000)
+  await harness.broker.get('/api/v1/pam/groups')
+  const other = await harness.replica()
+  const { groupPages } = harness.pam.control.counts()
   expect(groupPages).toBeGreaterThan(10)
   const statuses = new Map<number, number>()
   for (let elapsedMs = 0; elapsedMs < 30_000; elapsedMs += 500) {
-    for (const broker of [journey.broker, other]) {
+    for (const broker of [harness.broker, other]) {
       const { status, headers } = await get('/api/v1/pam/groups', 0, broker)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       if (status === 503) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60)
     }
-    journey.advance(500)
+    harness.advance(500)
   }
   expect([...statuses.keys()].sort()).toEqual([200, 503])
-  expect(journey.pam.control.counts().groupPages - groupPages).toBeLessThanOrEqual(30)
+  expect(harness.pam.control.counts().groupPages - groupPages).toBeLessThanOrEqual(30)
 })
 
 test.each([
@@ -143,19 +143,19 @@ test.each([
 ])(
   'polling /me with maxAge=0 as a user who is %s uses at most a tenth of the rate limit',
   async (_, login, found) => {
-    journey.pam.control.setRateLimit({ limit: 10_000, periodSeconds: 3600, parts: 1 })
-    const other = await journey.replica()
+    harness.pam.control.setRateLimit({ limit: 10_000, periodSeconds: 3600, parts: 1 })
+    const other = await harness.replica()
     const statuses = new Set<number>()
     for (let elapsedMs = 0; elapsedMs < 60_000; elapsedMs += 500) {
-      for (const broker of [journey.broker, other]) {
+      for (const broker of [harness.broker, other]) {
         const { status, headers } = await broker.get(`${ME}?maxAge=0`, { login })
         statuses.add(status)
         if (status === 503) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(4)
       }
-      journey.advance(500)
+      harness.advance(500)
     }
     expect([...statuses].sort()).toEqual([found, 503])
-    const lookups = journey.pam.requestLog.entries.filter(({ path }) => path.includes('/users/'))
+    const lookups = harness.pam.requestLog.entries.filter(({ path }) => path.includes('/users/'))
     expect(lookups.length).toBeLessThanOrEqual((0.1 * 10_000) / 60 + 1)
   },
 )
@@ -164,50 +164,50 @@ test('polling with maxAge=0 does not read more often if the clocks of PAM server
   const users = [LOGIN, 'other@example.com']
   const reads = new Map<string, number>()
   let calls = 0
-  const api = await journey.stub((req, res) => {
+  const api = await harness.stub((req, res) => {
     calls += 1
-    const aheadMs = calls % 2 === 0 ? 30_000 : 0 // two servers in turn
-    res.setHeader('Date', new Date(journey.pam.now() + aheadMs).toUTCString())
+    const aheadMs = calls % 2 === 0 ? 30_000 : 0 // two servers alternate
+    res.setHeader('Date', new Date(harness.pam.now() + aheadMs).toUTCString())
     res.setHeader('Content-Type', 'application/json')
     if (req.method === 'POST') {
-      const expires_at = new Date(journey.pam.now() + 86_400_000).toISOString()
+      const expires_at = new Date(harness.pam.now() + 86_400_000).toISOString()
       res.end(JSON.stringify({ bearer_token: 'fake-token', expires_at, team_name: 'example-team' }))
     } else {
       reads.set(req.path, (reads.get(req.path) ?? 0) + 1)
       res.end('{"list":[]}')
     }
   })
-  const broker = await journey.replica({ baseUrl: api.origin })
+  const broker = await harness.replica({ baseUrl: api.origin })
   for (let elapsedMs = 0; elapsedMs < 36_000; elapsedMs += 500) {
     for (const login of users) {
       const { status } = await broker.get(`${ME}?maxAge=0`, { login })
       expect([200, 503]).toContain(status)
     }
-    journey.advance(500)
+    harness.advance(500)
   }
   expect(reads.size).toBe(users.length)
-  for (const count of reads.values()) expect(count).toBeLessThanOrEqual(10 + 1) // one in 3.6 s
+  for (const count of reads.values()) expect(count).toBeLessThanOrEqual(10 + 1) // one per 3.6 s
 })
 
 test.each(['', '-1', '1.5', '1e3', '1s', '9999999999', '1&maxAge=1'])('maxAge=%s', async (maxAge) => {
   for (const path of PATHS) {
     const { status, body } = await get(path, maxAge)
     if (maxAge === '')
-      expect(status).toBe(200) // an empty field of a form
+      expect(status).toBe(200) // as forms send an empty field
     else expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: maxAge'])
   }
 })
 
 test('the ETag covers the data and whether it is stale, but not the times', async () => {
-  const first = await journey.broker.get(ME)
+  const first = await harness.broker.get(ME)
   expect(first.headers.get('etag')).toMatch(/^W\/"/)
-  journey.advance(30_000)
-  const again = await journey.broker.get(`${ME}?maxAge=0`, {
+  harness.advance(30_000)
+  const again = await harness.broker.get(`${ME}?maxAge=0`, {
     headers: { 'If-None-Match': first.headers.get('etag') ?? '' },
   })
   expect([again.status, again.text, again.headers.get('age')]).toEqual([304, '', '0'])
   expect(again.headers.get('cache-control')).toBe('private, no-cache')
-  journey.pam.control.setUserGroups(LOGIN, ['Security'])
-  journey.advance(30_000)
+  harness.pam.control.setUserGroups(LOGIN, ['Security'])
+  harness.advance(30_000)
   expect((await get(ME, 0)).headers.get('etag')).not.toBe(first.headers.get('etag'))
 })

@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { counted, LOGIN } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney()
-  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins', 'Toolchain, Early Access', 'Everyone'])
+  harness = await startPamHarness()
+  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins', 'Toolchain, Early Access', 'Everyone'])
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
 test('without a session, the response is 401 and no request is sent to PAM', async () => {
-  const answer = await journey.broker.get('/api/v1/pam/me', { login: '' })
+  const answer = await harness.broker.get('/api/v1/pam/me', { login: '' })
   expect(answer.status).toBe(401)
   expect(answer.body.errorCode).toBe('E0000005')
-  expect(journey.pam.requestLog.entries).toEqual([])
+  expect(harness.pam.requestLog.entries).toEqual([])
 })
 
 test('the response has the user, the groups, and all, maximal and unknown roles', async () => {
-  const { status, body, headers } = await journey.broker.get('/api/v1/pam/me')
+  const { status, body, headers } = await harness.broker.get('/api/v1/pam/me')
   expect(status).toBe(200)
   expect(body).toEqual({
     user: LOGIN,
@@ -41,24 +41,24 @@ test('the response has the user, the groups, and all, maximal and unknown roles'
 })
 
 test('federation fields of older deployments are left out of groups', async () => {
-  journey.pam.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
-  const { body } = await journey.broker.get('/api/v1/pam/me')
+  harness.pam.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
+  const { body } = await harness.broker.get('/api/v1/pam/me')
   const groups = body.groups as object[]
   expect(groups.map(Object.keys)).toEqual(groups.map(() => ['id', 'name', 'roles']))
   expect(groups).toHaveLength(3)
 })
 
 test('If-None-Match gets 304, and the same list, read again, has the same ETag', async () => {
-  const first = await journey.broker.get('/api/v1/pam/me')
+  const first = await harness.broker.get('/api/v1/pam/me')
   const etag = String(first.headers.get('etag'))
-  const again = await journey.broker.get('/api/v1/pam/me', { headers: { 'If-None-Match': etag } })
+  const again = await harness.broker.get('/api/v1/pam/me', { headers: { 'If-None-Match': etag } })
   expect([again.status, again.text]).toEqual([304, ''])
 
-  journey.advance(400_000)
-  const anew = await journey.broker.get('/api/v1/pam/me')
-  expect(anew.headers.get('etag')).toBe(etag)
-  expect(anew.body.meta).toEqual({ fetchedAt: '2026-11-02T08:06:40.000Z', stale: false })
-  expect(await counted(journey.broker.metrics, 'pam_cache_requests_total')).toEqual({
+  harness.advance(400_000)
+  const reread = await harness.broker.get('/api/v1/pam/me')
+  expect(reread.headers.get('etag')).toBe(etag)
+  expect(reread.body.meta).toEqual({ fetchedAt: '2026-11-02T08:06:40.000Z', stale: false })
+  expect(await counted(harness.broker.metrics, 'pam_cache_requests_total')).toEqual({
     'me miss': 2,
     'me fresh': 1,
   })

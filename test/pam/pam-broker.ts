@@ -14,14 +14,14 @@ import { serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { checkAnswer } from '../support/api-contract.ts'
 
-/** The room on a listener of its own, over a real HTTP upstream. */
+/** The PAM module on its own listener, with a real HTTP upstream. */
 export interface PamBroker {
   readonly metrics: Metrics
-  /** How many requests have come in so far, answered or not. */
-  arrived(): number
-  /** GET as this login; none: without a session. */
+  /** The number of requests received so far. */
+  received(): number
+  /** Sends a GET request. An empty `login`: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
-  /** As when all sessions of this login are ended. */
+  /** As after all sessions of this login were ended. */
   refetch(login: string): Promise<void>
   logText(): string
   logLines(): Record<string, unknown>[]
@@ -52,11 +52,11 @@ export const KEY = { id: 'sandbox-key-1', secret: 'sandbox-secret-1-9pVb3LwY' }
 export const STANDBY_KEY = { id: 'sandbox-key-2', secret: 'sandbox-secret-2-Xq7RtM5c' }
 export const LOGIN = 'ada.lindqvist@example.com'
 
-/** Those of config/default.json: what the tests say of times and limits holds for what is shipped. */
+/** The tests use the shipped times and limits (config/default.json). */
 export const TUNABLES: PamTunables = defaultTunables().pam
 
-/** A machine may stand still for long under a request. */
-const PATIENT = {
+/** For busy machines. */
+const LONG_TIMEOUTS = {
   headersTimeoutMs: 600_000,
   requestTimeoutMs: 600_000,
   keepAliveTimeoutMs: 600_000,
@@ -105,16 +105,16 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     ...parts,
   })
 
-  let arrived = 0
-  const countArrival: RequestHandler = (_req, _res, next) => {
-    arrived += 1
+  let received = 0
+  const countRequest: RequestHandler = (_req, _res, next) => {
+    received += 1
     next()
   }
   const served = await serve({
-    before: [countArrival],
+    before: [countRequest],
     routes: pam.routes,
     prepare: (app) => app.set('query parser', parseQuery),
-    patience: PATIENT,
+    patience: LONG_TIMEOUTS,
     collected,
     metrics,
   })
@@ -122,7 +122,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
 
   return {
     metrics,
-    arrived: () => arrived,
+    received: () => received,
     async get(path, { login = LOGIN, method = 'GET', headers = {} } = {}) {
       const response = await fetch(new URL(path, origin), {
         method,
@@ -147,27 +147,27 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   }
 }
 
-/** A store whose connection can be lost; `entries` is what lies in it, raw. */
-export function breakableStore(now: () => number, entries = new Map<string, MemoryEntry>()) {
+/** A store whose connection can be lost. `entries` are its raw contents. */
+export function createUnreliableStore(now: () => number, entries = new Map<string, MemoryEntry>()) {
   const store = createMemoryStore({ monotonic: now, entries })
-  let away: Error | undefined
+  let lostWith: Error | undefined
   const wrapped = new Proxy(store, {
     get: (target, name, receiver) =>
-      away === undefined
+      lostWith === undefined
         ? Reflect.get(target, name, receiver)
         : async () => {
-            throw away
+            throw lostWith
           },
   })
   return {
     store: wrapped as Store,
     entries,
-    /** Every operation throws this from now on. */
-    lose(error: Error) {
-      away = error
+    /** From now on, every operation throws this error. */
+    disconnect(error: Error) {
+      lostWith = error
     },
-    find() {
-      away = undefined
+    reconnect() {
+      lostWith = undefined
     },
   }
 }
@@ -184,13 +184,12 @@ export function counted(metrics: Metrics, name: string): Promise<Record<string, 
 
 function sessionOf(login: string | string[] | undefined, publicId: string | string[] | undefined): Session {
   if (typeof login !== 'string' || login === '') throw noSession()
-  const session = madeUpSession(decodeURIComponent(login))
+  const session = createTestSession(decodeURIComponent(login))
   return typeof publicId === 'string' ? { ...session, publicId } : session
 }
 
-/** Of a made-up person. */
-export function madeUpSession(login: string): Session {
-  const hash = createHash('sha256').update(login).digest('hex') // names nobody in a log
+export function createTestSession(login: string): Session {
+  const hash = createHash('sha256').update(login).digest('hex') // does not look like a login in the log
   return {
     publicId: hash,
     userId: `00u${hash.slice(0, 17)}`,
@@ -210,6 +209,6 @@ function asObject(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
-    return {} // not JSON: the test looks at the text
+    return {} // not JSON: the test reads the text
   }
 }

@@ -1,22 +1,20 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { KEY, LOGIN, STANDBY_KEY } from './pam-broker.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
-
-/** What is sent to PAM, and with which key. */
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
 const TEAM = '/v1/teams/example-team'
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney({ keys: () => [KEY, STANDBY_KEY] })
-  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+  harness = await startPamHarness({ keys: () => [KEY, STANDBY_KEY] })
+  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
-const calls = () => journey.pam.requestLog.entries
+const calls = () => harness.pam.requestLog.entries
 const askedForTokens = () => calls().filter(({ path }) => path === `${TEAM}/service_token`)
 
 test('a key is exchanged for a token: exactly key_id and key_secret as JSON, without Authorization', async () => {
-  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
   const [call] = calls()
   expect(call).toMatchObject({ method: 'POST', path: `${TEAM}/service_token` })
   expect({ ...call?.query }).toEqual({})
@@ -31,13 +29,13 @@ test.each([
 ])(
   '%s: the first page is requested with the token, without parameters and without a body',
   async (ours, path) => {
-    expect((await journey.broker.get(ours)).status).toBe(200)
+    expect((await harness.broker.get(ours)).status).toBe(200)
     const [, call] = calls()
     expect(call).toMatchObject({ method: 'GET', path })
     expect({ ...call?.query }).toEqual({})
     expect(call?.headers).toMatchObject({
       accept: 'application/json',
-      authorization: `Bearer ${journey.pam.control.bearerTokens()[0]}`,
+      authorization: `Bearer ${harness.pam.control.bearerTokens()[0]}`,
     })
     for (const name of ['content-length', 'transfer-encoding', 'content-type'])
       expect([name, call?.headers[name]]).toEqual([name, undefined])
@@ -46,10 +44,10 @@ test.each([
 
 test('every path contains PAM_TEAM as one segment', async () => {
   const team = 'Other Team/1'
-  journey.pam.control.setReportedTeam(team)
+  harness.pam.control.setReportedTeam(team)
   const paths = async (tokenPath: string) => {
     const before = calls().length
-    const broker = await journey.replica({ team, tokenPath })
+    const broker = await harness.replica({ team, tokenPath })
     for (const ours of ['me', 'groups']) await broker.get(`/api/v1/pam/${ours}`)
     return new Set(
       calls()
@@ -66,21 +64,21 @@ test('every path contains PAM_TEAM as one segment', async () => {
 })
 
 test('when a key expires, its tokens are refused, and the standby key is used', async () => {
-  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
-  journey.pam.control.expireKey(KEY.id, new Date(journey.pam.now() + 1000).toISOString())
-  journey.advance(901_000)
-  expect((await journey.broker.get('/api/v1/pam/me')).status).toBe(200)
+  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
+  harness.pam.control.expireKey(KEY.id, new Date(harness.pam.now() + 1000).toISOString())
+  harness.advance(901_000)
+  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
   expect(askedForTokens().map(({ body }) => Reflect.get(Object(body), 'key_id'))).toEqual([
     KEY.id,
     KEY.id,
     STANDBY_KEY.id,
   ])
-  expect(journey.pam.control.counts().errors).toEqual({ authentication_error: 2 })
+  expect(harness.pam.control.counts().errors).toEqual({ authentication_error: 2 })
 })
 
 test('a token that is not issued in time is an error, and no list is requested', async () => {
-  const broker = await journey.replica({ totalTimeoutMs: 200 })
-  journey.pam.faults.set({ kind: 'drip', everyMs: 150, path: `${TEAM}/service_token` })
+  const broker = await harness.replica({ totalTimeoutMs: 200 })
+  harness.pam.faults.set({ kind: 'drip', everyMs: 150, path: `${TEAM}/service_token` })
   const answer = await broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([504, 'pam_timeout'])
   expect(calls()).toEqual(askedForTokens())

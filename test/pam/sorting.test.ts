@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Group } from '../../src/pam/upstream/group.ts'
-import { type Journey, startJourney } from './pam-journey.ts'
+import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney()
-  for (const { name, deletedAt } of journey.pam.control.groups())
-    if (deletedAt === undefined) journey.pam.control.deleteGroup(name)
+  harness = await startPamHarness()
+  for (const { name, deletedAt } of harness.pam.control.groups())
+    if (deletedAt === undefined) harness.pam.control.deleteGroup(name)
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
 const id = (n: number) => `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000`
-/** Groups with these names; the ids go down, so that both orders differ. */
+/** Adds groups with these names. Their ids descend, so that the two orders differ. */
 const put = (...names: string[]) => {
-  for (const [n, name] of names.entries()) journey.pam.control.putGroup({ id: id(99 - n), name })
+  for (const [n, name] of names.entries()) harness.pam.control.putGroup({ id: id(99 - n), name })
 }
-const get = (query: string) => journey.broker.get(`/api/v1/pam/groups?${query}`)
+const get = (query: string) => harness.broker.get(`/api/v1/pam/groups?${query}`)
 const list = async (query: string) => (await get(query)).body.list as Group[]
 
 async function walk(query: string, between: () => void = () => {}): Promise<string[]> {
@@ -40,9 +40,9 @@ test('sort=name sorts by name, ignoring case, independently of the locale', asyn
 
 test('groups with equal names are sorted by id', async () => {
   for (const n of [3, 1, 2])
-    journey.pam.control.putGroup({ id: id(n), name: `ops${' '.repeat(n)}`.trim() + n })
+    harness.pam.control.putGroup({ id: id(n), name: `ops${' '.repeat(n)}`.trim() + n })
   put('OPS', 'ops ', 'Ops')
-  journey.pam.faults.set({
+  harness.pam.faults.set({
     kind: 'status',
     status: 200,
     path: '/v1/teams/example-team/groups',
@@ -53,7 +53,7 @@ test('groups with equal names are sorted by id', async () => {
 })
 
 test.each([1, 2, 7, 100])('pages of %i contain every group once, in order', async (limit) => {
-  journey.pam.control.generateGroups(30)
+  harness.pam.control.generateGroups(30)
   put('Ünïcode / ?&=#', 'zz', 'generated', `${'long name '.repeat(100)}`)
   const all = await walk('sort=name&limit=1000')
   expect(all).toHaveLength(34)
@@ -62,7 +62,7 @@ test.each([1, 2, 7, 100])('pages of %i contain every group once, in order', asyn
 
 test('search and role filter the list in both orders', async () => {
   put('Beta admins', 'alpha admins', 'others')
-  journey.pam.control.putGroup({ id: id(1), name: 'Admins of roles', roles: ['pam_admin'] })
+  harness.pam.control.putGroup({ id: id(1), name: 'Admins of roles', roles: ['pam_admin'] })
   expect(await walk('sort=name&search=ADMINS&limit=1')).toEqual([
     'Admins of roles',
     'alpha admins',
@@ -76,9 +76,9 @@ test('paging through a changing list neither skips nor repeats the groups that r
   let changes = 0
   const names = await walk('sort=name&limit=2', () => {
     changes += 1
-    if (changes === 1) journey.pam.control.deleteGroup('b') // the very one that the cursor stands for
-    journey.pam.control.putGroup({ id: id(changes), name: `a${changes}` })
-    journey.advance(901_000)
+    if (changes === 1) harness.pam.control.deleteGroup('b') // the group of the cursor
+    harness.pam.control.putGroup({ id: id(changes), name: `a${changes}` })
+    harness.advance(901_000)
   })
   expect(names).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
 })
@@ -106,6 +106,6 @@ test.each(['sort=Name', 'sort=roles', 'sort=-name', 'sort=name&sort=name'])(
   async (query) => {
     const { status, body } = await get(query)
     expect([status, body.errorSummary]).toEqual([400, 'Api validation failed: sort'])
-    expect(journey.pam.requestLog.entries).toEqual([])
+    expect(harness.pam.requestLog.entries).toEqual([])
   },
 )

@@ -9,15 +9,15 @@ const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
 const TOKEN = 'plainly-fake-ops-token'
-const PERSON = '/admin/users/00u1person/sessions'
+const SESSIONS = '/admin/users/00u1person/sessions'
 const LIMITS = '/admin/users/00u1person/limits'
 const ME = '/api/v1/sessions/me'
 
-/** Sessions and the operations listener in front of the same store. */
+/** The public and the operations listener on the same store. */
 async function harness(token: string | undefined = TOKEN) {
   const own = keep(await startSessionHarness())
   const secret: { token: string | undefined } = { token }
-  const forgiven: { userId: string; login: string | undefined }[] = []
+  const endedLimits: { userId: string; login: string | undefined }[] = []
   const { metrics, sessions, log } = own
   const app = createOps({
     health: createHealth([]),
@@ -26,8 +26,8 @@ async function harness(token: string | undefined = TOKEN) {
     endAllSessions: sessions.endAll,
     limits: {
       async end(person) {
-        if (own.traffic.away) throw storeUnavailable()
-        forgiven.push(person)
+        if (own.traffic.unavailable) throw storeUnavailable()
+        endedLimits.push(person)
       },
       hashLogin: (login) => login.replace(/[^a-z]/g, '').padEnd(16, '_'),
     },
@@ -44,7 +44,7 @@ async function harness(token: string | undefined = TOKEN) {
     ...own,
     ops,
     secret,
-    forgiven,
+    endedLimits,
     as,
     admin: (method: string, path: string, body?: string) => as(`Bearer ${secret.token}`, method, path, body),
     audited: () => own.lines().filter(({ event }) => event === 'admin_call'),
@@ -52,7 +52,7 @@ async function harness(token: string | undefined = TOKEN) {
 }
 
 describe('without an OPS_TOKEN', () => {
-  test.each(['/admin', '/admin/', '/admin/x', PERSON, LIMITS])('%s is 404 with any token', async (path) => {
+  test.each(['/admin', '/admin/', '/admin/x', SESSIONS, LIMITS])('%s is 404 with any token', async (path) => {
     const { as, secret } = await harness()
     secret.token = undefined
     for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
@@ -73,12 +73,12 @@ describe('with a wrong token', () => {
     `Basic ${TOKEN}`,
     TOKEN,
   ])('%j: 401 on every path under /admin, with no effect, and audited', async (authorization) => {
-    const { as, signIn, call, audited, forgiven } = await harness()
-    const { bearer } = await signIn()
+    const { as, signIn, call, audited, endedLimits } = await harness()
+    const { cookieHeader } = await signIn()
     for (const [method, path] of [
-      ['GET', PERSON],
-      ['DELETE', PERSON],
-      ['POST', PERSON],
+      ['GET', SESSIONS],
+      ['DELETE', SESSIONS],
+      ['POST', SESSIONS],
       ['DELETE', LIMITS],
       ['GET', '/admin/nothing'],
     ] as const) {
@@ -89,8 +89,8 @@ describe('with a wrong token', () => {
         errorId: answer.headers['x-request-id'],
       })
     }
-    expect((await call('GET', ME, bearer)).status).toBe(200)
-    expect(forgiven).toEqual([])
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
+    expect(endedLimits).toEqual([])
     expect(audited()).toHaveLength(5)
     expect(audited()[0]).toMatchObject({ operation: 'none', status: 401, errorCode: 'E0000011' })
   })
@@ -101,27 +101,33 @@ describe('with a wrong token', () => {
     '/ADMIN/users/00u1person/sessions',
   ])('%s does not bypass the check', async (path) => {
     const { as, signIn, call } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     expect([401, 404]).toContain((await as(undefined, 'DELETE', path)).status)
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
   test('a changed token takes effect at once, and the old one is refused', async () => {
     const { as, secret } = await harness()
     secret.token = 'another-plainly-fake-token'
-    expect((await as(`Bearer ${TOKEN}`, 'GET', PERSON)).status).toBe(401)
-    expect((await as('bearer another-plainly-fake-token', 'GET', PERSON)).status).toBe(200)
+    expect((await as(`Bearer ${TOKEN}`, 'GET', SESSIONS)).status).toBe(401)
+    expect((await as('bearer another-plainly-fake-token', 'GET', SESSIONS)).status).toBe(200)
   })
 })
 
 describe('with the token', () => {
   test('other methods are 405, other paths 404', async () => {
     const { admin } = await harness()
-    const wrong = await admin('POST', PERSON)
+    const wrong = await admin('POST', SESSIONS)
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
     const noLook = await admin('GET', LIMITS)
     expect([noLook.status, noLook.headers.allow]).toEqual([405, 'DELETE'])
-    for (const path of ['/admin', '/admin/users', '/admin/users/00u1person', `${PERSON}/`, `${PERSON}/x`]) {
+    for (const path of [
+      '/admin',
+      '/admin/users',
+      '/admin/users/00u1person',
+      `${SESSIONS}/`,
+      `${SESSIONS}/x`,
+    ]) {
       expect((await admin('GET', path)).status).toBe(404)
     }
   })
@@ -145,7 +151,7 @@ describe('with the token', () => {
   test('a user’s sessions are listed without logins and without the ids in cookies', async () => {
     const { admin, signIn, audited } = await harness()
     const { id } = await signIn()
-    const answer = await admin('GET', PERSON)
+    const answer = await admin('GET', SESSIONS)
     expect([answer.status, answer.json]).toEqual([
       200,
       {
@@ -182,7 +188,7 @@ describe('with the token', () => {
 
   test('all sessions of the user are ended, but of no other user, and the response has their number', async () => {
     const { admin, signIn, call, sessions, lines, metrics } = await harness()
-    const bearers = [(await signIn()).bearer, (await signIn()).bearer]
+    const cookieHeaders = [(await signIn()).cookieHeader, (await signIn()).cookieHeader]
     const other = await openSession(sessions, {
       userId: '00u2other',
       login: 'bob@example.com',
@@ -192,12 +198,12 @@ describe('with the token', () => {
       deviceId: 'of-bob',
       userAgent: '',
     })
-    const answer = await admin('DELETE', PERSON)
+    const answer = await admin('DELETE', SESSIONS)
     expect([answer.status, answer.json]).toEqual([200, { ended: 2 }])
-    for (const bearer of bearers) expect((await call('GET', ME, bearer)).status).toBe(404)
+    for (const cookieHeader of cookieHeaders) expect((await call('GET', ME, cookieHeader)).status).toBe(404)
     expect(await sessions.get(other.id, 'of-bob')).toMatchObject({ userId: '00u2other' })
-    expect((await admin('DELETE', PERSON)).json).toEqual({ ended: 0 })
-    expect((await admin('GET', PERSON)).json).toEqual({ sessions: [] })
+    expect((await admin('DELETE', SESSIONS)).json).toEqual({ ended: 0 })
+    expect((await admin('GET', SESSIONS)).json).toEqual({ sessions: [] })
     expect(lines()).toContainEqual(
       expect.objectContaining({
         event: 'sessions_revoked',
@@ -216,22 +222,24 @@ describe('with the token', () => {
     ['no body', undefined],
     ['an empty one', '{}'],
   ])('with %s, only the limits by user id are ended', async (_, body) => {
-    const { admin, forgiven, audited, lines } = await harness()
+    const { admin, endedLimits, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([200, { ended: ['userId'] }])
-    expect(forgiven).toEqual([{ userId: '00u1person', login: undefined }])
-    const told = { audit: true, requestId: answer.headers['x-request-id'], userId: '00u1person' }
-    expect(audited()).toEqual([expect.objectContaining({ ...told, operation: 'end_limits', status: 200 })])
+    expect(endedLimits).toEqual([{ userId: '00u1person', login: undefined }])
+    const expected = { audit: true, requestId: answer.headers['x-request-id'], userId: '00u1person' }
+    expect(audited()).toEqual([
+      expect.objectContaining({ ...expected, operation: 'end_limits', status: 200 }),
+    ])
     const ended = lines().filter(({ event }) => event === 'limits_ended')
-    expect(ended).toEqual([expect.objectContaining({ ...told, address: '127.0.0.1' })])
+    expect(ended).toEqual([expect.objectContaining({ ...expected, address: '127.0.0.1' })])
     expect(ended[0]).not.toHaveProperty('loginHash')
   })
 
   test('the limits by login are ended, too, and the login is not logged', async () => {
-    const { admin, forgiven, lines } = await harness()
+    const { admin, endedLimits, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, '{"login": "ada+1@example.com"}')
     expect([answer.status, answer.json]).toEqual([200, { ended: ['userId', 'login'] }])
-    expect(forgiven).toEqual([{ userId: '00u1person', login: 'ada+1@example.com' }])
+    expect(endedLimits).toEqual([{ userId: '00u1person', login: 'ada+1@example.com' }])
     const ended = lines().filter(({ event }) => event === 'limits_ended')
     expect(ended.map(({ loginHash }) => loginHash)).toEqual([undefined, 'adaexamplecom___'])
     expect(JSON.stringify(lines())).not.toContain('ada+1')
@@ -250,18 +258,18 @@ describe('with the token', () => {
     ['login=ada', 400, 'E0000003'],
     [`{"login": "${'x'.repeat(5000)}"}`, 413, 'E0000001'],
   ])('the body %s is refused and audited, and no limit is ended', async (body, status, errorCode) => {
-    const { admin, forgiven, audited, lines } = await harness()
+    const { admin, endedLimits, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])
-    expect(forgiven).toEqual([])
+    expect(endedLimits).toEqual([])
     expect(audited()).toEqual([expect.objectContaining({ operation: 'end_limits', status, errorCode })])
     expect(lines().filter(({ event }) => event === 'limits_ended')).toEqual([])
   })
 
   test('the limits of an id that is not a user id: 400', async () => {
-    const { admin, forgiven } = await harness()
+    const { admin, endedLimits } = await harness()
     expect((await admin('DELETE', '/admin/users/ada%40example.com/limits')).status).toBe(400)
-    expect(forgiven).toEqual([])
+    expect(endedLimits).toEqual([])
   })
 
   test('an inbound X-Request-Id is ignored', async () => {
@@ -273,10 +281,10 @@ describe('with the token', () => {
 
 test('with the store out of reach: 503 with Retry-After, audited, and no error is logged', async () => {
   const { admin, traffic, audited, lines } = await harness()
-  traffic.away = true
+  traffic.unavailable = true
   for (const [method, path] of [
-    ['GET', PERSON],
-    ['DELETE', PERSON],
+    ['GET', SESSIONS],
+    ['DELETE', SESSIONS],
     ['DELETE', LIMITS],
   ] as const) {
     const answer = await admin(method, path)

@@ -23,8 +23,8 @@ const harness = async () => keep(await startSessionHarness())
 const PATH = '/forward-auth'
 const ME = '/api/v1/sessions/me'
 
-/** All that a proxy looks at. */
-const seen = ({ status, text, headers }: Answer) => ({
+/** The parts of a response that a proxy uses. */
+const visible = ({ status, text, headers }: Answer) => ({
   status,
   text,
   user: headers['x-auth-request-user'],
@@ -42,104 +42,104 @@ const refusal = (status: number) => ({
 describe('without a session', () => {
   test('the response is 401 without a body, and without a cookie the store is not read', async () => {
     const { call, traffic } = await harness()
-    expect(seen(await call('GET', PATH))).toEqual(refusal(401))
-    expect(seen(await call('GET', PATH, 'other=1'))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH, 'other=1'))).toEqual(refusal(401))
     expect(traffic.reads).toBe(0)
-    expect(seen(await call('GET', PATH, '__Host-gatehouse=s%3Aforged.signature'))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH, '__Host-gatehouse=s%3Aforged.signature'))).toEqual(refusal(401))
   })
 
   test('identity headers of the request are ignored', async () => {
     const { call } = await harness()
-    const claims = {
+    const forgedHeaders = {
       'X-Auth-Request-User': '00u1person',
       'X-Auth-Request-Preferred-Username': 'ada@example.com',
       'X-Auth-Request-Session': '00000000-0000-4000-8000-000000000000',
       'X-Forwarded-User': '00u1person',
       Authorization: 'Bearer plainly-fake',
     }
-    expect(seen(await call('GET', PATH, undefined, claims))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH, undefined, forgedHeaders))).toEqual(refusal(401))
   })
 
   test('a session that was signed out, idle for too long, or too old is 401', async () => {
     const { call, signIn, clock, traffic } = await harness()
     const out = await signIn()
-    await call('DELETE', ME, out.bearer)
-    expect(seen(await call('GET', PATH, out.bearer))).toEqual(refusal(401))
+    await call('DELETE', ME, out.cookieHeader)
+    expect(visible(await call('GET', PATH, out.cookieHeader))).toEqual(refusal(401))
 
     const idle = await signIn()
     clock.now = START + IDLE_MS
-    expect(seen(await call('GET', PATH, idle.bearer))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH, idle.cookieHeader))).toEqual(refusal(401))
 
     const old = await signIn()
     const openedAt = clock.now
     while (clock.now + IDLE_MS / 2 < openedAt + ABSOLUTE_MS) {
       clock.now += IDLE_MS / 2
-      expect((await call('GET', PATH, old.bearer)).status).toBe(200)
+      expect((await call('GET', PATH, old.cookieHeader)).status).toBe(200)
     }
     clock.now = openedAt + ABSOLUTE_MS
     traffic.writes = 0
-    expect(seen(await call('GET', PATH, old.bearer))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH, old.cookieHeader))).toEqual(refusal(401))
     expect(traffic.writes).toBe(0)
   })
 
   test('a session that an operator has ended is 401 at the next request', async () => {
     const { call, signIn, sessions } = await harness()
-    const { bearer } = await signIn()
-    expect((await call('GET', PATH, bearer)).status).toBe(200)
+    const { cookieHeader } = await signIn()
+    expect((await call('GET', PATH, cookieHeader)).status).toBe(200)
     await sessions.endAll(GRANT.userId, 'by_admin')
-    expect(seen(await call('GET', PATH, bearer))).toEqual(refusal(401))
+    expect(visible(await call('GET', PATH, cookieHeader))).toEqual(refusal(401))
   })
 })
 
 describe('errors have no body and no cookie', () => {
   test('another session than the named one: 409', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
-    const answer = await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'of-another-tab' })
-    expect(seen(answer)).toEqual(refusal(409))
+    const { cookieHeader } = await signIn()
+    const answer = await call('GET', PATH, cookieHeader, { 'X-Gatehouse-Session': 'of-another-tab' })
+    expect(visible(answer)).toEqual(refusal(409))
   })
 
   test('with the store out of reach: 503, never 401', async () => {
     const { call, signIn, traffic } = await harness()
-    const { bearer } = await signIn()
-    traffic.away = true
+    const { cookieHeader } = await signIn()
+    traffic.unavailable = true
     for (const headers of [{}, { 'X-Gatehouse-Session': 'x' }]) {
-      const answer = await call('GET', PATH, bearer, headers)
-      expect([seen(answer), answer.headers['retry-after']]).toEqual([refusal(503), '2'])
+      const answer = await call('GET', PATH, cookieHeader, headers)
+      expect([visible(answer), answer.headers['retry-after']]).toEqual([refusal(503), '2'])
     }
-    traffic.away = false
-    expect((await call('GET', PATH, bearer)).status).toBe(200)
+    traffic.unavailable = false
+    expect((await call('GET', PATH, cookieHeader)).status).toBe(200)
   })
 
   test('other methods: 405 with Allow', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     for (const method of ['POST', 'DELETE', 'PUT']) {
-      const answer = await call(method, PATH, bearer)
-      expect([seen(answer), answer.headers.allow]).toEqual([refusal(405), 'GET, HEAD'])
+      const answer = await call(method, PATH, cookieHeader)
+      expect([visible(answer), answer.headers.allow]).toEqual([refusal(405), 'GET, HEAD'])
     }
   })
 
   test('similar paths are 404', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     for (const path of ['/forward-auth/', '/forward-auth/x', '/Forward-Auth', '//forward-auth']) {
-      expect((await call('GET', path, bearer)).status).toBe(404)
+      expect((await call('GET', path, cookieHeader)).status).toBe(404)
     }
-    expect((await call('GET', `${PATH}?rd=https://evil.example`, bearer)).status).toBe(200)
+    expect((await call('GET', `${PATH}?rd=https://evil.example`, cookieHeader)).status).toBe(200)
   })
 
   test('each request is counted by its result', async () => {
     const { call, signIn, traffic, metrics } = await harness()
-    const { bearer } = await signIn()
-    await call('GET', PATH, bearer)
-    await call('HEAD', PATH, bearer)
+    const { cookieHeader } = await signIn()
+    await call('GET', PATH, cookieHeader)
+    await call('HEAD', PATH, cookieHeader)
     await call('GET', PATH)
-    await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'other' })
-    await call('POST', PATH, bearer)
-    traffic.away = true
-    await call('GET', PATH, bearer)
-    await call('GET', PATH, bearer, { 'X-Gatehouse-Session': 'other' })
+    await call('GET', PATH, cookieHeader, { 'X-Gatehouse-Session': 'other' })
+    await call('POST', PATH, cookieHeader)
+    traffic.unavailable = true
+    await call('GET', PATH, cookieHeader)
+    await call('GET', PATH, cookieHeader, { 'X-Gatehouse-Session': 'other' })
     const { values } = await metrics.forwardAuthRequests.get()
     expect(Object.fromEntries(values.map(({ labels, value }) => [labels.result, value]))).toEqual({
       signed_in: 2,
@@ -154,12 +154,12 @@ describe('errors have no body and no cookie', () => {
 describe('with a session', () => {
   test('the response is 200 with the identity headers and no body, for GET and HEAD', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
-    const { json } = await call('GET', ME, bearer)
-    const publicId = (json as { id: string }).id // what `sessions/me` answers
+    const { cookieHeader } = await signIn()
+    const { json } = await call('GET', ME, cookieHeader)
+    const publicId = (json as { id: string }).id // the response of `sessions/me`
     for (const method of ['GET', 'HEAD']) {
-      const answer = await call(method, PATH, bearer, { 'X-Gatehouse-Session': publicId })
-      expect(seen(answer)).toEqual({
+      const answer = await call(method, PATH, cookieHeader, { 'X-Gatehouse-Session': publicId })
+      expect(visible(answer)).toEqual({
         status: 200,
         text: '',
         user: '00u1person',
@@ -173,17 +173,19 @@ describe('with a session', () => {
 
   test('each request reads the store once, and it is written at most once a minute', async () => {
     const { call, signIn, clock, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
     for (let second = 0; second < 60; second += 5) {
       clock.now = START + second * 1000
-      await call('GET', PATH, bearer)
+      await call('GET', PATH, cookieHeader)
     }
     expect(traffic).toMatchObject({ reads: 12, writes: 0 })
     clock.now = START + EXTEND_EVERY_MS
-    for (let times = 0; times < 3; times++) await call('GET', PATH, bearer)
+    for (let times = 0; times < 3; times++) await call('GET', PATH, cookieHeader)
     expect(traffic).toMatchObject({ reads: 15, writes: 1 })
-    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:31:00.000Z' })
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
+      idleExpiresAt: '2026-11-05T06:31:00.000Z',
+    })
   })
 })
 
@@ -202,7 +204,7 @@ describe('logins with unusual characters', () => {
       sessions: { require: async () => ({ ...session, ...of }) },
       metrics: createMetrics(),
     })
-    await route?.handle({} as Request, res as unknown as Response) // it reads nothing of the request itself
+    await route?.handle({} as Request, res as unknown as Response) // the handler does not read the request
     return headers
   }
 

@@ -38,7 +38,7 @@ test.each([
 test.each([
   ['ada@corp.example', 'Ada@Corp.example', true],
   ['ada', 'ada@corp.example', true],
-  ['ada', 'ada@partner.example', true], // the upstream takes a short name where it is one user's alone
+  ['ada', 'ada@partner.example', true], // Okta accepts a short name that only one user has
   ['ada@corp.example', 'ada', true],
   ['ada@corp.example', 'ada@partner.example', false],
   ['ada@partner.example', 'ada@corp.example', false],

@@ -9,13 +9,13 @@ afterEach(closeAll)
 
 async function signedIn() {
   const harness = keep(await startSessionHarness())
-  const { bearer } = await harness.signIn()
+  const { cookieHeader } = await harness.signIn()
   return {
     ...harness,
-    bearer,
-    /** From this device; empty: from none. */
+    cookieHeader,
+    /** The status of a request from this device; empty: no device. */
     statusFrom: async (device: string) =>
-      (await harness.call('GET', '/need', bearer, { [DEVICE_HEADER]: device })).status,
+      (await harness.call('GET', '/need', cookieHeader, { [DEVICE_HEADER]: device })).status,
     audited: () => harness.lines().filter(({ event }) => event === 'session_device_mismatch'),
     async mismatches() {
       const { values } = await harness.metrics.requestsRefused.get()
@@ -26,16 +26,16 @@ async function signedIn() {
 
 describe('a session cookie from another device than the one that opened the session', () => {
   test('is not accepted, and each request is counted', async () => {
-    const { statusFrom, mismatches, call, bearer } = await signedIn()
-    expect((await call('GET', '/need', bearer)).status).toBe(200)
+    const { statusFrom, mismatches, call, cookieHeader } = await signedIn()
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
     expect(await mismatches()).toEqual([])
     expect([await statusFrom('another'), await statusFrom('')]).toEqual([401, 401])
     expect(await mismatches()).toEqual([expect.objectContaining({ value: 2 })])
   })
 
   test('is audited, with the session and the hash of the device', async () => {
-    const { statusFrom, audited, keyring, call, bearer } = await signedIn()
-    const { json } = await call('GET', '/api/v1/sessions/me', bearer)
+    const { statusFrom, audited, keyring, call, cookieHeader } = await signedIn()
+    const { json } = await call('GET', '/api/v1/sessions/me', cookieHeader)
     await statusFrom('another')
     const [line] = audited()
     expect(line).toMatchObject({
@@ -65,14 +65,14 @@ describe('a session cookie from another device than the one that opened the sess
 })
 
 test('a device is recognized by a retired key, but not by a removed one', async () => {
-  const { call, bearer, keyring, audited, statusFrom } = await signedIn()
+  const { call, cookieHeader, keyring, audited, statusFrom } = await signedIn()
   const second = Buffer.alloc(32, 2)
   keyring.keys = [second, ...keyring.keys]
-  expect((await call('GET', '/need', bearer)).status).toBe(200)
+  expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
   expect(await statusFrom('another')).toBe(401)
   expect(audited()).toHaveLength(1)
   keyring.keys = [second]
-  expect((await call('GET', '/need', bearer)).status).toBe(401)
+  expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
 })
 
 const requestWith = (headers: object) => ({ headers }) as Parameters<SessionCookie['isPresent']>[0]

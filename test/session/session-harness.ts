@@ -39,18 +39,18 @@ export interface HarnessOptions {
   readonly sameSite?: 'lax' | 'strict'
 }
 
-/** Which device a request comes from; empty: none. Without it, from the one that opened the session of its cookie. */
+/** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
 export const DEVICE_HEADER = 'x-test-device'
 
-/** Sessions over a real server, on the embedded store, by a clock that the test holds. */
+/** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
 export async function startSessionHarness({ secure = true, sameSite = 'lax' }: HarnessOptions = {}) {
   const clock = { now: START }
   const now = () => clock.now
   const keyring = { keys: [Buffer.alloc(32, 1)] }
   const masterKeys = () => keyring.keys
   const entries = new Map<string, MemoryEntry>()
-  const traffic = { writes: 0, reads: 0, away: false, full: false }
-  const store = watched(createMemoryStore({ monotonic: now, entries }), traffic)
+  const traffic = { writes: 0, reads: 0, unavailable: false, full: false }
+  const store = countTraffic(createMemoryStore({ monotonic: now, entries }), traffic)
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const cookie = createSessionCookie({ masterKeys, secure, sameSite })
@@ -111,15 +111,15 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
       },
     },
   ])
-  const pieces = { written: 0 }
+  const chunks = { written: 0 }
   const served = await serve({
     before: [
-      function countPieces(_req, res, next) {
+      function countChunks(_req, res, next) {
         const { write } = res
         res.write = ((...args: Parameters<typeof write>) => {
-          pieces.written += 1
+          chunks.written += 1
           return write.apply(res, args)
-        }) as typeof write // its overloads differ only in what may be left out
+        }) as typeof write // its overloads differ only in optional parameters
         next()
       },
       runRequestHooks(createRouteTable(routes)),
@@ -137,20 +137,20 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   return {
     ...served,
     call,
-    /** Opens a session; gives the `Cookie` header that bears it, and its id. */
+    /** Creates a session. Returns its `Cookie` header, its `Set-Cookie` header and its id. */
     async signIn(cookieHeader?: string) {
       const answer = await call('POST', '/open', cookieHeader)
       const [setCookie = ''] = answer.headers['set-cookie'] ?? []
-      const { id } = answer.json as { id: string } // what `/open` answers
-      return { bearer: setCookie.split(';')[0] ?? '', setCookie, id }
+      const { id } = answer.json as { id: string } // the response of `/open`
+      return { cookieHeader: setCookie.split(';')[0] ?? '', setCookie, id }
     },
     clock,
     keyring,
     entries,
     traffic,
-    pieces,
+    chunks,
     sessions,
-    /** The records of sessions, without the index of whose they are. */
+    /** The keys of session records, without those of the indexes. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
     cookie,
     metrics,
@@ -163,7 +163,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
   }
 }
 
-/** Opens a session in one go, as a sign-in does with its step. */
+/** Creates a session with all steps of a sign-in's commit. */
 export async function openSession(
   { prepare }: Pick<Sessions, 'prepare'>,
   grant: SessionGrant,
@@ -175,42 +175,43 @@ export async function openSession(
   return { id, publicId, evicted: await replace(presentedId, true) }
 }
 
-function watched(
+function countTraffic(
   store: Store,
-  traffic: { writes: number; reads: number; away: boolean; full: boolean },
+  traffic: { writes: number; reads: number; unavailable: boolean; full: boolean },
 ): Store {
-  const meet = (kind: 'reads' | 'writes') => {
+  const record = (kind: 'reads' | 'writes') => {
     traffic[kind] += 1
-    if (traffic.away || (traffic.full && kind === 'writes')) throw storeUnavailable(new Error('away'))
+    if (traffic.unavailable || (traffic.full && kind === 'writes'))
+      throw storeUnavailable(new Error('unavailable'))
   }
   return {
     ...store,
     async get(key) {
-      meet('reads')
+      record('reads')
       return store.get(key)
     },
     async set(...args) {
-      meet('writes')
+      record('writes')
       return store.set(...args)
     },
     async swap(...args) {
-      meet('writes')
+      record('writes')
       return store.swap(...args)
     },
     async delete(key) {
-      meet('writes')
+      record('writes')
       return store.delete(key)
     },
     async indexAll(key) {
-      meet('reads')
+      record('reads')
       return store.indexAll(key)
     },
     async indexPut(...args) {
-      meet('writes')
+      record('writes')
       return store.indexPut(...args)
     },
     async indexRemove(...args) {
-      meet('writes')
+      record('writes')
       return store.indexRemove(...args)
     },
   }

@@ -10,20 +10,20 @@ const FIELDS = ['publicId', 'createdAtMs', 'lastSeenAtMs', 'device', ...Object.k
   (name) => name !== 'deviceId',
 )
 
-/** A signed-in browser, and what its session check answers once the stored record is another one. */
+/** A signed-in browser. `statusWith` replaces the stored record and returns the status of the next session check. */
 async function signedIn() {
   const { signIn, call, stored, entries, keyring } = keep(await startSessionHarness())
-  const { bearer, id } = await signIn()
+  const { cookieHeader, id } = await signIn()
   const [key = ''] = stored()
   const seal = createSeal(() => keyring.keys, 'session')
   const text = seal.open(String(entries.get(key)?.content), key) ?? ''
   return {
     id,
     text,
-    record: JSON.parse(text) as Record<string, unknown>, // an object was written
+    record: JSON.parse(text) as Record<string, unknown>, // the record is an object
     async statusWith(content: string) {
       entries.set(key, { content: seal.seal(content, key), expiresAt: Number.POSITIVE_INFINITY })
-      return (await call('GET', '/api/v1/sessions/me', bearer)).status
+      return (await call('GET', '/api/v1/sessions/me', cookieHeader)).status
     },
   }
 }

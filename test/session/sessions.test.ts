@@ -18,7 +18,7 @@ const { keep, closeAll } = keeper()
 afterEach(closeAll)
 const harness = async (options?: HarnessOptions) => keep(await startSessionHarness(options))
 
-/** Of a device of its own. */
+/** For a new device. */
 const grant = () => ({ ...GRANT, deviceId: randomUUID() })
 const ME = '/api/v1/sessions/me'
 const REFRESH = `${ME}/lifecycle/refresh`
@@ -43,34 +43,40 @@ describe('no session', () => {
 
   test('a correctly signed id of no session is refused', async () => {
     const { call, cookie } = await harness()
-    const bearer = cookie.setCookie('some-id-of-an-attacker').split(';')[0]
-    expect((await call('GET', ME, bearer)).status).toBe(404)
-    expect((await call('GET', '/need', bearer)).status).toBe(401)
+    const cookieHeader = cookie.setCookie('some-id-of-an-attacker').split(';')[0]
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
   })
 })
 
 describe('an invalid session cookie', () => {
-  test.each<[string, (bearer: string) => string]>([
-    ['an id alone', (bearer) => bearer.replace(/=.*$/, '=x')],
-    ['empty', (bearer) => bearer.replace(/=.*$/, '=')],
-    ['without `s:`', (bearer) => bearer.replace(/=s%3A/, '=')],
-    ['without its signature', (bearer) => bearer.replace(/\..*$/, '')],
-    ['with an empty signature', (bearer) => bearer.replace(/\..*$/, '.')],
-    ['cut', (bearer) => bearer.slice(0, -1)],
-    ['one character longer', (bearer) => `${bearer}A`],
-    ['with one character changed', (bearer) => bearer.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
+  test.each<[string, (cookieHeader: string) => string]>([
+    ['an id alone', (cookieHeader) => cookieHeader.replace(/=.*$/, '=x')],
+    ['empty', (cookieHeader) => cookieHeader.replace(/=.*$/, '=')],
+    ['without `s:`', (cookieHeader) => cookieHeader.replace(/=s%3A/, '=')],
+    ['without its signature', (cookieHeader) => cookieHeader.replace(/\..*$/, '')],
+    ['with an empty signature', (cookieHeader) => cookieHeader.replace(/\..*$/, '.')],
+    ['cut', (cookieHeader) => cookieHeader.slice(0, -1)],
+    ['one character longer', (cookieHeader) => `${cookieHeader}A`],
+    [
+      'with one character changed',
+      (cookieHeader) => cookieHeader.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+    ],
     [
       'with another id under the same signature',
-      (bearer) => bearer.replace(/(?<=s%3A)./, (first) => (first === '_' ? '-' : '_')),
+      (cookieHeader) => cookieHeader.replace(/(?<=s%3A)./, (first) => (first === '_' ? '-' : '_')),
     ],
-    ['under another name', (bearer) => bearer.replace('__Host-gatehouse=', 'gatehouse=')],
-    ['under the name in another case', (bearer) => bearer.replace('__Host-gatehouse=', '__host-gatehouse=')],
-    ['as JSON', (bearer) => bearer.replace('s%3A', 'j%3A')],
-    ['in percent signs that mean nothing', (bearer) => bearer.replace(/=.*$/, '=%zz%')],
-    ['very long', (bearer) => bearer + 'A'.repeat(8000)],
+    ['under another name', (cookieHeader) => cookieHeader.replace('__Host-gatehouse=', 'gatehouse=')],
+    [
+      'under the name in another case',
+      (cookieHeader) => cookieHeader.replace('__Host-gatehouse=', '__host-gatehouse='),
+    ],
+    ['as JSON', (cookieHeader) => cookieHeader.replace('s%3A', 'j%3A')],
+    ['in percent signs that mean nothing', (cookieHeader) => cookieHeader.replace(/=.*$/, '=%zz%')],
+    ['very long', (cookieHeader) => cookieHeader + 'A'.repeat(8000)],
   ])('%s: no session, no cookie is set, nothing is written', async (_name, forge) => {
     const { call, signIn, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     traffic.writes = 0
     for (const [method, path] of [
       ['GET', ME],
@@ -78,43 +84,43 @@ describe('an invalid session cookie', () => {
       ['POST', REFRESH],
       ['GET', '/need'],
     ] as const) {
-      const answer = await call(method, path, forge(bearer))
+      const answer = await call(method, path, forge(cookieHeader))
       expect([401, 404]).toContain(answer.status)
       expect(answer.headers).not.toHaveProperty('set-cookie')
     }
     expect(traffic.writes).toBe(0)
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
   test('a cookie that was signed by a removed key is refused', async () => {
     const { call, signIn, keyring } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2)]
-    expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
   })
 })
 
 describe('key rotation', () => {
   test('cookies and records of a retired key are valid, and can be extended and ended', async () => {
     const { call, signIn, keyring, clock, stored } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
     clock.now += EXTEND_EVERY_MS
-    expect((await call('GET', '/need', bearer)).status).toBe(200)
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
     expect(stored().length).toBe(1)
     clock.now += IDLE_MS - 1
-    expect((await call('GET', ME, bearer)).status).toBe(200)
-    expect((await call('DELETE', ME, bearer)).status).toBe(204)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
+    expect((await call('DELETE', ME, cookieHeader)).status).toBe(204)
     expect(stored().length).toBe(0)
   })
 
   test('a new session uses the new key', async () => {
     const { call, signIn, keyring } = await harness()
     keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     keyring.keys = [Buffer.alloc(32, 2)]
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 })
 
@@ -135,8 +141,8 @@ describe('a new session', () => {
 
   test('the response contains a public id, and never the id in the cookie', async () => {
     const { call, signIn } = await harness()
-    const { bearer, id } = await signIn()
-    const answer = await call('GET', ME, bearer)
+    const { cookieHeader, id } = await signIn()
+    const answer = await call('GET', ME, cookieHeader)
     expect(answer.json).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       userId: '00u1person',
@@ -161,9 +167,9 @@ describe('a new session', () => {
 
   test('the user is returned without extending the session', async () => {
     const { call, signIn, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     traffic.writes = 0
-    const answer = await call('GET', '/api/v1/users/me', bearer)
+    const answer = await call('GET', '/api/v1/users/me', cookieHeader)
     expect([answer.status, answer.json]).toEqual([
       200,
       { id: '00u1person', status: 'ACTIVE', profile: { firstName: 'Ada', login: 'ada@example.com' } },
@@ -175,10 +181,10 @@ describe('a new session', () => {
     const { call, signIn, metrics } = await harness()
     const elsewhere = await signIn()
     const before = await signIn()
-    const after = await signIn(before.bearer)
-    expect((await call('GET', ME, before.bearer)).status).toBe(404)
-    expect((await call('GET', ME, after.bearer)).status).toBe(200)
-    expect((await call('GET', ME, elsewhere.bearer)).status).toBe(200)
+    const after = await signIn(before.cookieHeader)
+    expect((await call('GET', ME, before.cookieHeader)).status).toBe(404)
+    expect((await call('GET', ME, after.cookieHeader)).status).toBe(200)
+    expect((await call('GET', ME, elsewhere.cookieHeader)).status).toBe(200)
     expect((await metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'replaced' }, value: 1 }),
     ])
@@ -189,64 +195,66 @@ describe('a new session', () => {
     const victim = await signIn()
     await signIn(`__Host-gatehouse=s%3A${victim.id}.forged`)
     await signIn(`__Host-gatehouse=${victim.id}`)
-    expect((await call('GET', ME, victim.bearer)).status).toBe(200)
+    expect((await call('GET', ME, victim.cookieHeader)).status).toBe(200)
   })
 })
 
 describe('idle and absolute limits, by the broker’s clock', () => {
   test('a session ends exactly at its idle limit', async () => {
     const { call, signIn, clock } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now = START + IDLE_MS - 1
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
     clock.now = START + IDLE_MS
-    expect((await call('GET', ME, bearer)).status).toBe(404)
-    expect((await call('GET', '/need', bearer)).status).toBe(401)
-    expect((await call('POST', REFRESH, bearer)).status).toBe(404)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
+    expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
   })
 
   test('the record is deleted at the idle limit', async () => {
     const { call, signIn, clock, stored } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now = START + IDLE_MS
-    await call('GET', ME, bearer)
+    await call('GET', ME, cookieHeader)
     expect(stored().length).toBe(0)
   })
 
   test('a store that keeps a record too long does not prolong a session', async () => {
     const { call, signIn, clock, entries } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
     clock.now = START + IDLE_MS
-    expect((await call('GET', ME, bearer)).status).toBe(404)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
   })
 
   test('a session ends at its absolute limit, even if it is used', async () => {
     const { call, signIn, clock } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     while (clock.now + IDLE_MS / 2 < START + ABSOLUTE_MS) {
       clock.now += IDLE_MS / 2
-      expect((await call('GET', '/need', bearer)).status).toBe(200)
+      expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
     }
-    expect((await call('GET', ME, bearer)).json).toMatchObject({
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
       expiresAt: '2026-11-05T18:00:00.000Z',
       idleExpiresAt: '2026-11-05T18:00:00.000Z',
     })
     clock.now = START + ABSOLUTE_MS
-    expect((await call('GET', '/need', bearer)).status).toBe(401)
-    expect((await call('POST', REFRESH, bearer)).status).toBe(404)
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
+    expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
   })
 })
 
 describe('extending', () => {
   test('reading the session neither extends nor writes it', async () => {
     const { call, signIn, clock, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     traffic.writes = 0
     clock.now += IDLE_MS / 2
-    for (let look = 0; look < 3; look++) await call('GET', ME, bearer)
+    for (let look = 0; look < 3; look++) await call('GET', ME, cookieHeader)
     expect(traffic.writes).toBe(0)
-    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
+      idleExpiresAt: '2026-11-05T06:30:00.000Z',
+    })
   })
 
   test.each([
@@ -257,33 +265,37 @@ describe('extending', () => {
     ['DELETE', '/api/v1/sessions/nobodys-id', 404],
   ])('%s %s does not extend it', async (method, path, leadsTo) => {
     const { call, signIn, sessions, clock } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     const other = await openSession(sessions, GRANT)
     clock.now += IDLE_MS / 2
-    const answer = await call(method, path.replace('{the other one}', other.publicId), bearer)
+    const answer = await call(method, path.replace('{the other one}', other.publicId), cookieHeader)
     expect(answer.status).toBe(leadsTo)
-    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
+      idleExpiresAt: '2026-11-05T06:30:00.000Z',
+    })
     clock.now = START + IDLE_MS
-    expect((await call('GET', '/api/v1/sessions', bearer)).status).toBe(401)
+    expect((await call('GET', '/api/v1/sessions', cookieHeader)).status).toBe(401)
   })
 
   test('using the session extends it, with at most one write a minute', async () => {
     const { call, signIn, clock, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     traffic.writes = 0
     for (let second = 1; second <= 180; second += 10) {
       clock.now = START + second * 1000
-      expect((await call('GET', '/need', bearer)).status).toBe(200)
+      expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
     }
     expect(traffic.writes).toBe(2)
-    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:32:01.000Z' })
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
+      idleExpiresAt: '2026-11-05T06:32:01.000Z',
+    })
   })
 
   test('a refresh extends it at once', async () => {
     const { call, signIn, clock } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now += 1000
-    const answer = await call('POST', REFRESH, bearer)
+    const answer = await call('POST', REFRESH, cookieHeader)
     expect([answer.status, answer.json]).toEqual([
       200,
       expect.objectContaining({ idleExpiresAt: '2026-11-05T06:30:01.000Z' }),
@@ -293,24 +305,24 @@ describe('extending', () => {
 
   test('a clock that was set back does not end a session', async () => {
     const { call, signIn, clock } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now -= 3_600_000
-    expect((await call('GET', '/need', bearer)).status).toBe(200)
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
   })
 })
 
 describe('ending', () => {
   test('a sign-out takes effect at once and deletes the cookie', async () => {
     const { call, signIn, stored, lines } = await harness()
-    const { bearer } = await signIn()
-    const answer = await call('DELETE', ME, bearer)
+    const { cookieHeader } = await signIn()
+    const answer = await call('DELETE', ME, cookieHeader)
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect(answer.headers['set-cookie']).toEqual([
       '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
     ])
     expect(stored().length).toBe(0)
-    expect((await call('GET', ME, bearer)).status).toBe(404)
-    expect((await call('DELETE', ME, bearer)).status).toBe(404)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+    expect((await call('DELETE', ME, cookieHeader)).status).toBe(404)
     expect(lines()).toContainEqual(
       expect.objectContaining({
         event: 'signed_out',
@@ -325,9 +337,9 @@ describe('ending', () => {
 
   test('ending the current session by its public id is a sign-out', async () => {
     const { call, signIn, stored, lines, metrics } = await harness()
-    const { bearer } = await signIn()
-    const { id } = (await call('GET', ME, bearer)).json as { id: string } // what `/sessions/me` answers
-    const answer = await call('DELETE', `/api/v1/sessions/${id}`, bearer)
+    const { cookieHeader } = await signIn()
+    const { id } = (await call('GET', ME, cookieHeader)).json as { id: string } // the response of `/sessions/me`
+    const answer = await call('DELETE', `/api/v1/sessions/${id}`, cookieHeader)
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect(answer.headers['set-cookie']).toEqual([
       '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
@@ -341,31 +353,31 @@ describe('ending', () => {
 
   test('ending another session by its public id leaves this browser signed in and its site data in place', async () => {
     const { call, signIn, sessions, lines } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     const other = await openSession(sessions, GRANT)
-    const answer = await call('DELETE', `/api/v1/sessions/${other.publicId}`, bearer)
+    const answer = await call('DELETE', `/api/v1/sessions/${other.publicId}`, cookieHeader)
     expect(answer.status).toBe(204)
     expect(answer.headers).not.toHaveProperty('set-cookie')
     expect(answer.headers).not.toHaveProperty('clear-site-data')
     const audited = lines().filter(({ audit }) => audit === true)
     expect(audited).toEqual([expect.objectContaining({ event: 'sessions_revoked', count: 1 })])
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
   test('a late extension does not restore an ended session', async () => {
     const { call, signIn, clock, stored } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now += EXTEND_EVERY_MS
     const [used, refreshed, ended] = await Promise.all([
-      call('GET', '/need', bearer),
-      call('POST', REFRESH, bearer),
-      call('DELETE', ME, bearer),
+      call('GET', '/need', cookieHeader),
+      call('POST', REFRESH, cookieHeader),
+      call('DELETE', ME, cookieHeader),
     ])
     expect(ended.status).toBe(204)
     expect([200, 401]).toContain(used.status)
     expect([200, 404]).toContain(refreshed.status)
     expect(stored().length).toBe(0)
-    expect((await call('GET', '/need', bearer)).status).toBe(401)
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
   })
 })
 
@@ -375,20 +387,20 @@ describe('all sessions of a user', () => {
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
     expect(await sessions.endAll('00u1other', 'by_user')).toBe(0)
     expect(await sessions.endAll('00u1person', 'by_user', { id: here.id })).toBe(2)
-    for (const { bearer } of [one, two]) expect((await call('GET', ME, bearer)).status).toBe(404)
-    expect((await call('GET', ME, here.bearer)).status).toBe(200)
+    for (const { cookieHeader } of [one, two]) expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+    expect((await call('GET', ME, here.cookieHeader)).status).toBe(200)
     expect(stored().length).toBe(1)
     expect((await metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'by_user' }, value: 2 }),
     ])
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(1)
-    expect((await call('GET', ME, here.bearer)).status).toBe(404)
+    expect((await call('GET', ME, here.cookieHeader)).status).toBe(404)
   })
 
   test('are counted without those that had ended before', async () => {
     const { call, signIn, sessions, clock } = await harness()
     const out = await signIn()
-    await call('DELETE', ME, out.bearer)
+    await call('DELETE', ME, out.cookieHeader)
     await signIn()
     clock.now += IDLE_MS
     await signIn()
@@ -406,7 +418,7 @@ describe('all sessions of a user', () => {
 
   test('an index entry that was copied to another user’s index is ignored', async () => {
     const { signIn, sessions, entries, call } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     const [from = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
     const content = entries.get(from)?.content
     if (!(content instanceof Map)) throw new Error('an index is there')
@@ -419,7 +431,7 @@ describe('all sessions of a user', () => {
       },
     )
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
   test('an unreadable index entry is not deleted', async () => {
@@ -474,23 +486,25 @@ describe('all sessions of a user', () => {
 describe('the maximum number of sessions per user', () => {
   type Harness = Awaited<ReturnType<typeof startSessionHarness>>
 
-  const living = async ({ call }: Harness, bearers: readonly string[]) =>
-    (await Promise.all(bearers.map((bearer) => call('GET', ME, bearer)))).map(({ status }) => status === 200)
+  const living = async ({ call }: Harness, cookieHeaders: readonly string[]) =>
+    (await Promise.all(cookieHeaders.map((cookieHeader) => call('GET', ME, cookieHeader)))).map(
+      ({ status }) => status === 200,
+    )
 
-  /** Opened one after the other. */
+  /** Creates sessions one after the other. */
   async function full(own: Harness, count = MAX_PER_USER): Promise<string[]> {
-    const bearers: string[] = []
+    const cookieHeaders: string[] = []
     for (let n = 0; n < count; n++) {
-      bearers.push((await own.signIn()).bearer)
+      cookieHeaders.push((await own.signIn()).cookieHeader)
       own.clock.now += 1000
     }
-    return bearers
+    return cookieHeaders
   }
 
   test('a session above the maximum evicts the oldest, which is counted', async () => {
     const own = await harness()
-    const bearers = await full(own, MAX_PER_USER + 1)
-    expect(await living(own, bearers)).toEqual([false, true, true, true, true])
+    const cookieHeaders = await full(own, MAX_PER_USER + 1)
+    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true, true])
     expect(await own.sessions.list('00u1person')).toHaveLength(MAX_PER_USER)
     expect((await own.metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'evicted' }, value: 1 }),
@@ -500,25 +514,25 @@ describe('the maximum number of sessions per user', () => {
 
   test('the oldest session is the one created first, even if it is used', async () => {
     const own = await harness()
-    const bearers = await full(own)
+    const cookieHeaders = await full(own)
     own.clock.now += EXTEND_EVERY_MS
-    await own.call('POST', REFRESH, bearers[0])
+    await own.call('POST', REFRESH, cookieHeaders[0])
     await own.signIn()
-    expect(await living(own, bearers)).toEqual([false, true, true, true])
+    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
   })
 
   test('the previous session of the same browser does not count, so no other is evicted', async () => {
     const own = await harness()
-    const bearers = await full(own)
-    await own.signIn(bearers[2])
-    expect(await living(own, bearers)).toEqual([true, true, false, true])
+    const cookieHeaders = await full(own)
+    await own.signIn(cookieHeaders[2])
+    expect(await living(own, cookieHeaders)).toEqual([true, true, false, true])
   })
 
   test('sessions of other users do not count', async () => {
     const own = await harness()
-    const bearers = await full(own)
+    const cookieHeaders = await full(own)
     expect(await openSession(own.sessions, { ...grant(), userId: '00u1other' })).toMatchObject({ evicted: 0 })
-    expect(await living(own, bearers)).toEqual([true, true, true, true])
+    expect(await living(own, cookieHeaders)).toEqual([true, true, true, true])
   })
 
   test('sessions that were idle for too long do not count, even if they are still in the index', async () => {
@@ -535,10 +549,10 @@ describe('the maximum number of sessions per user', () => {
 
   test('sessions under a retired key count', async () => {
     const own = await harness()
-    const bearers = await full(own)
+    const cookieHeaders = await full(own)
     own.keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
     await own.signIn()
-    expect(await living(own, bearers)).toEqual([false, true, true, true])
+    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
   })
 
   test('of sessions that are created concurrently, the newest remain, up to the maximum', async () => {
@@ -561,17 +575,17 @@ describe('the maximum number of sessions per user', () => {
 describe('an index entry whose session is not written yet', () => {
   test('is not deleted by a listing, so that the session can be ended later', async () => {
     const own = await harness()
-    const { bearer, id } = await own.signIn()
+    const { cookieHeader, id } = await own.signIn()
     const [place = ''] = own.stored()
     const record = own.entries.get(place)
     if (record === undefined) throw new Error('a session is there')
-    own.entries.delete(place) // as if the index were written first
+    own.entries.delete(place) // as if the index had been written first
     expect(await own.sessions.list('00u1person')).toEqual([])
     expect(await own.sessions.endAll('00u1person', 'by_admin')).toBe(0)
     own.entries.set(place, record)
     expect((await own.sessions.list('00u1person')).map((one) => one.id)).toEqual([id])
     expect(await own.sessions.endAll('00u1person', 'by_admin')).toBe(1)
-    expect((await own.call('GET', ME, bearer)).status).toBe(404)
+    expect((await own.call('GET', ME, cookieHeader)).status).toBe(404)
   })
 
   test('is deleted if no session follows', async () => {
@@ -595,8 +609,8 @@ describe('a record that was manipulated in the store', () => {
     const stolen = entries.get(from ?? '')
     if (stolen === undefined || to === undefined) throw new Error('two records are there')
     entries.set(to, stolen)
-    expect((await call('GET', ME, attacker.bearer)).status).toBe(404)
-    expect((await call('GET', ME, admin.bearer)).status).toBe(200)
+    expect((await call('GET', ME, attacker.cookieHeader)).status).toBe(404)
+    expect((await call('GET', ME, admin.cookieHeader)).status).toBe(200)
     expect(lines()).toContainEqual(expect.objectContaining({ event: 'unreadable_record', name: 'session' }))
     expect((await metrics.unreadableRecords.get()).values).toEqual([
       expect.objectContaining({ labels: { kind: 'session' }, value: 1 }),
@@ -607,10 +621,10 @@ describe('a record that was manipulated in the store', () => {
     'is not a session if it was replaced by %j',
     async (content) => {
       const { call, signIn, entries, stored } = await harness()
-      const { bearer } = await signIn()
+      const { cookieHeader } = await signIn()
       const [key = ''] = stored()
       entries.set(key, { content, expiresAt: Number.POSITIVE_INFINITY })
-      const answer = await call('GET', ME, bearer)
+      const answer = await call('GET', ME, cookieHeader)
       expect(answer.status).toBe(404)
       expect(answer.headers).not.toHaveProperty('set-cookie')
     },
@@ -631,7 +645,7 @@ describe('a prepared session', () => {
   }
   const endedBy = async ({ metrics }: Harness) =>
     (await metrics.sessionsEnded.get()).values.map(({ labels, value }) => [labels.reason, value])
-  /** What a version wrote that had no index of devices. */
+  /** As written by a version without the device index. */
   const forgetDevices = ({ entries }: Harness) => {
     for (const [key, { content }] of entries) {
       if (key.startsWith('gatehouse:user-sess:') && typeof content === 'string') entries.delete(key)
@@ -739,24 +753,24 @@ describe('a prepared session', () => {
 
 test('a session that is signed out while it is extended is 401, and stays signed out', async () => {
   const { call, signIn, clock, entries, stored } = await harness()
-  const { bearer } = await signIn()
+  const { cookieHeader } = await signIn()
   clock.now += EXTEND_EVERY_MS
   const [key = ''] = stored()
   entries.get = (asked) => {
     const found = Map.prototype.get.call(entries, asked)
-    if (asked === key) entries.delete(key) // ended right after it was read
+    if (asked === key) entries.delete(key) // the session ends right after it was read
     return found
   }
-  const answer = await call('GET', '/need', bearer)
+  const answer = await call('GET', '/need', cookieHeader)
   expect([answer.status, answer.json]).toEqual([401, expect.objectContaining({ errorCode: 'E0000005' })])
   expect(stored()).toEqual([])
 })
 
 test('an extended session expires in the store at its new idle limit', async () => {
   const { call, signIn, clock, entries, stored } = await harness()
-  const { bearer } = await signIn()
+  const { cookieHeader } = await signIn()
   clock.now += 1000
-  await call('POST', REFRESH, bearer)
+  await call('POST', REFRESH, cookieHeader)
   expect(entries.get(stored()[0] ?? '')?.expiresAt).toBe(START + 1000 + IDLE_MS)
 })
 
@@ -774,41 +788,46 @@ test('an ended session is removed from the index, and ending an unknown session 
 describe('the store is out of reach', () => {
   test('an extension that cannot be written is 503, and is not written later', async () => {
     const { call, signIn, clock, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now += EXTEND_EVERY_MS
     Object.assign(traffic, { full: true, writes: 0 })
-    const [used, refreshed] = [await call('GET', '/need', bearer), await call('POST', REFRESH, bearer)]
+    const [used, refreshed] = [
+      await call('GET', '/need', cookieHeader),
+      await call('POST', REFRESH, cookieHeader),
+    ]
     expect([used.status, refreshed.status]).toEqual([503, 503])
     expect([used.headers['set-cookie'], refreshed.headers['set-cookie']]).toEqual([undefined, undefined])
     expect(traffic.writes).toBe(2)
     traffic.full = false
-    expect((await call('GET', ME, bearer)).json).toMatchObject({ idleExpiresAt: '2026-11-05T06:30:00.000Z' })
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
+      idleExpiresAt: '2026-11-05T06:30:00.000Z',
+    })
   })
 
   test('the response is 503, never 401 or 404, and the cookie is kept', async () => {
     const { call, signIn, traffic } = await harness()
-    const { bearer } = await signIn()
-    traffic.away = true
+    const { cookieHeader } = await signIn()
+    traffic.unavailable = true
     for (const [method, path] of [
       ['GET', ME],
       ['DELETE', ME],
       ['POST', REFRESH],
       ['GET', '/need'],
     ] as const) {
-      const answer = await call(method, path, bearer)
+      const answer = await call(method, path, cookieHeader)
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
       expect(answer.json).toMatchObject({ errorCode: 'E0000009' })
       expect(answer.headers).not.toHaveProperty('set-cookie')
     }
-    const opening = await call('POST', '/open', bearer)
+    const opening = await call('POST', '/open', cookieHeader)
     expect([opening.status, opening.headers['set-cookie']]).toEqual([503, undefined])
-    traffic.away = false
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    traffic.unavailable = false
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
   test('requests without a session cookie are not affected', async () => {
     const { call, traffic } = await harness()
-    traffic.away = true
+    traffic.unavailable = true
     expect((await call('GET', ME)).status).toBe(404)
     expect((await call('GET', ME, 'other=1')).status).toBe(404)
   })
@@ -817,29 +836,29 @@ describe('the store is out of reach', () => {
 describe('reading a session', () => {
   test('writes nothing, sets no cookie, and reads the store once per request', async () => {
     const { call, signIn, traffic } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     Object.assign(traffic, { reads: 0, writes: 0 })
     for (const path of [ME, '/need', '/fail', ME]) {
-      expect((await call('GET', path, bearer)).headers).not.toHaveProperty('set-cookie')
+      expect((await call('GET', path, cookieHeader)).headers).not.toHaveProperty('set-cookie')
     }
     expect(traffic).toMatchObject({ reads: 4, writes: 0 })
   })
 
   test('sets no session cookie if an error follows', async () => {
     const { call, signIn, clock } = await harness()
-    const { bearer } = await signIn()
+    const { cookieHeader } = await signIn()
     clock.now += EXTEND_EVERY_MS
-    const answer = await call('GET', '/fail', bearer)
+    const answer = await call('GET', '/fail', cookieHeader)
     expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
   })
 
   test('saves nothing while the response is sent', async () => {
-    const { call, signIn, pieces } = await harness()
-    const { bearer } = await signIn()
-    for (const path of [ME, '/need', '/fail']) await call('GET', path, bearer)
-    await call('HEAD', ME, bearer)
-    await call('DELETE', ME, bearer)
-    expect(pieces.written).toBe(0)
+    const { call, signIn, chunks } = await harness()
+    const { cookieHeader } = await signIn()
+    for (const path of [ME, '/need', '/fail']) await call('GET', path, cookieHeader)
+    await call('HEAD', ME, cookieHeader)
+    await call('DELETE', ME, cookieHeader)
+    expect(chunks.written).toBe(0)
   })
 
   test('does not accept a record with another id', async () => {
@@ -850,19 +869,19 @@ describe('reading a session', () => {
     const record = seal.open(String(entries.get(otherKey)?.content), otherKey) ?? ''
     expect(JSON.parse(record)).toMatchObject({ ownId: other.id })
     entries.set(key, { content: seal.seal(record, key), expiresAt: Number.POSITIVE_INFINITY })
-    expect((await call('GET', ME, one.bearer)).status).toBe(404)
-    expect((await call('GET', '/need', one.bearer)).status).toBe(401)
+    expect((await call('GET', ME, one.cookieHeader)).status).toBe(404)
+    expect((await call('GET', '/need', one.cookieHeader)).status).toBe(401)
     expect(await sessions.list(GRANT.userId)).toHaveLength(1)
   })
 })
 
 describe('X-Gatehouse-Session', () => {
-  const publicIdOf = (json: unknown) => (json as { id: string }).id // what `sessions/me` answers
+  const publicIdOf = (json: unknown) => (json as { id: string }).id // the response of `sessions/me`
 
   test('with another session: 409, and no effect', async () => {
     const { call, signIn, stored, clock } = await harness()
-    const { bearer } = await signIn()
-    const other = publicIdOf((await call('GET', ME, (await signIn()).bearer)).json)
+    const { cookieHeader } = await signIn()
+    const other = publicIdOf((await call('GET', ME, (await signIn()).cookieHeader)).json)
     clock.now += EXTEND_EVERY_MS
     for (const [method, path] of [
       ['GET', ME],
@@ -872,7 +891,7 @@ describe('X-Gatehouse-Session', () => {
       ['POST', '/open'],
       ['GET', '/nowhere'],
     ] as const) {
-      const answer = await call(method, path, bearer, { 'X-Gatehouse-Session': other })
+      const answer = await call(method, path, cookieHeader, { 'X-Gatehouse-Session': other })
       expect([answer.status, answer.json]).toEqual([409, expect.objectContaining({ errorCode: 'E0000006' })])
       expect(answer.headers).not.toHaveProperty('set-cookie')
     }
@@ -881,27 +900,27 @@ describe('X-Gatehouse-Session', () => {
 
   test.each([['twice'], ['empty'], ['garbage']])('%s: 409', async (how) => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
-    const own = publicIdOf((await call('GET', ME, bearer)).json)
+    const { cookieHeader } = await signIn()
+    const own = publicIdOf((await call('GET', ME, cookieHeader)).json)
     const value = { twice: [own, own], empty: '', garbage: 'x'.repeat(500) }[how]
-    expect((await call('GET', ME, bearer, { 'X-Gatehouse-Session': value })).status).toBe(409)
+    expect((await call('GET', ME, cookieHeader, { 'X-Gatehouse-Session': value })).status).toBe(409)
   })
 
   test('with this session, or without any session, has no effect', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
-    const own = { 'X-Gatehouse-Session': publicIdOf((await call('GET', ME, bearer)).json) }
-    expect((await call('GET', ME, bearer, own)).status).toBe(200)
-    expect((await call('DELETE', ME, bearer, own)).status).toBe(204)
-    expect((await call('GET', ME, bearer, own)).status).toBe(404)
+    const { cookieHeader } = await signIn()
+    const own = { 'X-Gatehouse-Session': publicIdOf((await call('GET', ME, cookieHeader)).json) }
+    expect((await call('GET', ME, cookieHeader, own)).status).toBe(200)
+    expect((await call('DELETE', ME, cookieHeader, own)).status).toBe(204)
+    expect((await call('GET', ME, cookieHeader, own)).status).toBe(404)
     expect((await call('GET', '/need', undefined, own)).status).toBe(401)
   })
 
   test('with the store out of reach: 503', async () => {
     const { call, signIn, traffic } = await harness()
-    const { bearer } = await signIn()
-    traffic.away = true
-    expect((await call('GET', ME, bearer, { 'X-Gatehouse-Session': 'x' })).status).toBe(503)
+    const { cookieHeader } = await signIn()
+    traffic.unavailable = true
+    expect((await call('GET', ME, cookieHeader, { 'X-Gatehouse-Session': 'x' })).status).toBe(503)
   })
 })
 
@@ -917,9 +936,9 @@ describe('the cookie', () => {
 
   test('has another name and is not Secure over http on localhost, or browsers would drop it', async () => {
     const { signIn, call } = await harness({ secure: false })
-    const { setCookie, bearer } = await signIn()
+    const { setCookie, cookieHeader } = await signIn()
     expect(setCookie).toMatch(/^gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; SameSite=Lax$/)
-    expect((await call('GET', ME, bearer)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 
   test('can be SameSite=Strict', async () => {
@@ -929,15 +948,15 @@ describe('the cookie', () => {
 
   test('is taken from the first of two cookies with its name', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
-    expect((await call('GET', ME, `${bearer}; __Host-gatehouse=other`)).status).toBe(200)
-    const shadowed = await call('GET', ME, `__Host-gatehouse=other; ${bearer}`)
+    const { cookieHeader } = await signIn()
+    expect((await call('GET', ME, `${cookieHeader}; __Host-gatehouse=other`)).status).toBe(200)
+    const shadowed = await call('GET', ME, `__Host-gatehouse=other; ${cookieHeader}`)
     expect([shadowed.status, shadowed.headers['set-cookie']]).toEqual([404, undefined])
   })
 
   test('is found among many other cookies', async () => {
     const { call, signIn } = await harness()
-    const { bearer } = await signIn()
-    expect((await call('GET', ME, `a=b; ${'c=d; '.repeat(200)}${bearer}; e="f"`)).status).toBe(200)
+    const { cookieHeader } = await signIn()
+    expect((await call('GET', ME, `a=b; ${'c=d; '.repeat(200)}${cookieHeader}; e="f"`)).status).toBe(200)
   })
 })

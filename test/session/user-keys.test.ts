@@ -89,7 +89,7 @@ test('the number of keys is limited, and the newest are kept', async () => {
   expect(noted.length).toBeGreaterThanOrEqual(1000)
   expect(noted.length).toBeLessThan(1100)
   expect(noted).toContain('key 2999')
-  expect(noted.toSorted()).toEqual(left()) // what leaves the index leaves the store too
+  expect(noted.toSorted()).toEqual(left()) // removed from the index means deleted from the store
 })
 
 test('above the limit, the keys that expire first are deleted, independently of when they were added', async () => {

@@ -83,7 +83,7 @@ async function runOnOneReplica<T>(
     return (await read()) ?? (await fetch())
   } catch (error) {
     if (error instanceof PamFailure && !error.wasDeferred) {
-      const shared = JSON.stringify({ trouble: error.outcome, retryAfterMs: error.retryAfterMs })
+      const shared = JSON.stringify({ outcome: error.outcome, retryAfterMs: error.retryAfterMs })
       await store.set(`${lockKey}:${token}`, shared, FAILURE_TTL_MS).catch(() => {}) // then the others fetch by themselves
     }
     throw error
@@ -116,11 +116,11 @@ async function acquireLock<T>(
     if (found !== undefined) return { found }
     const text = owner && (await store.get(`${lockKey}:${owner}`).catch(() => undefined)) // read again at the next poll
     const failure = SharedFailure.safeParse(parseStoredJson(text)).data
-    if (failure !== undefined) throw new PamFailure(failure.trouble, { retryAfterMs: failure.retryAfterMs })
+    if (failure !== undefined) throw new PamFailure(failure.outcome, { retryAfterMs: failure.retryAfterMs })
   }
 }
 
 const SharedFailure = z.object({
-  trouble: z.string().refine(isPamOutcome), // the outcome; renaming the field would break rolling updates
+  outcome: z.string().refine(isPamOutcome),
   retryAfterMs: z.number().optional(),
 })

@@ -8,7 +8,7 @@ const LIST = { kind: 'directory' } as const
 const UNPURGED = { generation: '' }
 const groups = (name: string) => [{ id: '00000000-0000-4000-8000-000000000001', name, roles: [] }]
 
-/** A store whose answers to reads can be held on their way. */
+/** A store whose responses to reads can be delayed. */
 function harness() {
   let delivered = Promise.resolve()
   const stored = new Map<string, CachedList>()
@@ -71,7 +71,7 @@ test('a list that another replica has stored is found', async () => {
   const [one, other] = [replica(), replica()]
   await one.put(LIST, { ...UNPURGED, groups: groups('old'), fetchedAtMs: 1 })
   await other.put(LIST, { ...UNPURGED, groups: groups('new'), fetchedAtMs: 2 })
-  expect((await one.get(LIST))?.groups).toMatchObject([{ name: 'old' }]) // memory, for a moment
+  expect((await one.get(LIST))?.groups).toMatchObject([{ name: 'old' }]) // from memory, for a moment
   expect((await one.getFromStore(LIST))?.groups).toMatchObject([{ name: 'new' }])
 })
 

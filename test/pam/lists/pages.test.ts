@@ -268,7 +268,7 @@ describe('reading a list page by page', () => {
     limits: { ...LIMITS, ...limits },
     monotonic,
   })
-  /** Answers page `n` with group `n` and a link to the next one, up to the last. */
+  /** Page `n` has group `n`, and a link to the next page unless it is the last. */
   const pagesUpTo = (last: number, asked: unknown[][] = []) => {
     return async (path: string, timeoutMs: number, isFirst: boolean) => {
       asked.push([path, timeoutMs, isFirst])

@@ -5,7 +5,7 @@ import {
   refreshIntervalMs,
 } from '../../../src/pam/lists/refresh-interval.ts'
 import { until } from '../../support/until.ts'
-import { type Journey, startJourney } from '../pam-journey.ts'
+import { type PamHarness, startPamHarness } from '../pam-harness.ts'
 
 const HOUR_MS = 3_600_000
 const seen = (limit: number, used: number, resetInMs: number): ObservedRateLimit => ({
@@ -39,7 +39,7 @@ describe('a full read uses at most a tenth of the rate limit', () => {
       undefined,
     )
     expect(rate).toEqual(seen(40, 35, 10_000))
-    expect(observeRateLimit(rate, { ...at(99, 3000), limit: 100 }, 1000)).toEqual(seen(100, 1, 3000)) // changed
+    expect(observeRateLimit(rate, { ...at(99, 3000), limit: 100 }, 1000)).toEqual(seen(100, 1, 3000)) // the limit has changed
   })
 
   test('a response without a limit is ignored', () => {
@@ -53,50 +53,50 @@ describe('a full read uses at most a tenth of the rate limit', () => {
 describe('over the wire', () => {
   const PAGES = 100
   const PAGE_SIZE = 5
-  let journey: Journey
+  let harness: PamHarness
   beforeEach(async () => {
-    journey = await startJourney()
-    const living = journey.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
-    journey.pam.control.setPageSize(PAGE_SIZE)
-    journey.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
+    harness = await startPamHarness()
+    const living = harness.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
+    harness.pam.control.setPageSize(PAGE_SIZE)
+    harness.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
   })
-  afterEach(() => journey.close())
-  const pages = () => journey.pam.control.counts().groupPages
-  const get = (broker = journey.broker) => broker.get('/api/v1/pam/groups')
+  afterEach(() => harness.close())
+  const pages = () => harness.pam.control.counts().groupPages
+  const get = (broker = harness.broker) => broker.get('/api/v1/pam/groups')
 
   test('a directory of 100 pages, polled every 5 s on two replicas, is read once in 190 s', async () => {
-    const other = await journey.replica()
+    const other = await harness.replica()
     for (let elapsedMs = 0; elapsedMs <= 190_000; elapsedMs += 5000) {
-      for (const broker of [journey.broker, other]) {
+      for (const broker of [harness.broker, other]) {
         const { status, body } = await get(broker)
         expect([status, body.meta]).toMatchObject([200, { stale: false }])
       }
-      journey.advance(5000)
+      harness.advance(5000)
     }
     expect(pages()).toBe(PAGES)
   })
 
   test('it is refreshed in the background after a tenth of an hour', async () => {
     await get()
-    journey.advance(HOUR_MS / 10 + 1000)
+    harness.advance(HOUR_MS / 10 + 1000)
     expect((await get()).body.meta).toMatchObject({ stale: true })
     await until(async () => (await get()).headers.get('age') === '0')
     expect(pages()).toBe(2 * PAGES)
   })
 
   test('it is refreshed before it is too old to be served, even with a slow rate limit', async () => {
-    journey.pam.control.setRateLimit({ limit: 200, periodSeconds: 3600, parts: 1 })
+    harness.pam.control.setRateLimit({ limit: 200, periodSeconds: 3600, parts: 1 })
     await get()
-    journey.advance(560_000)
+    harness.advance(560_000)
     expect((await get()).body.meta).toMatchObject({ stale: false })
-    journey.advance(15_000)
+    harness.advance(15_000)
     expect((await get()).body.meta).toMatchObject({ stale: true })
   })
 
   test('a list of few pages stays fresh for a minute', async () => {
-    journey.pam.control.setPageSize(null)
+    harness.pam.control.setPageSize(null)
     await get()
-    journey.advance(61_000)
+    harness.advance(61_000)
     expect((await get()).body.meta).toMatchObject({ stale: true })
   })
 })

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 
 const LOCK = 'gatehouse:lock:x'
 const LOCK_MS = 35_000
-/** What the lock guards may take so long. */
+/** The longest fetch. */
 const FETCH_MS = 30_000
 
 describe('the lock of a shared fetch', () => {
@@ -23,7 +23,7 @@ describe('the lock of a shared fetch', () => {
     store = createMemoryStore({ monotonic })
   })
 
-  /** Another process on that store; waiting moves the clock. */
+  /** Another process on the same store. Waiting advances the clock. */
   const replica = (changes: Partial<Store> = {}) =>
     createCoalescing<string>({
       store: createFailFastStore({ store: { ...store, ...changes }, monotonic }),
@@ -39,7 +39,7 @@ describe('the lock of a shared fetch', () => {
     read: async () => undefined,
     fetch,
   })
-  /** How long it takes to get there, by the clock. */
+  /** How long another replica waits for the lock, by the clock. */
   async function waited(): Promise<number> {
     const from = time
     expect(
@@ -111,7 +111,7 @@ describe('the lock of a shared fetch', () => {
     await store.set(LOCK, 'another', LOCK_MS)
     const failsAtLast = {
       get: async (key: string) =>
-        key === `${LOCK}:another` && time > FETCH_MS ? '{"trouble":"no_answer"}' : store.get(key),
+        key === `${LOCK}:another` && time > FETCH_MS ? '{"outcome":"no_answer"}' : store.get(key),
     }
     const waiting = replica(failsAtLast).run(
       LOCK,
@@ -120,7 +120,7 @@ describe('the lock of a shared fetch', () => {
     await expect(waiting).rejects.toThrow('no_answer')
   })
 
-  test.each(['no JSON', '[]', '{"trouble":"none of ours"}', '{"trouble":7}'])(
+  test.each(['no JSON', '[]', '{"outcome":"none of ours"}', '{"outcome":7}'])(
     'a shared failure that cannot be read (%s) is ignored, and the replica keeps waiting',
     async (left) => {
       await store.set(LOCK, 'another', LOCK_MS)

@@ -1,34 +1,34 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createSeal } from '../../../src/crypto/keys.ts'
 import { counted, LOGIN } from '../pam-broker.ts'
-import { type Journey, startJourney } from '../pam-journey.ts'
+import { type PamHarness, startPamHarness } from '../pam-harness.ts'
 
 const KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
 const OTHER = 'other@example.com'
 const KINDS = ['pam-token', 'pam-groups'] as const
 
-let journey: Journey
+let harness: PamHarness
 beforeEach(async () => {
-  journey = await startJourney({ secretKeys: () => KEYS })
-  for (const login of [LOGIN, OTHER]) journey.pam.control.setUserGroups(login, ['Platform Admins'])
+  harness = await startPamHarness({ secretKeys: () => KEYS })
+  for (const login of [LOGIN, OTHER]) harness.pam.control.setUserGroups(login, ['Platform Admins'])
 })
-afterEach(() => journey.close())
+afterEach(() => harness.close())
 
-/** Puts this text, well sealed, in the place of every record of that kind. */
+/** Replaces every record of that kind with this text, correctly sealed. */
 async function replaceAll(kind: (typeof KINDS)[number], text: string): Promise<void> {
   const seal = createSeal(() => KEYS, kind)
-  const keys = [...journey.store.entries.keys()].filter((key) => key.startsWith(`gatehouse:${kind}:`))
+  const keys = [...harness.store.entries.keys()].filter((key) => key.startsWith(`gatehouse:${kind}:`))
   expect(keys.length).toBeGreaterThan(0)
-  for (const key of keys) await journey.store.store.set(key, seal.seal(text, key), 600_000)
+  for (const key of keys) await harness.store.store.set(key, seal.seal(text, key), 600_000)
 }
 
 test.each(
   KINDS.flatMap((kind) => ['no JSON', 'null', '[]', '{"id":7}'].map((text) => [kind, text] as const)),
 )('a %s record with the content %s is counted as unreadable and ignored', async (kind, text) => {
-  await journey.broker.get('/api/v1/pam/me')
+  await harness.broker.get('/api/v1/pam/me')
   await replaceAll(kind, `v1\n${text}`)
-  const other = await journey.replica()
-  const login = kind === 'pam-token' ? OTHER : LOGIN // a list that is kept needs no token
+  const other = await harness.replica()
+  const login = kind === 'pam-token' ? OTHER : LOGIN // a cached list needs no token
   const answer = await other.get('/api/v1/pam/me', { login })
   expect([answer.status, answer.body.groups]).toEqual([
     200,

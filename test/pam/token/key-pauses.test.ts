@@ -4,66 +4,66 @@ import { storeUnavailable } from '../../../src/errors.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { KEY, LOGIN, STANDBY_KEY } from '../pam-broker.ts'
-import { type Journey, type JourneyOptions, startJourney } from '../pam-journey.ts'
+import { type PamHarness, type PamHarnessOptions, startPamHarness } from '../pam-harness.ts'
 
-let journey: Journey
+let harness: PamHarness
 let ending: (() => Promise<unknown>)[] = []
 afterEach(async () => {
-  await journey.close()
+  await harness.close()
   for (const end of ending) await end()
   ending = []
 })
 
-async function start(options: JourneyOptions = {}) {
-  journey = await startJourney(options)
-  journey.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+async function start(options: PamHarnessOptions = {}) {
+  harness = await startPamHarness(options)
+  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
 }
 const ISSUING = '/v1/teams/example-team/service_token'
 const WRONG_KEY = { id: KEY.id, secret: 'wrong' }
-const asked = () => journey.pam.requestLog.entries.filter(({ path }) => path === ISSUING).length
-const lookUp = async (broker = journey.broker) => {
+const asked = () => harness.pam.requestLog.entries.filter(({ path }) => path === ISSUING).length
+const lookUp = async (broker = harness.broker) => {
   const { status, body } = await broker.get('/api/v1/pam/me')
   return status === 200 ? 200 : `${status} ${body.errorCode}`
 }
 
-/** What makes the token-issuing operation refuse, what ends it, and what users get meanwhile. */
+/** Refusals by the token-issuing operation: how to begin and end them, and the response to users. */
 const CASES = [
   {
     name: 'a refused key',
-    begin: () => journey.pam.control.removeKey(KEY.id),
-    end: () => journey.pam.control.addKey({ keyId: KEY.id, keySecret: KEY.secret, serviceUser: 'gatehouse' }),
+    begin: () => harness.pam.control.removeKey(KEY.id),
+    end: () => harness.pam.control.addKey({ keyId: KEY.id, keySecret: KEY.secret, serviceUser: 'gatehouse' }),
     answer: '502 pam_credentials',
   },
   {
     name: 'a response that names another team',
-    begin: () => journey.pam.control.setReportedTeam('other-team'),
-    end: () => journey.pam.control.setReportedTeam('example-team'),
+    begin: () => harness.pam.control.setReportedTeam('other-team'),
+    end: () => harness.pam.control.setReportedTeam('example-team'),
     answer: '502 pam_misconfigured',
   },
   {
     name: 'forbidden_error',
-    begin: () => journey.pam.control.failNext({ error: 'forbidden_error', path: ISSUING, times: 'always' }),
-    end: () => journey.pam.control.clearFailures(),
+    begin: () => harness.pam.control.failNext({ error: 'forbidden_error', path: ISSUING, times: 'always' }),
+    end: () => harness.pam.control.clearFailures(),
     answer: '502 pam_not_permitted',
   },
 ]
 
 test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 min', async (one) => {
   await start()
-  const other = await journey.replica()
+  const other = await harness.replica()
   one.begin()
   expect(await lookUp()).toBe(one.answer)
   for (const [n, pauseS] of [60, 120, 240, 480, 900, 900, 900].entries()) {
     for (const [broker, afterS] of [
       [other, 1],
-      [journey.broker, pauseS / 2],
+      [harness.broker, pauseS / 2],
       [other, pauseS / 2 - 2],
     ] as const) {
-      journey.advance(afterS * 1000)
+      harness.advance(afterS * 1000)
       expect([pauseS, await lookUp(broker), asked()]).toEqual([pauseS, one.answer, n + 1])
     }
-    journey.advance(1000)
-    expect([pauseS, await lookUp(n % 2 === 0 ? other : journey.broker), asked()]).toEqual([
+    harness.advance(1000)
+    expect([pauseS, await lookUp(n % 2 === 0 ? other : harness.broker), asked()]).toEqual([
       pauseS,
       one.answer,
       n + 2,
@@ -71,15 +71,15 @@ test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 mi
   }
 
   one.end()
-  journey.advance(900_000)
+  harness.advance(900_000)
   expect([await lookUp(), await lookUp(other)]).toEqual([200, 200])
 
-  one.begin() // the next pause starts small again
-  journey.pam.control.expireTokens()
-  journey.advance(901_000)
+  one.begin() // the next pause is short again
+  harness.pam.control.expireTokens()
+  harness.advance(901_000)
   expect(await lookUp()).toBe(one.answer)
   one.end()
-  journey.advance(60_000)
+  harness.advance(60_000)
   expect(await lookUp(other)).toBe(200)
 })
 
@@ -93,7 +93,7 @@ test.each(CASES)('$name: the standby key is tried at once', async (one) => {
 test.each(CASES)('$name: a key that changed is used at once, on each replica', async (one) => {
   let keys = [KEY]
   await start({ keys: () => keys })
-  const other = await journey.replica()
+  const other = await harness.replica()
   one.begin()
   expect([await lookUp(), await lookUp(other)]).toEqual([one.answer, one.answer])
   expect(asked()).toBe(1)
@@ -104,7 +104,7 @@ test.each(CASES)('$name: a key that changed is used at once, on each replica', a
 
 test('without the store, each process pauses by itself', async () => {
   await start({ keys: () => [WRONG_KEY] })
-  journey.store.lose(storeUnavailable())
+  harness.store.disconnect(storeUnavailable())
   for (let n = 0; n < 5; n++) expect(await lookUp()).toBe('502 pam_credentials')
   expect(asked()).toBe(1)
 })
@@ -113,11 +113,11 @@ test('a clock that is wrong by an hour neither shortens nor lengthens a pause', 
   await start({ keys: () => [WRONG_KEY] })
   expect(await lookUp()).toBe('502 pam_credentials')
   const replicas = await Promise.all(
-    [3_600_000, -3_600_000].map((skewMs) => journey.replica({ now: () => journey.pam.now() + skewMs })),
+    [3_600_000, -3_600_000].map((skewMs) => harness.replica({ now: () => harness.pam.now() + skewMs })),
   )
   for (const broker of replicas) expect(await lookUp(broker)).toBe('502 pam_credentials')
   expect(asked()).toBe(1)
-  journey.advance(60_000)
+  harness.advance(60_000)
   for (const broker of replicas) expect(await lookUp(broker)).toBe('502 pam_credentials')
   expect(asked()).toBe(2)
 })
@@ -127,11 +127,11 @@ test.each([
   ['example-team', 'EXAMPLE-TEAM'],
 ])('PAM_TEAM %s and a team_name %s are the same team', async (team, reported) => {
   await start({ team })
-  journey.pam.control.setReportedTeam(reported)
+  harness.pam.control.setReportedTeam(reported)
   expect(await lookUp()).toBe(200)
-  const other = await journey.replica({ team: 'exaMPLE-team' })
+  const other = await harness.replica({ team: 'exaMPLE-team' })
   expect(await lookUp(other)).toBe(200)
-  expect(journey.pam.control.counts().tokensMinted).toBe(1) // one team, so one token
+  expect(harness.pam.control.counts().tokensMinted).toBe(1) // one team, so one token
 })
 
 test('on Redis, the pause applies to all replicas, reveals no key, and expires', async () => {
@@ -148,8 +148,8 @@ test('on Redis, the pause applies to all replicas, reveals no key, and expires',
   }
   let keys = [WRONG_KEY, { id: 'unknown-key', secret: 'unknown-secret' }]
   await start({ store: connect(), keys: () => keys })
-  const other = await journey.replica({ store: connect() })
-  for (const broker of [journey.broker, other, journey.broker])
+  const other = await harness.replica({ store: connect() })
+  for (const broker of [harness.broker, other, harness.broker])
     expect(await lookUp(broker)).toBe('502 pam_credentials')
   expect(asked()).toBe(2)
 

@@ -1,43 +1,42 @@
 import type { PamServer } from '../sandbox/pam/pam-server.ts'
 import { START, startPamServer } from '../sandbox/pam/pam-server.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
-import { breakableStore, type PamBroker, type PamBrokerOptions, startPamBroker } from './pam-broker.ts'
+import { createUnreliableStore, type PamBroker, type PamBrokerOptions, startPamBroker } from './pam-broker.ts'
 
-/** Sandbox and brokers on one clock that only `advance` moves, sharing one store. */
-export interface Journey {
+/** The sandbox and brokers with one store and one clock, which only `advance` moves. */
+export interface PamHarness {
   readonly pam: PamServer
-  readonly store: ReturnType<typeof breakableStore>
+  readonly store: ReturnType<typeof createUnreliableStore>
   readonly broker: PamBroker
-  /** Ends the waits whose time is over, too. */
+  /** Moves the clock, and fires the timers that are due. */
   advance(ms: number): void
-  /** How many waits are under way that only `advance` ends. */
+  /** The number of pending timers. */
   timers(): number
-  /** Another upstream, such as one that must never be called. */
+  /** Starts another upstream, such as one that must not be called. */
   stub(listener: StubListener): Promise<StubUpstream>
-  /** Another replica. */
   replica(changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
   close(): Promise<void>
 }
 
-export interface JourneyOptions extends Partial<PamBrokerOptions> {
-  /** How far the broker's clock is off. */
+export interface PamHarnessOptions extends Partial<PamBrokerOptions> {
+  /** The error of the broker's clock. */
   readonly skewMs?: number
   readonly sandbox?: Record<string, unknown>
 }
 
-export async function startJourney({
+export async function startPamHarness({
   skewMs = 0,
   sandbox,
   ...options
-}: JourneyOptions = {}): Promise<Journey> {
+}: PamHarnessOptions = {}): Promise<PamHarness> {
   const pam = await startPamServer(sandbox)
   const elapsed = () => pam.now() - START
-  const store = breakableStore(elapsed)
+  const store = createUnreliableStore(elapsed)
   const brokers: PamBroker[] = []
   const stubs: StubUpstream[] = []
-  const timers = new Set<{ at: number; ring: () => void }>()
-  const startTimer = (ring: () => void, ms: number) => {
-    const timer = { at: pam.now() + ms, ring }
+  const timers = new Set<{ at: number; fire: () => void }>()
+  const startTimer = (fire: () => void, ms: number) => {
+    const timer = { at: pam.now() + ms, fire }
     timers.add(timer)
     return () => timers.delete(timer)
   }
@@ -60,7 +59,7 @@ export async function startJourney({
     broker: await replica(),
     advance(ms) {
       pam.advance(ms)
-      for (const timer of timers) if (timer.at <= pam.now() && timers.delete(timer)) timer.ring()
+      for (const timer of timers) if (timer.at <= pam.now() && timers.delete(timer)) timer.fire()
     },
     timers: () => timers.size,
     async stub(listener) {
