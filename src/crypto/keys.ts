@@ -10,20 +10,20 @@ import {
 } from 'node:crypto'
 
 /**
- * Labelled keys (HKDF-SHA-256, RFC 5869): what seals sessions can't open transactions, what signs cookies can't
- * seal anything. The first master key seals and signs; all of them open and verify, so that keys can be rotated.
+ * Keys derived for one purpose each (HKDF-SHA-256, RFC 5869): the key that seals sessions cannot open transactions, and a signing key
+ * cannot seal. The first master key seals and signs; all of them open and verify, so that keys can be rotated.
  */
 export interface LabelledKey {
-  /** Names the master key without telling anything of it: 4 bytes, in every sealed value. */
+  /** Identifies the master key without revealing it: 4 bytes, in every sealed value. */
   readonly id: Buffer
-  /** Not the bytes: Node 24 turns them into one of these at every use, which costs more than the use. */
+  /** Not the bytes: Node 24 converts them at every use, which costs more than the use itself. */
   readonly key: KeyObject
 }
 
-/** `masterKeys`: 32 bytes each, newest first; never empty. */
+/** 32 bytes each, newest first; never empty. */
 export type MasterKeys = () => readonly Buffer[]
 
-/** Derives the keys of one label, newest first; derived anew only when the master keys changed. */
+/** Derives the keys of one label, newest first, and again only after the master keys have changed. */
 export function labelledKeys(
   masterKeys: MasterKeys,
   label: string,
@@ -53,15 +53,15 @@ function hkdf(master: Buffer, info: string, length: number): Buffer {
 }
 
 /**
- * Seals what the store keeps: AES-256-GCM (NIST SP 800-38D) under a labelled key, a random 96-bit nonce, and the
- * place where the value lies as associated data, so that a value copied to another key does not open.
+ * Encrypts stored values: AES-256-GCM (NIST SP 800-38D) with a labelled key and a random 96-bit nonce. The Redis key is the associated
+ * data, so a value that is copied to another key cannot be opened.
  *
- * Form: base64url of `version (1) ‖ key id (4) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`.
+ * Format: base64url of `version (1) ‖ key id (4) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`.
  */
 export interface Seal {
-  seal(plaintext: string, place: string): string
-  /** undefined: forged, truncated, moved, or sealed with a key that is no longer configured. */
-  open(sealed: string, place: string): string | undefined
+  seal(plaintext: string, associatedData: string): string
+  /** Undefined if the value is forged, damaged or moved, or if its key is no longer configured. */
+  open(sealed: string, associatedData: string): string | undefined
 }
 
 const VERSION = 1
@@ -75,41 +75,41 @@ export function createSeal(masterKeys: MasterKeys, label: string): Seal {
   const keys = labelledKeys(masterKeys, `seal/${label}`)
 
   return {
-    seal(plaintext, place) {
+    seal(plaintext, associatedData) {
       const { id, key } = keys()[0]
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
-      cipher.setAAD(Buffer.from(place))
+      cipher.setAAD(Buffer.from(associatedData))
       const body = [cipher.update(plaintext, 'utf8'), cipher.final()]
       return Buffer.concat([VERSION_BYTE, id, nonce, ...body, cipher.getAuthTag()]).toString('base64url')
     },
 
-    open(sealed, place) {
+    open(sealed, associatedData) {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < NONCE_END + TAG_BYTES || bytes[0] !== VERSION) return undefined
       const id = bytes.subarray(1, KEY_ID_END)
       const match = keys().find((candidate) => candidate.id.equals(id))
       if (match === undefined) return undefined
       const decipher = createDecipheriv('aes-256-gcm', match.key, bytes.subarray(KEY_ID_END, NONCE_END))
-      decipher.setAAD(Buffer.from(place))
+      decipher.setAAD(Buffer.from(associatedData))
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
       try {
         const body = bytes.subarray(NONCE_END, -TAG_BYTES)
         return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
       } catch {
-        return undefined // the tag does not fit: forged, damaged or moved
+        return undefined // wrong tag: forged, damaged or moved
       }
     },
   }
 }
 
-/** HMAC-SHA-256 under labelled keys: signatures of cookies, and the names under which things lie in the store. */
+/** HMAC-SHA-256 with labelled keys, for the signatures of cookies and for names in the store. */
 export interface Signer {
-  /** base64url, 43 characters, by the newest key. */
+  /** With the newest key; base64url, 43 characters. */
   sign(value: string): string
-  /** By every key, newest first: where a thing may lie that was written before a rotation. */
+  /** With every key, newest first, to find records from before a rotation. */
   signAll(value: string): readonly [string, ...string[]]
-  /** `current`: by the newest key; `retired`: by an older one, so that it should be signed anew. */
+  /** `current`: signed with the newest key; `retired`: with an older one, so it should be signed again. */
   verify(value: string, signature: string): 'current' | 'retired' | 'wrong'
 }
 
@@ -121,10 +121,8 @@ export function createSigner(masterKeys: MasterKeys, label: string): Signer {
 
     signAll(value) {
       const [newest, ...older] = keys()
-      return [
-        hmac(newest, value).toString('base64url'),
-        ...older.map((key) => hmac(key, value).toString('base64url')),
-      ]
+      const signed = (key: LabelledKey) => hmac(key, value).toString('base64url')
+      return [signed(newest), ...older.map(signed)]
     },
 
     verify(value, signature) {

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Whether two secrets are the same, in a time that tells neither where they differ nor how long they are. */
+/** Compares two secrets in a time that depends on neither their content nor their length. */
 export function isSameSecret(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other))
 }

@@ -9,13 +9,13 @@ export interface ConnectionOptions {
   readonly totalTimeoutMs: number
   readonly maxResponseBytes: number
   readonly maxConnections: number
-  /** PEM of private certificate authorities, besides the public ones. */
+  /** PEM of private certificate authorities, in addition to the public ones. */
   readonly ca?: readonly string[] | undefined
   readonly httpsProxy?: string | undefined
   readonly noProxy?: string | undefined
 }
 
-/** A proxy is for https alone: plain http only ever goes to this very host, and its credentials stay here. */
+/** The egress proxy is used for https only: plain http goes only to this host, and its credentials must not leave it. */
 export function createDispatcher(options: ConnectionOptions): Dispatcher {
   const connect = {
     timeout: options.connectTimeoutMs,
@@ -40,29 +40,29 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
 }
 
 /**
- * Lets axios send through an undici dispatcher: connection pool, connect time-out, egress proxy and private
- * certificate authorities are undici's; a request costs half of what axios' own adapter takes. Redirects are
- * never followed. The answer's `data` is a Buffer of at most `maxResponseBytes`.
+ * An axios adapter on an undici dispatcher, which provides the connection pool, connect time-out, egress proxy and private certificate
+ * authorities. A request takes half the processor time of axios' own adapter. Redirects are never followed. `data` is a Buffer of at
+ * most `maxResponseBytes`.
  */
 export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
   return async (config): Promise<AxiosResponse<Buffer>> => {
-    // not `AbortSignal.timeout`: it would live on until its time is over, however soon the answer came
-    const stop = new AbortController()
-    const timer = setTimeout(() => stop.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
+    // not `AbortSignal.timeout`: it stays in memory until its time is over, even after the response
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
     try {
-      const answer = await dispatcher.request({
+      const response = await dispatcher.request({
         origin: config.baseURL ?? '',
-        path: config.url ?? '/', // joined to nothing: `//host/path` is a path like any other here
+        path: config.url ?? '/', // not resolved against the origin, so `//host/path` cannot change the host
         method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
         headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
         body: typeof config.data === 'string' ? config.data : null,
-        signal: stop.signal,
+        signal: abort.signal,
       })
-      const data = Buffer.from(await answer.body.arrayBuffer()) // the dispatcher limits its size
-      const headers = answer.headers as AxiosResponse['headers']
-      return { data, status: answer.statusCode, statusText: '', headers, config }
+      const data = Buffer.from(await response.body.arrayBuffer()) // the dispatcher limits the size
+      const headers = response.headers as AxiosResponse['headers']
+      return { data, status: response.statusCode, statusText: '', headers, config }
     } catch (error) {
-      const code = codeOf(error)
+      const code = errorCode(error)
       throw new UpstreamFailure(OUTCOMES[code] ?? 'connection_lost', { code })
     } finally {
       clearTimeout(timer)
@@ -70,7 +70,7 @@ export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
   }
 }
 
-/** undici and Node say in `code` what happened. After any other one, the request may have arrived. */
+/** Error codes of undici and Node. After any other code, the request may have arrived. */
 const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
   UND_ERR_CONNECT_TIMEOUT: 'unreachable',
   ECONNREFUSED: 'unreachable',
@@ -95,31 +95,32 @@ const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
 }
 
 /**
- * The error's code, or that of the first error inside it, or its name; never its message, which names hosts. Looks
- * at properties and not at classes: what Node itself throws may come from another realm.
+ * The code of the error or of the first error in it, else its name. Never its message, which contains host names. `instanceof` is not
+ * used, because errors of Node may come from another realm.
  */
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'unknown'
   if ('code' in error && typeof error.code === 'string') return error.code
   if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0)
-    return codeOf(error.errors[0])
-  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null) return codeOf(error.cause)
+    return errorCode(error.errors[0])
+  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null)
+    return errorCode(error.cause)
   return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
 }
 
 /**
- * As many calls at once as there are connections. Further calls wait for a limited time, in a queue of any length: how
- * many can wait depends on how fast the upstream answers.
+ * Limits the calls in flight to the number of connections. Further calls wait for a limited time. The queue has no maximum length,
+ * because how many calls can wait in time depends on how fast the upstream responds.
  */
 export interface ConnectionLimiter {
-  /** Resolves with the function that releases the slot; throws `UpstreamFailure` `pool_exhausted` if the budget is used up first. */
+  /** Resolves with the function that releases the connection; throws `UpstreamFailure` `pool_exhausted` when the budget is used up. */
   acquire(wait: ConnectionWait): Promise<() => void>
 }
 
 export interface ConnectionWait {
-  /** Gets the next free connection before all calls that are not urgent. */
+  /** Has priority over all calls that are not urgent. */
   readonly urgent: boolean
-  /** What this caller may still spend waiting; counted down. */
+  /** The remaining time that this caller may wait; decreases as it waits. */
   readonly budget: { leftMs: number }
 }
 
@@ -140,28 +141,28 @@ export function createConnectionLimiter({
   return {
     async acquire({ urgent, budget }) {
       if (used < max) used += 1
-      else await takeOver(urgent ? queues.urgent : queues.other, budget)
+      else await waitForRelease(urgent ? queues.urgent : queues.other, budget)
       return release
     },
   }
 
-  /** Waits for a slot that a caller releases: it is handed on without becoming free in between. */
-  function takeOver(queue: Set<() => void>, budget: { leftMs: number }): Promise<void> {
+  /** A released connection is passed directly to the next waiting call. */
+  function waitForRelease(queue: Set<() => void>, budget: { leftMs: number }): Promise<void> {
     if (budget.leftMs <= 0) return Promise.reject(poolExhausted())
     const startedAt = monotonic()
     return new Promise((resolve, reject) => {
       const stopTimer = startTimer(() => {
-        queue.delete(take)
+        queue.delete(onRelease)
         budget.leftMs = 0 // timers can fire up to a millisecond early
         reject(poolExhausted())
       }, budget.leftMs)
-      const take = () => {
+      const onRelease = () => {
         stopTimer()
-        queue.delete(take)
+        queue.delete(onRelease)
         budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
         resolve()
       }
-      queue.add(take)
+      queue.add(onRelease)
     })
   }
 

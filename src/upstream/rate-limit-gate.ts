@@ -12,58 +12,58 @@ import { type RateLimitHeaderPrefix, readRateLimit } from './response-headers.ts
 import type { UpstreamResponse } from './upstream-client.ts'
 
 /**
- * Holds calls back while an API's rate limit is used up, and keeps what little is left for those who have begun.
+ * Holds calls while an API's rate limit is exhausted, and reserves the last requests of a limit for sign-ins in progress.
  *
- * - A 429 holds back its caller.
- * - 429s to two callers with nothing in common, or an answer with nothing left, close the gate for all callers.
- * - One probe reopens it: a single call, over all replicas. It is sent after the reset. If callers can be told apart,
- *   the limit may be one caller's own, so a probe is also sent at once, and again every `PROBE_MS`.
+ * - A 429 holds the calls of its caller.
+ * - 429s to two unrelated callers, or a response with no requests remaining, close the gate for all callers.
+ * - A probe, one call over all replicas, reopens the gate. It is sent after the reset. If callers can be told apart, the limit may
+ *   apply to one caller only, so a probe is also sent at once, and again every `PROBE_MS`.
  *
- * What one replica reads in the answers' headers holds for all, through the store. All times are the API's.
+ * Replicas share the state through the store. All times are on the API's clock.
  */
 export interface RateLimitGate {
-  /** Begins to read what other replicas know, so that `enter` finds it there. Never fails. */
+  /** Starts to read the state of other replicas, so that `enter` need not wait for it. Never fails. */
   prefetch(): void
-  /** Resolves when a call may go out; throws `RateLimitRefusal` if that would take longer than the budget. */
+  /** Resolves when the call may be sent; throws `RateLimitRefusal` if that would take longer than the budget. */
   enter(caller: GateCaller): Promise<GatePass>
 }
 
 export interface GateCaller {
-  /** `new` gives way when little is left; so does `background` work, which never waits either. */
+  /** When few requests are left, `new` and `background` calls are refused. `background` calls never wait. */
   readonly priority: 'ongoing' | 'new' | 'background'
-  /** What this caller may still spend waiting; counted down. */
+  /** The remaining time that this caller may wait; decreases as it waits. */
   readonly budget: { leftMs: number }
-  /** Whom the call is for, as keyed hashes: a limit may be one caller's alone. None: every limit is everybody's. */
+  /** HMACs that identify the caller, such as its address and user. Without them, every limit applies to all callers. */
   readonly parties?: () => readonly string[]
 }
 
 export interface GatePass {
-  /** Reads the answer's headers. `isRefusal`: the API refused the call because of its rate limit. */
-  observe(answer: Pick<UpstreamResponse, 'headers'>, isRefusal: boolean): Promise<void>
-  /** To be called after `observe`, or if there was no answer. */
+  /** Reads the headers of the response. `isRefusal`: the API refused the call because of its rate limit. */
+  observe(response: Pick<UpstreamResponse, 'headers'>, isRefusal: boolean): Promise<void>
+  /** Must be called after `observe`, or if there was no response. */
   leave(): Promise<void>
 }
 
-/** Nothing was sent: the API would have refused the call, or what is left is for others. */
+/** The call was not sent: the API would have refused it, or the last requests are reserved for other calls. */
 export class RateLimitRefusal extends Error {
   override readonly name = 'RateLimitRefusal'
   readonly waitMs: number
-  /** The limit that the API named. */
+  /** The limit in the API's headers. */
   readonly limit: number | undefined
 
   constructor(waitMs: number, limit: number | undefined) {
-    super('held back by the rate limit')
+    super('not sent because of the rate limit')
     this.waitMs = waitMs
     this.limit = limit
   }
 }
 
-export interface RateLimitGateOptions extends RateLimitRules, Omit<SharedRecordOptions, 'key' | 'lingerMs'> {
-  /** Names the limit in the store: which API, and a keyed hash of which account there. */
+export interface RateLimitGateOptions extends RateLimitRules, Omit<SharedRecordOptions, 'key' | 'retainMs'> {
+  /** The limit's key in the store: the API, and an HMAC of the account there. */
   readonly api: string
   readonly scope: () => string
   readonly prefix: RateLimitHeaderPrefix
-  /** The most that a call is spread over after the reset. Part of `maxClosedMs`. */
+  /** The maximum random delay of a call after the reset. Part of `maxClosedMs`. */
   readonly jitterMs: number
   readonly random: () => number
   readonly sleep: (ms: number) => Promise<void>
@@ -73,19 +73,19 @@ export interface RateLimitGateOptions extends RateLimitRules, Omit<SharedRecordO
 
 export type GateOutcome = 'waited' | 'deferred' | 'refused' | 'probe'
 
-/** While a probe is out, waiting callers look for its answer this often. */
+/** While a probe is in flight, waiting callers check for its result this often. */
 const POLL_MS = 50
-/** A probe that has not come back, or was refused before the reset, keeps the next one from going out for so long. */
+/** The time until the next probe, if one has no response yet or was refused before the reset. */
 const PROBE_MS = 5000
-/** Longer than a call takes: other replicas know of a closed gate until the probe after the reset is answered. */
-const LINGER_MS = 15_000
+/** Longer than a call takes, so that other replicas know of a closed gate until the probe after the reset has a response. */
+const RETAIN_MS = 15_000
 
 export function createRateLimitGate(options: RateLimitGateOptions): RateLimitGate {
   const { jitterMs, random, sleep, onOutcome } = options
-  const lingerMs = jitterMs + LINGER_MS
-  const shared = createSharedRecord({ ...options, key: () => keyOf(options, ''), lingerMs })
-  const claimProbe = createProbeClaim(options)
-  const gate = { ...options, maxClosedMs: options.maxClosedMs - jitterMs, shared, claimProbe }
+  const retainMs = jitterMs + RETAIN_MS
+  const shared = createSharedRecord({ ...options, key: () => keyOf(options, ''), retainMs })
+  const acquireProbe = createProbeLock(options)
+  const gate = { ...options, maxClosedMs: options.maxClosedMs - jitterMs, shared, acquireProbe }
 
   return {
     prefetch: () => void shared.refresh(),
@@ -107,9 +107,9 @@ export function createRateLimitGate(options: RateLimitGateOptions): RateLimitGat
   }
 }
 
-type Gate = RateLimitGateOptions & { readonly shared: SharedRecord; readonly claimProbe: ClaimProbe }
+type Gate = RateLimitGateOptions & { readonly shared: SharedRecord; readonly acquireProbe: AcquireProbe }
 
-/** A pass, or how long to wait before the next look, in milliseconds. */
+/** A pass, or the time until the next check, in milliseconds. */
 async function passOrWait(
   gate: Gate,
   record: RateLimitRecord,
@@ -125,23 +125,23 @@ async function passOrWait(
   const isEarly = opensInMs > 0
   let waitMs = opensInMs
   if (hold.by === 'closed' && (!isEarly || parties.length > 0)) {
-    const release = await gate.claimProbe(isEarly ? Math.min(PROBE_MS, opensInMs) : PROBE_MS)
+    const release = await gate.acquireProbe(isEarly ? Math.min(PROBE_MS, opensInMs) : PROBE_MS)
     if (release !== undefined) {
       gate.onOutcome('probe')
       return createPass(gate, caller, { closedSinceMs: record.closed?.sinceMs, isEarly, release })
     }
-    if (!isEarly || !record.closed?.confirmed) waitMs = POLL_MS // another caller's probe is out
+    if (!isEarly || !record.closed?.confirmed) waitMs = POLL_MS // another caller's probe is in flight
   }
-  const givesWay = hold.by === 'low' || priority === 'background'
-  if (!givesWay && waitMs <= budget.leftMs) return waitMs
-  gate.onOutcome(givesWay ? 'deferred' : 'refused')
+  const mustNotWait = hold.by === 'low' || priority === 'background'
+  if (!mustNotWait && waitMs <= budget.leftMs) return waitMs
+  gate.onOutcome(mustNotWait ? 'deferred' : 'refused')
   throw new RateLimitRefusal(Math.max(waitMs, opensInMs), record.limit)
 }
 
 interface Probe {
-  /** Of the closed gate. */
+  /** Identifies the closing that it probes. */
   readonly closedSinceMs: number | undefined
-  /** It goes out before the reset. */
+  /** Sent before the reset. */
   readonly isEarly: boolean
   readonly release: () => Promise<void>
 }
@@ -149,11 +149,11 @@ interface Probe {
 function createPass(gate: Gate, { parties = () => [] }: GateCaller, probe?: Probe): GatePass {
   let isConfirmed = false
   return {
-    async observe(answer, isRefusal) {
+    async observe(response, isRefusal) {
       const nowMs = gate.clock.now()
-      const allowance = readRateLimit(answer, gate.prefix, nowMs)
-      if (allowance.remaining !== undefined) gate.onRemaining?.(isRefusal ? 0 : allowance.remaining)
-      const seen = { nowMs, allowance, isRefusal, parties, probed: probe?.closedSinceMs }
+      const rateLimit = readRateLimit(response, gate.prefix, nowMs)
+      if (rateLimit.remaining !== undefined) gate.onRemaining?.(isRefusal ? 0 : rateLimit.remaining)
+      const seen = { nowMs, rateLimit, isRefusal, parties, probed: probe?.closedSinceMs }
       const record = nextRecord(gate.shared.record(), seen, gate)
       isConfirmed = record?.closed?.confirmed ?? false
       await gate.shared.save(record)
@@ -164,31 +164,31 @@ function createPass(gate: Gate, { parties = () => [] }: GateCaller, probe?: Prob
   }
 }
 
-/** Resolves with the function that lets the next probe go out; undefined while another one is out. */
-type ClaimProbe = (ttlMs: number) => Promise<(() => Promise<void>) | undefined>
+/** Resolves with the function that releases the probe; undefined while another one is in flight. */
+type AcquireProbe = (ttlMs: number) => Promise<(() => Promise<void>) | undefined>
 
-function createProbeClaim(options: RateLimitGateOptions): ClaimProbe {
+function createProbeLock(options: RateLimitGateOptions): AcquireProbe {
   const { store, monotonic } = options
   let nextAt = Number.NEGATIVE_INFINITY
 
   return async (ttlMs) => {
     if (monotonic() < nextAt) return undefined
     nextAt = monotonic() + ttlMs
-    const [key, claim] = [keyOf(options, '-probe'), randomUUID()]
-    // without the store, each process has a probe of its own
-    const isOurs = await store.set(key, claim, ttlMs, 'absent').catch(() => true)
-    if (!isOurs) {
+    const [key, token] = [keyOf(options, '-probe'), randomUUID()]
+    // without the store, each process sends its own probe
+    const isAcquired = await store.set(key, token, ttlMs, 'absent').catch(() => true)
+    if (!isAcquired) {
       nextAt = monotonic() + POLL_MS
       return undefined
     }
     return async () => {
       nextAt = Number.NEGATIVE_INFINITY
-      await store.deleteIf(key, claim).catch(() => false) // it ends by itself
+      await store.deleteIf(key, token).catch(() => false) // the key expires
     }
   }
 }
 
-/** Names the version: replicas of another version have a record of their own, and neither overwrites the other's. */
-function keyOf({ api, scope }: RateLimitGateOptions, what: '' | '-probe'): string {
-  return `gatehouse:limit:${api}${what}:v3:${scope()}`
+/** The key contains the version of the record, so that replicas of different versions do not overwrite each other's record. */
+function keyOf({ api, scope }: RateLimitGateOptions, kind: '' | '-probe'): string {
+  return `gatehouse:limit:${api}${kind}:v3:${scope()}`
 }

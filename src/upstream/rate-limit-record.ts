@@ -2,30 +2,30 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { RateLimitStatus, UpstreamClock } from './response-headers.ts'
 
-/** What the replicas tell each other about an API's rate limit. Times are the API's. */
+/** The state of an API's rate limit, shared by all replicas. Times are on the API's clock. */
 export type RateLimitRecord = z.infer<typeof RateLimitRecord>
 
 const RateLimitRecord = z.object({
   version: z.literal(3),
-  /** When it was written. `untilMs − wroteAtMs` bounds the wait even if the reader's clock is wrong. */
+  /** `untilMs − wroteAtMs` limits the wait even if the reader's clock is wrong. */
   wroteAtMs: z.number(),
   limit: z.number().optional(),
-  /** The callers that got a 429, by keyed hashes of their parties. Each is held back until its own reset. */
+  /** The callers that got a 429. Each is held until its own reset. */
   callers: z.array(z.object({ parties: z.array(z.string()), untilMs: z.number() })),
-  /** The gate is closed for all callers. `confirmed`: a probe has met the limit too. */
+  /** The gate is closed for all callers. `confirmed`: a probe got a 429 too. */
   closed: z.object({ sinceMs: z.number(), untilMs: z.number(), confirmed: z.boolean() }).optional(),
-  /** Until then, what is left is for sign-ins that have begun. */
+  /** Until then, the last requests are reserved for sign-ins in progress. */
   lowUntilMs: z.number().optional(),
 })
 
 type Limits = Pick<RateLimitRecord, 'callers' | 'closed' | 'lowUntilMs'>
 
-/** The record, as this process knows it. Without the store, each process goes by what it has seen itself. */
+/** The record, as this process knows it. Without the store, each process uses only the responses that it has seen. */
 export interface SharedRecord {
   record(): RateLimitRecord | undefined
-  /** Reads it from the store if that was done longer ago; undefined if there is nothing to wait for. Never fails. */
+  /** Reads the store unless the last read is at most `maxAgeMs` old. Undefined if there is nothing to wait for. Never fails. */
   refresh(maxAgeMs?: number): Promise<void> | undefined
-  /** undefined: there is no limit any more. A record that is known already is not written again. */
+  /** Undefined removes the record. An unchanged record is not written again. */
   save(record: RateLimitRecord | undefined): Promise<void>
 }
 
@@ -35,12 +35,11 @@ export interface SharedRecordOptions {
   readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly lookEveryMs: number
-  /** A closed gate stays in the store for so much longer than its time, until a probe is back. */
-  readonly lingerMs: number
+  /** How long the record of a closed gate is kept after its reset, for the probe. */
+  readonly retainMs: number
   readonly onUnreadable?: () => void
 }
 
-/** The part of the store that the gate needs. */
 export interface RateLimitStore {
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttlMs: number, when?: 'absent'): Promise<boolean>
@@ -51,22 +50,22 @@ export interface RateLimitStore {
 export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
   const { store, key, monotonic } = options
   let local: { readonly record: RateLimitRecord; readonly saved: boolean } | undefined
-  let looking: Promise<void> | undefined
-  let lookedAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | undefined
+  let readAt = Number.NEGATIVE_INFINITY
 
   async function read(): Promise<void> {
     const before = local
     try {
       const text = await store.get(key())
-      if (local !== before) return // what this process has learned meanwhile is newer
+      if (local !== before) return // this process has a newer record by now
       const record = parseLimitRecord(text, options)
       if (record !== undefined) local = { record, saved: true }
       else if (local?.saved) local = undefined
     } catch {
-      // the store is unreachable: what this process has seen itself still holds
+      // the store is unreachable: the local record stays
     } finally {
-      lookedAt = monotonic()
-      looking = undefined
+      readAt = monotonic()
+      reading = undefined
     }
   }
 
@@ -74,8 +73,8 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
     record: () => local?.record,
 
     refresh(maxAgeMs = options.lookEveryMs) {
-      if (monotonic() - lookedAt >= maxAgeMs) looking ??= read()
-      return looking
+      if (monotonic() - readAt >= maxAgeMs) reading ??= read()
+      return reading
     },
 
     async save(record) {
@@ -85,13 +84,13 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
         await write(record, options)
         if (record !== undefined && local?.record === record) local = { record, saved: true }
       } catch {
-        // the store is unreachable: this process alone goes by it, and what is stored ends by itself
+        // the store is unreachable: only this process uses the record, and the stored one expires
       }
     },
   }
 }
 
-/** One that cannot be read counts as none. */
+/** An unreadable record is treated as missing. */
 function parseLimitRecord(text: string | undefined, { onUnreadable }: SharedRecordOptions) {
   if (text === undefined) return undefined
   try {
@@ -103,17 +102,17 @@ function parseLimitRecord(text: string | undefined, { onUnreadable }: SharedReco
 }
 
 async function write(record: RateLimitRecord | undefined, options: SharedRecordOptions): Promise<void> {
-  const { store, key, clock, lingerMs } = options
+  const { store, key, clock, retainMs } = options
   if (record === undefined) return void (await store.delete(key()))
   const { callers, closed, lowUntilMs = 0 } = record
-  const closedUntilMs = closed === undefined ? 0 : closed.untilMs + lingerMs
+  const closedUntilMs = closed === undefined ? 0 : closed.untilMs + retainMs
   const untilMs = Math.max(closedUntilMs, lowUntilMs, ...callers.map((one) => one.untilMs))
   await store.set(key(), JSON.stringify(record), Math.max(1, untilMs - clock.now()))
 }
 
 /**
- * Why a call may not go out now, and for how long: a caller is held back by the 429s of those whose parties it all has. A
- * closed gate stays closed after that time, until a probe is answered.
+ * Why a call must not be sent now, and for how long. A caller is held by the 429 of another one if it has all of that caller's parties.
+ * A closed gate stays closed after `leftMs`, until a probe has a response.
  */
 export function findHold(
   record: RateLimitRecord,
@@ -126,97 +125,96 @@ export function findHold(
     (one) => leftUntil(one.untilMs) > 0 && one.parties.every((party) => parties.includes(party)),
   )
   if (own !== undefined) return { by: 'caller', leftMs: leftUntil(own.untilMs) }
-  // before `closed`: the last calls of a limit, probes too, are for those who have begun
+  // before `closed`: the last requests, probes included, are for sign-ins in progress
   if (!isOngoing && leftUntil(lowUntilMs) > 0) return { by: 'low', leftMs: leftUntil(lowUntilMs) }
   return closed && { by: 'closed', leftMs: leftUntil(closed.untilMs) }
 }
 
-/** An answer, and the call that it answers. */
+/** A response and its call. */
 export interface Observation {
   readonly nowMs: number
-  readonly allowance: RateLimitStatus
-  /** It is a 429, which the API also sends to a single client or user, in the same words. */
+  readonly rateLimit: RateLimitStatus
+  /** A 429. The API sends the same one for the limit of a single client or user. */
   readonly isRefusal: boolean
   readonly parties: () => readonly string[]
-  /** `sinceMs` of the closed gate that the call was a probe of. */
+  /** If the call was a probe: `sinceMs` of the closing that it probed. */
   readonly probed: number | undefined
 }
 
 export interface RateLimitRules {
-  /** At this share of the limit and below it, little is left. */
+  /** At this share of the limit or less, the remaining requests are reserved. */
   readonly lowShare: number
-  /** No reset counts that is further away. */
+  /** Later resets are shortened to this. */
   readonly maxClosedMs: number
 }
 
-/** For a limit that names no time, or one in the past. */
+/** If the API gives no reset, or one in the past. */
 const DEFAULT_CLOSED_MS = 1000
-/** So many callers are remembered. */
 const MAX_CALLERS = 20
 
-/** The record after an answer; the same object if it adds nothing, undefined if no limit is left. */
+/** The record after a response: the same object if nothing changed, undefined if no limit is left. */
 export function nextRecord(
   known: RateLimitRecord | undefined,
   seen: Observation,
   rules: RateLimitRules,
 ): RateLimitRecord | undefined {
-  const { nowMs, allowance, isRefusal } = seen
-  const isUsedUp = isRefusal || allowance.remaining === 0
-  const isLow = isLittleLeft(allowance, nowMs, rules)
-  if (known === undefined && !isUsedUp && !isLow) return undefined
+  const { nowMs, rateLimit, isRefusal } = seen
+  const isExhausted = isRefusal || rateLimit.remaining === 0
+  const isLow = isLowRemaining(rateLimit, nowMs, rules)
+  if (known === undefined && !isExhausted && !isLow) return undefined
   const { callers, closed, lowUntilMs }: Limits = known ?? { callers: [] }
   const now = { callers: callers.filter((one) => one.untilMs > nowMs), closed, lowUntilMs }
-  const after = isUsedUp ? usedUp(now, seen, rules) : answered(now, isLow, seen, rules)
+  const after = isExhausted ? afterExhausted(now, seen, rules) : afterSuccess(now, isLow, seen, rules)
   if (isDeepStrictEqual(after, { callers, closed, lowUntilMs })) return known
   if (isDeepStrictEqual(after, NO_LIMITS)) return undefined
-  return { version: 3, wroteAtMs: nowMs, limit: allowance.limit ?? known?.limit, ...after }
+  return { version: 3, wroteAtMs: nowMs, limit: rateLimit.limit ?? known?.limit, ...after }
 }
 
 const NO_LIMITS: Limits = { callers: [], closed: undefined, lowUntilMs: undefined }
 
-/** A 429 is the caller's own, unless another caller with nothing in common has got one. */
-function usedUp(before: Limits, seen: Observation, { maxClosedMs }: RateLimitRules): Limits {
-  const { nowMs, allowance, isRefusal } = seen
-  const { untilMs: toldMs = 0 } = allowance
-  const untilMs = Math.min(toldMs > nowMs ? toldMs : nowMs + DEFAULT_CLOSED_MS, nowMs + maxClosedMs)
+/** A 429 applies to its caller only, unless an unrelated caller has got one too. */
+function afterExhausted(before: Limits, seen: Observation, { maxClosedMs }: RateLimitRules): Limits {
+  const { nowMs, rateLimit, isRefusal } = seen
+  const { untilMs: statedMs = 0 } = rateLimit
+  const untilMs = Math.min(statedMs > nowMs ? statedMs : nowMs + DEFAULT_CLOSED_MS, nowMs + maxClosedMs)
   const parties = [...seen.parties()]
   const same = before.callers.find((one) => isDeepStrictEqual(one.parties, parties))
   const others = before.callers.filter((one) => one !== same)
-  const self = { parties, untilMs: laterOf(same?.untilMs, untilMs) }
-  const nothingInCommon = others.some((one) => !one.parties.some((party) => parties.includes(party)))
-  const isForAll = !isRefusal || parties.length === 0 || nothingInCommon
+  const self = { parties, untilMs: laterReset(same?.untilMs, untilMs) }
+  const isUnrelated = others.some((one) => !one.parties.some((party) => parties.includes(party)))
+  const isForAll = !isRefusal || parties.length === 0 || isUnrelated
   return {
     ...before,
     callers: parties.length === 0 ? others : [...others, self].slice(-MAX_CALLERS),
-    closed: isForAll ? closedAgain(before.closed, untilMs, seen) : before.closed,
+    closed: isForAll ? extendClosing(before.closed, untilMs, seen) : before.closed,
   }
 }
 
-function closedAgain(before: Limits['closed'], untilMs: number, { nowMs, probed }: Observation) {
+function extendClosing(before: Limits['closed'], untilMs: number, { nowMs, probed }: Observation) {
   const known = before !== undefined && before.untilMs > nowMs ? before : undefined
   const isProbe = probed !== undefined && probed === before?.sinceMs
   return {
     sinceMs: known?.sinceMs ?? nowMs,
-    untilMs: laterOf(known?.untilMs, untilMs),
+    untilMs: laterReset(known?.untilMs, untilMs),
     confirmed: isProbe || (known?.confirmed ?? false),
   }
 }
 
-/** An answer opens the gate if its call was the probe. It ends the time of little allowance if a new period has begun. */
-function answered(before: Limits, isLow: boolean, seen: Observation, rules: RateLimitRules): Limits {
+/** The response to the probe opens the gate. A response from a new period ends the reservation of the last requests. */
+function afterSuccess(before: Limits, isLow: boolean, seen: Observation, rules: RateLimitRules): Limits {
   const { callers, closed, lowUntilMs } = before
   const { nowMs, probed } = seen
-  const { untilMs = 0 } = seen.allowance
+  const { untilMs = 0 } = seen.rateLimit
   const isNewPeriod = lowUntilMs !== undefined && untilMs > lowUntilMs
-  const lowAgainUntilMs = laterOf(lowUntilMs, Math.min(untilMs, nowMs + rules.maxClosedMs))
+  const stillLowUntilMs = laterReset(lowUntilMs, Math.min(untilMs, nowMs + rules.maxClosedMs))
   return {
     callers,
     closed: probed !== undefined && probed === closed?.sinceMs ? undefined : closed,
-    lowUntilMs: isLow ? lowAgainUntilMs : isNewPeriod ? undefined : lowUntilMs,
+    lowUntilMs: isLow ? stillLowUntilMs : isNewPeriod ? undefined : lowUntilMs,
   }
 }
 
-function isLittleLeft(
+function isLowRemaining(
   { limit = 0, remaining = limit + 1, untilMs = 0 }: RateLimitStatus,
   nowMs: number,
   rules: RateLimitRules,
@@ -224,7 +222,7 @@ function isLittleLeft(
   return untilMs > nowMs && remaining <= limit * rules.lowShare
 }
 
-/** Reset times less than a second apart are the same: one that `maxClosedMs` cuts short is computed from now and drifts. */
-function laterOf(knownMs: number | undefined, untilMs: number): number {
+/** Resets less than a second apart are the same one: a reset that `maxClosedMs` shortens is relative to now, and drifts. */
+function laterReset(knownMs: number | undefined, untilMs: number): number {
   return knownMs !== undefined && untilMs <= knownMs + 1000 ? knownMs : untilMs
 }

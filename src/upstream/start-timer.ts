@@ -1,7 +1,7 @@
-/** Calls `ring` once after that time. @returns what stops it */
-export type StartTimer = (ring: () => void, ms: number) => () => void
+/** Calls `callback` once after `ms`. Returns a function that cancels the timer. */
+export type StartTimer = (callback: () => void, ms: number) => () => void
 
-export const startTimer: StartTimer = (ring, ms) => {
-  const timer = setTimeout(ring, ms)
+export const startTimer: StartTimer = (callback, ms) => {
+  const timer = setTimeout(callback, ms)
   return () => clearTimeout(timer)
 }

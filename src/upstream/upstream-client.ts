@@ -20,9 +20,9 @@ import {
 import { startTimer } from './start-timer.ts'
 import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
 
-/** The only way to an upstream. Calls go to one origin, end within a time limit, follow no redirect and are never sent twice. */
+/** Sends calls to one origin, with a time limit. It never follows redirects and never sends a call twice. */
 export interface UpstreamClient {
-  /** Throws `UpstreamFailure` if there is no whole answer; any status is an answer. */
+  /** Resolves for every status; throws `UpstreamFailure` if there is no complete response. */
   send(request: UpstreamRequest): Promise<UpstreamResponse>
   breakerIsOpen(): boolean
   close(): Promise<void>
@@ -30,16 +30,16 @@ export interface UpstreamClient {
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST'
-  /** Begins with `/`; may have a query. */
+  /** Starts with `/`; may contain a query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: unknown
-  /** Sent as a form, in place of `body`. */
+  /** Sent as a form instead of `body`. */
   readonly form?: URLSearchParams
-  /** Shorter than the client's own time limit, in milliseconds. */
+  /** In milliseconds. The client's own limit applies too. */
   readonly timeoutMs?: number
-  /** The wait for a free connection. Default: urgent, up to `MAX_WAIT_MS`. It counts towards the time-out. */
+  /** The wait for a free connection, which is part of the time limit. Default: urgent, up to `MAX_WAIT_MS`. */
   readonly wait?: ConnectionWait
 }
 
@@ -52,15 +52,15 @@ export interface UpstreamResponse {
 }
 
 export interface UpstreamClientOptions extends ConnectionOptions {
-  /** Only its origin counts: each request brings its whole path. */
+  /** Only its origin is used. */
   readonly baseUrl: string
   readonly breaker: BreakerOptions
-  /** The label of its metrics. */
+  /** The label in metrics. */
   readonly name: 'authn' | 'pam'
   readonly metrics: { readonly upstreamRequestDuration: CallMetric }
 }
 
-/** `outcome`: the status, or that of the failure. */
+/** `outcome` is the status, or the outcome of the failure. */
 export interface CallMetric {
   observe(labels: { readonly upstream: string; readonly outcome: string }, seconds: number): void
 }
@@ -74,8 +74,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
-  const slots = createConnectionLimiter({ max: options.maxConnections, monotonic, startTimer })
-  // not `axios.create`: its defaults, for forms, for browsers and for adapters that are not used here, are merged into every call
+  const connections = createConnectionLimiter({ max: options.maxConnections, monotonic, startTimer })
+  // not `axios.create`: its defaults, which are not needed here, would be merged into every call
   const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
 
   return {
@@ -86,9 +86,9 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       const startedAt = monotonic()
       let outcome = 'error'
       try {
-        const answer = toAnswer(await call(pathOn(origin, request.path), request, startedAt))
-        outcome = String(answer.status)
-        return answer
+        const response = toUpstreamResponse(await call(pathOn(origin, request.path), request, startedAt))
+        outcome = String(response.status)
+        return response
       } catch (error) {
         if (error instanceof UpstreamFailure) outcome = error.outcome
         throw error
@@ -101,7 +101,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 
   async function call(url: string, request: UpstreamRequest, startedAt: number) {
     const timeoutMs = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
-    const release = await slots.acquire(request.wait ?? soon(timeoutMs))
+    const wait = { urgent: true, budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) } }
+    const release = await connections.acquire(request.wait ?? wait)
     try {
       const timeout = Math.ceil(startedAt + timeoutMs - monotonic())
       if (timeout <= 0) throw poolExhausted()
@@ -113,20 +114,13 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   }
 }
 
-/** How a call waits for a connection unless it says so itself: before those that are not urgent. */
-const soon = (timeoutMs: number) => ({
-  urgent: true,
-  budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) },
-})
-
-/** The path and query, normalized. */
+/** Normalizes path and query. */
 function pathOn(origin: string, path: string): string {
   const url = new URL(path, origin)
   if (url.origin !== origin) throw new Error('an upstream path must stay on its origin')
   return url.pathname + url.search
 }
 
-/** The one place where a body is serialized. */
 function contentOf({ headers, body, form }: UpstreamRequest) {
   const accept = { 'Accept-Encoding': 'identity' }
   if (form !== undefined) {
@@ -138,9 +132,10 @@ function contentOf({ headers, body, form }: UpstreamRequest) {
   return { headers: { ...type, ...headers, ...accept }, data: JSON.stringify(body) }
 }
 
-function toAnswer({ status, headers, data }: AxiosResponse<Buffer>): UpstreamResponse {
-  const answered = headers as UpstreamResponse['headers']
-  return { status, headers: answered, json: parseJson(answered['content-type'], data), bytes: data }
+function toUpstreamResponse(response: AxiosResponse<Buffer>): UpstreamResponse {
+  const headers = response.headers as UpstreamResponse['headers']
+  const json = parseJson(headers['content-type'], response.data)
+  return { status: response.status, headers, json, bytes: response.data }
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
@@ -150,14 +145,14 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
-    return undefined // declared as JSON, but not JSON: treated like any answer without content
+    return undefined // treated like a response without content
   }
 }
 
 /**
- * Stops calling an upstream that does not work, and probes it after a pause. It opens on connections refused or cut
- * several times in a row, and on time-outs only if they are most of many calls: one browser could cause a few slow
- * answers, and must not stop the calls of others. An answer, whatever its status, is no failure.
+ * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
+ * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
+ * A response is no failure, whatever its status.
  */
 export interface Breaker {
   run<T>(call: () => Promise<T>): Promise<T>
@@ -170,8 +165,8 @@ export interface BreakerOptions {
   readonly onChange?: (state: 'open' | 'closed') => void
 }
 
-/** Time-outs: half of the calls of half a minute, and at least two calls a second in it. */
-const SLOW = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
+/** Half of the calls in 30 seconds, if there were at least two calls per second. */
+const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
 
 export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
   const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
@@ -179,10 +174,10 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
       handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
       { halfOpenAfter: halfOpenAfterMs, breaker },
     )
-  const broken = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
-  const slow = circuit(new SamplingBreaker(SLOW), 'timeout')
-  const both = wrap(broken, slow)
-  const isOpen = () => broken.state !== CircuitState.Closed || slow.state !== CircuitState.Closed
+  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
+  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), 'timeout')
+  const both = wrap(failures, timeouts)
+  const isOpen = () => failures.state !== CircuitState.Closed || timeouts.state !== CircuitState.Closed
 
   let wasOpen = false
   const reportChange = () => {
@@ -190,14 +185,14 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
     wasOpen = !wasOpen
     onChange?.(wasOpen ? 'open' : 'closed')
   }
-  broken.onStateChange(reportChange)
-  slow.onStateChange(reportChange)
+  failures.onStateChange(reportChange)
+  timeouts.onStateChange(reportChange)
 
   return {
     isOpen,
     async run(call) {
-      // one call probes; others do not wait for it, as cockatiel would have them do
-      const isProbing = [broken, slow].some(({ state }) => state === CircuitState.HalfOpen)
+      // cockatiel would make other calls wait for the probe
+      const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)
       if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
       try {
         return await both.execute(call)

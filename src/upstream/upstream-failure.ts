@@ -1,13 +1,13 @@
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 
 /**
- * Why there is no answer from an upstream. It carries no host, path, header or body, so that nothing of them reaches a
- * log or a response through it. Each module translates it into an error of its own.
+ * The reason why a call has no usable response. It contains no host, path, header or body, so that none of them reaches a log or a
+ * response. Each module translates it into its own error.
  */
 export class UpstreamFailure extends DependencyFailure {
   override readonly name = 'UpstreamFailure'
   declare readonly outcome: UpstreamOutcome
-  /** Set if nothing was sent (`breaker_open`, `pool_exhausted`): how long to stay away. */
+  /** For `breaker_open` and `pool_exhausted`: when to retry. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -20,17 +20,17 @@ export class UpstreamFailure extends DependencyFailure {
 }
 
 /**
- * - `unreachable`: no connection was made, so nothing arrived;
- * - `connection_lost`: the connection broke or the answer was not HTTP; the request may have arrived;
- * - `timeout`: no whole answer in time; the request may have arrived;
- * - `response_too_large`: the answer exceeded the size limit;
- * - `breaker_open`: not sent, the upstream has just failed several times in a row;
- * - `pool_exhausted`: not sent, no connection became free in time;
- * - `invalid_response`: there is a whole answer, but not one of the API's: a proxy's page, half an object, a redirect.
+ * - `unreachable`: no connection was made, so the request did not arrive;
+ * - `connection_lost`: the connection broke or the response was not HTTP; the request may have arrived;
+ * - `timeout`: the response was not complete in time; the request may have arrived;
+ * - `response_too_large`: the response exceeded the size limit;
+ * - `breaker_open`: not sent, because the upstream has failed several times in a row;
+ * - `pool_exhausted`: not sent, because no connection became free in time;
+ * - `invalid_response`: the response is not one of the API: a proxy's page, truncated JSON, a redirect.
  */
-export type UpstreamOutcome = keyof typeof MAY_HAVE_ARRIVED
+export type UpstreamOutcome = keyof typeof REACHED_UPSTREAM
 
-const MAY_HAVE_ARRIVED = {
+const REACHED_UPSTREAM = {
   unreachable: false,
   connection_lost: true,
   timeout: true,
@@ -40,8 +40,8 @@ const MAY_HAVE_ARRIVED = {
   invalid_response: true,
 }
 
-/** Whether what was asked for may have been done although no answer says so; looks at the error and at its cause. */
+/** Whether the upstream may have processed the failed request. Checks the error and its cause. */
 export function mayHaveReachedUpstream(error: unknown): boolean {
   const failure = error instanceof Error && !(error instanceof UpstreamFailure) ? error.cause : error
-  return failure instanceof UpstreamFailure && MAY_HAVE_ARRIVED[failure.outcome]
+  return failure instanceof UpstreamFailure && REACHED_UPSTREAM[failure.outcome]
 }
