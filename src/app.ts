@@ -7,8 +7,8 @@ import { createGarbageCollector } from './http/garbage-collector.ts'
 import { createLoadShedding, type LoadLimits } from './http/load-shedding.ts'
 import { bodyParser, parseQuery } from './http/request-body.ts'
 import { beginRequest, type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
-import { addSecurityHeaders } from './http/response.ts'
 import {
+  addSecurityHeaders,
   composeMiddleware,
   createRouteTable,
   type Route,

@@ -1,20 +1,20 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The open connections of a listener, and the responses that each waits for. */
+/** The open connections of a listener, and the pending responses of each. */
 export interface Connections {
   trackConnection(socket: Socket): void
-  /** Wraps a request listener: its response is one that the connection waits for, until it is closed. */
+  /** Wraps a request listener: each response is pending until it is closed. */
   trackResponses(listener: RequestListener): RequestListener
-  /** The response that was asked for last, of those without an end. */
+  /** The pending response to the latest request. */
   lastPendingResponse(socket: Socket): ServerResponse | undefined
-  /** From now on, every response asks the client to use a new connection, which may be another replica's. */
+  /** From now on, every response has `Connection: close`, so that the client's next request can reach another replica. */
   disableKeepAlive(): void
 }
 
 export function createConnections(): Connections {
   const pending: PendingResponses = new Map()
-  const linger = createLinger()
+  const awaitRestOfBody = createBodyGracePeriod()
   let isKeepAliveDisabled = false
 
   return {
@@ -32,15 +32,15 @@ export function createConnections(): Connections {
     trackResponses: (listener) => (req, res) => {
       const responses = pending.get(req.socket) ?? []
       if (responses.length >= MAX_PENDING) {
-        req.socket.destroy() // with all other requests that came with this one, which nothing has read
+        req.socket.destroy() // drops all its requests
         return
       }
-      if (isKeepAliveDisabled) askToLeave(res, responses.at(-1))
+      if (isKeepAliveDisabled) sendConnectionClose(res, responses.at(-1))
       responses.push(res)
       res.once('close', () => {
         responses.splice(responses.indexOf(res), 1)
-        if (req.complete) noteAnswered(req.socket)
-        else linger(req)
+        if (req.complete) noteResponse(req.socket)
+        else awaitRestOfBody(req)
       })
       listener(req, res)
     },
@@ -49,28 +49,27 @@ export function createConnections(): Connections {
       isKeepAliveDisabled = true
       for (const responses of pending.values()) {
         const last = responses.at(-1)
-        if (last !== undefined) askToLeave(last)
+        if (last !== undefined) sendConnectionClose(last)
       }
     },
   }
 }
 
 /**
- * By connection, the oldest first. Not one set of all responses: with an addition and a removal at every request, V8 copies
- * such a set over and over, and its discarded copies kept every request alive until the next full collection
- * (docs/performance.md).
+ * By connection, oldest first. Not one set of all responses: V8 copies a set whose entries come and go with every request, and the
+ * discarded copies kept every request alive until the next full collection (docs/performance.md).
  */
 type PendingResponses = Map<Socket, ServerResponse[]>
 
 /**
- * So many requests of one connection may be without an answer. Each of them holds capacity (`load-shedding.ts`) until its
- * answer is sent, and one small packet can contain a thousand. Clients that send requests ahead seldom send more than two.
+ * Pipelined requests per connection. Each holds capacity (`load-shedding.ts`) until its response is sent, and one small packet can
+ * contain a thousand. Clients that pipeline seldom send more than two.
  */
 const MAX_PENDING = 8
 
 /**
- * When a connection ends, Node closes only the response whose turn it is. Those behind it would never close, and what
- * waits for that, to release capacity or to write a log line, would wait for ever.
+ * When a connection ends, Node closes only the response that it is sending. The pipelined ones behind it would never emit `close`, which
+ * releases capacity and writes the log line.
  */
 function closeUnsent(res: ServerResponse): void {
   if (res.socket !== null || res.writableFinished) return
@@ -78,61 +77,54 @@ function closeUnsent(res: ServerResponse): void {
   res.emit('close')
 }
 
-/**
- * The next request of this connection goes to another replica; otherwise a kept connection outlives the drain. A response
- * that is sent before this one must not ask for it: the connection would end with that one.
- */
-function askToLeave(res: ServerResponse, ahead?: ServerResponse): void {
+/** An `ahead` response, which is sent before this one, must not have the header: the connection would end with it. */
+function sendConnectionClose(res: ServerResponse, ahead?: ServerResponse): void {
   if (ahead?.headersSent === false) ahead.setHeader('Connection', 'keep-alive')
   if (!res.headersSent) res.setHeader('Connection', 'close')
 }
 
 /**
- * Gives a request that was answered before its body was complete time to complete it. The rest is read and dropped: a
- * proxy has mostly sent all of it, and takes a connection that is cut instead for a fault of the server. Of very many,
- * the oldest are cut.
+ * After an early response, waits for the rest of the request body, which is discarded. Most proxies have already sent it, and treat a
+ * closed connection as a server error. If too many connections wait, the oldest is closed.
  */
-function createLinger(): (req: IncomingMessage) => void {
-  const lingering = new Set<Socket>()
+function createBodyGracePeriod(): (req: IncomingMessage) => void {
+  const waiting = new Set<Socket>()
 
   return (req) => {
     const { socket } = req
     if (socket.destroyed) return
-    lingering.add(socket)
-    const [oldest] = lingering
-    if (lingering.size > MAX_LINGERING) oldest?.destroy()
-    // what has arrived by then is read first: after a pause of this process, that may be all of it
-    const end = setTimeout(() => setImmediate(cut), LINGER_MS)
-    const cut = () => {
+    waiting.add(socket)
+    const [oldest] = waiting
+    if (waiting.size > MAX_WAITING) oldest?.destroy()
+    // reads the data that has already arrived first: after a pause of this process, that may be the whole body
+    const timer = setTimeout(() => setImmediate(destroyIfIncomplete), GRACE_PERIOD_MS)
+    const destroyIfIncomplete = () => {
       if (!req.complete) socket.destroy()
     }
-    const leave = () => {
-      clearTimeout(end)
-      lingering.delete(socket)
-      req.off('end', leave)
-      socket.off('close', leave)
-      noteAnswered(socket)
+    const stop = () => {
+      clearTimeout(timer)
+      waiting.delete(socket)
+      req.off('end', stop)
+      socket.off('close', stop)
+      noteResponse(socket)
     }
-    req.once('end', leave)
-    socket.once('close', leave)
+    req.once('end', stop)
+    socket.once('close', stop)
   }
 }
 
-const MAX_LINGERING = 1000
-const LINGER_MS = 1000
+const MAX_WAITING = 1000
+const GRACE_PERIOD_MS = 1000
 
-/** What each connection had sent when its last request was answered, and had arrived. */
-const bytesAtLastAnswer = new WeakMap<Socket, number>()
+/** `bytesRead` of each connection at the end of its last request. */
+const bytesAtLastResponse = new WeakMap<Socket, number>()
 
-function noteAnswered(socket: Socket): void {
-  bytesAtLastAnswer.set(socket, socket.bytesRead)
+function noteResponse(socket: Socket): void {
+  bytesAtLastResponse.set(socket, socket.bytesRead)
 }
 
-/**
- * How many bytes have arrived since the connection's last answer: all of the request that is being read, and of no other
- * one unless its client sends requests ahead.
- */
+/** Counts the bytes since the connection's last request. They belong to the current request, unless the client pipelines. */
 export function countWireBytes(socket: Socket): () => number {
-  const before = bytesAtLastAnswer.get(socket) ?? 0
+  const before = bytesAtLastResponse.get(socket) ?? 0
   return () => socket.bytesRead - before
 }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { parseCookie } from 'cookie'
 
 /**
- * Reads one cookie of a request; of equal names the first, as `parseCookie` does. Only that one is parsed: 16 kB of cookies
- * can be 3,900 names, whose dictionary would occupy half a megabyte as long as somebody has it.
+ * Reads one cookie of a request. Of duplicates it returns the first one, as `parseCookie` does. Only this cookie is parsed: 16 kB of
+ * cookies can contain 3,900 names, and a dictionary of them occupies half a megabyte.
  */
 export function readCookie(name: string): (req: IncomingMessage) => string | undefined {
   const pair = new RegExp(`(?:^|;)[ \\t]*(${name}[ \\t]*=[^;]*)`)

@@ -15,22 +15,22 @@ export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
   readonly hasSessionCookie: (req: IncomingMessage) => boolean
-  /** Of warnings: one for each origin. */
+  /** One warning per origin. */
   readonly logThrottle: LogThrottleOptions
 }
 
 export interface CrossSiteRules {
-  /** CORS with credentials for exactly the listed origins (ASVS 3.4.2); any other origin gets no permission at all. */
+  /** CORS with credentials for exactly the listed origins (ASVS 3.4.2). */
   readonly allowOrigins: RequestHandler
-  /** For unsafe methods, sign-in among them: comes before the body is read. */
+  /** Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body is read. */
   readonly refuseUnsafe: RequestHandler
-  /** The same routes; a GET does nothing for a site that may not read it (`Route.readableFrom`). */
+  /** Wraps GET routes, so that a site that may not read a route (`Route.readableFrom`) cannot cause its side effects either. */
   protectReads(routes: readonly Route[]): Route[]
 }
 
 /**
- * Cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser must say that a page of our own sends the request,
- * or name an allowed origin. A refusal names the header and the setting at fault, for the portal team that meets it first.
+ * Protection against cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser's headers must say that the page is of the
+ * same origin, or name an allowed origin. A refusal names the header and the setting, for the portal's developers.
  */
 export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
   const { origins, hasSessionCookie, logThrottle, log, metrics } = options
@@ -65,7 +65,7 @@ export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules 
             const { origin, 'sec-fetch-site': site } = req.headers
             if (!allowed.has(origin)) {
               if (site !== undefined && !sites.has(site)) refuse(req)
-              warnOfOrigin(req) // the browser will keep the answer from that page
+              warnOfOrigin(req) // the browser will not show the response to the page
             }
             return route.handle(req, res)
           },
@@ -83,7 +83,7 @@ function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) =
   const permit = cors({ ...CORS, origin: [...origins] })
   return function allowOrigins(req, res, next) {
     const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
-    res.setHeader('Vary', 'Origin, Sec-Fetch-Site') // the headers that this file decides by
+    res.setHeader('Vary', 'Origin, Sec-Fetch-Site')
     if (origins.includes(req.headers.origin ?? '')) {
       if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any other unlisted method
       return permit(req, res, next)
@@ -97,7 +97,7 @@ function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) =
 const CORS = {
   credentials: true,
   methods: ['GET', 'HEAD', 'POST', 'DELETE'],
-  /** What the browser library and other clients send. */
+  /** Sent by Okta's browser library and other clients. */
   allowedHeaders: [
     'content-type',
     'accept',
@@ -108,7 +108,6 @@ const CORS = {
     'x-gatehouse-session',
     'if-none-match',
   ],
-  /** What they must be able to read. */
   exposedHeaders: [
     'X-Request-Id',
     'X-Rate-Limit-Limit',
@@ -121,11 +120,11 @@ const CORS = {
   maxAge: 600,
 }
 
-/** Warns of a page whose origin is not allowed: mostly one that ALLOWED_ORIGINS lacks. */
+/** Warns of a page whose origin is not allowed. Usually, ALLOWED_ORIGINS is incomplete. */
 function createOriginWarning(log: Logger, mayLog: LogThrottle): (req: IncomingMessage) => void {
   return (req) => {
     if (req.headers.origin === undefined) return
-    const origin = shown(req.headers.origin)
+    const origin = printable(req.headers.origin)
     if (!mayLog(origin)) return
     log.warn('origin_not_allowed', {
       requestId: getRequestContext(req).requestId,
@@ -135,14 +134,14 @@ function createOriginWarning(log: Logger, mayLog: LogThrottle): (req: IncomingMe
   }
 }
 
-/** Any client can cause these lines: one for each address and origin, and `maxLines` in all, per period. */
+/** Limits lines that any client can cause: one per address and origin, and `maxLines` in total, in each period. */
 const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 60 }
 
-/** Writes the audit event of a refusal; `gatehouse_requests_refused_total` counts those that are not written, too. */
+/** Refusals beyond the limit are only counted, in `gatehouse_requests_refused_total`. */
 function createRefusalAudit(log: Logger, mayLog: LogThrottle): (req: IncomingMessage) => void {
   return (req) => {
     const { requestId, address } = getRequestContext(req)
-    const origin = req.headers.origin === undefined ? undefined : shown(req.headers.origin)
+    const origin = req.headers.origin === undefined ? undefined : printable(req.headers.origin)
     if (!mayLog(`${address} ${origin}`)) return
     const reason = origin === undefined ? 'origin_missing' : 'origin_not_allowed'
     log.audit('cross_site_refused', { requestId, address, method: req.method ?? '', origin, reason })
@@ -151,14 +150,15 @@ function createRefusalAudit(log: Logger, mayLog: LogThrottle): (req: IncomingMes
 
 function causeOf({ headers }: IncomingMessage): string {
   const { origin, 'sec-fetch-site': site } = headers
-  if (origin !== undefined) return `Origin: ${shown(origin)} is neither PUBLIC_URL nor one of ALLOWED_ORIGINS`
-  if (site !== undefined) return `Sec-Fetch-Site: ${shown(String(site))} without an Origin header`
-  return 'Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie'
+  if (origin !== undefined)
+    return `Origin: ${printable(origin)} is neither PUBLIC_URL nor one of ALLOWED_ORIGINS`
+  if (site !== undefined) return `Sec-Fetch-Site: ${printable(String(site))} without an Origin header`
+  return 'Origin: a request with a session cookie needs an Origin or Sec-Fetch-Site header'
 }
 
-const MAX_SHOWN = 100
+const MAX_PRINTED_LENGTH = 100
 
-/** The caller's own header, cut short and without anything that is not visible ASCII. */
-function shown(value: string): string {
-  return value.replace(/[^\x21-\x7e]/g, '?').slice(0, MAX_SHOWN)
+/** Shortens a header of the request, and replaces everything but visible ASCII. */
+function printable(value: string): string {
+  return value.replace(/[^\x21-\x7e]/g, '?').slice(0, MAX_PRINTED_LENGTH)
 }

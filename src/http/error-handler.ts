@@ -1,35 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { ErrorRequestHandler } from 'express'
 import { BrokerError, internalError, malformedRequest, toErrorObject } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import { errorPage } from './error-page.ts'
 import { getRequestContext, type RequestContext } from './request-context.ts'
-import { sendJson } from './response.ts'
+import { sendJson } from './routes.ts'
 
-/**
- * How the errors of a request are written, unless as JSON. `empty`: for a proxy that reads the status and the headers only.
- * `page`: for a browser that opens the address itself, as users must not see JSON.
- */
-export type ErrorFormat = 'empty' | 'page'
-
-const formats = new WeakMap<IncomingMessage, ErrorFormat>()
-
-export function setErrorFormat(req: IncomingMessage, format: ErrorFormat): void {
-  formats.set(req, format)
-}
-
-/** The last middleware: every error gets the one shape, and an unexpected one is an opaque 500, logged as `unexpectedEvent`. */
+/** The last middleware. An unexpected error becomes an opaque 500, and is logged as `unexpectedEvent`. */
 export function errorHandler({ log, unexpectedEvent }: ErrorHandlerOptions): ErrorRequestHandler {
   return function errorHandler(error, req, res, _next) {
     const context = getRequestContext(req)
     const known = asBrokerError(error)
-    if (known.status >= 500) logFailure(known, context)
+    if (known.status >= 500) logServerError(known, context)
     if (res.headersSent)
-      req.socket.destroy() // too late for an answer: half a one must not look whole
+      req.socket.destroy() // a truncated response must not look complete
     else sendError(res, known, context)
   }
 
-  function logFailure(error: BrokerError, { requestId }: RequestContext): void {
+  function logServerError(error: BrokerError, { requestId }: RequestContext): void {
     const fields = { requestId, errorCode: error.code, status: error.status }
     if (error.status === 500) log.error(unexpectedEvent, fields, error.cause ?? error)
     else if (error.busy !== undefined) log.warn(error.busy, fields)
@@ -53,9 +41,8 @@ export function sendError(res: ServerResponse, error: BrokerError, context: Requ
   res.statusCode = error.status
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
   const body = toErrorObject(error, context.requestId)
-  const format = formats.get(res.req)
-  if (format === 'empty') res.end()
-  else if (format === 'page' && /\btext\/html\b/i.test(res.req.headers.accept ?? ''))
+  if (context.errorFormat === 'empty') res.end()
+  else if (context.errorFormat === 'page' && /\btext\/html\b/i.test(res.req.headers.accept ?? ''))
     res.setHeader('Content-Type', 'text/html; charset=utf-8').end(errorPage(body))
   else sendJson(res, body)
 }

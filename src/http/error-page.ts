@@ -1,15 +1,15 @@
 import type { ErrorObject } from '../errors.ts'
 
-/** An error as a page: it loads nothing, runs nothing, and shows only what an Error object holds. */
+/** An error as an HTML page, without scripts and external resources. */
 export function errorPage({ errorCode, errorSummary, errorId }: ErrorObject): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Sign-in</title></head>
 <body>
 <main>
-<h1>This did not work</h1>
+<h1>Something went wrong</h1>
 <p>${escapeHtml(errorSummary)}</p>
-<p>Please go back to the portal and sign in again. If it happens again, tell the help desk this:</p>
+<p>Go back to the portal and sign in again. If the error persists, give this code to your help desk:</p>
 <p><code>${escapeHtml(errorCode)} ${escapeHtml(errorId)}</code></p>
 </main>
 </body>

@@ -6,13 +6,13 @@ import { expressPrototypes } from './express-prototypes.ts'
 import { refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 import type { Telemetry } from './request-context.ts'
 
-/** An HTTP listener with time limits, which can be stopped without cutting a request off. */
+/** An HTTP listener with time limits and graceful shutdown. */
 export interface Listener {
-  /** Resolves with the port in use once it listens; rejects if the port is not available. */
+  /** Resolves with the port; rejects if it is not available. */
   listen(port: number, host: string): Promise<number>
-  /** From now on, every response asks the client to use a new connection, which may be another replica's. */
+  /** From now on, every response has `Connection: close`, so that the client's next request can reach another replica. */
   disableKeepAlive(): void
-  /** Accepts no new connection, lets running requests finish, and after `graceMs` cuts those that are left. */
+  /** Stops accepting connections, lets running requests finish, and closes the remaining connections after `graceMs`. */
   drain(graceMs: number): Promise<void>
 }
 
@@ -22,11 +22,11 @@ export interface ListenerOptions {
   readonly requestTimeoutMs: number
   readonly connectionsCheckIntervalMs: number
   readonly keepAliveTimeoutMs: number
-  /** How long a response may go without its client reading any of it; Node may take twice as long. */
+  /** The time after which a connection is closed if the client reads nothing of its response. Node may take twice as long. */
   readonly writeTimeoutMs: number
 }
 
-/** `telemetry`: where requests are logged and measured that Node refuses before `handle` sees them. */
+/** `telemetry` is for requests that Node refuses before they reach `handle`. */
 export function createListener(
   handle: RequestListener,
   options: ListenerOptions,
@@ -36,7 +36,7 @@ export function createListener(
   const server = createServer(
     {
       maxHeaderSize: options.maxHeaderBytes,
-      requireHostHeader: false, // Host is neither checked nor used
+      requireHostHeader: false, // Host is not used
       headersTimeout: options.headersTimeoutMs,
       requestTimeout: options.requestTimeoutMs,
       connectionsCheckingInterval: options.connectionsCheckIntervalMs,
@@ -45,7 +45,7 @@ export function createListener(
     },
     connections.trackResponses(handle),
   )
-  // Node drops the lines beyond this number without a word, X-Forwarded-For among them; maxHeaderSize is the limit
+  // no limit: Node silently drops header lines beyond it, X-Forwarded-For included. maxHeaderSize still applies
   server.maxHeadersCount = 0
   server.on('connection', connections.trackConnection)
   server.on('checkExpectation', connections.trackResponses(refuseExpectation(telemetry)))
@@ -54,10 +54,11 @@ export function createListener(
     const last = connections.lastPendingResponse(socket)
     refuse(error, socket, last?.req.complete === false ? last : undefined)
   })
-  // nothing was sent or received for so long; on an idle connection, Node has set keepAliveTimeoutMs instead
+  // for active connections; on an idle one, Node uses keepAliveTimeoutMs
   server.setTimeout(options.writeTimeoutMs, (socket: Socket) => {
-    const isOurTurn = connections.lastPendingResponse(socket) !== undefined && socket.writableLength === 0
-    if (isOurTurn) socket.setTimeout(options.writeTimeoutMs)
+    const isWaitingForServer =
+      connections.lastPendingResponse(socket) !== undefined && socket.writableLength === 0
+    if (isWaitingForServer) socket.setTimeout(options.writeTimeoutMs)
     else socket.destroy()
   })
   return {
@@ -67,7 +68,7 @@ export function createListener(
   }
 }
 
-/** So many connections wait in the system until they are accepted; Linux takes no more than `net.core.somaxconn`. */
+/** Connections that the system queues until they are accepted. Linux limits it to `net.core.somaxconn`. */
 const BACKLOG = 1024
 
 function listen(server: Server, port: number, host: string): Promise<number> {
@@ -80,8 +81,8 @@ function listen(server: Server, port: number, host: string): Promise<number> {
   })
 }
 
-/** If no connection has brought a request for so long since the listener closed, idle ones are closed. */
-const SETTLE_MS = 1000
+/** During a drain, idle connections are closed after this time without a new request. */
+const IDLE_CLOSE_MS = 1000
 
 function createDrain(server: Server, { disableKeepAlive }: Connections): Listener['drain'] {
   let accepted = 0
@@ -90,10 +91,10 @@ function createDrain(server: Server, { disableKeepAlive }: Connections): Listene
   })
 
   /**
-   * Connections and requests that the system has already are accepted first: a busy process would reset them when it closes.
-   * libuv accepts one connection in a turn of the event loop.
+   * Accepts the connections that the system has queued, because closing the listener would reset them. libuv accepts one connection
+   * per turn of the event loop.
    */
-  const arrived = async () => {
+  const acceptQueued = async () => {
     for (let before = -1, turns = 0; accepted > before && turns <= BACKLOG; turns++) {
       before = accepted
       await nextCheck()
@@ -102,21 +103,21 @@ function createDrain(server: Server, { disableKeepAlive }: Connections): Listene
 
   return async (graceMs) => {
     disableKeepAlive()
-    await arrived()
-    // not the HTTP server's own: that one cuts idle connections at once, also those whose request is on its way
+    await acceptQueued()
+    // not `server.close` of HTTP, which closes idle connections at once, even if a request is on its way
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
     const closeIdle = setTimeout(
       async () => {
-        await arrived()
+        await acceptQueued()
         server.closeIdleConnections()
-        closeIdle.refresh() // once more: a response that had begun before could not ask its client to leave
+        closeIdle.refresh() // again, because a response that had already started has no `Connection: close`
       },
-      Math.min(graceMs, SETTLE_MS),
+      Math.min(graceMs, IDLE_CLOSE_MS),
     )
     server.on('request', () => closeIdle.refresh())
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    const closeAll = setTimeout(() => server.closeAllConnections(), graceMs)
     await closed
     clearTimeout(closeIdle)
-    clearTimeout(cut)
+    clearTimeout(closeAll)
   }
 }

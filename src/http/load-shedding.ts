@@ -6,16 +6,15 @@ import { estimateRequestBytes } from './request-body.ts'
 import { addressForLimits, getRequestContext } from './request-context.ts'
 
 /**
- * Requests that share capacity; the other kinds go on when one of them has none left. Those of a session cost a read or
- * two, and a portal sends them with every page, so they are refused last. Those of a recovery wait on purpose, and
- * anybody can start one.
+ * Requests of one kind share capacity. Session requests are cheap and sent with every page, so they are refused last. Recovery requests
+ * are delayed on purpose, and can be sent without credentials.
  */
 export type LoadKind = 'sign_in' | 'recovery' | 'session' | 'pam'
 
 export interface LoadLimits {
-  /** Requests of the kind that this process serves at once. */
+  /** Concurrent requests per process. */
   readonly inFlight: Readonly<Record<LoadKind, number>>
-  /** From this event-loop lag on, requests of the kind are refused, in milliseconds. */
+  /** Requests are refused from this event-loop lag on. */
   readonly maxLagMs: Readonly<Record<LoadKind, number>>
   readonly retryAfterSeconds: number
 }
@@ -28,23 +27,22 @@ export interface LoadSheddingOptions {
 }
 
 export interface LoadShedding {
-  /** Before anything is read: refuses a request that could not be served in time. */
+  /** Runs before the body is read: refuses a request that could not be served in time. */
   readonly admit: RequestHandler
-  /** Once the whole request is here: reserves capacity until it is answered or its client is gone. */
+  /** Runs after the body is read: reserves capacity until the response is sent or the client disconnects. */
   readonly reserve: RequestHandler
 }
 
 /**
- * Refuses requests while this process has too many: 503 E0000009 with `Retry-After`, before anything is read or looked
- * up. Those that it admits are served in time; the others can go to another replica.
+ * Refuses requests while this process is overloaded: 503 E0000009 with `Retry-After`, before any work is done. Admitted requests are
+ * served in time; the client can send the others to another replica.
  *
- * A request whose body has not arrived holds no capacity: otherwise a few slow clients would hold all of it. Nor does one
- * address get all of the requests of a kind. Requests that occupy much memory are limited in bytes too, apart from
- * ordinary ones: otherwise a few large ones would keep all others out.
+ * A request reserves capacity only when its body is complete; otherwise a few slow clients could use up all of it. One address cannot
+ * use all the capacity of a kind. Large requests have a separate limit in bytes, so that a few of them cannot block ordinary ones.
  */
 export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadSheddingOptions): LoadShedding {
   const kindOf = (path: string) => findRoutes(path)?.loadKind ?? 'sign_in'
-  const capacityFor = (kind: LoadKind) => createCapacity(limits.inFlight[kind], SHARE_OF_ONE_ADDRESS[kind])
+  const capacityFor = (kind: LoadKind) => createCapacity(limits.inFlight[kind], SHARE_PER_ADDRESS[kind])
   const capacities: Readonly<Record<LoadKind, Capacity>> = {
     sign_in: capacityFor('sign_in'),
     recovery: capacityFor('recovery'),
@@ -69,10 +67,9 @@ export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadShe
       const { isFull, isFullFor, reserve, release, requests } = capacities[kind]
       const address = addressForLimits(getRequestContext(req).address)
       const bytes = estimateRequestBytes(req)
-      // not the lag again: the time that a body took is its client's
       if (isFull(bytes)) refuse(kind, 'in_flight')
       if (isFullFor(address, bytes)) refuse(kind, 'address')
-      if (res.destroyed) return next() // its client is gone: nothing would release it
+      if (res.destroyed) return next() // disconnected: `close` would never release the capacity
       reserve(address, bytes)
       metrics.httpRequestsInFlight.set({ kind }, requests())
       res.once('close', () => {
@@ -85,29 +82,28 @@ export function createLoadShedding({ limits, findRoutes, lag, metrics }: LoadShe
 }
 
 /**
- * Of the requests of a kind, how many one address may have. Sign-in and lookups: half, otherwise one client, whose
- * requests wait for each other or for a slow upstream, would hold all; not less, for a whole company may have one
- * address. Recovery: a tenth, for few users of one address recover at once. Requests of a session wait for nothing but
- * the store.
+ * The share of the capacity that one address can use. Sign-in and lookups: half, because requests that wait for a slow upstream would
+ * otherwise use all of it; not less, because a whole company may have one address. Recovery: a tenth, because few users of one address
+ * recover at the same time. Session requests wait only for the store.
  */
-const SHARE_OF_ONE_ADDRESS: Readonly<Record<LoadKind, number>> = {
+const SHARE_PER_ADDRESS: Readonly<Record<LoadKind, number>> = {
   sign_in: 0.5,
   recovery: 0.1,
   session: 1,
   pam: 0.5,
 }
 
-/** Of large requests of a kind, in all and of one address. An ordinary request occupies some kilobytes, the largest 2 MB. */
+/** The memory of large requests of a kind. An ordinary request occupies some kilobytes, the largest 2 MB. */
 const MAX_LARGE_BYTES = 16_777_216
-const MAX_LARGE_BYTES_OF_ONE_ADDRESS = MAX_LARGE_BYTES / 2
+const MAX_LARGE_BYTES_PER_ADDRESS = MAX_LARGE_BYTES / 2
 
 interface Usage {
   requests: number
-  /** Of large requests only. */
+  /** Large requests only. */
   bytes: number
 }
 
-/** How many requests of a kind are served at once. `bytes`: the memory of a request. */
+/** The capacity of one kind. `bytes` is the memory of a request. */
 interface Capacity {
   isFull(bytes: number): boolean
   isFullFor(address: string, bytes: number): boolean
@@ -116,10 +112,10 @@ interface Capacity {
   requests(): number
 }
 
-function createCapacity(maxRequests: number, shareOfOneAddress: number): Capacity {
+function createCapacity(maxRequests: number, sharePerAddress: number): Capacity {
   const total: Usage = { requests: 0, bytes: 0 }
   const byAddress = new Map<string, Usage>()
-  /** Twice the average if the capacity is used up. */
+  /** Twice the average at full capacity. */
   const maxOrdinaryBytes = (2 * MAX_LARGE_BYTES) / maxRequests
   const counted = (bytes: number) => (bytes > maxOrdinaryBytes ? bytes : 0)
 
@@ -139,8 +135,8 @@ function createCapacity(maxRequests: number, shareOfOneAddress: number): Capacit
       const own = byAddress.get(address)
       if (own === undefined) return false
       return (
-        own.requests >= maxRequests * shareOfOneAddress ||
-        own.bytes + counted(bytes) > MAX_LARGE_BYTES_OF_ONE_ADDRESS
+        own.requests >= maxRequests * sharePerAddress ||
+        own.bytes + counted(bytes) > MAX_LARGE_BYTES_PER_ADDRESS
       )
     },
     reserve: (address, bytes) => use(address, 1, bytes),

@@ -4,57 +4,55 @@ import type { LoadKind } from './load-shedding.ts'
 import type { Route } from './routes.ts'
 
 /**
- * One operation of the public API, declared once: its route, and what the OpenAPI document says about it. The request is
- * parsed with the schemas that stand here. `routesOf` adds the handlers; `openapi.ts` adds what all operations share.
+ * An operation of the public API: its route, the schemas that parse its requests, and its part of the OpenAPI document. `routesOf` adds
+ * the handlers; `openapi.ts` adds the parts that all operations share.
  */
 export interface Operation extends Omit<Route, 'handle' | 'loadKind'> {
-  /** The requests that it shares its capacity with. */
   readonly loadKind: LoadKind
   readonly tag: 'Sign-in' | 'Recovery' | 'Factors' | 'Redirects' | 'Session' | 'Access'
   readonly summary: string
   readonly description?: string
-  /** `required`: refused without this cookie, for lack of a session with E0000005. `used`: it counts if it is there. */
+  /** `required`: refused without it (E0000005 without a session). `used`: optional. */
   readonly cookies: Readonly<Partial<Record<'session' | 'device', 'required' | 'used'>>>
-  /** One member for each `:name` of the path. */
+  /** A member for each `:name` of the path. */
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
-  /** Request headers that this operation reads, besides those that every operation reads. */
+  /** Request headers of this operation, besides those of every operation. */
   readonly headers?: readonly Exclude<keyof typeof REQUEST_HEADERS, 'X-Gatehouse-Session'>[]
   readonly body?: z.ZodType
-  /** Responses without an error, by status. */
+  /** Successful responses, by status. */
   readonly responses: Readonly<Record<number, SuccessResponse>>
   /** Error codes by status, besides those of every operation. */
   readonly errors?: ErrorsByStatus
-  /** No response has a body, error responses included. */
+  /** No response has a body, not even an error. */
   readonly withoutBody?: boolean
-  /** Error objects of the upstream are passed on, with codes that are not listed here. */
+  /** Error objects of Okta are forwarded, with codes that are not listed here. */
   readonly forwardsUpstreamErrors?: boolean
-  /** A browser that navigates here gets errors as a page. */
+  /** A browser that navigates here gets errors as HTML pages. */
   readonly rendersErrorPages?: boolean
 }
 
-/** By operation id: the name in generated clients, which never changes. */
+/** By operation id, which is the name in generated clients and never changes. */
 export type Operations = Readonly<Record<string, Operation>>
 
 export type ErrorsByStatus = Readonly<Record<number, readonly ErrorCode[]>>
 
 export interface SuccessResponse {
   readonly description: string
-  /** By media type; without it, the response has no body. */
+  /** By media type. Undefined for a response without a body. */
   readonly content?: Readonly<Record<string, z.ZodType>>
   readonly headers?: readonly ResponseHeader[]
 }
 
-/** The routes of these operations; the compiler finds an operation without a handler. */
+/** The types require a handler for every operation. */
 export function routesOf<Id extends string>(
   operations: Readonly<Record<Id, Operation>>,
   handlers: Readonly<Record<Id, Route['handle']>>,
 ): Route[] {
-  const ids = Object.keys(operations) as Id[] // both are literals with the same keys
+  const ids = Object.keys(operations) as Id[] // literals, so there are no other keys
   return ids.map((id) => ({ ...operations[id], handle: handlers[id] }))
 }
 
-/** A response in JSON. */
 export function jsonResponse(
   description: string,
   schema: z.ZodType,
@@ -69,35 +67,35 @@ const integer = { type: 'integer', minimum: 0 } as const
 export const REQUEST_HEADERS = {
   'X-Gatehouse-Session': {
     description:
-      'The public id of the session that the page was loaded with. If the browser has another session by now: 409, and nothing is done.',
+      'The public id of the session with which the page was loaded. If the browser now has another session: 409, and the request has no effect.',
     schema: text,
   },
   'X-Device-Fingerprint': {
-    description: 'Forwarded to the sign-in API.',
+    description: 'Forwarded to Okta.',
     schema: { type: 'string', minLength: 1, maxLength: 256, pattern: '^[\\x21-\\x7e]+$' },
   },
   'Accept-Language': {
-    description: 'Forwarded to the sign-in API: the language of its messages.',
+    description: 'Forwarded to Okta, for the language of its messages.',
     schema: text,
   },
-  'If-None-Match': { description: 'ETags that the caller has.', schema: text },
+  'If-None-Match': { description: 'ETags of cached responses.', schema: text },
 } as const
 
 export const RESPONSE_HEADERS = {
   'X-Request-Id': {
     description:
-      'The request id, which is in every log line of the request and is the `errorId` of the broker’s own errors.',
+      'The request id: in every log line of the request, and the `errorId` of the broker’s own errors.',
     schema: text,
   },
-  'Retry-After': { description: 'Seconds until a retry makes sense.', schema: integer },
+  'Retry-After': { description: 'Seconds until the client should retry.', schema: integer },
   'X-Rate-Limit-Limit': { description: 'The limit, in requests.', schema: integer },
   'X-Rate-Limit-Remaining': { description: 'Requests left.', schema: integer },
   'X-Rate-Limit-Reset': {
     description: 'When the limit is reset, in seconds since 1970.',
     schema: integer,
   },
-  ETag: { description: 'Over the data; the time of the fetch does not count.', schema: text },
-  Age: { description: 'Seconds since the access service was asked.', schema: integer },
+  ETag: { description: 'Depends on the data, not on the time of the fetch.', schema: text },
+  Age: { description: 'Seconds since the data was fetched from the access service.', schema: integer },
   'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
   'Clear-Site-Data': { description: '`"cache", "storage"`', schema: text },
   'X-Auth-Request-User': { description: 'The opaque user id, percent-encoded UTF-8.', schema: text },

@@ -20,18 +20,18 @@ const CONTENT_TYPES: Readonly<Record<BodyEncoding, RegExp>> = {
 
 export interface BodyParserOptions {
   readonly limitBytes: number
-  /** Bodies are JSON unless the route of the path has another encoding. */
+  /** Gives the encoding of a path. Default: JSON. */
   readonly findRoutes?: (path: string) => { readonly encoding: BodyEncoding } | undefined
 }
 
 /**
- * Reads bodies into `req.body`: JSON objects, or forms where the route says so, in UTF-8 up to a size. No body is an empty
- * object, and then the content type does not matter.
+ * Parses bodies into `req.body`: JSON objects, or forms if the route has that encoding, in UTF-8 and with a maximum size. Without a body,
+ * `req.body` is an empty object, and the content type is not checked.
  */
 export function bodyParser({ limitBytes, findRoutes }: BodyParserOptions): RequestHandler {
   return function bodyParser(req, _res, next) {
     if (req.method === 'GET' || req.method === 'HEAD') {
-      if (hasBody(req)) discardBody(req) // otherwise Node would keep it piece by piece
+      if (hasBody(req)) discardBody(req) // otherwise Node would buffer it
       return next()
     }
     if (!hasBody(req)) {
@@ -45,7 +45,7 @@ export function bodyParser({ limitBytes, findRoutes }: BodyParserOptions): Reque
     if ((contentLength(req) ?? 0) > limitBytes) throw bodyTooLarge(limitBytes)
     readBody(req, limitBytes, (error, bytes) => {
       if (error !== undefined) return next(error)
-      req.body = parsed(bytes, encoding)
+      req.body = parseBytes(bytes, encoding)
       next(req.body === undefined ? notJson() : undefined)
     })
   }
@@ -55,91 +55,91 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Undefined for a chunked body. Node accepts no request that has both headers. */
+/** Undefined for a chunked body. Node refuses a request with both headers. */
 export function contentLength({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length']) : undefined
 }
 
 /** How much of a body has arrived. */
-interface Arrival {
+interface BodyProgress {
   received: number
-  /** Bytes that were not kept; undefined unless the rest of the body is discarded. */
+  /** Set if the rest of the body is discarded: how much of it has arrived. */
   discarded?: number
-  /** Stops reading, and answers with this error; undefined for a body that is not read. */
-  stop?: (answer: BrokerError) => void
+  /** Stops reading and responds with the error. Undefined for a body that is not read. */
+  stop?: (error: BrokerError) => void
 }
 
-const arrivals = new WeakMap<IncomingMessage, Arrival>()
+const progresses = new WeakMap<IncomingMessage, BodyProgress>()
 
-/** Undefined while nothing reads or discards the body. */
-export function bodyProgress(req: IncomingMessage): Readonly<Arrival> | undefined {
-  return arrivals.get(req)
+/** Undefined if the body is neither read nor discarded yet. */
+export function bodyProgress(req: IncomingMessage): Readonly<BodyProgress> | undefined {
+  return progresses.get(req)
 }
 
-/** Reads and drops the rest of a body, so that its connection can serve the next request. */
+/** Discards the rest of a body as it arrives, so that the connection can serve the next request. */
 export function discardBody(req: IncomingMessage): void {
   if (req.complete) return
-  const arrival: Arrival = arrivals.get(req) ?? { received: 0 }
-  if (arrival.discarded !== undefined) return
-  arrival.discarded = 0
-  arrivals.set(req, arrival)
+  const progress: BodyProgress = progresses.get(req) ?? { received: 0 }
+  if (progress.discarded !== undefined) return
+  progress.discarded = 0
+  progresses.set(req, progress)
   req.on('data', ({ length }: Buffer) => {
-    arrival.discarded = (arrival.discarded ?? 0) + length
+    progress.discarded = (progress.discarded ?? 0) + length
   })
 }
 
 /**
- * Reads a body of at most `limitBytes`. Its pieces are copied into one buffer: 64 kB that a client sends byte by byte would
- * occupy 16 MB as a list of pieces. `done` is called once, but not if the client goes away first.
+ * Reads a body of at most `limitBytes`. Chunks are copied into one buffer: as a list of chunks, 64 kB that a client sends byte by byte
+ * would occupy 16 MB. `done` is called once, unless the client disconnects first.
  */
 function readBody(
   req: IncomingMessage,
   limitBytes: number,
   done: (error: BrokerError | undefined, body: Buffer) => void,
 ): void {
-  let buffer = NOTHING
-  const stop = (error: BrokerError | undefined, body = NOTHING) => {
-    req.off('data', take).off('end', finish)
-    buffer = NOTHING
+  let buffer = EMPTY
+  const stop = (error: BrokerError | undefined, body = EMPTY) => {
+    req.off('data', append).off('end', finish)
+    buffer = EMPTY
     done(error, body)
   }
-  const arrival: Arrival = { received: 0, stop }
-  arrivals.set(req, arrival)
+  const progress: BodyProgress = { received: 0, stop }
+  progresses.set(req, progress)
 
-  function take(chunk: Buffer): void {
-    const before = arrival.received
+  function append(chunk: Buffer): void {
+    const before = progress.received
     const length = before + chunk.length
-    arrival.received = length
+    progress.received = length
     if (length > limitBytes) {
       stop(bodyTooLarge(limitBytes))
       return
     }
     if (before === 0) {
-      buffer = chunk // mostly all of it
+      buffer = chunk // usually the whole body
       return
     }
-    if (length > buffer.length) buffer = grown(buffer, before, Math.min(limitBytes, 2 * length))
+    if (length > buffer.length) buffer = grow(buffer, before, Math.min(limitBytes, 2 * length))
     chunk.copy(buffer, before)
   }
   function finish(): void {
-    stop(undefined, buffer.subarray(0, arrival.received))
+    stop(undefined, buffer.subarray(0, progress.received))
   }
-  req.on('data', take).on('end', finish)
+  req.on('data', append).on('end', finish)
 }
 
-const NOTHING: Buffer = Buffer.alloc(0)
+const EMPTY: Buffer = Buffer.alloc(0)
 
-function grown(buffer: Buffer, length: number, bytes: number): Buffer {
+function grow(buffer: Buffer, length: number, bytes: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(bytes)
   buffer.copy(larger, 0, 0, length)
   return larger
 }
 
 /**
- * Undefined if it is not a JSON object, or a form. Other encodings are refused: decoding would put U+FFFD in the place of
- * bytes that are not UTF-8, and a password would not pass byte for byte.
+ * Undefined for invalid bodies. Bytes that are not UTF-8 are refused: decoding would replace them with U+FFFD, and a password would not be
+ * passed on byte for byte.
  */
-function parsed(bytes: Buffer, encoding: BodyEncoding): object | undefined {
+function parseBytes(bytes: Buffer, encoding: BodyEncoding): object | undefined {
   if (bytes.length === 0) return {}
   if (!isUtf8(bytes)) return undefined
   const text = bytes.toString().replace(BYTE_ORDER_MARK, '')
@@ -148,42 +148,42 @@ function parsed(bytes: Buffer, encoding: BodyEncoding): object | undefined {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
   } catch {
-    return undefined // not JSON; the error's message quotes the body
+    return undefined // the error is not kept, because its message quotes the body
   }
 }
 
 const BYTE_ORDER_MARK = /^\uFEFF/
 
-/** Every parameter of a query or form. Node would read the first 1,000, and one that is not read could not be refused. */
+/** By default, Node would ignore the parameters after the first 1,000, and they could not be refused. */
 export function parseQuery(query: string): ParsedUrlQuery {
   return parse(query, '&', '=', { maxKeys: 0 })
 }
 
 /**
- * About how much memory the URL and the header lines of a request occupy. Only `maxHeaderBytes` limits their number, and it
- * counts no separators, so 16 kB of empty lines occupy half a megabyte.
+ * Estimates the memory of the URL and the header lines. Only `maxHeaderBytes` limits their number, and it does not count separators, so
+ * 16 kB of empty header lines occupy half a megabyte.
  */
-export function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
+function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, text) => bytes + BYTES_PER_STRING + text.length, url.length)
 }
 
-/** Gives the memory that a request with an unfinished body occupies at the moment. */
+/** Returns a function that estimates the memory of a request with an unfinished body. */
 export function measureUnfinishedBody(req: Request, res: ServerResponse): () => number {
-  const announced = contentLength(req)
+  const length = contentLength(req)
   const [headers, headText] = [headerBytes(req), headTextBytes(req)]
   const wireBytes = countWireBytes(req.socket)
   return () => {
     const head = res.writableEnded ? 0 : headers
-    const arrival = bodyProgress(req)
-    if (announced !== undefined) return head + (arrival?.stop === undefined ? 0 : announced)
-    const { received = 0, discarded = 0 } = arrival ?? {}
+    const progress = bodyProgress(req)
+    if (length !== undefined) return head + (progress?.stop === undefined ? 0 : length)
+    const { received = 0, discarded = 0 } = progress ?? {}
     const buffer = res.writableEnded ? 0 : 2 * received // it grows by doubling
-    const around = wireBytes() - headText - received - discarded // each byte may be a trailer, kept by Node
-    return head + buffer + BYTES_PER_STRING * Math.max(0, around)
+    const trailers = wireBytes() - headText - received - discarded // an upper bound, as it includes chunk headers
+    return head + buffer + BYTES_PER_STRING * Math.max(0, trailers)
   }
 }
 
-/** The least size of the request's head as it was sent: `POST /path HTTP/1.1`, lines with a colon, an empty line. */
+/** The minimum length of the request's head: `POST /path HTTP/1.1`, header lines with a colon, an empty line. */
 function headTextBytes({ method, url, rawHeaders }: Request): number {
   const firstAndEmptyLine = method.length + url.length + ' HTTP/1.1'.length + 5
   return (
@@ -191,12 +191,12 @@ function headTextBytes({ method, url, rawHeaders }: Request): number {
   )
 }
 
-/** The memory that a request with a parsed body occupies until it is answered, at most. */
+/** An upper bound of the memory of a request with a parsed body. */
 export function estimateRequestBytes(req: IncomingMessage & { readonly body?: unknown }): number {
   return headerBytes(req) + valueBytes(req.body)
 }
 
-/** Not recursive: a body may be as deep as it is long. */
+/** Not recursive, because a body of 64 kB can be thousands of levels deep. */
 function valueBytes(body: unknown): number {
   let bytes = 0
   const values = [body]
@@ -215,9 +215,9 @@ function valueBytes(body: unknown): number {
   return bytes
 }
 
-// The most that V8 needs, as measured: for a header's name or value in `rawHeaders` and in `headers`, for `{}` in a list,
-// for a name that no other object has, for a character that is not in Latin-1.
-export const BYTES_PER_STRING = 48
+// Measured maxima in V8: for a header's name or value in `rawHeaders` and `headers`, for `{}` in a list, for a property name that no
+// other object has, for a character outside Latin-1.
+const BYTES_PER_STRING = 48
 const BYTES_PER_VALUE = 72
 const BYTES_PER_NAME = 150
 const BYTES_PER_CHARACTER = 2

@@ -9,26 +9,31 @@ import { createLogThrottle, type LogThrottleOptions } from '../observability/log
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
-/** What is known of a request before it is routed. */
 export interface RequestContext extends ClientAddress {
-  /** In `X-Request-Id`, in the `errorId` of our own errors and in every log line of the request. */
+  /** In `X-Request-Id`, in the `errorId` of the broker's own errors and in every log line of the request. */
   readonly requestId: string
-  /** The path of its route, for logs and metrics; undefined unless it is routed. */
+  /** The path of the route, for logs and metrics. Undefined until a route is found. */
   route?: string
-  /** Of the error that it is answered with. */
+  /** The code of the error in the response. */
   errorCode?: string
+  /**
+   * The format of errors, if it is not JSON. `empty`: for a proxy that reads only the status and the headers. `page`: for a browser that
+   * navigates to the URL, because users must not see JSON.
+   */
+  errorFormat?: 'empty' | 'page'
 }
 
 const contexts = new WeakMap<IncomingMessage, RequestContext>()
 
-/** Undefined for a request that Node refused before any middleware. */
+/** Undefined for a request that Node refused before any middleware ran. */
 export function findRequestContext(req: IncomingMessage): RequestContext | undefined {
   return contexts.get(req)
 }
 
 export function getRequestContext(req: IncomingMessage): RequestContext {
   const context = findRequestContext(req)
-  if (context === undefined) throw new Error('the request context is set before any route runs')
+  if (context === undefined)
+    throw new Error('the request has no context: beginRequest must be the first middleware')
   return context
 }
 
@@ -37,7 +42,6 @@ export function setRequestContext(req: IncomingMessage, res: ServerResponse, con
   res.setHeader('X-Request-Id', context.requestId)
 }
 
-/** Where requests are logged and measured. */
 export interface Telemetry {
   readonly log: Logger
   readonly metrics: Metrics
@@ -47,7 +51,7 @@ export interface BeginRequestOptions extends Telemetry {
   readonly isTrustedProxy: IsTrustedProxy
 }
 
-/** The first middleware: sets the request's context; writes one log line and one measurement when it is over. */
+/** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
 export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptions): RequestHandler {
   let hasWarned = false
   return function beginRequest(req, res, next) {
@@ -58,7 +62,7 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
     const traceId = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent))?.[1] : undefined
     if (traceId !== undefined) log.setTrace(requestId, traceId)
     if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
-      hasWarned = true // once: any client that connects directly can send the header all day
+      hasWarned = true // only once, because any client that connects directly can send the header
       log.warn('untrusted_forwarded_for', { requestId, address })
     }
     setRequestContext(req, res, context)
@@ -85,10 +89,10 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
 const REQUEST_ID = /^[\w.:-]{8,128}$/
-/** W3C Trace Context. Like a request id, it is used only from a trusted proxy. */
+/** W3C Trace Context. Used only from a trusted proxy. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
-/** A request id from outside is used only if a trusted proxy sent it and it is well-formed. */
+/** A request id in a header is used only if it comes from a trusted proxy and is well-formed. */
 function contextFrom(
   req: IncomingMessage,
   isFromProxy: boolean,
@@ -100,14 +104,13 @@ function contextFrom(
 }
 
 export interface RefuseUnknownAddressOptions extends Telemetry {
-  /** One line for each proxy's address. */
+  /** One warning per proxy address. */
   readonly logThrottle: LogThrottleOptions
 }
 
 /**
- * Refuses a trusted proxy's request that does not say which client it is for (DESIGN §4, "Client context"). With the
- * proxy's address instead, the org's network rules would let in clients that they deny, and all clients would share
- * their limits.
+ * Refuses a request of a trusted proxy without the client's address (DESIGN §4, "Client context"). With the proxy's address instead,
+ * the org's network rules would admit clients that they deny, and all clients would share their limits.
  */
 export function refuseUnknownAddress(options: RefuseUnknownAddressOptions): RequestHandler {
   const { logThrottle, log, metrics } = options
@@ -122,80 +125,72 @@ export function refuseUnknownAddress(options: RefuseUnknownAddressOptions): Requ
 }
 
 const CAUSES: Readonly<Record<AddressProblem, string>> = {
-  missing: 'X-Forwarded-For: missing; a proxy of TRUST_PROXY must send it',
-  malformed: 'X-Forwarded-For: a proxy of TRUST_PROXY wrote an entry that is not an address',
+  missing: 'X-Forwarded-For: missing; the proxies in TRUST_PROXY must send it',
+  malformed: 'X-Forwarded-For: a proxy in TRUST_PROXY added an entry that is not an address',
 }
 
-/** Whether an address is a proxy's of TRUST_PROXY. */
+/** Whether an address is in TRUST_PROXY. */
 export type IsTrustedProxy = (address: string) => boolean
 
-/**
- * `cidrs` have been checked by the configuration. Results are remembered: the same proxies and clients come again and
- * again, and parsing an address costs more than everything else that is done with it.
- */
+/** `cidrs` must be valid. Results are cached, because the same addresses recur and parsing them is the most expensive part. */
 export function createTrustedProxies(cidrs: readonly string[]): IsTrustedProxy {
   const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
-  const known = new LRUCache<string, boolean>({ max: MAX_REMEMBERED })
+  const cache = new LRUCache<string, boolean>({ max: MAX_CACHED_ADDRESSES })
   return (address) => {
-    const isTrusted = known.get(address) ?? isWithin(ranges, address)
-    known.set(address, isTrusted)
+    const isTrusted = cache.get(address) ?? isWithin(ranges, address)
+    cache.set(address, isTrusted)
     return isTrusted
   }
 }
 
-const MAX_REMEMBERED = 5000
+const MAX_CACHED_ADDRESSES = 5000
 
 function isWithin(ranges: [ipaddr.IPv4 | ipaddr.IPv6, number][], address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.subnetMatch(ipaddr.process(address), { ranges }, '') === 'ranges'
 }
 
-export interface ClientAddress {
-  /** The client's one clean address: for the upstream, the limits and the logs. */
+interface ClientAddress {
+  /** The client's normalized address, for Okta, the limits and the logs. */
   readonly address: string
-  /** Why `address` is the proxy's instead; such a request is refused. */
+  /** Set if `address` is the proxy's, because the client's is unknown. The request is refused. */
   readonly addressProblem?: AddressProblem
 }
 
-/** What is wrong with the `X-Forwarded-For` of a trusted proxy. */
-export type AddressProblem = 'missing' | 'malformed'
+type AddressProblem = 'missing' | 'malformed'
 
 /**
- * The client's one clean address: `X-Forwarded-For` is walked from the right, and only as long as the hop that wrote an
- * entry is a trusted proxy. What a client writes into the header is never reached.
- *
- * A trusted proxy that sends no entry, or one that is not an address, leaves the client's address unknown: its own must
- * not stand in for it, because the org and the limits would take every client for the proxy. If all entries are trusted
- * proxies, the first one is the client: a proxy's machine may be one.
+ * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted proxy. Entries that a client has added are
+ * therefore never used. If all entries are trusted proxies, the first one is the client, because a client can run on a proxy's host.
  */
-export function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): ClientAddress {
+function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): ClientAddress {
   const proxy = socketAddress(req.socket)
   if (!isTrusted(proxy)) return { address: proxy }
   const entries = forwardedFor(req)
   if (entries.length === 0) return { address: proxy, addressProblem: 'missing' }
   let address = proxy
   while (entries.length > 0 && isTrusted(address)) {
-    const next = cleanAddress(entries.pop() ?? '')
+    const next = normalizeAddress(entries.pop() ?? '')
     if (next === undefined) return { address: proxy, addressProblem: 'malformed' }
     address = next
   }
   return { address }
 }
 
-/** The peer of the connection: the proxy, if there is one. */
+/** The other end of the connection: the proxy, if there is one. */
 export function socketAddress({ remoteAddress = '' }: Socket): string {
-  return cleanAddress(remoteAddress) ?? '0.0.0.0'
+  return normalizeAddress(remoteAddress) ?? '0.0.0.0'
 }
 
-/** Several lines are one list (RFC 9110, section 5.3): Node joins them. A list without text has no entries. */
+/** Node joins several header lines into one list (RFC 9110, section 5.3). */
 function forwardedFor(req: IncomingMessage): string[] {
   const text = String(req.headers['x-forwarded-for'] ?? '').trim()
   return text === '' ? [] : text.split(',').map((entry) => entry.trim())
 }
 
-/** IPv4-mapped addresses become IPv4; `1.2.3.4:567` and `[::1]:567` lose their ports, IPv6 its zone. */
-function cleanAddress(entry: string): string | undefined {
+/** Converts IPv4-mapped addresses to IPv4, and removes ports (`1.2.3.4:567`, `[::1]:567`) and IPv6 zones. */
+function normalizeAddress(entry: string): string | undefined {
   if (isIPv4(entry)) return entry
-  if (entry === '') return undefined // ipaddr would throw, which costs more than the whole walk
+  if (entry === '') return undefined // ipaddr would throw an exception, which is expensive
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry
   const address = bare.includes(':') ? bare.replace(/%.*$/, '') : bare
   if (!ipaddr.IPv4.isValidFourPartDecimal(address) && !ipaddr.IPv6.isValid(address)) return undefined
@@ -203,8 +198,7 @@ function cleanAddress(entry: string): string | undefined {
 }
 
 /**
- * How limits count an address. A household or a host has a whole /64 of IPv6 addresses to choose from (RFC 6177), so all
- * of it counts as one; an IPv4-mapped address is the IPv4 one.
+ * The address by which limits count. A household or a host can use any address of its IPv6 /64 (RFC 6177), so limits count the whole /64.
  */
 export function addressForLimits(address: string): string {
   if (!ipaddr.isValid(address)) return address

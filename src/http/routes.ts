@@ -1,27 +1,30 @@
-import type { Request, RequestHandler, Response } from 'express'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Express, Request, RequestHandler, Response } from 'express'
+import helmet from 'helmet'
 import { notFound, tooLong, wrongMethod } from '../errors.ts'
 import type { LoadKind } from './load-shedding.ts'
 import type { BodyEncoding } from './request-body.ts'
 import { getRequestContext } from './request-context.ts'
 
-/** One route of a listener (DESIGN §2). A module exports its routes as data; `app.ts` and `ops.ts` serve them. */
+/** A route of a listener (DESIGN §2). Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** A literal path, or one with `:name` segments; it also names the route in logs and metrics. */
+  /** May contain `:name` segments. Also the route's name in logs and metrics. */
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** Called before anything can refuse a request of this path. */
+  /** Called for every request of this path, before any middleware can refuse it. */
   readonly onRequest?: (req: Request, res: Response) => void
-  /** Of its request body; JSON unless set. */
+  /** Of the request body. Default: JSON. */
   readonly encoding?: BodyEncoding
-  /** Which requests share its capacity; `sign_in` unless set. */
+  /** The requests that it shares capacity with. Default: `sign_in`. */
   readonly loadKind?: LoadKind
-  /** Set for a GET that changes something: HEAD, which must be safe, is a 405. */
+  /** For a GET with side effects: HEAD, which must be safe, gets 405. */
   readonly withoutHead?: true
   /**
-   * Of a GET: which pages may read it without an allowed `Origin`, besides those of its own origin (DESIGN §4,
-   * "Cross-site requests"). `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's
-   * sub-request, which carries the headers of the application's own request.
+   * For a GET: the pages that may read it without an allowed `Origin`, besides those of the same origin (DESIGN §4, "Cross-site
+   * requests"). `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's sub-request, which has the
+   * headers of the application's own request.
    */
   readonly readableFrom?: 'same-site' | 'any-site'
 }
@@ -32,7 +35,7 @@ export interface PathRoutes {
   readonly encoding: BodyEncoding
   readonly loadKind: LoadKind | undefined
   readonly onRequest: Route['onRequest']
-  /** Undefined for a literal path. */
+  /** Undefined for a path without parameters. */
   readonly pattern: RegExp | undefined
   /** By method. */
   readonly handlers: ReadonlyMap<string, Route['handle']>
@@ -40,18 +43,18 @@ export interface PathRoutes {
   readonly allow: string
 }
 
-/** Finds the routes of a request's path. A literal path has precedence over a pattern that matches it. */
+/** Finds the routes of a path. A path without parameters has precedence over a pattern that matches it. */
 export type FindRoutes = (path: string) => PathRoutes | undefined
 
 /**
- * Replaces Express's router, which tries one pattern after the other, and allocates for each: literal paths are looked up, and
- * whatever must be known of a request before it is routed comes from the same table.
+ * Replaces Express's router, which tries one pattern after the other and allocates memory for each. Paths without parameters are
+ * looked up in a map. Middleware that runs before the routing uses the same table.
  */
 export function createRouteTable(routes: readonly Route[]): FindRoutes {
   const byPath = new Map<string, Route[]>()
   for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
   const all = [...byPath].map(([path, ofPath]) => pathRoutes(path, ofPath))
-  const literals = new Map(all.filter(({ pattern }) => !pattern).map((found) => [found.path, found]))
+  const literals = new Map(all.filter(({ pattern }) => !pattern).map((routes) => [routes.path, routes]))
   const patterns = all.filter(({ pattern }) => pattern)
   return (path) => literals.get(path) ?? patterns.find(({ pattern }) => pattern?.test(path))
 }
@@ -73,7 +76,6 @@ function pathRoutes(path: string, routes: readonly Route[]): PathRoutes {
   }
 }
 
-/** Calls `Route.onRequest`, whatever the method. */
 export function runRequestHooks(findRoutes: FindRoutes): RequestHandler {
   return function runRequestHooks(req, res, next) {
     findRoutes(req.path)?.onRequest?.(req, res)
@@ -81,7 +83,7 @@ export function runRequestHooks(findRoutes: FindRoutes): RequestHandler {
   }
 }
 
-/** Calls the route of a request, as the last middleware. An unlisted path is a 404, an unlisted method a 405 with `Allow`. */
+/** The last middleware: calls the handler of the route. An unknown path is 404, an unknown method 405 with `Allow`. */
 export function serveRoutes(findRoutes: FindRoutes): RequestHandler {
   return function serveRoutes(req, res) {
     const found = findRoutes(req.path)
@@ -94,12 +96,11 @@ export function serveRoutes(findRoutes: FindRoutes): RequestHandler {
   }
 }
 
-/** Throws a URIError if a segment is not percent-encoded UTF-8: a 400, as in Express. */
+/** Throws a URIError, which becomes a 400, if a segment is not percent-encoded UTF-8. */
 function decoded(params: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, decodeURIComponent(value)]))
 }
 
-/** Refuses a URL that is longer than any valid one. */
 export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): RequestHandler {
   return function refuseLongUrl(req, _res, next) {
     if (Buffer.byteLength(req.url) > maxUrlBytes) throw tooLong('url', 414)
@@ -108,21 +109,21 @@ export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): Request
 }
 
 /**
- * Composes middleware into one. Express's router searches for the next layer after each, with closures and a match for
- * every one: for the ten that all requests pass, that was a tenth of a session check (docs/performance.md).
+ * Composes middleware into one function. Express's router searches for the next layer after each one, with closures and a match. For
+ * the ten functions that every request passes, that took a tenth of the time of a session check (docs/performance.md).
  */
 export function composeMiddleware(...handlers: readonly RequestHandler[]): RequestHandler {
   return function composed(req, res, next) {
-    let at = 0
+    let index = 0
     const advance = (error?: unknown): void => {
-      const handler = error ? undefined : handlers[at++]
+      const handler = error ? undefined : handlers[index++]
       if (handler === undefined) {
         next(error)
         return
       }
       try {
         const pending: unknown = handler(req, res, advance)
-        // as in Express: a rejection without a reason is an error too
+        // as in Express, a rejection without a reason is an error too
         if (pending instanceof Promise) pending.catch((error) => next(error || new Error('rejected promise')))
       } catch (thrown) {
         next(thrown)
@@ -130,4 +131,58 @@ export function composeMiddleware(...handlers: readonly RequestHandler[]): Reque
     }
     advance()
   }
+}
+
+/**
+ * Security headers of an API without pages: nothing may be loaded, framed or stored. HSTS depends on PUBLIC_URL, not on what a proxy
+ * says about the connection (RFC 6797: only over https).
+ *
+ * They are set when the head of a response is written, and do not replace headers that a route has set. Set earlier, they would stay
+ * in memory until the end of the response, and be copied by the garbage collector: a tenth of the time of a session check
+ * (docs/performance.md).
+ */
+export function addSecurityHeaders(app: Express, { secure }: { readonly secure: boolean }): void {
+  const headers = [['Cache-Control', 'no-store'] as const, ...headersOf(helmetFor(secure))]
+  const { writeHead } = ServerResponse.prototype
+  app.response.writeHead = function writeHeadWithSecurityHeaders(...args: unknown[]) {
+    for (const [name, value] of headers) if (!this.hasHeader(name)) this.setHeader(name, value)
+    return Reflect.apply(writeHead, this, args)
+  }
+}
+
+const helmetFor = (secure: boolean) =>
+  helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        'default-src': ["'none'"],
+        'frame-ancestors': ["'none'"],
+        'base-uri': ["'none'"],
+        'form-action': ["'none'"],
+      },
+    },
+    strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
+    referrerPolicy: { policy: 'no-referrer' },
+    frameguard: { action: 'deny' },
+    crossOriginResourcePolicy: { policy: 'same-origin' },
+  })
+
+/** The headers that helmet sets, which are the same for every response. */
+function headersOf(middleware: ReturnType<typeof helmet>): [name: string, value: string][] {
+  const res = new ServerResponse(new IncomingMessage(new Socket()))
+  middleware(res.req, res, (error) => {
+    if (error !== undefined) throw error
+  })
+  return Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)])
+}
+
+/** Sends JSON without the ETag, freshness and charset handling of Express's `res.json`, which no response needs. */
+export function sendJson(res: ServerResponse, body: unknown): void {
+  sendJsonText(res, JSON.stringify(body))
+}
+
+export function sendJsonText(res: ServerResponse, text: string): void {
+  res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  res.setHeader('Content-Length', Buffer.byteLength(text))
+  res.end(text)
 }

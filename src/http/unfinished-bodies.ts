@@ -14,30 +14,30 @@ export interface BodyLimits {
 
 export interface BodyLimit {
   readonly bodies: number
-  /** Of memory, for all of them together. */
+  /** The memory of all of them together. */
   readonly bytes: number
 }
 
 export interface UnfinishedBody {
   readonly address: string
-  /** How much memory its request occupies. */
+  /** The memory of the request. */
   bytes: number
-  /** Frees that memory: nothing more of the body may be kept. */
-  readonly evict: (answer: BrokerError) => void
+  /** Frees that memory and refuses the request. */
+  readonly evict: (error: BrokerError) => void
 }
 
 export interface UnfinishedBodies {
-  /** Evicts what exceeds a limit then, which may be this very body. */
+  /** If a limit is exceeded, evicts bodies, possibly this one. */
   add(body: UnfinishedBody): void
-  /** The same for a body that occupies more or less than before. */
+  /** Changes the size of a body, and evicts bodies if a limit is exceeded. */
   resize(body: UnfinishedBody, bytes: number): void
-  /** It is complete or gone. */
+  /** For a body that is complete, or whose client has disconnected. */
   remove(body: UnfinishedBody): void
 }
 
 /**
- * Middleware that counts each request body as unfinished until it is complete or gone. A body that nobody reads, of a
- * GET or of a refused request, is discarded as it arrives, and only what Node keeps counts: headers and trailers.
+ * Counts each request body as unfinished until it is complete or the client disconnects. The body of a GET or of a refused request is
+ * discarded as it arrives, so only the headers and trailers that Node stores are counted.
  */
 export function countBodies(bodies: UnfinishedBodies): RequestHandler {
   return function countBodies(req, res, next) {
@@ -54,12 +54,12 @@ function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies):
   const body: UnfinishedBody = {
     address: addressForLimits(getRequestContext(req).address),
     bytes: 0,
-    evict(answer) {
+    evict(error) {
       release()
-      evict(req, res, answer)
+      evict(req, res, error)
     },
   }
-  // by then, the piece that has arrived is read: at least its first chunk, or all of an announced body
+  // in a microtask, after Node has read the data that has arrived: at least the first chunk, or a whole body with a length
   const recount = () => queueMicrotask(() => bodies.resize(body, memoryOf()))
   const release = () => {
     isReleased = true
@@ -68,9 +68,9 @@ function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies):
   }
   req.once('end', () => {
     release()
-    dropTrailers(req)
+    freeTrailers(req)
   })
-  // the rest of a body that is answered already occupies nothing, but its trailers do
+  // after an early response, the rest of the body occupies no memory, but its trailers do
   if (isChunked) {
     res.once('close', recount)
     socket.once('close', release)
@@ -80,23 +80,23 @@ function countBody(req: Request, res: ServerResponse, bodies: UnfinishedBodies):
     body.bytes = memoryOf()
     bodies.add(body)
     if (!isChunked || isReleased) return
-    socket.on('data', recount) // only the connection tells that trailers arrive
-    setImmediate(recount) // further chunks of the piece that has arrived were counted as trailers
+    socket.on('data', recount) // trailers cause no event of the request
+    setImmediate(recount) // chunks that are not read yet were counted as trailers
   })
 }
 
-function evict(req: Request, res: ServerResponse, answer: BrokerError): void {
+function evict(req: Request, res: ServerResponse, error: BrokerError): void {
   const stop = bodyProgress(req)?.stop
   if (stop === undefined || res.writableEnded) {
     req.socket.destroy()
     return
   }
-  if (contentLength(req) === undefined) res.once('close', () => req.socket.destroySoon()) // more trailers may come
-  stop(answer)
+  if (contentLength(req) === undefined) res.once('close', () => req.socket.destroySoon()) // more trailers may arrive
+  stop(error)
 }
 
-/** Nobody reads them. */
-function dropTrailers(req: Request): void {
+/** Trailers are not used. */
+function freeTrailers(req: Request): void {
   req.rawTrailers = []
   req.trailers = {}
 }
@@ -109,9 +109,9 @@ export interface UnfinishedBodiesOptions {
 }
 
 /**
- * Bounds the memory that unfinished bodies occupy. An ordinary body is small, and complete within a moment. So new ones are
- * never refused: others are evicted, of the address that holds the most. A client that holds many bodies, or announces large
- * ones, evicts its own and turns nobody away.
+ * Limits the memory of unfinished bodies. An ordinary body is small and complete at once, so new bodies are never refused. Instead, bodies
+ * of the address with the largest usage are evicted. A client that keeps many bodies open, or declares large ones, therefore evicts its
+ * own and does not affect other clients.
  */
 export function createUnfinishedBodies(options: UnfinishedBodiesOptions): UnfinishedBodies {
   const { limits, retryAfterSeconds, garbage, metrics } = options
@@ -129,7 +129,7 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
       remove(body)
       metrics.requestsShed.inc({ kind: 'body', reason })
       body.evict(temporarilyUnavailable(retryAfterSeconds))
-      garbage.dropped(body.bytes)
+      garbage.noteFreed(body.bytes)
     }
   }
   function evictExcess(own: Pool): void {
@@ -156,11 +156,11 @@ export function createUnfinishedBodies(options: UnfinishedBodiesOptions): Unfini
 }
 
 interface Pool {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly bodies: ReadonlySet<UnfinishedBody>
   bytes: number
   add(body: UnfinishedBody): void
-  /** False if it is not in the pool. */
+  /** False if the body is not in the pool. */
   remove(body: UnfinishedBody): boolean
 }
 
@@ -186,30 +186,30 @@ const SIZES = {
   bytes: ({ bytes }: Pool) => bytes,
 } as const
 
-/** A body that is alone may be as large as it is: other limits apply to it. */
+/** A single body never exceeds the limit in bytes: other limits apply to it. */
 function exceeded(pool: Pool, limit: BodyLimit): keyof typeof SIZES | undefined {
   if (pool.bodies.size > limit.bodies) return 'bodies'
   return pool.bodies.size > 1 && pool.bytes > limit.bytes ? 'bytes' : undefined
 }
 
-/** Of one address: the oldest if there are too many, the largest if they are too large, so that its small ones stay. */
+/** Of one address: the oldest body if there are too many, the largest one if they are too large, so that small ones stay. */
 function excessOf(own: Pool, limit: BodyLimit): UnfinishedBody | undefined {
-  const what = exceeded(own, limit)
-  if (what === 'bodies') return oldestIn(own)
-  return what && largest(olderHalf([...own.bodies]), ({ bytes }) => bytes)
+  const size = exceeded(own, limit)
+  if (size === 'bodies') return oldestIn(own)
+  return size && largest(olderHalf([...own.bodies]), ({ bytes }) => bytes)
 }
 
-/** The oldest of the address that holds the most. The only body of an address is spared while another address has several. */
+/** The oldest body of the address with the largest usage. The only body of an address stays while another address has several. */
 function excessOfAll(
   all: Pool,
   byAddress: ReadonlyMap<string, Pool>,
   limit: BodyLimit,
 ): UnfinishedBody | undefined {
-  const what = exceeded(all, limit)
-  if (what === undefined) return undefined
+  const size = exceeded(all, limit)
+  if (size === undefined) return undefined
   const pools = [...byAddress.values()]
   const several = pools.filter(({ bodies }) => bodies.size > 1)
-  return oldestIn(largest(several.length > 0 ? several : olderHalf(pools), SIZES[what]))
+  return oldestIn(largest(several.length > 0 ? several : olderHalf(pools), SIZES[size]))
 }
 
 function oldestIn(pool: Pool | undefined): UnfinishedBody | undefined {
@@ -217,12 +217,12 @@ function oldestIn(pool: Pool | undefined): UnfinishedBody | undefined {
   return oldest
 }
 
-/** The oldest of several that are equally large. */
-function largest<T>([first, ...others]: readonly T[], size: (one: T) => number): T | undefined {
-  return first && others.reduce((most, one) => (size(one) > size(most) ? one : most), first)
+/** The first of several equally large items. */
+function largest<T>([first, ...others]: readonly T[], size: (item: T) => number): T | undefined {
+  return first && others.reduce((max, item) => (size(item) > size(max) ? item : max), first)
 }
 
-/** The newer ones get time to arrive, however large: otherwise a body larger than all others could always be evicted. */
+/** Newer items get time to arrive: otherwise the largest body of all could be evicted every time. */
 function olderHalf<T>(oldestFirst: readonly T[]): readonly T[] {
   return oldestFirst.slice(0, Math.floor(oldestFirst.length / 2) + 1)
 }

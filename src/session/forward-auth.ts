@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
-import { setErrorFormat } from '../http/error-handler.ts'
 import { type Operations, routesOf } from '../http/operation.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Session } from './session.ts'
@@ -37,7 +37,7 @@ export function createForwardAuthRoutes({ sessions, metrics }: ForwardAuthOption
     },
   })
   const onRequest = (req: Request, res: Response) => {
-    setErrorFormat(req, 'empty')
+    getRequestContext(req).errorFormat = 'empty'
     res.once('finish', () =>
       metrics.forwardAuthRequests.inc({ result: RESULTS[res.statusCode] ?? 'refused' }),
     )

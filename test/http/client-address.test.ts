@@ -1,13 +1,16 @@
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
+import type { Request, Response } from 'express'
 import fc from 'fast-check'
 import {
   addressForLimits,
-  clientAddress,
+  beginRequest,
   createTrustedProxies,
   getRequestContext,
 } from '../../src/http/request-context.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { collectLog } from '../observability/collect-log.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -22,8 +25,15 @@ function requestFrom(socketAddress: string | undefined, forwardedFor?: string): 
   return req
 }
 
-const found = (socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) =>
-  clientAddress(requestFrom(socketAddress, header), createTrustedProxies(trusted))
+const telemetry = { ...collectLog(), metrics: createMetrics({ processMetrics: false }) }
+
+function found(socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) {
+  const req = requestFrom(socketAddress, header) as Request
+  const begin = beginRequest({ isTrustedProxy: createTrustedProxies(trusted), ...telemetry })
+  begin(req, new ServerResponse(req) as Response, () => {})
+  const { address, addressProblem } = getRequestContext(req)
+  return { address, ...(addressProblem && { addressProblem }) }
+}
 const addressOf = (...from: Parameters<typeof found>) => found(...from).address
 
 const EDGE = '10.0.0.1'
@@ -167,14 +177,10 @@ describe('one clean form', () => {
 test('whatever is sent, the address is the socket’s or one that only trusted hops vouched for', () => {
   const ip = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('10.0.0.3', '10.0.0.4', '10.0.0.5'))
   const entry = fc.oneof(ip, ip, fc.string(), fc.constantFrom('', 'unknown', '[::1]:80', '10.0.0.9:1'))
-  const isTrusted = createTrustedProxies(TRUSTED)
   const isProxy = (text: string) => /^10\.0\.0\.\d+$/.test(text)
   fc.assert(
     fc.property(ip, fc.array(entry, { maxLength: 8 }), (socketAddress, entries) => {
-      const { address, addressProblem } = clientAddress(
-        requestFrom(socketAddress, entries.join(',')),
-        isTrusted,
-      )
+      const { address, addressProblem } = found(socketAddress, entries.join(','), TRUSTED)
       expect(isIP(address)).toBeGreaterThan(0)
       const proxy = addressOf(socketAddress, undefined)
       if (addressProblem !== undefined) {

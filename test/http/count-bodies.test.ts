@@ -20,7 +20,7 @@ afterEach(closeAll)
 
 async function harness(limits: BodyLimits) {
   const metrics = createMetrics({ processMetrics: false })
-  const garbage = { dropped: () => undefined }
+  const garbage = { noteFreed: () => undefined }
   const unfinished = createUnfinishedBodies({ limits, retryAfterSeconds: 7, garbage, metrics })
   const counted: number[] = []
   const waiting: IncomingMessage[] = []

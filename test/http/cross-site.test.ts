@@ -176,7 +176,10 @@ describe('a refusal says which header and which setting it was', () => {
       'Origin: https://evil.example is neither PUBLIC_URL nor one of ALLOWED_ORIGINS',
     ],
     [{ 'Sec-Fetch-Site': 'cross-site' }, 'Sec-Fetch-Site: cross-site without an Origin header'],
-    [{ Cookie: 'session=1' }, 'Origin: missing, and Sec-Fetch-Site too, on a request with a session cookie'],
+    [
+      { Cookie: 'session=1' },
+      'Origin: a request with a session cookie needs an Origin or Sec-Fetch-Site header',
+    ],
   ])('%j', async (headers, errorSummary) => {
     const { ask, counted, audited } = await guarded()
     const answer = await ask({ method: 'POST', headers })

@@ -6,7 +6,7 @@ import {
   upstreamUnavailable,
   wrongMethod,
 } from '../../src/errors.ts'
-import { type ErrorFormat, setErrorFormat } from '../../src/http/error-handler.ts'
+import { getRequestContext, type RequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { until } from '../support/until.ts'
@@ -171,12 +171,12 @@ test('a path that is not percent-encoded UTF-8 is 400 E0000001', async () => {
 })
 
 describe('how an error is written', () => {
-  const formatted = async (format?: ErrorFormat) =>
+  const formatted = async (format?: RequestContext['errorFormat']) =>
     keep(
       await serve({
         before: [
           (req, _res, next) => {
-            if (format !== undefined) setErrorFormat(req, format)
+            if (format !== undefined) getRequestContext(req).errorFormat = format
             next()
           },
         ],
@@ -188,7 +188,7 @@ describe('how an error is written', () => {
     expect(await ask({ path: '/1' })).toMatchObject({ status: 404, text: '' })
   })
 
-  test.each<[string, ErrorFormat | undefined, string, boolean]>([
+  test.each<[string, RequestContext['errorFormat'], string, boolean]>([
     ['an address that the browser opens, and HTML is accepted', 'page', 'text/html', true],
     ['an address that the browser opens, and HTML is not accepted', 'page', '*/*', false],
     ['any other address', undefined, 'text/html', false],

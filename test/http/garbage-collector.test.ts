@@ -12,19 +12,19 @@ function harness({ tookMs = 0 } = {}) {
     clock.collections += 1
     clock.nowMs += tookMs
   }
-  const { dropped } = createGarbageCollector(collect, () => clock.nowMs)
+  const { noteFreed } = createGarbageCollector(collect, () => clock.nowMs)
   /** How many collections there were by then. */
   const after = async (...megabytes: number[]) => {
     for (const size of megabytes) {
-      dropped(size * MB)
+      noteFreed(size * MB)
       await nextCheck()
     }
     return clock.collections
   }
-  return { clock, after, dropped }
+  return { clock, after, noteFreed }
 }
 
-test('4 MB of dropped bodies are collected, at most twice a second', async () => {
+test('4 MB of noteFreed bodies are collected, at most twice a second', async () => {
   const { clock, after } = harness()
   expect(await after(1, 1, 1)).toBe(0)
   expect(await after(1)).toBe(1)
@@ -47,18 +47,18 @@ test('collections take a tenth of the time at most, however large the heap is', 
   expect(await after(1)).toBe(2)
 })
 
-test('what is dropped while a collection is due begins no second one', async () => {
-  const { clock, after, dropped } = harness()
-  dropped(4 * MB)
+test('what is noteFreed while a collection is due begins no second one', async () => {
+  const { clock, after, noteFreed } = harness()
+  noteFreed(4 * MB)
   clock.nowMs = 10_000
   expect(await after(4)).toBe(1)
 })
 
 test('by itself it frees what nothing refers to', async () => {
-  const { dropped } = createGarbageCollector()
+  const { noteFreed } = createGarbageCollector()
   const reference = new WeakRef({ body: 'x' })
   await until(() => {
-    dropped(4 * MB)
+    noteFreed(4 * MB)
     return reference.deref() === undefined
   })
 })

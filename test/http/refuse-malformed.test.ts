@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import express from 'express'
-import { setErrorFormat } from '../../src/http/error-handler.ts'
 import { refuseMalformed } from '../../src/http/refuse-malformed.ts'
 import { bodyParser } from '../../src/http/request-body.ts'
+import { getRequestContext } from '../../src/http/request-context.ts'
 import { type Route, refuseLongUrl } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -160,7 +160,7 @@ describe('a request that has begun', () => {
         patience: HASTY,
         before: [
           (req, _res, next) => {
-            setErrorFormat(req, 'empty')
+            getRequestContext(req).errorFormat = 'empty'
             next()
           },
           bodyParser({ limitBytes: 1000 }),

@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { addSecurityHeaders } from '../../src/http/response.ts'
-import type { Route } from '../../src/http/routes.ts'
+import { addSecurityHeaders, type Route } from '../../src/http/routes.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()

@@ -10,7 +10,7 @@ function bodies(limits: BodyLimits) {
   const metrics = createMetrics({ processMetrics: false })
   let droppedBytes = 0
   const garbage = {
-    dropped(bytes: number) {
+    noteFreed(bytes: number) {
       droppedBytes += bytes
     },
   }

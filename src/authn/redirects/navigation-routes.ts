@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
-import { setErrorFormat } from '../../http/error-handler.ts'
 import { routesOf } from '../../http/operation.ts'
+import { getRequestContext } from '../../http/request-context.ts'
 import type { Route } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { normalizePath } from '../transaction/offered-steps.ts'
@@ -26,7 +26,7 @@ export function createNavigationRoutes({
   const redirect =
     (status: 302 | 303, target: (req: Request, client: Client) => Promise<string>): Route['handle'] =>
     async (req, res) => {
-      setErrorFormat(req, 'page')
+      getRequestContext(req).errorFormat = 'page'
       assertNavigation(req.headers)
       const href = await target(req, clientOf(req, res))
       res.status(status).set('Location', href).end()
