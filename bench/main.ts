@@ -129,12 +129,10 @@ async function run(): Promise<Results> {
     rounds,
     seconds,
     rows: paths.flatMap((path) =>
-      targets.flatMap(({ name, label }) => {
+      targets.flatMap(({ name }) => {
         const measured = costs.get(`${path} ${name}`)
         const redisCommands = commands.get(`${path} ${name}`) ?? Number.NaN
-        return measured === undefined
-          ? []
-          : [{ path, target: name, label, redisCommands, cost: medianOf(measured) }]
+        return measured === undefined ? [] : [{ path, target: name, redisCommands, cost: medianOf(measured) }]
       }),
     ),
   }

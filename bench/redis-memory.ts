@@ -9,8 +9,9 @@ import { Pool } from 'undici'
 import { createSandbox } from '../src/sandbox/sandbox.ts'
 import { loadSandboxConfig } from '../src/sandbox/sandbox-config.ts'
 import { inScene } from './growth/scene.ts'
-import { table, writeBlock } from './page.ts'
+import { writeResults } from './page.ts'
 import { endAll, pinSelf, startRedis } from './processes.ts'
+import { type RedisMemoryRow, redisMemoryTable } from './redis-memory-report.ts'
 import { startGatehouse } from './targets.ts'
 import { prepare } from './visitors.ts'
 
@@ -24,16 +25,10 @@ const { values: options } = parseArgs({
   options: {
     users: { type: 'string', default: '5000' },
     attempts: { type: 'string', default: '20000' },
-    /** Only prints; leaves the documentation as it is. */
+    /** Only prints. */
     dry: { type: 'boolean', default: false },
   },
 })
-
-interface Row {
-  readonly what: string
-  readonly bytes: number
-  readonly kept: string
-}
 
 /** The same as the bench's environment gives to the broker. */
 const API_TOKEN = 'plainly-fake-bench-ssws-token'
@@ -48,18 +43,15 @@ try {
     ...(await failedSignIns(Number(options.attempts))),
     ...(await pamLists([100, 1000, 10_000])),
   ]
-  const page = table(
-    ['record', 'bytes', 'kept for'],
-    rows.map(({ what, bytes, kept }) => [what, Math.round(bytes).toLocaleString('en'), kept]),
-  )
-  process.stdout.write(`${page}\n`)
-  if (!options.dry) writeBlock('operations.md', 'redis-memory', page)
+  const results = { at: new Date().toISOString(), rows }
+  process.stdout.write(`${redisMemoryTable(results)}\n`)
+  if (!options.dry) writeResults('redis-memory.json', results)
 } finally {
   await endAll()
 }
 process.exit()
 
-function usersSignedIn(users: number): Promise<Row[]> {
+function usersSignedIn(users: number): Promise<RedisMemoryRow[]> {
   return inScene({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'S', users)
     await settled(redis)
@@ -67,16 +59,16 @@ function usersSignedIn(users: number): Promise<Row[]> {
     const known = await freed(redis, /^gatehouse:known:/)
     return [
       {
-        what: 'a session, with its place in the user’s index',
+        what: 'a session, with its entry in the user’s index',
         bytes: session / users,
-        kept: '30 min unused, 12 h at most',
+        kept: '30 min without use, at most 12 h',
       },
-      { what: 'a device in which a user has signed in', bytes: known / users, kept: '90 days' },
+      { what: 'a known device of a user', bytes: known / users, kept: '90 days' },
     ]
   })
 }
 
-function transactions(users: number): Promise<Row[]> {
+function transactions(users: number): Promise<RedisMemoryRow[]> {
   return inScene({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'V', users)
     await settled(redis)
@@ -86,7 +78,7 @@ function transactions(users: number): Promise<Row[]> {
 }
 
 /** Each with a name, an address and a device that were never seen before, against the sandbox. */
-async function failedSignIns(attempts: number): Promise<Row[]> {
+async function failedSignIns(attempts: number): Promise<RedisMemoryRow[]> {
   const logs = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'))
   const config = loadSandboxConfig(SANDBOX_CONFIG)
   const rateLimits = { ...config.rateLimits, trustedPerWindow: 10_000_000, publicPerWindow: 10_000_000 }
@@ -109,10 +101,10 @@ async function failedSignIns(attempts: number): Promise<Row[]> {
 
   const row = (what: string, bytes: number, kept: string) => ({ what, bytes: bytes / attempts, kept })
   return [
-    row('a failed sign-in with a new name from a new address and device, altogether', whole, ''),
-    row('of this: counted for the address', address, '1 h'),
-    row('of this: counted for the user', whole - address - inARow, '24 h'),
-    row('of this: the user’s failures in a row', inARow, '30 days'),
+    row('a failed sign-in with a new name, address and device, in total', whole, ''),
+    row('of which: counts for the address', address, '1 h'),
+    row('of which: counts for the user', whole - address - inARow, '24 h'),
+    row('of which: failures in a row of the user', inARow, '30 days'),
   ]
 }
 
@@ -143,8 +135,8 @@ async function flood(origin: string, attempts: number, from = 0): Promise<void> 
   await pool.destroy()
 }
 
-async function pamLists(sizes: readonly number[]): Promise<Row[]> {
-  const rows: Row[] = []
+async function pamLists(sizes: readonly number[]): Promise<RedisMemoryRow[]> {
+  const rows: RedisMemoryRow[] = []
   for (const size of sizes) {
     const bytes = await inScene(
       { stubEnv: { STUB_GROUPS: String(size) } },

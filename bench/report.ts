@@ -1,5 +1,5 @@
 import type { Cost } from './measure.ts'
-import { table, writeBlock, writeDoc } from './page.ts'
+import { table, writeResults } from './page.ts'
 import { barChart } from './svg.ts'
 import type { TargetName } from './targets.ts'
 import type { PathName } from './visitors.ts'
@@ -18,7 +18,6 @@ export interface Results {
 export interface Row {
   readonly path: PathName
   readonly target: TargetName
-  readonly label: string
   readonly redisCommands: number
   readonly cost: Cost
 }
@@ -27,9 +26,9 @@ export const PATH_NAMES: Record<PathName, string> = {
   S: 'session check',
   F: 'forward-auth',
   P: 'password',
-  V: 'verify, session opened',
+  V: 'verify a code, open a session',
   K: 'push poll',
-  G: '100 groups',
+  G: 'list of 100 groups',
 }
 
 /** What Gatehouse may cost at most, in processor time, against something else in the same run. */
@@ -60,27 +59,28 @@ const GOALS: readonly Goal[] = [
   upTo('G', 2.5),
 ]
 
-/** Prints the tables; and, unless it is a dry run, leaves them in `docs/performance.md`, with a chart and the figures. */
+/** Prints the tables, and writes the results unless it is a dry run. */
 export function writeReport(results: Results, { dry }: { dry: boolean }): void {
-  const markdown = markdownOf(results)
-  process.stdout.write(`${markdown}\n`)
-  if (dry) return
-  writeDoc('performance.json', `${JSON.stringify({ ...results, goals: goalsOf(results) }, null, 2)}\n`)
-  writeDoc('images/performance.svg', chartOf(results))
-  writeBlock('scale.md', 'capacity', capacityOf(results))
-  writeBlock(
-    'performance.md',
-    'bench',
-    `![Processor time a request against the floor](images/performance.svg)\n\n${markdown}`,
-  )
+  process.stdout.write(`${performanceTables(results)}\n`)
+  if (!dry) writeResults('performance.json', { ...results, goals: goalsOf(results) })
 }
 
-function markdownOf(results: Results): string {
+/** For docs/performance.md. */
+export function performanceTables(results: Results): string {
   const { rows } = results
   const figures = table(
-    ['', 'CPU µs a request', '× floor', 'requests/s', 'p50 ms', 'p99 ms', 'Redis commands', 'upstream calls'],
-    rows.map(({ path, label, target, cost, redisCommands }) => [
-      `**${path}** ${PATH_NAMES[path]}: ${label}`,
+    [
+      '',
+      'CPU µs per request',
+      '× floor',
+      'requests/s',
+      'p50 ms',
+      'p99 ms',
+      'Redis commands',
+      'upstream calls',
+    ],
+    rows.map(({ path, target, cost, redisCommands }) => [
+      `**${path}** ${PATH_NAMES[path]}: ${TARGET_NAMES[target]}`,
       cost.cpuUs.toFixed(0),
       (cost.cpuUs / cpuOf(rows, path, 'floor')).toFixed(2),
       cost.requestsPerSecond.toFixed(0),
@@ -91,30 +91,30 @@ function markdownOf(results: Results): string {
     ]),
   )
   const goals = table(
-    ['goal for Gatehouse’s processor time', '× floor', ''],
+    ['goal for the CPU time of Gatehouse', '× floor', ''],
     goalsOf(results).map(({ path, words, ratio, met }) => [
       `${path}: ${words}`,
       ratio.toFixed(2),
-      met ? 'reached' : '**not reached**',
+      met ? 'met' : '**not met**',
     ]),
   )
   return [
     conditions(results),
     figures,
     goals,
-    `Memory after all paths (resident set): ${memoryOf(rows)}.`,
+    `Memory (resident set) after all paths: ${memoryOf(rows)}.`,
   ].join('\n\n')
 }
 
-/** Of a core that is kept busy to so much, most of the time. */
+/** Planned utilization of a core. */
 const BUSY = 0.7
 
-/** What one core carries of each thing that people do, if it did nothing else. */
-function capacityOf(results: Results): string {
+/** For docs/scale.md: how many requests of each kind one core can serve, if it serves no other kind. */
+export function capacityTable(results: Results): string {
   const us = (path: PathName) => cpuOf(results.rows, path, 'broker')
   const carried: readonly (readonly [string, number])[] = [
     ['session checks (S)', us('S')],
-    ['forward-auth questions of a proxy (F)', us('F')],
+    ['forward-auth requests (F)', us('F')],
     ['pages of groups (G)', us('G')],
     ['sign-ins with password and code (P + V)', us('P') + us('V')],
     ['sign-ins with password and push, three polls (P + 3 K + V)', us('P') + 3 * us('K') + us('V')],
@@ -124,24 +124,24 @@ function capacityOf(results: Results): string {
     .map(([what, each]) => [what, each.toFixed(0), Math.floor((BUSY * 1e6) / each).toLocaleString('en')])
   return [
     conditions(results),
-    table(['', 'CPU µs', `a second, on one core that is busy to ${100 * BUSY} %`], rows),
+    table(['', 'CPU µs', `per second, on one core at ${100 * BUSY} % load`], rows),
   ].join('\n\n')
 }
 
 function conditions({ at, node, cores, isPinned, connections, rounds, seconds }: Results): string {
-  const pinning = isPinned ? 'the server pinned to one of them' : 'nothing pinned'
+  const pinning = isPinned ? 'server pinned to one of them' : 'no pinning'
   const isShort = rounds < 3 || seconds < 1
   return [
     `${at.slice(0, 10)}, Node ${node.slice(1)}, ${cores} cores, ${pinning}, ${connections} connections,`,
-    `medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${seconds} s.`,
-    ...(isShort ? ['**A short run: it shows that everything works; its figures are noise.**'] : []),
+    `median of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${seconds} s.`,
+    ...(isShort ? ['**A short run: its numbers are noise.**'] : []),
   ].join(' ')
 }
 
 function memoryOf(rows: readonly Row[]): string {
-  const most = new Map<string, number>()
-  for (const { label, cost } of rows) most.set(label, Math.max(most.get(label) ?? 0, cost.rssMb))
-  return [...most].map(([label, mb]) => `${label} ${mb.toFixed(0)} MB`).join(' · ')
+  const most = new Map<TargetName, number>()
+  for (const { target, cost } of rows) most.set(target, Math.max(most.get(target) ?? 0, cost.rssMb))
+  return [...most].map(([target, mb]) => `${TARGET_NAMES[target]} ${mb.toFixed(0)} MB`).join(' · ')
 }
 
 function goalsOf({ rows }: Results) {
@@ -153,27 +153,28 @@ function goalsOf({ rows }: Results) {
   })
 }
 
-function chartOf({ rows }: Results): string {
+/** For docs/performance.md. */
+export function performanceChart({ rows }: Results): string {
   const paths = [...new Set(rows.map(({ path }) => path))]
   return barChart({
-    title: 'Processor time a request, as a multiple of the floor (less is better)',
+    title: 'CPU time per request, as a multiple of the floor (less is better)',
     groups: paths.map((path) => ({
       label: `${path} ${PATH_NAMES[path]}`,
       bars: rows
         .filter((row) => row.path === path)
         .map(({ target, cost }) => ({
-          name: CHART_NAMES[target],
+          name: TARGET_NAMES[target],
           value: cost.cpuUs / cpuOf(rows, path, 'floor'),
         })),
     })),
   })
 }
 
-const CHART_NAMES: Record<TargetName, string> = {
+const TARGET_NAMES: Record<TargetName, string> = {
   floor: 'floor',
   broker: 'Gatehouse',
   fastify: 'fastify',
-  plain: 'same packages, plainly',
+  plain: 'same packages, plain setup',
   'express-openid-connect': 'express-openid-connect',
 }
 

@@ -5,7 +5,6 @@ import { type PathName, type Prepare, prepare, prepareByRedirects } from './visi
 /** The servers that are measured side by side. */
 export interface Target {
   readonly name: TargetName
-  readonly label: string
   readonly paths: readonly PathName[]
   start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<Running>
   readonly prepare: Prepare
@@ -22,29 +21,25 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 export const TARGETS: readonly Target[] = [
   {
     name: 'floor',
-    label: 'floor: node:http by hand',
     paths: ALL_PATHS,
     start: script('./servers/floor.js'),
     prepare,
   },
-  { name: 'broker', label: 'Gatehouse', paths: ALL_PATHS, start: startGatehouse, prepare },
+  { name: 'broker', paths: ALL_PATHS, start: startGatehouse, prepare },
   {
     name: 'fastify',
-    label: 'fastify, @fastify/session, undici',
     paths: ALL_PATHS,
     start: script('../../bench/peers/fastify.mjs'),
     prepare,
   },
   {
     name: 'plain',
-    label: 'the same packages, plainly',
     paths: ALL_PATHS,
     start: script('./servers/plain.js'),
     prepare,
   },
   {
     name: 'express-openid-connect',
-    label: 'express-openid-connect',
     paths: ['S', 'F'],
     start: script('../../bench/peers/express-openid-connect.mjs'),
     prepare: prepareByRedirects,

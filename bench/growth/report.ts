@@ -1,16 +1,15 @@
 import type { Cost } from '../measure.ts'
-import { table, writeBlock, writeDoc } from '../page.ts'
+import { table, writeResults } from '../page.ts'
 import { lineChart } from '../svg.ts'
-import {
-  AT_ONCE,
-  type BodiesPoint,
-  type KeyKind,
-  type MemorySample,
-  type Point,
-  type ProcessesPoint,
-  type SessionsPoint,
-  type SlowPoint,
-  UPSTREAM_MS,
+import { AT_ONCE, UPSTREAM_MS } from './parameters.ts'
+import type {
+  BodiesPoint,
+  KeyKind,
+  MemorySample,
+  Point,
+  ProcessesPoint,
+  SessionsPoint,
+  SlowPoint,
 } from './series.ts'
 
 export interface GrowthResults {
@@ -31,32 +30,30 @@ export interface GrowthResults {
   readonly memory: readonly MemorySample[]
 }
 
-/** Prints the tables; and, unless it is a dry run, leaves them in `docs/scale.md`, with charts and the figures. */
+/** Prints the tables, and writes the results unless it is a dry run. */
 export function writeGrowthReport(results: GrowthResults, { dry }: { dry: boolean }): void {
-  process.stdout.write(`${markdownOf(results)}\n`)
-  if (dry) return
-  writeDoc('performance-growth.json', `${JSON.stringify(results, null, 2)}\n`)
-  for (const [name, svg] of Object.entries(chartsOf(results))) writeDoc(`images/growth-${name}.svg`, svg)
-  writeBlock('scale.md', 'growth', markdownOf(results))
+  process.stdout.write(`${growthTables(results)}\n`)
+  if (!dry) writeResults('performance-growth.json', results)
 }
 
-function markdownOf(results: GrowthResults): string {
+/** For docs/scale.md. */
+export function growthTables(results: GrowthResults): string {
   const { sessions, connections, groups, processes, bodies, slow, memory, keys } = results
   return [
     conditions(results),
     '### Sessions in Redis',
     '![Latency of a session check by the number of sessions](images/growth-sessions.svg)',
     table(
-      ['sessions', ...COST_HEAD, 'Redis bytes a session'],
+      ['sessions', ...COST_HEAD, 'Redis bytes per session'],
       sessions.map(({ size, cost, bytesPerSession }) => [
         count(size),
         ...cells(cost),
         count(Math.round(bytesPerSession)),
       ]),
     ),
-    'What one person leaves in Redis who signs in with a code, and one who waits for the phone:',
+    'Keys in Redis after one user has signed in with a code, while another waits for a push:',
     table(
-      ['keys', 'how many', 'bytes, all of them', 'gone after'],
+      ['keys', 'number', 'bytes in total', 'expire after'],
       keys.map(({ kind, count: many, bytes, seconds }) => [
         `\`${kind}:\``,
         count(many),
@@ -65,14 +62,14 @@ function markdownOf(results: GrowthResults): string {
       ]),
     ),
     '### Connections',
-    `Session checks; at most ${AT_ONCE} of them under way at once.`,
+    `Session checks, at most ${AT_ONCE} in flight.`,
     '![Latency of a session check by the number of connections](images/growth-connections.svg)',
     table(
       ['connections', ...COST_HEAD, 'resident set, MB'],
       connections.map((point) => [...pointRow(point), point.cost.rssMb.toFixed(0)]),
     ),
     '### Groups',
-    'A page of 100 groups at most, by the size of the directory behind it.',
+    'A page of at most 100 groups, by the size of the directory.',
     table(['groups', ...COST_HEAD], groups.map(pointRow)),
     '### Processes',
     processesWords(results),
@@ -87,17 +84,17 @@ function markdownOf(results: GrowthResults): string {
         ]),
       ]),
     ),
-    '### Larger answers',
-    'A password, answered with so many factors.',
+    '### Larger responses',
+    'A password step whose response has this number of factors.',
     table(
-      ['factors', 'upstream’s answer, bytes', ...COST_HEAD],
+      ['factors', 'bytes of the upstream response', ...COST_HEAD],
       bodies.map(({ size, answerBytes, cost }) => [count(size), count(answerBytes), ...cells(cost)]),
     ),
     '### A slow upstream',
-    `The upstream takes ${UPSTREAM_MS} ms for every answer; so many people sign in at once.`,
-    '![Latency of a sign-in and of a session check by the sign-ins under way](images/growth-slow-upstream.svg)',
+    `The upstream responds after ${UPSTREAM_MS} ms.`,
+    '![Latency of a sign-in and of a session check by the number of sign-ins in flight](images/growth-slow-upstream.svg)',
     table(
-      ['sign-ins under way', ...COST_HEAD, 'turned away', 'session check meanwhile, p99 ms'],
+      ['sign-ins in flight', ...COST_HEAD, 'refused', 'session check at the same time, p99 ms'],
       slow.map(({ size, cost, sessionCheckP99Ms }) => [
         count(size),
         ...cells(cost),
@@ -117,15 +114,15 @@ const CORES_FOR_TWO = 4
 function processesWords({ cores }: GrowthResults): string {
   const tooFew =
     cores < CORES_FOR_TWO
-      ? [`With ${cores} cores there is none left for a second one: this shows only that both work.`]
+      ? [`With ${cores} cores, no core is left for the second process: this only shows that both work.`]
       : []
   return [
-    'On one machine with the load, Redis and the upstream’s stub; the servers are not pinned here.',
+    'On one machine with the load, Redis and the upstream stub; the servers are not pinned.',
     ...tooFew,
   ].join(' ')
 }
 
-const COST_HEAD = ['CPU µs a request', 'requests/s', 'p50 ms', 'p99 ms']
+const COST_HEAD = ['CPU µs per request', 'requests/s', 'p50 ms', 'p99 ms']
 
 function cells({ cpuUs, requestsPerSecond, p50Ms, p99Ms }: Cost): string[] {
   return [cpuUs.toFixed(0), count(Math.round(requestsPerSecond)), p50Ms.toFixed(1), p99Ms.toFixed(1)]
@@ -141,10 +138,10 @@ function duration(seconds: number): string {
 }
 
 function conditions({ at, node, cores, isPinned, seconds, isShort }: GrowthResults): string {
-  const pinning = isPinned ? 'the server pinned to one of them unless it says otherwise' : 'nothing pinned'
+  const pinning = isPinned ? 'server pinned to one of them unless noted' : 'no pinning'
   return [
-    `${at.slice(0, 10)}, Node ${node.slice(1)}, ${cores} cores, ${pinning}; ${seconds} s each.`,
-    ...(isShort ? ['**A short run: it shows that everything works; its figures are noise.**'] : []),
+    `${at.slice(0, 10)}, Node ${node.slice(1)}, ${cores} cores, ${pinning}; ${seconds} s per measurement.`,
+    ...(isShort ? ['**A short run: its numbers are noise.**'] : []),
   ].join(' ')
 }
 
@@ -157,19 +154,20 @@ function memoryWords(samples: readonly MemorySample[]): string {
   const lowest = (some: readonly MemorySample[]) => Math.min(...some.map(({ heapMb }) => heapMb))
   const highest = (some: readonly MemorySample[]) => Math.max(...some.map(({ rssMb }) => rssMb))
   return [
-    `Over ${last.toFixed(1)} minutes of session checks, forward-auth, groups, passwords and whole sign-ins at once:`,
-    `heap at its lowest ${lowest(early).toFixed(0)} MB early (the second fifth) and ${lowest(late).toFixed(0)} MB late (the last fifth);`,
-    `resident set at most ${highest(early).toFixed(0)} MB early, ${highest(late).toFixed(0)} MB late.`,
+    `During ${last.toFixed(1)} minutes of session checks, forward-auth, groups, passwords and whole sign-ins:`,
+    `lowest heap ${lowest(early).toFixed(0)} MB in the second fifth and ${lowest(late).toFixed(0)} MB in the last fifth;`,
+    `highest resident set ${highest(early).toFixed(0)} MB and ${highest(late).toFixed(0)} MB.`,
   ].join(' ')
 }
 
-function chartsOf({ sessions, connections, slow, memory }: GrowthResults): Record<string, string> {
+/** For docs/scale.md: file names without extension → SVG. */
+export function growthCharts({ sessions, connections, slow, memory }: GrowthResults): Record<string, string> {
   return {
-    sessions: latencyChart('Session check, ms, by sessions in Redis', 'sessions', sessions),
-    connections: latencyChart('Session check, ms, by connections', 'connections', connections),
-    'slow-upstream': lineChart({
-      title: `Upstream answers in ${UPSTREAM_MS} ms: latency, ms, by sign-ins under way`,
-      xLabel: 'sign-ins under way',
+    'growth-sessions': latencyChart('Session check, ms, by sessions in Redis', 'sessions', sessions),
+    'growth-connections': latencyChart('Session check, ms, by connections', 'connections', connections),
+    'growth-slow-upstream': lineChart({
+      title: `Upstream responds after ${UPSTREAM_MS} ms: latency, ms, by sign-ins in flight`,
+      xLabel: 'sign-ins in flight',
       xScale: 'log',
       lines: [
         { name: 'sign-in p50', points: slow.map(({ size, cost }) => [size, cost.p50Ms]) },
@@ -180,7 +178,7 @@ function chartsOf({ sessions, connections, slow, memory }: GrowthResults): Recor
         },
       ],
     }),
-    memory: lineChart({
+    'growth-memory': lineChart({
       title: 'Memory under steady load, MB',
       xLabel: 'minutes',
       xScale: 'linear',

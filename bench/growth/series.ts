@@ -4,6 +4,7 @@ import { connect, load, percentile, unlessRefused } from '../load.ts'
 import type { Cost } from '../measure.ts'
 import { askingFor, prepare } from '../visitors.ts'
 import { createManySessions } from './many-sessions.ts'
+import { AT_ONCE, UPSTREAM_MS } from './parameters.ts'
 import { inScene, type Scene } from './scene.ts'
 
 /** What grows, and what it costs then. Every function sets its own scene. */
@@ -36,9 +37,6 @@ export function moreSessions(sizes: readonly number[], seconds: number): Promise
     })
   })
 }
-
-/** Requests under way at once, however many connections there are: fewer than are turned away. */
-export const AT_ONCE = 512
 
 export function moreConnections(sizes: readonly number[], seconds: number): Promise<Point[]> {
   return inScene({}, async ({ origins: [origin], cost }) => {
@@ -93,8 +91,6 @@ export function largerAnswers(sizes: readonly number[], seconds: number): Promis
     }),
   )
 }
-
-export const UPSTREAM_MS = 200
 
 export interface SlowPoint extends Point {
   /** Of somebody who only asks for a session meanwhile. */

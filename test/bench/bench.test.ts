@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
 import { percentile } from '../../bench/load.ts'
 import { type Cost, medianOf } from '../../bench/measure.ts'
@@ -82,14 +81,4 @@ describe('charts', () => {
 
 test('tables have a rule and as many cells in every row', () => {
   expect(table(['', 'µs'], [['S', '25']])).toBe('|  | µs |\n| --- | ---: |\n| S | 25 |')
-})
-
-test.each([
-  ['performance.md', 'bench'],
-  ['scale.md', 'capacity'],
-  ['scale.md', 'growth'],
-])('docs/%s has the place for what the run writes (%s), and it is filled', (page, name) => {
-  const text = readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
-  const block = new RegExp(`<!-- ${name}:begin[^>]*-->([\\s\\S]*)<!-- ${name}:end -->`).exec(text)?.[1]
-  expect(block).toContain('| ---: |')
 })

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { defaultTunables } from '../../src/config/load-config.ts'
 import { isSecret, VARIABLES } from '../../src/config/variables.ts'
 import { problemsOf } from './sound-environment.ts'
 
@@ -31,38 +30,7 @@ test('.env.example is sound but for what everybody must fill in, and nobody can 
   )
 })
 
-test('docs/configuration.md has a row for every variable that the loader reads, marks the secrets, and has no other', () => {
-  const rows = read('docs/configuration.md').match(/^\| `[A-Z][A-Z0-9_]+`.*?\|/gm) ?? []
-  const cells = rows.join(' ')
-  const found = [...cells.matchAll(/`([A-Z][A-Z0-9_]+)`( \*\*S\*\*)?/g)]
-  expect(found.map(([, name]) => name).sort()).toEqual([...names].sort())
-  expect(
-    found
-      .filter(([, , secret]) => secret)
-      .map(([, name]) => name)
-      .sort(),
-  ).toEqual(names.filter(isSecret).sort())
-})
-
 test('docs/configuration.md names every file variable', () => {
   const page = read('docs/configuration.md')
   for (const name of namesInFiles) expect(page).toContain(`\`${name}\``)
 })
-
-test('docs/configuration.md has every figure of config/default.json with its value, and no other', () => {
-  const rows = [...read('docs/configuration.md').matchAll(/^\| ((?:`[a-z][\w.]*`(?:, )?)+) \| ([^|]+) \|/gm)]
-  const written = rows.flatMap(([, paths = '', values = '']) => {
-    const each = values.split(', ')
-    return [...paths.matchAll(/`([^`]+)`/g)].map(([, path], index) => [path, each[index] ?? each[0]])
-  })
-  expect(Object.fromEntries(written)).toEqual(figures(defaultTunables()))
-})
-
-function figures(group: object, path = ''): Record<string, string> {
-  const entries = Object.entries(group).map(([key, value]: [string, unknown]) =>
-    typeof value === 'object' && value !== null
-      ? figures(value, `${path}${key}.`)
-      : { [path + key]: String(value) },
-  )
-  return Object.assign({}, ...entries)
-}

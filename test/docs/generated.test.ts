@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
-import { GENERATED_PAGES } from '../../scripts/docs/generated-pages.ts'
+import { GENERATED_FILES, GENERATED_PAGES } from '../../scripts/docs/generated-pages.ts'
 import { renderBlocks } from '../../scripts/docs/markdown.ts'
 
 test.each(Object.entries(GENERATED_PAGES))('%s is up to date; if not, run: npm run docs', (path, blocks) => {
   const page = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
   expect(page).toBe(renderBlocks(page, blocks))
+})
+
+test.each(Object.entries(GENERATED_FILES))('%s is up to date; if not, run: npm run docs', (path, content) => {
+  expect(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')).toBe(content())
 })
 
 describe('a generated block', () => {

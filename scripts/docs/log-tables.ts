@@ -1,0 +1,42 @@
+import { LOG_EVENTS } from '../../src/observability/log-events.ts'
+import { AUDIT_FIELD_TEXTS } from './audit.ts'
+import { AUDIT_FIELD_NAMES, LOG_FIELD_TEXTS } from './log-fields.ts'
+import { inCell, markdownTable } from './markdown.ts'
+import { OUTCOME_TEXTS } from './outcomes.ts'
+
+/** An event with two levels has two rows. */
+export function logEventsTable(): string {
+  const levels: readonly (readonly [
+    string,
+    Readonly<Record<string, { meaning: string; action?: string }>>,
+  ])[] = Object.entries(LOG_EVENTS)
+  const rows = levels.flatMap(([level, events]) =>
+    Object.entries(events).map(([event, { meaning, action = '' }]) => [
+      `\`${event}\``,
+      level,
+      inCell(meaning),
+      inCell(action),
+    ]),
+  )
+  return markdownTable(['event', 'level', 'meaning', 'what to do'], rows)
+}
+
+export function logFieldsTable(): string {
+  const auditTexts: Readonly<Record<string, string>> = AUDIT_FIELD_TEXTS
+  const audit = Object.entries(AUDIT_FIELD_NAMES).map(
+    ([name, names]) => [name, { meaning: auditTexts[name] ?? '', ...names }] as const,
+  )
+  const rows = [...Object.entries(LOG_FIELD_TEXTS), ...audit].map(([name, { meaning, ecs, otel }]) => [
+    `\`${name}\``,
+    inCell(meaning),
+    inCode(ecs),
+    inCode(otel),
+  ])
+  return markdownTable(['field', 'meaning', 'ECS', 'OpenTelemetry'], rows)
+}
+
+export function outcomesTable(): string {
+  return markdownTable(['`outcome`', '`code`, for example', 'what to check'], OUTCOME_TEXTS)
+}
+
+const inCode = (name: string | undefined) => (name === undefined ? '–' : `\`${name}\``)

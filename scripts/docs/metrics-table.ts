@@ -1,0 +1,56 @@
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
+import { inCell, markdownTable } from './markdown.ts'
+
+type MetricName = Exclude<keyof Metrics, 'registry'>
+
+/** What the label values mean, and what an operator should watch for. */
+const WATCH: Readonly<Record<MetricName, string>> = {
+  buildInfo: 'replicas with different versions, except during an update',
+  ready: '0 for more than two minutes; evaluated at each scrape',
+  httpRequestDuration: 'the share of 5xx; the 99th percentile',
+  httpRequestsInFlight: 'near `http.load.inFlight`',
+  requestsShed:
+    'any. `lag`: add replicas. `in_flight`: something is slow. `address`: one address exceeds its share (half of the capacity for sign-in and lookups, a tenth for recovery, half of the 16 MB for large requests of one kind). `kind="body"`: unfinished bodies were evicted (`http.unfinishedBodies`)',
+  upstreamRequestDuration: 'the outcomes `timeout`, `connection_lost`, `unreachable` and 5xx',
+  upstreamBreakerOpen: '1 for more than a minute',
+  upstreamTokenRefused: '**1: page someone**',
+  upstreamTokenStandby: '1: [the standby token is in use](#the-standby-token-is-in-use)',
+  storeFailures:
+    'a rise for some minutes. Counts each operation that ended in 503, also those of `/readyz`. The loss of an idle connection is only logged (`store_disconnected`)',
+  signInSteps: 'a sharp rise of E0000004 or E0000068: attackers guess passwords or codes',
+  sessionsOpened: 'a fall to zero in working hours',
+  sessionsEnded:
+    '`evicted`: a script signs in repeatedly, or `session.maxPerPerson` is too low; `rolled_back`: steps that finished too late or could not be committed',
+  forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
+  requestsRefused:
+    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `no_visible_factors`: a user has only factors of `HIDDEN_FACTORS`; `too_many_steps`: raise `transaction.maxOfferedSteps`; `invalid_forwarded_for`: a proxy does not name the client; `unknown_handle`, `not_offered`, `hidden_factor`: single ones are normal',
+  tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
+  unknownSteps: 'any: the sign-in page may not know the step',
+  coalescedRequests: '`process`: within one replica; `replicas`: over several',
+  unreadableRecords: 'a rise after a key was removed: that was too early',
+  limitHits:
+    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. Also `step_up` and `recovery_sent`',
+  rateLimitHolds:
+    '`refused`: the caller got an error or older data; `deferred`: refused in favour of transactions in progress (PAM: of users’ own lookups); `waited`, `probe`: the call was sent',
+  upstreamRateLimitRemaining: 'near zero: ask Okta for a higher limit, or find the cause',
+  pamTokens: '`refused`, `failed`, `refresh_failed`',
+  pamKeyExpiry: 'less than two weeks away; 0: not configured',
+  pamCacheRequests: '`stale_on_error` or `stale_on_timeout` for some minutes',
+  pamPagesFetched: '',
+  pamErrors: '`disabled_team`, `resource_deprecated`, `authorization_error`: an operator must act',
+}
+
+export function metricsTable(): string {
+  const { registry, ...metrics } = createMetrics({ processMetrics: false })
+  const rows = Object.entries(WATCH).map(([name, watch]) => {
+    const metric: unknown = Reflect.get(metrics, name)
+    const { name: series, help, labelNames } = Object(metric)
+    const labels = labelNames.map((label: string) => `\`${label}\``).join(', ')
+    return [`\`${series}\``, typeOf(metric), labels, inCell(help), inCell(watch)]
+  })
+  return markdownTable(['metric', 'type', 'labels', 'meaning', 'watch for'], rows)
+}
+
+function typeOf(metric: unknown): string {
+  return Object(metric).constructor.name.toLowerCase()
+}
