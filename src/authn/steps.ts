@@ -125,7 +125,6 @@ function entryStep(
   return {
     handle: undefined,
     identity,
-    pollPath: undefined,
     attempt,
     plan: (before, handle) => ({ run: () => run(before, handle) }),
   }
@@ -137,8 +136,6 @@ function transactionStep(
   plan: (before: Transaction) => StepPlan,
 ): Step {
   return {
-    pollPath: undefined,
-    attempt: undefined,
     ...request,
     plan(before) {
       if (before.origin !== 'redirect-only') return plan(before)

@@ -2,10 +2,7 @@ import { stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { answerOrThrow, type StepAnswer, type StepOutcome } from '../transaction/step-result.ts'
 
-/**
- * Request coalescing in this process: identical requests in flight share one call of `run` and get its result. A later
- * identical request is a new attempt.
- */
+/** Identical requests in flight in this process share one call of `run`. A later identical request is a new attempt. */
 export interface Coalescing {
   /** Throws 503 if too many requests of the transaction are in flight, identical or not. */
   run(request: CoalescedRequest, run: () => Promise<StepOutcome>): Promise<StepAnswer>

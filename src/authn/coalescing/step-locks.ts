@@ -76,10 +76,7 @@ export class StepLocks {
     this.#options = options
   }
 
-  /**
-   * Tries once. The same command reads the transaction. The lock is taken under the name that has the record, else
-   * under the oldest.
-   */
+  /** Tries once, under the name that has the record, else under the oldest. The same command reads the transaction. */
   async acquire(request: LockRequest, nowMs = this.#options.now()): Promise<StepLock> {
     for (const name of request.names) {
       const lock = await this.#acquireAt(name, request)

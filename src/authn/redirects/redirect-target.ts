@@ -11,10 +11,7 @@ const MAX_URL_CHARS = 2048
 
 /** Scheme, host, port and path. ASCII names only, no user info, no backslash. */
 const PLAIN_URL = /^https?:\/\/(?:[a-z\d.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(\/[^?#]*)?(?:[?#].*)?$/i
-/**
- * Percent-encoded dots, slashes, semicolons, backslashes and percent signs; and segments of dots, alone or before
- * parameters.
- */
+/** Encoded dots, slashes, semicolons, backslashes and percent signs; and segments of dots, also before parameters. */
 const AMBIGUOUS_PATH = /%(?:2e|2f|3b|5c|25)|(?:^|\/)\.+(?![\w.~-])/i
 
 /**

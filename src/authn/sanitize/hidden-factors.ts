@@ -1,9 +1,6 @@
 import { record } from '../upstream/read-answer.ts'
 
-/**
- * Factor types that no user may see (`HIDDEN_FACTORS`), such as the security question, even if the org's policies offer
- * them.
- */
+/** Factor types that no user may see (`HIDDEN_FACTORS`), even if the org's policies offer them. */
 export type HiddenFactors = ReadonlySet<string>
 
 /**

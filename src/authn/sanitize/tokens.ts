@@ -1,7 +1,4 @@
-/**
- * Finds Okta's tokens in an answer, and removes them from text in plain and escaped form. Pure: no package, no input or
- * output.
- */
+/** Finds Okta's tokens in an answer, and removes them from text. Pure: no package, no input or output. */
 
 /** A shorter string is not a token. Removing it would damage other text. */
 const MIN_TOKEN_CHARS = 16
@@ -27,10 +24,7 @@ export function tokensInUrl(url: URL | undefined): string[] {
   )
 }
 
-/**
- * Replaces the values of token parameters in a link, even short ones: a state token with the handle, other tokens with
- * nothing. All other text is unchanged.
- */
+/** Replaces token parameters of a link, even short ones: a state token with the handle, other tokens with nothing. */
 export function replaceParameters(link: string, handle: string): string {
   return link.replace(PARAMETER, (parameter: string, before: string, name: string) => {
     const field = tokenField(decoded(name))

@@ -47,10 +47,7 @@ export class Commits {
     return step.result.outcome
   }
 
-  /**
-   * Ends a step that failed before its commit. A BrokerError is shared with identical requests; any other error only
-   * releases the lock.
-   */
+  /** Ends a step that failed before its commit. Identical requests share a BrokerError, but no other error. */
   async abandon(lock: StepLock, error: unknown): Promise<void> {
     const { locks, log } = this.#options
     try {
@@ -61,10 +58,7 @@ export class Commits {
     }
   }
 
-  /**
-   * Sends all writes in one tick. If the store may reorder them, the session is written first, because requests with it
-   * must find it.
-   */
+  /** All writes are sent in one tick. If the store may reorder them, the session is first: requests must find it. */
   async #write(step: CompletedStep): Promise<void> {
     const { store, locks, transactions } = this.#options
     const { lock, before, isNew, result } = step

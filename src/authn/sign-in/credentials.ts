@@ -31,10 +31,7 @@ export async function sendIfAwaited(
   return send(state.after, deadline)
 }
 
-/**
- * Sends username and password in a transaction. They identify the user only if Okta awaits them, else Okta may ignore
- * them.
- */
+/** Sends username and password in a transaction. They identify the user only if Okta awaits them. */
 export async function sendCredentials(
   before: Transaction,
   handle: string,

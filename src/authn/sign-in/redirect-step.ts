@@ -7,10 +7,7 @@ import { createAnswer } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { Step } from './run-step.ts'
 
-/**
- * Redirects the browser once to a link that Okta offered, as the protocol requires. Its `Location` has Okta's own
- * token.
- */
+/** Redirects the browser once to a link that Okta offered. The protocol requires Okta's own token in `Location`. */
 export function redirectStep(
   path: string,
   handle: string,
@@ -20,8 +17,6 @@ export function redirectStep(
   return {
     handle,
     identity: [uuid()], // never shared with an identical request: the link works once
-    pollPath: undefined,
-    attempt: undefined,
     plan: (before) => ({
       async run() {
         if (await isOver(before, client, sessions)) throw unknownHandle()

@@ -19,11 +19,11 @@ export interface Step {
   /** Path, query and body: requests of one device and handle with the same identity are identical. */
   readonly identity: readonly unknown[]
   /** The path, if the step is a poll. */
-  readonly pollPath: string | undefined
+  readonly pollPath?: string | undefined
   /** How many requests of the transaction may run while this one runs, itself included. */
   readonly maxConcurrent?: number | undefined
   /** The attempt, if it is known from the request alone; otherwise the plan has it. */
-  readonly attempt: Attempt | undefined
+  readonly attempt?: Attempt | undefined
   /**
    * Checks the step against its transaction, before anything is sent. `before` is empty if the step begins a
    * transaction. Throws 401 E0000011 or 403 E0000079.

@@ -52,10 +52,7 @@ export interface LimitsDeps {
 }
 
 export interface AttemptWindows extends CountRequest {
-  /**
-   * While SECRET_KEYS are rotated: keys that mark the device as known, made with the older keys. `override` has the
-   * newest.
-   */
+  /** While SECRET_KEYS are rotated: the keys that mark the device as known, made with the older ones. */
   readonly formerKnownDeviceKeys?: readonly string[]
 }
 
@@ -71,18 +68,11 @@ export interface UserNames {
 }
 
 /** The windows in which the attempt is counted: those of its user, if it names one, and those of its address. */
-export function windowsOfAttempt(
-  deps: LimitsDeps,
-  attempt: Attempt,
-  client: Client,
-): readonly AttemptWindows[] {
+export function windowsOfAttempt(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
 }
 
-/**
- * One of these keys exists if the device is known. By user id if there is one, otherwise by login; the newest key
- * first.
- */
+/** The device is known if one of these keys exists. By user id if there is one, else by login; the newest key first. */
 export function knownDeviceKeys(
   { names, logins }: LimitsDeps,
   { userId, login }: Pick<Attempt, 'userId' | 'login'>,
@@ -207,10 +197,7 @@ function endedUnder(names: Signer, user: NamedUser, client: Client) {
   return { keyPrefix, windows, knownDeviceKey: known[0] }
 }
 
-/**
- * The windows of one scope. `id` separates windows under one key prefix. There is one `inARow` window for each id in
- * `inARow`.
- */
+/** The windows of one scope. `id` separates windows under one key prefix; each id of `inARow` has its own window. */
 function windowsIn(
   limits: AttemptLimits[AttemptKind],
   kind: AttemptKind,

@@ -27,23 +27,17 @@ import {
  * in the same tick. While SECRET_KEYS has several keys, it takes another read. Refunds are sent in the background.
  */
 export interface Throttling {
-  /**
-   * Counts the attempt in every limit, in this tick and without waiting. Without an attempt, nothing is counted or
-   * refused.
-   */
+  /** Counts the attempt in every limit, in this tick and without waiting. Without an attempt, it does nothing. */
   reserve(attempt: Attempt | undefined, client: Client): Reservation
   /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
   rememberDevice(user: UserNames, client: Client): Promise<void>
   /** Whether the user has fully signed in on this device before. False if neither user id nor login is given. */
   isKnownDevice(user: Pick<Attempt, 'userId' | 'login'>, client: Client): Promise<boolean>
-  /**
-   * Resets all limits of a user, except those of a single device or transaction. Throws 503 if the store is
-   * unreachable.
-   */
+  /** Resets all limits of a user except those of one device or transaction. Throws 503 if the store is unreachable. */
   resetUser(user: UserNames): Promise<void>
 }
 
-/** A counted attempt. Only the first call of `refund`, `consumeOrRefund` or `consumeOrRefundOnError` has an effect. */
+/** A counted attempt, which is consumed or refunded once: later calls have no effect. */
 export interface Reservation {
   /**
    * Throws 429 E0000047, audited and counted in the metric, if a limit is used up; 503 if the store is unreachable. If
@@ -107,10 +101,7 @@ const NOT_COUNTED: Reservation = {
   consumeOrRefundOnError: noop,
 }
 
-/**
- * Half of the store's command timeout. If the store's clock is further ahead, `enforce` counts each attempt again
- * without it.
- */
+/** Half of the store's command timeout. If the store's clock is further ahead, `enforce` counts again without it. */
 const COUNT_WITHIN_MS = 1000
 
 /** Longer than it takes to count an attempt. */
@@ -230,10 +221,7 @@ const REJECTED_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0
 const REJECTED_TOKEN_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
 /** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
 const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
-/**
- * They reach the user's phone or mailbox, even if the response was lost. They stay counted then, or a client could
- * disconnect early and send without limit.
- */
+/** They may reach the user even if the response is lost, or a client could disconnect early and send without limit. */
 const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
 
 /**

@@ -64,10 +64,7 @@ export function completesEnrolment(operation: string, { status, factorResult }: 
   return ENROL_OPERATIONS.has(operation) && !isPending && !isRefused
 }
 
-/**
- * An enrolment that was completed without a step here. A phone activates a push factor at Okta, also if the page never
- * polls and goes back.
- */
+/** An enrolment that was completed without a step here: a phone activates a push factor at Okta. */
 export function findActivated(
   operation: string,
   { status, activeFactors }: Pick<Answer, 'status' | 'activeFactors'>,

@@ -116,10 +116,7 @@ function isNewerVersion(text: string | undefined): boolean {
   return data !== undefined && data.version > VERSION
 }
 
-/**
- * The user of an open transaction that offered the resource; undefined if none is open. Early records do not name
- * transactions.
- */
+/** The user of an open transaction that offered it; undefined if none is open. Early records name no transactions. */
 async function findOfferingUser(
   { transactions: offeredBy }: StoredResource,
   transactions: Pick<TransactionStore, 'read'>,

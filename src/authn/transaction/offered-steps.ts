@@ -1,7 +1,4 @@
-/**
- * The steps that Okta offered in a transaction. No other step is sent to it (DESIGN §4). Pure: no package, no input or
- * output.
- */
+/** The steps that Okta offered in a transaction. Pure: no package, no input or output. */
 
 export interface OfferedStep {
   /** Okta's path, normalized by `normalizePath`. */

@@ -61,10 +61,7 @@ interface Origin {
   readonly credentialAccepted: boolean
 }
 
-/**
- * Imported, and no credential was accepted here yet: another person may have begun the transaction, and may advance it
- * at Okta.
- */
+/** Imported, and without an accepted credential: another person may have begun it, and may advance it at Okta. */
 export function isUnverifiedImport({ origin, credentialAccepted }: Origin): boolean {
   return origin === 'imported' && !credentialAccepted
 }
@@ -95,10 +92,7 @@ function isNonEmptyString(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
-/**
- * The statuses in which Okta checks the credential of an operation. In any other it may ignore the credential
- * (docs/decisions/0012).
- */
+/** The statuses in which Okta checks an operation's credential. In others it may ignore it (docs/decisions/0012). */
 const CHECKED_STATUSES: Readonly<Record<string, ReadonlySet<string | undefined>>> = {
   primary: new Set(['UNAUTHENTICATED']),
   change_password: new Set(['PASSWORD_EXPIRED', 'PASSWORD_WARN']),

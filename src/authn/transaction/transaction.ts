@@ -6,10 +6,7 @@ import { acceptedProof, type Proof } from './proof.ts'
 /** A sign-in transaction, and its rules (DESIGN §4). Pure: no package, no input or output, time as a parameter. */
 export interface Transaction {
   readonly version: 1
-  /**
-   * `begun` here; `imported` with a state token from outside; `redirect-only`: kept for the redirects of a finished
-   * one.
-   */
+  /** `begun` here; `imported` with a state token from outside; `redirect-only`: what a finished transaction leaves. */
   readonly origin: 'begun' | 'imported' | 'redirect-only'
   /** Okta's state token; it never leaves the broker. */
   readonly stateToken: string
@@ -38,10 +35,7 @@ export interface Transaction {
   readonly expiresAtMs: number
   /** Okta has accepted a password, activation token or factor that this device sent through this broker. */
   readonly credentialAccepted: boolean
-  /**
-   * Okta has accepted the user's own password or factor. An activation token or a new password does not show who is at
-   * the browser.
-   */
+  /** Okta has accepted the user's own password or factor, not only an activation token or a new password. */
   readonly userProved: boolean
   /** Of a redirect-only transaction: the session that its redirects were issued for. */
   readonly sessionId?: string | undefined
@@ -149,10 +143,7 @@ function nextPollTimes(
   return { ...pollNotBeforeMs, [nextPoll.path]: nextPoll.notBeforeMs }
 }
 
-/**
- * The transaction after Okta rejected a step. A step about another factor may have ended the push, so its next poll may
- * be a new push.
- */
+/** The transaction after a rejected step. A step about another factor may have ended the push: a poll may push again. */
 export function afterRejectedStep(
   transaction: Transaction,
   { operation, factorId }: { readonly operation: string; readonly factorId?: string | undefined },

@@ -35,10 +35,7 @@ import { type AuthnReply, isResendTooSoon, toReply } from './read-answer.ts'
 
 /** Calls Okta's Authentication API as a trusted application. */
 export interface AuthnUpstream {
-  /**
-   * To be called when a step begins: reads the rate limit as seen by other replicas, in the same round trip as the
-   * step's record.
-   */
+  /** Reads the rate limit as seen by other replicas. Called when a step begins, so that it shares a round trip. */
   prefetchRateLimit(): void
   /**
    * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no

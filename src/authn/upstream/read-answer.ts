@@ -71,10 +71,7 @@ const UPDATE_REFUSED = 'E0000014'
 /** Okta writes `oldPassword: …` or `Old Password is not correct`. */
 const NAMES_OLD_PASSWORD = /^\s*old ?password\b/i
 
-/**
- * E0000014 means a wrong old password, or a new one that violates the policy. Only the text of the causes distinguishes
- * them.
- */
+/** E0000014 means a wrong old password or an invalid new one. Only the text of the causes distinguishes them. */
 export function isWrongOldPassword({ errorCode, body }: Pick<AuthnReply, 'errorCode' | 'body'>): boolean {
   if (errorCode !== UPDATE_REFUSED) return false
   const causes = [body.errorCauses].flat().map((cause) => record(cause).errorSummary)
