@@ -1,6 +1,6 @@
 -- For haproxy.cfg: asks Gatehouse who is signed in, and keeps Gatehouse's cookies from other servers.
 
--- Headers of the request that Gatehouse needs for its answer. X-Forwarded-For and X-Request-Id are HAProxy's own by now.
+-- Headers of the request that Gatehouse needs for its answer. HAProxy has already written X-Forwarded-For and X-Request-Id.
 local ASKED_WITH = { "cookie", "x-gatehouse-session", "x-forwarded-for", "x-request-id" }
 
 -- Asks the URL of its argument. Sets txn.auth_status: 200 with txn.auth_user, txn.auth_login and txn.auth_session; 401, 409, or anything else, which

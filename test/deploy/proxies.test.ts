@@ -54,9 +54,9 @@ describe('traefik.yml', () => {
     expect(tree).toMatchObject({
       http: {
         routers: {
-          gatehouse: { middlewares: ['no-claims'] },
-          application: { middlewares: ['no-claims', 'sign-in-page', 'signed-in'] },
-          portal: { middlewares: ['no-claims'] },
+          gatehouse: { middlewares: ['no-identity-headers'] },
+          application: { middlewares: ['no-identity-headers', 'sign-in-page', 'signed-in'] },
+          portal: { middlewares: ['no-identity-headers'] },
         },
       },
     })
