@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-# Compiles the broker; nothing of this stage reaches the image but dist/.
+# Compiles the broker. Only dist/ of this stage gets into the image.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -9,7 +9,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build
 
-# Only what runs in production: no development packages.
+# Production packages only.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -25,7 +25,7 @@ COPY config/default.json ./config/default.json
 # docker build --build-arg GIT_REVISION=$(git rev-parse HEAD) .
 ARG GIT_REVISION=unknown
 ENV GIT_REVISION=$GIT_REVISION
-# The image's user "node", as a number: Kubernetes can only tell from a number that it is not root.
+# The image's user "node", as a number: Kubernetes can verify only a number as not root.
 USER 1000:1000
 EXPOSE 8080
 # /livez on the ops listener, inside the container, wherever OPS_HOST puts it (on all addresses: on the loopback one);
@@ -33,7 +33,7 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "const{OPS_HOST:h,OPS_PORT:p}=process.env;const at=!h||h==='0.0.0.0'?'127.0.0.1':h==='::'?'[::1]':h.includes(':')?`[${h}]`:h;fetch(`http://${at}:${p||9090}/livez`,{signal:AbortSignal.timeout(2000)}).then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 STOPSIGNAL SIGTERM
-# Where memory is limited V8 makes its young generation as small as 1 MB and is collecting it all the time: every request
-# took twice the processor time. More than 16 MB brings nothing (docs/performance.md).
-# --disable-sigusr1: whoever may signal the process must not open an inspector in it.
+# With a memory limit, V8 makes its young generation as small as 1 MB and collects it all the time: every request took
+# twice the CPU. More than 16 MB brings nothing (docs/performance.md).
+# --disable-sigusr1: a process that can send signals must not be able to open an inspector.
 CMD ["node", "--disable-sigusr1", "--enable-source-maps", "--max-semi-space-size=16", "dist/main.js"]

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Makes the secrets of compose.yaml in deploy/compose/secrets/, once: what is there already is kept.
-# Needs openssl. The org's token and PAM key are those of config/sandbox.json and open nothing but the sandbox.
+# Makes the secrets of compose.yaml in deploy/compose/secrets/, once: existing files are kept.
+# Needs openssl. The API token and the PAM key are those of config/sandbox.json, valid for the sandbox only.
 set -eu
 
 dir="$(dirname "$0")/secrets"
 mkdir -p "$dir"
-# Containers of several users read these files, and Compose mounts them with the owner and mode they have here.
-# So the files are open to read, and the folder is what keeps other people out.
+# Containers of several users read these files, and Compose mounts them with their owner and mode. So the files are
+# readable for all, and the folder's mode protects them.
 chmod 700 "$dir"
 cd "$dir"
 
-keep() { # keep <file>: writes what comes in, unless the file is there
+keep() { # keep <file>: writes stdin, unless the file exists
   if [ -s "$1" ]; then cat >/dev/null; else cat >"$1.new" && chmod 644 "$1.new" && mv "$1.new" "$1"; fi
 }
 
@@ -24,7 +24,7 @@ printf 'sandbox-api-token-1-not-a-secret\n' | keep authn-api-token
 printf 'sandbox-key-1\n' | keep pam-key-id
 printf 'sandbox-secret-1-9pVb3LwY\n' | keep pam-key-secret
 
-# The broker speaks to an org over TLS alone, so the sandbox has a certificate, of an authority made for it.
+# The broker calls an org over TLS only, so the sandbox has a certificate, from an authority made here.
 if [ ! -s org.pem ]; then
   openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=Sandbox authority' \
     -addext 'basicConstraints=critical,CA:TRUE' -addext 'keyUsage=critical,keyCertSign' \
@@ -33,7 +33,7 @@ if [ ! -s org.pem ]; then
   printf 'subjectAltName=DNS:org.sandbox.test\n' >org.ext
   openssl x509 -req -in org.csr -CA org-ca.pem -CAkey org-ca-key.pem -CAcreateserial -days 3650 \
     -extfile org.ext -out org.pem 2>/dev/null
-  rm -f org.csr org.ext org-ca-key.pem org-ca.srl # nobody signs with this authority again
+  rm -f org.csr org.ext org-ca-key.pem org-ca.srl # this authority signs nothing else
   chmod 644 org-ca.pem org.pem org-key.pem
 fi
 

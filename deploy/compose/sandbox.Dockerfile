@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 
-# The stand-in for both upstream APIs, for compose.yaml alone. It is an image of its own, with its own .dockerignore
-# beside it, so that the context of the broker's image does not even hold the sandbox.
+# The sandbox, for compose.yaml only. It has its own image and .dockerignore, so that the build context of the broker's
+# image does not contain the sandbox.
 FROM node:24-bookworm-slim
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
