@@ -14,7 +14,7 @@ const ROW = z.strictObject({ id: z.string(), text: z.string().min(1), sandbox: P
 const SOURCE = z.strictObject({
   letter: z.string().regex(/^[A-Z]$/),
   title: z.string().min(1),
-  /** What the facts are taken from, as a noun phrase. */
+  /** The document that the facts come from, as a noun phrase. */
   source: z.string().min(1),
   sections: z.array(z.strictObject({ heading: z.string().min(1), rows: z.array(ROW).min(1) })).min(1),
 })

@@ -3,7 +3,7 @@ import { inCell, markdownTable } from './markdown.ts'
 
 type MetricName = Exclude<keyof Metrics, 'registry'>
 
-/** What the label values mean, and what an operator should watch for. */
+/** The values that an operator should watch for. */
 const WATCH: Readonly<Record<MetricName, string>> = {
   buildInfo: 'replicas with different versions, except during an update',
   ready: '0 for more than two minutes; evaluated at each scrape',

@@ -120,7 +120,7 @@ type LimitPath = {
 }[keyof Tunables['limits'] & string]
 
 interface LimitText {
-  /** What is counted together. */
+  /** The attempts that are counted together. */
   readonly counts: string
   readonly why: string
 }
