@@ -1,16 +1,20 @@
 import { strict as assert } from 'node:assert'
 import { request } from 'undici'
-import { type Ask, Refused } from './load.ts'
-import { askingFor, cookieOf, keepCookies, type PathName } from './visitors.ts'
+import { type PreparedRequest, UnexpectedResponse } from './load.ts'
+import { cookieOf, keepCookies, type PathName, withPath } from './prepare-requests.ts'
 
-/** What every server must answer for its figures to be comparable: the same facts, and no upstream token. */
-export async function checkContract(origin: string, path: PathName, ask: Ask): Promise<void> {
-  const answer = await answerTo(origin, ask)
+/** Checks that a server's response has the same content as all others and no upstream token, so that results are comparable. */
+export async function checkContract(
+  origin: string,
+  path: PathName,
+  prepared: PreparedRequest,
+): Promise<void> {
+  const answer = await answerTo(origin, prepared)
   try {
-    await CONTRACT[path](answer, { origin, ask })
-    assert.ok(!answer.text.includes('bench-state'), 'an upstream state token is in the answer')
+    await CONTRACT[path](answer, { origin, prepared })
+    assert.ok(!answer.text.includes('bench-state'), 'the response contains an upstream state token')
   } catch (error) {
-    throw new Error(`${origin} ${path} is not what it should be: ${answer.text.slice(0, 300)}`, {
+    throw new Error(`${origin} ${path} does not meet the contract: ${answer.text.slice(0, 300)}`, {
       cause: error,
     })
   }
@@ -22,15 +26,15 @@ interface Answer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-interface Asked {
+interface Sent {
   readonly origin: string
-  readonly ask: Ask
+  readonly prepared: PreparedRequest
 }
 
-/** What all servers put in the place of the upstream's address. */
+/** The origin that replaces the upstream's in links. */
 const PUBLIC_ORIGIN = 'https://portal.example.test'
 
-const CONTRACT: Record<PathName, (answer: Answer, asked: Asked) => unknown> = {
+const CONTRACT: Record<PathName, (answer: Answer, sent: Sent) => unknown> = {
   S({ json }) {
     for (const name of ['id', 'userId', 'login']) assert.equal(typeof json[name], 'string', name)
     assert.equal(typeof json.profile, 'object')
@@ -46,20 +50,20 @@ const CONTRACT: Record<PathName, (answer: Answer, asked: Asked) => unknown> = {
     assert.ok(text.includes(`${PUBLIC_ORIGIN}/api/v1/authn/factors/bench-totp/verify`), 'links are rewritten')
     assert.ok(!text.includes('127.0.0.1'), 'no upstream address')
   },
-  async V({ json, headers }, { origin, ask }) {
+  async V({ json, headers }, { origin, prepared }) {
     assert.equal(json.status, 'SUCCESS')
     assert.equal(json.sessionToken, undefined)
     const jar = new Map<string, string>()
-    keepCookies(jar, ask.headers.cookie?.split('; '))
+    keepCookies(jar, prepared.headers.cookie?.split('; '))
     keepCookies(jar, headers['set-cookie'])
-    const [next] = askingFor('S', [
-      { method: 'GET', path: '', headers: { ...ask.headers, cookie: cookieOf(jar) }, expected: 200 },
+    const [next] = withPath('S', [
+      { method: 'GET', path: '', headers: { ...prepared.headers, cookie: cookieOf(jar) }, expected: 200 },
     ])
-    if (next !== undefined) await CONTRACT.S(await answerTo(origin, next), { origin, ask })
+    if (next !== undefined) await CONTRACT.S(await answerTo(origin, next), { origin, prepared })
   },
-  K({ json }, { ask }) {
+  K({ json }, { prepared }) {
     assert.deepEqual([json.status, json.factorResult], ['MFA_CHALLENGE', 'WAITING'])
-    assert.equal(json.stateToken, JSON.parse(ask.body ?? '').stateToken, 'the handle is stable')
+    assert.equal(json.stateToken, JSON.parse(prepared.body ?? '').stateToken, 'the handle is stable')
   },
   G({ json }) {
     const list: unknown = json.list
@@ -68,13 +72,17 @@ const CONTRACT: Record<PathName, (answer: Answer, asked: Asked) => unknown> = {
   },
 }
 
-async function answerTo(origin: string, { method, path, headers, body, expected }: Ask): Promise<Answer> {
+async function answerTo(
+  origin: string,
+  { method, path, headers, body, expected }: PreparedRequest,
+): Promise<Answer> {
   const answer = await request(`${origin}${path}`, {
     method,
     headers,
     ...(body === undefined ? {} : { body }),
   })
   const text = await answer.body.text()
-  if (answer.statusCode !== expected) throw new Refused(`${path} answered ${answer.statusCode}: ${text}`)
+  if (answer.statusCode !== expected)
+    throw new UnexpectedResponse(`${path} answered ${answer.statusCode}: ${text}`)
   return { text, json: text.startsWith('{') ? JSON.parse(text) : {}, headers: answer.headers }
 }

@@ -1,20 +1,20 @@
 import { parseArgs } from 'node:util'
 import { type GrowthResults, writeGrowthReport } from './growth/report.ts'
 import * as series from './growth/series.ts'
-import { cores, endAll, isPinned, pinSelf } from './processes.ts'
+import { cores, isPinned, killAll, pinSelf } from './processes.ts'
 
 /**
- * `npm run bench:growth`: what becomes of Gatehouse when there is more of everything. About 15 minutes; with `--short`
- * two, which shows that it works.
+ * `npm run bench:growth`: measures Gatehouse with growing numbers of sessions, connections, groups and more. Takes about
+ * 15 minutes, or two with `--short`, which only shows that everything works.
  */
 
 const { values: options } = parseArgs({
   options: {
     short: { type: 'boolean', default: false },
     seconds: { type: 'string' },
-    /** Of steady load, for the memory. */
+    /** The duration of the steady load for the memory series. */
     minutes: { type: 'string' },
-    /** Only prints; leaves the documentation as it is. */
+    /** Prints the results and does not update the docs. */
     dry: { type: 'boolean', default: false },
   },
 })
@@ -23,7 +23,7 @@ const FULL = {
   sessions: [1000, 100_000, 1_000_000],
   connections: [64, 1000, 5000],
   groups: [1, 100, 10_000],
-  signInsUnderWay: [64, 128, 256, 512],
+  concurrentSignIns: [64, 128, 256, 512],
   seconds: 3,
   minutes: 10,
 }
@@ -31,7 +31,7 @@ const SHORT: typeof FULL = {
   sessions: [1000, 20_000],
   connections: [64, 1000],
   groups: [1, 1000],
-  signInsUnderWay: [64, 256],
+  concurrentSignIns: [64, 256],
   seconds: 1,
   minutes: 0.5,
 }
@@ -44,7 +44,7 @@ try {
   const results = await run()
   writeGrowthReport(results, { dry: options.dry })
 } finally {
-  await endAll()
+  await killAll()
 }
 process.exit()
 
@@ -57,20 +57,20 @@ async function run(): Promise<GrowthResults> {
     isShort: options.short || seconds < FULL.seconds || minutes < FULL.minutes,
     seconds,
     minutes,
-    keys: await said('keys of one person', series.keysOfOnePerson()),
-    sessions: await said('sessions', series.moreSessions(plan.sessions, seconds)),
-    connections: await said('connections', series.moreConnections(plan.connections, seconds)),
-    groups: await said('groups', series.moreGroups(plan.groups, seconds)),
-    processes: await said('processes', series.moreProcesses([1, 2], seconds)),
-    bodies: await said('bodies', series.largerAnswers([2, 10, 50], seconds)),
-    slow: await said('slow upstream', series.slowUpstream(plan.signInsUnderWay, seconds)),
-    memory: await said('memory', series.memoryOver(minutes)),
+    keys: await logDuration('keys per user', series.keysPerUser()),
+    sessions: await logDuration('sessions', series.measureSessions(plan.sessions, seconds)),
+    connections: await logDuration('connections', series.measureConnections(plan.connections, seconds)),
+    groups: await logDuration('groups', series.measureGroups(plan.groups, seconds)),
+    processes: await logDuration('processes', series.measureProcesses([1, 2], seconds)),
+    bodies: await logDuration('bodies', series.measureResponseSizes([2, 10, 50], seconds)),
+    slow: await logDuration('slow upstream', series.measureSlowUpstream(plan.concurrentSignIns, seconds)),
+    memory: await logDuration('memory', series.measureMemory(minutes)),
   }
 }
 
-async function said<Result>(what: string, work: Promise<Result>): Promise<Result> {
+async function logDuration<Result>(name: string, work: Promise<Result>): Promise<Result> {
   const startedAt = performance.now()
   const result = await work
-  process.stderr.write(`${what}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`)
+  process.stderr.write(`${name}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`)
   return result
 }

@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from 'undici'
 
-/** One request, ready to be sent. */
-export interface Ask {
+export interface PreparedRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: Record<string, string>
@@ -12,7 +11,7 @@ export interface Ask {
 
 export interface LoadResult {
   readonly requests: number
-  readonly turnedAway: number
+  readonly shed: number
   readonly seconds: number
   /** Milliseconds, in rising order. */
   readonly latencies: Float64Array
@@ -21,12 +20,12 @@ export interface LoadResult {
 export interface LoadOptions {
   /** One request at a time on each. */
   readonly connections: Connections
-  /** How many of them are busy at a time; the others stand by. Default: all. */
-  readonly atOnce?: number
-  readonly asks: readonly Ask[]
-  /** Requests that are turned away (503) are counted apart, and whoever sent one waits a moment. Default: they end the run. */
-  readonly mayTurnAway?: boolean
-  /** Stops after so many requests or so many seconds, whichever comes first. */
+  /** How many connections are busy at a time. Default: all. */
+  readonly concurrency?: number
+  readonly prepared: readonly PreparedRequest[]
+  /** Counts shed requests (503) separately, with a pause after each. Default: they end the run. */
+  readonly allowShed?: boolean
+  /** The run ends after `requests` requests or `seconds` seconds, whichever comes first. */
   readonly requests: number
   readonly seconds: number
 }
@@ -36,19 +35,19 @@ export interface Connections {
   close(): Promise<void>
 }
 
-/** How many connect at once: fewer than a listening socket holds back. */
-const CONNECT_AT_ONCE = 100
+/** Less than the backlog of a listening socket. */
+const CONNECT_BATCH = 100
 
-/** Opens so many connections before anything is measured; each has had an answer, whichever. */
+/** Opens `count` connections and sends one request on each, before anything is measured. */
 export async function connect(origins: readonly string[], count: number): Promise<Connections> {
   const clients = Array.from(
     { length: count },
     (_, n) => new Client(origins[n % origins.length] ?? '', { pipelining: 1, keepAliveTimeout: 60_000 }),
   )
-  for (let n = 0; n < count; n += CONNECT_AT_ONCE) {
-    const some = clients.slice(n, n + CONNECT_AT_ONCE)
+  for (let n = 0; n < count; n += CONNECT_BATCH) {
+    const batch = clients.slice(n, n + CONNECT_BATCH)
     await Promise.all(
-      some.map(async (client) => (await client.request({ method: 'GET', path: '/' })).body.dump()),
+      batch.map(async (client) => (await client.request({ method: 'GET', path: '/' })).body.dump()),
     )
   }
   return {
@@ -59,12 +58,12 @@ export async function connect(origins: readonly string[], count: number): Promis
   }
 }
 
-/** Sends the asks in turn over all connections. An unexpected answer ends the run. */
+/** Sends the prepared requests in turn over all connections. An unexpected response ends the run. */
 export async function load({
   connections: { clients },
-  atOnce = clients.length,
-  mayTurnAway = false,
-  asks,
+  concurrency = clients.length,
+  allowShed = false,
+  prepared,
   requests,
   seconds,
 }: LoadOptions): Promise<LoadResult> {
@@ -73,79 +72,79 @@ export async function load({
   const endsAt = startedAt + seconds * 1000
   let next = 0
   let failed = false
-  let turnedAway = 0
+  let shed = 0
   const worker = async (own: readonly Client[]) => {
     for (let turn = 0; next < requests && performance.now() < endsAt && !failed; turn++) {
-      const [client, ask] = [own[turn % own.length], asks[next % asks.length]]
+      const [client, request] = [own[turn % own.length], prepared[next % prepared.length]]
       next += 1
-      if (client === undefined || ask === undefined) return
+      if (client === undefined || request === undefined) return
       const sentAt = performance.now()
-      const wasTaken = await send(client, ask, mayTurnAway)
-      if (wasTaken) {
+      const wasServed = await send(client, request, allowShed)
+      if (wasServed) {
         latencies.push(performance.now() - sentAt)
       } else {
-        turnedAway += 1
-        await pause(TURNED_AWAY_MS)
+        shed += 1
+        await pause(SHED_PAUSE_MS)
       }
     }
   }
   const ended = await Promise.allSettled(
-    Array.from({ length: atOnce }, (_, first) =>
-      worker(clients.filter((_client, n) => n % atOnce === first)).catch((error: unknown) => {
+    Array.from({ length: concurrency }, (_, first) =>
+      worker(clients.filter((_client, n) => n % concurrency === first)).catch((error: unknown) => {
         failed = true
         throw error
       }),
     ),
   )
   const elapsedMs = performance.now() - startedAt
-  for (const one of ended) if (one.status === 'rejected') throw one.reason
+  for (const result of ended) if (result.status === 'rejected') throw result.reason
   return {
     requests: latencies.length,
-    turnedAway,
+    shed,
     seconds: elapsedMs / 1000,
     latencies: Float64Array.from(latencies).sort(),
   }
 }
 
-/** An answer that was not to be: 503 most of all, which a machine that stands still for seconds earns. */
-export class Refused extends Error {
-  override readonly name = 'Refused'
+/** A response with another status than expected: mostly 503, if the machine stalls for seconds. */
+export class UnexpectedResponse extends Error {
+  override readonly name = 'UnexpectedResponse'
 }
 
-/** Says whether it was taken in. */
+/** Returns false if the request was shed. */
 async function send(
   client: Client,
-  { method, path, headers, body, expected }: Ask,
-  mayTurnAway: boolean,
+  { method, path, headers, body, expected }: PreparedRequest,
+  allowShed: boolean,
 ): Promise<boolean> {
   const answer = await client.request({ method, path, headers, ...(body === undefined ? {} : { body }) })
-  if (answer.statusCode === expected || (mayTurnAway && answer.statusCode === 503)) {
+  if (answer.statusCode === expected || (allowShed && answer.statusCode === 503)) {
     await answer.body.dump()
     return answer.statusCode === expected
   }
   const text = await answer.body.text()
-  throw new Refused(`${method} ${path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
+  throw new UnexpectedResponse(`${method} ${path} responded ${answer.statusCode}: ${text.slice(0, 300)}`)
 }
 
-const TURNED_AWAY_MS = 250
+const SHED_PAUSE_MS = 250
 
-const TRIES = 4
-const CALM_DOWN_MS = 2000
+const MAX_ATTEMPTS = 4
+const RETRY_PAUSE_MS = 2000
 
-/** Does it again where an answer was refused; a server that really refuses does so every time, and that ends the run. */
-export async function unlessRefused<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+/** Repeats the work after an unexpected response. A persistent failure ends the run. */
+export async function retryUnexpected<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof Refused) || attempt === TRIES) throw error
-      process.stderr.write(`${what}, once more: ${error.message}\n`)
-      await pause(CALM_DOWN_MS)
+      if (!(error instanceof UnexpectedResponse) || attempt === MAX_ATTEMPTS) throw error
+      process.stderr.write(`${name}, retry: ${error.message}\n`)
+      await pause(RETRY_PAUSE_MS)
     }
   }
 }
 
-/** The latency that `share` of the requests did not exceed. */
+/** The latency that `share` of the requests do not exceed. */
 export function percentile(latencies: Float64Array, share: number): number {
   return latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? Number.NaN
 }

@@ -4,26 +4,27 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Redis } from 'ioredis'
 import { checkContract } from './contract.ts'
-import { type Ask, type Connections, connect, load, unlessRefused } from './load.ts'
+import { type Connections, connect, load, type PreparedRequest, retryUnexpected } from './load.ts'
 import { type Cost, countCommands, measure, medianOf } from './measure.ts'
+import { ONCE, type PathName, withPath } from './prepare-requests.ts'
 import {
   cores,
-  endAll,
   isPinned,
+  killAll,
   pinSelf,
   profiled,
-  type Running,
+  type ServerProcess,
   type Stub,
   startRedis,
   startStub,
 } from './processes.ts'
 import { type Results, writeReport } from './report.ts'
 import { ALL_PATHS, TARGETS, type Target } from './targets.ts'
-import { askingFor, ONCE, type PathName } from './visitors.ts'
 
 /**
- * `npm run bench`: every server and every path side by side, interleaved round by round, so that a machine that is
- * busy for a while slows all of them; all servers run from the beginning to the end, and have nothing to do in between. Figures are to be read as ratios to the floor of the same run.
+ * `npm run bench`: compares all servers on all paths. The rounds are interleaved, so that a machine that is busy for a
+ * while slows all servers. All servers run from start to end and are idle between their turns. Read the results as
+ * ratios to the floor of the same run.
  */
 
 const { values: options } = parseArgs({
@@ -33,9 +34,9 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '1.5' },
     connections: { type: 'string', default: '64' },
-    /** Only prints; leaves the figures of the documentation as they are. */
+    /** Prints the results and does not update the docs. */
     dry: { type: 'boolean', default: false },
-    /** A folder for CPU profiles of every path; the figures of such a run say nothing. */
+    /** A folder for a CPU profile of each path. Profiling distorts the results. */
     profile: { type: 'string' },
   },
 })
@@ -45,32 +46,32 @@ const rounds = Number(options.rounds)
 const seconds = Number(options.seconds)
 
 const VISITORS = 500
-/** As many as requests, where an ask can be sent once. */
+/** The number of requests on paths whose requests can be sent only once. */
 const MEASURED_ONCE = 1500
 const COUNTED = 40
 
 interface WarmUp {
   readonly seconds: number
-  /** Where an ask can be sent once. */
+  /** On paths whose requests can be sent only once. */
   readonly requests: number
 }
 
-/** V8 goes on compiling for seconds, and the more code there is the longer; a server runs for weeks. */
+/** V8 compiles for several seconds, longer for more code; a production server is warm. */
 const FROM_COLD: WarmUp = { seconds: 4, requests: 3000 }
 const FROM_WARM: WarmUp = { seconds: 0.5, requests: 300 }
 
 interface Started {
   readonly target: Target
-  readonly server: Running
+  readonly server: ServerProcess
   readonly origin: string
   readonly connections: Connections
   readonly redis: Redis
   readonly stub: Stub
 }
 
-interface Place extends Started {
-  /** Who is signed in here, for the paths that ask for no more than that. */
-  readonly signedIn: readonly Ask[]
+interface PreparedTarget extends Started {
+  /** Requests of signed-in users, for the paths that only need a session. */
+  readonly signedIn: readonly PreparedRequest[]
 }
 
 pinSelf()
@@ -79,9 +80,9 @@ const logs = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
 try {
   const results = await run()
   writeReport(results, { dry: options.dry || options.profile !== undefined })
-  rmSync(logs, { recursive: true }) // after a failure they stay: the error names the one to read
+  rmSync(logs, { recursive: true }) // kept after a failure: the error names the log to read
 } finally {
-  await endAll()
+  await killAll()
 }
 process.exit()
 
@@ -101,18 +102,20 @@ async function run(): Promise<Results> {
   }
 
   for (let round = 1; round <= rounds; round++) {
-    for (const one of started) {
-      const { target, origin } = one
-      const signedIn = await unlessRefused(target.name, () => target.prepare(origin, 'S', VISITORS))
-      const place = { ...one, signedIn }
-      for (const path of paths.filter((some) => target.paths.includes(some))) {
-        const name = `${path} ${target.name}`
+    for (const target of started) {
+      const { target: server, origin } = target
+      const signedIn = await retryUnexpected(server.name, () => server.prepare(origin, 'S', VISITORS))
+      const running = { ...target, signedIn }
+      for (const path of paths.filter((candidate) => server.paths.includes(candidate))) {
+        const name = `${path} ${server.name}`
         if (round === 1) {
-          await unlessRefused(name, async () => checkContract(origin, path, await oneAsk(place, path)))
-          commands.set(name, await unlessRefused(name, () => commandsOf(place, path)))
+          await retryUnexpected(name, async () =>
+            checkContract(origin, path, await oneRequest(running, path)),
+          )
+          commands.set(name, await retryUnexpected(name, () => commandsOf(running, path)))
         }
         const warmUp = round === 1 ? FROM_COLD : FROM_WARM
-        const cost = await unlessRefused(name, () => costOf(place, path, warmUp))
+        const cost = await retryUnexpected(name, () => costOf(running, path, warmUp))
         costs.set(name, [...(costs.get(name) ?? []), cost])
         process.stderr.write(`round ${round} ${name}: ${cost.cpuUs.toFixed(1)} µs\n`)
       }
@@ -138,43 +141,49 @@ async function run(): Promise<Results> {
   }
 }
 
-async function costOf(place: Place, path: PathName, warmUp: WarmUp): Promise<Cost> {
-  const { server, connections, stub } = place
+async function costOf(running: PreparedTarget, path: PathName, warmUp: WarmUp): Promise<Cost> {
+  const { server, connections, stub } = running
   const isOnce = ONCE.has(path)
-  const asks = await asksFor(place, path, warmUp.requests + MEASURED_ONCE)
-  const [first, rest] = isOnce ? [asks.slice(0, warmUp.requests), asks.slice(warmUp.requests)] : [asks, asks]
-  await load({ connections, asks: first, ...boundsFor(path, first, warmUp.seconds) })
+  const prepared = await requestsFor(running, path, warmUp.requests + MEASURED_ONCE)
+  const [first, rest] = isOnce
+    ? [prepared.slice(0, warmUp.requests), prepared.slice(warmUp.requests)]
+    : [prepared, prepared]
+  await load({ connections, prepared: first, ...boundsFor(path, first, warmUp.seconds) })
   const work = () =>
-    measure({ servers: [server], stub, connections, asks: rest, ...boundsFor(path, rest, seconds) })
+    measure({ servers: [server], stub, connections, prepared: rest, ...boundsFor(path, rest, seconds) })
   const { profile } = options
   if (profile === undefined) return work()
-  return profiled(server.child, join(profile, `${path}-${place.target.name}.cpuprofile`), work)
+  return profiled(server.child, join(profile, `${path}-${running.target.name}.cpuprofile`), work)
 }
 
-async function commandsOf(place: Place, path: PathName): Promise<number> {
-  const { redis, connections } = place
-  const asks = (await asksFor(place, path, COUNTED)).slice(0, COUNTED)
+async function commandsOf(running: PreparedTarget, path: PathName): Promise<number> {
+  const { redis, connections } = running
+  const prepared = (await requestsFor(running, path, COUNTED)).slice(0, COUNTED)
   return countCommands(redis, {
     connections,
-    asks,
-    requests: asks.length,
+    prepared,
+    requests: prepared.length,
     seconds: Number.POSITIVE_INFINITY,
   })
 }
 
-function boundsFor(path: PathName, asks: readonly Ask[], forSeconds: number) {
+function boundsFor(path: PathName, prepared: readonly PreparedRequest[], forSeconds: number) {
   return ONCE.has(path)
-    ? { requests: asks.length, seconds: Number.POSITIVE_INFINITY }
+    ? { requests: prepared.length, seconds: Number.POSITIVE_INFINITY }
     : { requests: Number.POSITIVE_INFINITY, seconds: forSeconds }
 }
 
-function asksFor({ target, origin, signedIn }: Place, path: PathName, once: number): Promise<readonly Ask[]> {
-  if (path === 'S' || path === 'F' || path === 'G') return Promise.resolve(askingFor(path, signedIn))
-  return target.prepare(origin, path, ONCE.has(path) ? once : VISITORS)
+function requestsFor(
+  { target, origin, signedIn }: PreparedTarget,
+  path: PathName,
+  onceCount: number,
+): Promise<readonly PreparedRequest[]> {
+  if (path === 'S' || path === 'F' || path === 'G') return Promise.resolve(withPath(path, signedIn))
+  return target.prepare(origin, path, ONCE.has(path) ? onceCount : VISITORS)
 }
 
-async function oneAsk(place: Place, path: PathName): Promise<Ask> {
-  const [ask] = await asksFor({ ...place, signedIn: place.signedIn.slice(0, 1) }, path, 1)
-  if (ask === undefined) throw new Error(`nobody asks for ${path}`)
-  return ask
+async function oneRequest(running: PreparedTarget, path: PathName): Promise<PreparedRequest> {
+  const [request] = await requestsFor({ ...running, signedIn: running.signedIn.slice(0, 1) }, path, 1)
+  if (request === undefined) throw new Error(`no request was prepared for ${path}`)
+  return request
 }

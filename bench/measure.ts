@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { type Ask, type Connections, load, percentile } from './load.ts'
-import type { Running, Stub } from './processes.ts'
+import { type Connections, load, type PreparedRequest, percentile } from './load.ts'
+import type { ServerProcess, Stub } from './processes.ts'
 
-/** What one path of one server cost in one round. */
+/** The cost of one path on one server in one round. */
 export interface Cost {
   readonly requests: number
-  /** Beside them; where that is allowed. */
-  readonly turnedAway: number
-  /** Microseconds of the server's processor time, user and system, a request. */
+  /** Shed requests (503), not included in `requests`. */
+  readonly shed: number
+  /** CPU time of the server per request in microseconds, user and system. */
   readonly cpuUs: number
   readonly requestsPerSecond: number
   readonly p50Ms: number
@@ -18,24 +18,24 @@ export interface Cost {
 }
 
 export interface MeasureOptions {
-  /** Their processor time and memory are added up. */
-  readonly servers: readonly Running[]
+  /** CPU time and memory are added up over all servers. */
+  readonly servers: readonly ServerProcess[]
   readonly stub: Stub
   readonly connections: Connections
-  readonly atOnce?: number
-  readonly mayTurnAway?: boolean
-  readonly asks: readonly Ask[]
+  readonly concurrency?: number
+  readonly allowShed?: boolean
+  readonly prepared: readonly PreparedRequest[]
   readonly requests: number
   readonly seconds: number
 }
 
 export async function measure({ servers, stub, ...work }: MeasureOptions): Promise<Cost> {
-  const before = await look(servers, stub)
-  const { requests, turnedAway, seconds, latencies } = await load(work)
-  const after = await look(servers, stub)
+  const before = await snapshot(servers, stub)
+  const { requests, shed, seconds, latencies } = await load(work)
+  const after = await snapshot(servers, stub)
   return {
     requests,
-    turnedAway,
+    shed,
     cpuUs: (after.cpuUs - before.cpuUs) / requests,
     requestsPerSecond: requests / seconds,
     p50Ms: percentile(latencies, 0.5),
@@ -45,7 +45,7 @@ export async function measure({ servers, stub, ...work }: MeasureOptions): Promi
   }
 }
 
-async function look(servers: readonly Running[], stub: Stub) {
+async function snapshot(servers: readonly ServerProcess[], stub: Stub) {
   const usages = await Promise.all(servers.map((server) => server.usage()))
   return {
     cpuUs: usages.reduce((sum, { cpuUs }) => sum + cpuUs, 0),
@@ -55,42 +55,42 @@ async function look(servers: readonly Running[], stub: Stub) {
 }
 
 /**
- * Redis commands a request, by Redis's own word (MONITOR); a script is one, whatever it calls. Apart from what is
- * measured: watching costs Redis more than the commands do.
+ * Redis commands per request, counted with MONITOR; a script is one command. Not part of a measurement, because MONITOR
+ * costs Redis more than the commands.
  */
 export async function countCommands(
   redis: Redis,
   work: Omit<MeasureOptions, 'servers' | 'stub'>,
 ): Promise<number> {
-  const watch = await redis.monitor()
+  const monitor = await redis.monitor()
   let commands = 0
-  const over = new Promise<void>((resolve) => {
-    watch.on('monitor', (_time: string, [name, word]: string[], source: string) => {
-      if (word === END) resolve()
+  const monitorEnd = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, [name, argument]: string[], source: string) => {
+      if (argument === END) resolve()
       else if (source !== 'lua' && name?.toLowerCase() !== 'info') commands += 1
     })
   })
   const { requests } = await load(work)
-  await pause(STRAGGLERS_MS)
+  await pause(TRAILING_COMMANDS_MS)
   await redis.echo(END)
-  await over
-  watch.disconnect()
+  await monitorEnd
+  monitor.disconnect()
   return commands / requests
 }
 
 const END = 'bench:over'
-/** What a server sends without waiting for it, such as an attempt that is given back. */
-const STRAGGLERS_MS = 200
+/** Time for commands that a server sends without waiting for them, such as the refund of an attempt. */
+const TRAILING_COMMANDS_MS = 200
 
-/** Field by field the median of several rounds. */
+/** The median of each field over several rounds; `requests` and `shed` are totals. */
 export function medianOf(rounds: readonly Cost[]): Cost {
   const median = (pick: (cost: Cost) => number): number => {
-    const values = rounds.map(pick).sort((one, other) => one - other)
+    const values = rounds.map(pick).sort((a, b) => a - b)
     return values[Math.floor(values.length / 2)] ?? Number.NaN
   }
   return {
     requests: rounds.reduce((sum, { requests }) => sum + requests, 0),
-    turnedAway: rounds.reduce((sum, { turnedAway }) => sum + turnedAway, 0),
+    shed: rounds.reduce((sum, { shed }) => sum + shed, 0),
     cpuUs: median(({ cpuUs }) => cpuUs),
     requestsPerSecond: median(({ requestsPerSecond }) => requestsPerSecond),
     p50Ms: median(({ p50Ms }) => p50Ms),

@@ -7,27 +7,26 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 
-/** The processes of a run: each pinned to its own cores where the system can, ended with the run, by pid. */
+/** The processes of a run. Each is pinned to its cores if `taskset` exists, and is killed at the end of the run. */
 
-export interface Running {
+export interface ServerProcess {
   readonly child: ChildProcess
-  /** What it said first over its channel. */
   readonly port: number
   usage(): Promise<Usage>
 }
 
 export interface Usage {
-  /** Microseconds of processor time so far, user and system. */
+  /** CPU time so far in microseconds, user and system. */
   readonly cpuUs: number
   readonly rssBytes: number
   readonly heapBytes: number
 }
 
-/** `server`: the one under test, alone on the first core; `rest`: everything else, on the others. */
-export type Place = 'server' | 'rest' | 'anywhere'
+/** `server`: the server under test, alone on the first core; `rest`: the other cores. */
+export type CpuPlacement = 'server' | 'rest' | 'anywhere'
 
-/** The upstream's stand-in, which counts what is asked of it. */
-export interface Stub extends Running {
+/** The upstream stub, which counts its calls. */
+export interface Stub extends ServerProcess {
   readonly url: string
   calls(): Promise<number>
 }
@@ -38,22 +37,22 @@ export const isPinned = cores > 1 && spawnSync('taskset', ['--version']).status 
 
 export interface NodeOptions {
   readonly env: Record<string, string>
-  readonly place: Place
-  /** Its log goes here, as a container's would go to a file. */
+  readonly place: CpuPlacement
+  /** The file for stdout and stderr. */
   readonly logFile: string
 }
 
-/** Starts a Node process that tells its port over the channel. */
-export async function startNode(script: string, options: NodeOptions): Promise<Running> {
+/** Starts a Node process that sends its port over the IPC channel. */
+export async function startNode(script: string, options: NodeOptions): Promise<ServerProcess> {
   const child = spawnNode(script, options)
   const message: unknown = await Promise.race([
     once(child, 'message').then(([first]) => first),
     once(child, 'exit').then(() => {
-      throw new Error(`${script} ended before it listened; see ${options.logFile}`)
+      throw new Error(`${script} exited before it listened; see ${options.logFile}`)
     }),
   ])
   const port = field(message, 'port')
-  if (typeof port !== 'number') throw new Error(`${script} named no port`)
+  if (typeof port !== 'number') throw new Error(`${script} sent no port`)
   return { child, port, usage: () => usageOf(child) }
 }
 
@@ -63,12 +62,12 @@ export async function startStub(options: Omit<NodeOptions, 'place'>): Promise<St
   return {
     ...running,
     url: `http://127.0.0.1:${running.port}`,
-    calls: async () => numberIn(await told(running.child, 'calls'), 'calls'),
+    calls: async () => numberIn(await query(running.child, 'calls'), 'calls'),
   }
 }
 
-/** Starts the broker's own front door; its port is given, and it is there when it is ready. */
-export async function startBroker(script: string, options: NodeOptions): Promise<Running> {
+/** Starts the broker's entry point on a free port, and waits until it is ready. */
+export async function startBroker(script: string, options: NodeOptions): Promise<ServerProcess> {
   const [port, opsPort] = [await freePort(), await freePort()]
   const env = { ...options.env, PORT: String(port), OPS_PORT: String(opsPort) }
   const child = spawnNode(script, { ...options, env })
@@ -109,12 +108,12 @@ export async function startRedis(): Promise<{ url: string; client: Redis; child:
   children.add(child)
   const url = `redis://127.0.0.1:${port}`
   const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 50 })
-  client.on('error', () => {}) // it is about to listen
+  client.on('error', () => {}) // not listening yet
   await client.ping()
   return { url, client, child }
 }
 
-export async function endAll(): Promise<void> {
+export async function killAll(): Promise<void> {
   await Promise.all([...children].map(end))
 }
 
@@ -126,17 +125,17 @@ export async function end(child: ChildProcess): Promise<void> {
   await ended
 }
 
-function pinned(place: Place, command: readonly [string, ...string[]]): [string, ...string[]] {
+function pinned(place: CpuPlacement, command: readonly [string, ...string[]]): [string, ...string[]] {
   if (!isPinned || place === 'anywhere') return [...command]
   return ['taskset', '-c', place === 'server' ? '0' : `1-${cores - 1}`, ...command]
 }
 
-/** This process makes the load: it leaves the server's core alone. */
+/** Keeps this process, which generates the load, off the server's core. */
 export function pinSelf(): void {
   if (isPinned) spawnSync('taskset', ['-a', '-p', '-c', `1-${cores - 1}`, String(process.pid)])
 }
 
-/** Writes a CPU profile of what the process does meanwhile; for reading, not for measuring. */
+/** Writes a CPU profile of the process during `work`. */
 export async function profiled<Result>(child: ChildProcess, file: string, work: () => Promise<Result>) {
   child.send('profile')
   await once(child, 'message')
@@ -147,7 +146,7 @@ export async function profiled<Result>(child: ChildProcess, file: string, work: 
 }
 
 async function usageOf(child: ChildProcess): Promise<Usage> {
-  const usage = field(await told(child, 'usage'), 'usage')
+  const usage = field(await query(child, 'usage'), 'usage')
   const cpu = field(usage, 'cpu')
   return {
     cpuUs: numberIn(cpu, 'user') + numberIn(cpu, 'system'),
@@ -156,7 +155,7 @@ async function usageOf(child: ChildProcess): Promise<Usage> {
   }
 }
 
-async function told(child: ChildProcess, question: string): Promise<unknown> {
+async function query(child: ChildProcess, question: string): Promise<unknown> {
   child.send(question)
   const [message]: unknown[] = await once(child, 'message')
   return message
@@ -164,7 +163,7 @@ async function told(child: ChildProcess, question: string): Promise<unknown> {
 
 function numberIn(value: unknown, name: string): number {
   const number = field(value, name)
-  if (typeof number !== 'number') throw new Error(`a process did not tell its ${name}`)
+  if (typeof number !== 'number') throw new Error(`a process did not send its ${name}`)
   return number
 }
 

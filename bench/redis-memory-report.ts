@@ -1,7 +1,7 @@
-import { table } from './page.ts'
+import { table } from './output.ts'
 
 export interface RedisMemoryRow {
-  readonly what: string
+  readonly record: string
   readonly bytes: number
   /** How long Redis keeps it. */
   readonly kept: string
@@ -16,6 +16,6 @@ export interface RedisMemoryResults {
 export function redisMemoryTable({ rows }: RedisMemoryResults): string {
   return table(
     ['record', 'bytes', 'kept for'],
-    rows.map(({ what, bytes, kept }) => [what, Math.round(bytes).toLocaleString('en'), kept]),
+    rows.map(({ record, bytes, kept }) => [record, Math.round(bytes).toLocaleString('en'), kept]),
   )
 }

@@ -8,29 +8,29 @@ import type { Redis } from 'ioredis'
 import { Pool } from 'undici'
 import { createSandbox } from '../src/sandbox/sandbox.ts'
 import { loadSandboxConfig } from '../src/sandbox/sandbox-config.ts'
-import { inScene } from './growth/scene.ts'
-import { writeResults } from './page.ts'
-import { endAll, pinSelf, startRedis } from './processes.ts'
+import { withEnvironment } from './growth/environment.ts'
+import { writeResults } from './output.ts'
+import { prepare } from './prepare-requests.ts'
+import { killAll, pinSelf, startRedis } from './processes.ts'
 import { type RedisMemoryRow, redisMemoryTable } from './redis-memory-report.ts'
 import { startGatehouse } from './targets.ts'
-import { prepare } from './visitors.ts'
 
 /**
- * `npm run bench:redis`: what each kind of record takes in Redis. A broker process and a redis-server of its own write
- * thousands of each; then every key of a kind is deleted, and what `used_memory` falls by is what they took: keys,
- * values, expiry times and the tables that find them. A PAM list is one key: `MEMORY USAGE`. About two minutes.
+ * `npm run bench:redis`: the memory of each kind of record in Redis. A broker process writes thousands of each kind to its
+ * own redis-server. Then all keys of a kind are deleted, and the decrease of `used_memory` is their size: keys, values,
+ * expiry times and hash tables. A PAM list is one key, measured with `MEMORY USAGE`. Takes about two minutes.
  */
 
 const { values: options } = parseArgs({
   options: {
     users: { type: 'string', default: '5000' },
     attempts: { type: 'string', default: '20000' },
-    /** Only prints. */
+    /** Prints the results and does not write them. */
     dry: { type: 'boolean', default: false },
   },
 })
 
-/** The same as the bench's environment gives to the broker. */
+/** As in the broker's environment in targets.ts. */
 const API_TOKEN = 'plainly-fake-bench-ssws-token'
 const SANDBOX_CONFIG = fileURLToPath(new URL('../../config/sandbox.json', import.meta.url))
 const HOUR_MS = 3_600_000
@@ -47,37 +47,37 @@ try {
   process.stdout.write(`${redisMemoryTable(results)}\n`)
   if (!options.dry) writeResults('redis-memory.json', results)
 } finally {
-  await endAll()
+  await killAll()
 }
 process.exit()
 
 function usersSignedIn(users: number): Promise<RedisMemoryRow[]> {
-  return inScene({}, async ({ origins: [origin], redis }) => {
+  return withEnvironment({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'S', users)
     await settled(redis)
     const session = (await freed(redis, /^gatehouse:sess:/)) + (await freed(redis, /^gatehouse:user-sess:/))
     const known = await freed(redis, /^gatehouse:known:/)
     return [
       {
-        what: 'a session, with its entry in the user’s index',
+        record: 'a session, with its entry in the user’s index',
         bytes: session / users,
         kept: '30 min without use, at most 12 h',
       },
-      { what: 'a known device of a user', bytes: known / users, kept: '90 days' },
+      { record: 'a known device of a user', bytes: known / users, kept: '90 days' },
     ]
   })
 }
 
 function transactions(users: number): Promise<RedisMemoryRow[]> {
-  return inScene({}, async ({ origins: [origin], redis }) => {
+  return withEnvironment({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'V', users)
     await settled(redis)
     const bytes = (await freed(redis, /^gatehouse:txn:/)) / users
-    return [{ what: 'a transaction, with two factors offered', bytes, kept: '5 min after its last step' }]
+    return [{ record: 'a transaction, with two factors offered', bytes, kept: '5 min after its last step' }]
   })
 }
 
-/** Each with a name, an address and a device that were never seen before, against the sandbox. */
+/** Failed sign-ins against the sandbox, each with a new username, address and device. */
 async function failedSignIns(attempts: number): Promise<RedisMemoryRow[]> {
   const logs = mkdtempSync(join(tmpdir(), 'gatehouse-redis-'))
   const config = loadSandboxConfig(SANDBOX_CONFIG)
@@ -88,23 +88,23 @@ async function failedSignIns(attempts: number): Promise<RedisMemoryRow[]> {
   const env = { AUTHN_BASE_URL: authnUrl, PAM_BASE_URL: pamUrl, REDIS_URL: url }
   const { port } = await startGatehouse({ env, logFile: join(logs, 'broker.log') })
 
-  await flood(`http://127.0.0.1:${port}`, 1, attempts) // what the first one costs is not theirs
+  await flood(`http://127.0.0.1:${port}`, 1, attempts) // exclude one-time costs
   const before = await usedBytes(redis)
   await flood(`http://127.0.0.1:${port}`, attempts)
   await settled(redis)
-  const whole = (await usedBytes(redis)) - before
-  const inARow = await freed(redis, /:in_a_row$/)
+  const total = (await usedBytes(redis)) - before
+  const consecutive = await freed(redis, /:in_a_row$/)
   const address = await freed(redis, /^gatehouse:limit:/, HOUR_MS)
   await close()
   redis.disconnect()
-  rmSync(logs, { recursive: true }) // after a failure they stay
+  rmSync(logs, { recursive: true }) // kept after a failure
 
-  const row = (what: string, bytes: number, kept: string) => ({ what, bytes: bytes / attempts, kept })
+  const row = (record: string, bytes: number, kept: string) => ({ record, bytes: bytes / attempts, kept })
   return [
-    row('a failed sign-in with a new name, address and device, in total', whole, ''),
+    row('a failed sign-in with a new name, address and device, in total', total, ''),
     row('of which: counts for the address', address, '1 h'),
-    row('of which: counts for the user', whole - address - inARow, '24 h'),
-    row('of which: failures in a row of the user', inARow, '30 days'),
+    row('of which: counts for the user', total - address - consecutive, '24 h'),
+    row('of which: failures in a row of the user', consecutive, '30 days'),
   ]
 }
 
@@ -123,12 +123,12 @@ async function flood(origin: string, attempts: number, from = 0): Promise<void> 
           'x-forwarded-for': `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`,
         },
         body: JSON.stringify({
-          username: `nobody.${n}@example.test`,
+          username: `unknown.${n}@example.test`,
           password: 'plainly-fake-wrong-password',
         }),
       })
       await answer.body.dump()
-      if (answer.statusCode !== 401) throw new Error(`a failed sign-in was answered ${answer.statusCode}`)
+      if (answer.statusCode !== 401) throw new Error(`a failed sign-in responded ${answer.statusCode}`)
     }
   }
   await Promise.all(Array.from({ length: 32 }, worker))
@@ -138,37 +138,37 @@ async function flood(origin: string, attempts: number, from = 0): Promise<void> 
 async function pamLists(sizes: readonly number[]): Promise<RedisMemoryRow[]> {
   const rows: RedisMemoryRow[] = []
   for (const size of sizes) {
-    const bytes = await inScene(
+    const bytes = await withEnvironment(
       { stubEnv: { STUB_GROUPS: String(size) } },
       async ({ origins: [origin], redis }) => {
-        const [ask] = await prepare(origin, 'G', 1)
-        if (ask === undefined) throw new Error('nobody has signed in')
-        const answer = await fetch(origin + ask.path, { headers: ask.headers })
-        if (!answer.ok) throw new Error(`the groups were answered ${answer.status}`)
+        const [request] = await prepare(origin, 'G', 1)
+        if (request === undefined) throw new Error('no request was prepared')
+        const answer = await fetch(origin + request.path, { headers: request.headers })
+        if (!answer.ok) throw new Error(`the groups request responded ${answer.status}`)
         await answer.text()
         const lists = await redis.keys('gatehouse:pam-groups:*')
         const sizes = await Promise.all(lists.map((key) => redis.memory('USAGE', key)))
         return sizes.reduce<number>((sum, bytes) => sum + Number(bytes), 0)
       },
     )
-    rows.push({ what: `a PAM list of ${size.toLocaleString('en')} groups`, bytes, kept: '15 min' })
+    rows.push({ record: `a PAM list of ${size.toLocaleString('en')} groups`, bytes, kept: '15 min' })
   }
   return rows
 }
 
-/** What Redis gets back when every key of a kind is deleted; of those alone that end within `ttlMs`, where that is given. */
+/** The memory that is freed by deleting all keys of a kind, optionally only those that expire within `ttlMs`. */
 async function freed(redis: Redis, kind: RegExp, ttlMs = Number.POSITIVE_INFINITY): Promise<number> {
   const keys = (await redis.keys('gatehouse:*')).filter((key) => kind.test(key))
   const ttls = await Promise.all(keys.map((key) => redis.pttl(key)))
   const chosen = keys.filter((_, n) => (ttls[n] ?? 0) <= ttlMs)
-  if (chosen.length === 0) throw new Error(`there is no key ${kind}`)
+  if (chosen.length === 0) throw new Error(`no key matches ${kind}`)
   const before = await usedBytes(redis)
   for (let n = 0; n < chosen.length; n += 1000) await redis.del(...chosen.slice(n, n + 1000))
-  await pause(2000) // Redis makes its tables smaller little by little
+  await pause(2000) // Redis shrinks its hash tables gradually
   return before - (await usedBytes(redis))
 }
 
-/** Waits until what is kept for seconds, the shared results, is gone: from Redis' memory too, not from its answers alone. */
+/** Waits until the shared results, which live for seconds, have expired and Redis has freed their memory. */
 async function settled(redis: Redis): Promise<void> {
   for (;;) {
     const keys = await redis.keys('*')

@@ -1,8 +1,8 @@
 import type { Cost } from './measure.ts'
-import { table, writeResults } from './page.ts'
+import { table, writeResults } from './output.ts'
+import type { PathName } from './prepare-requests.ts'
 import { barChart } from './svg.ts'
 import type { TargetName } from './targets.ts'
-import type { PathName } from './visitors.ts'
 
 export interface Results {
   readonly at: string
@@ -31,26 +31,26 @@ export const PATH_NAMES: Record<PathName, string> = {
   G: 'list of 100 groups',
 }
 
-/** What Gatehouse may cost at most, in processor time, against something else in the same run. */
+/** The CPU time that Gatehouse may cost at most, relative to another server in the same run. */
 interface Goal {
   readonly path: PathName
-  readonly words: string
+  readonly description: string
   readonly isMet: (ratioTo: (other: TargetName) => number) => boolean
 }
 
 const upTo = (path: PathName, most: number): Goal => ({
   path,
-  words: `at most ${most.toFixed(1)}× the floor`,
+  description: `at most ${most.toFixed(1)}× the floor`,
   isMet: (ratioTo) => ratioTo('floor') <= most,
 })
 
 const GOALS: readonly Goal[] = [
   upTo('S', 2.5),
-  { path: 'S', words: 'cheaper than fastify', isMet: (ratioTo) => ratioTo('fastify') < 1 },
+  { path: 'S', description: 'cheaper than fastify', isMet: (ratioTo) => ratioTo('fastify') < 1 },
   upTo('F', 2),
   {
     path: 'F',
-    words: 'cheaper than mod_auth_openidc (4× the floor, measured once)',
+    description: 'cheaper than mod_auth_openidc (4× the floor, measured once)',
     isMet: (ratioTo) => ratioTo('floor') < 4,
   },
   upTo('P', 3),
@@ -92,8 +92,8 @@ export function performanceTables(results: Results): string {
   )
   const goals = table(
     ['goal for the CPU time of Gatehouse', '× floor', ''],
-    goalsOf(results).map(({ path, words, ratio, met }) => [
-      `${path}: ${words}`,
+    goalsOf(results).map(({ path, description, ratio, met }) => [
+      `${path}: ${description}`,
       ratio.toFixed(2),
       met ? 'met' : '**not met**',
     ]),
@@ -107,24 +107,28 @@ export function performanceTables(results: Results): string {
 }
 
 /** Planned utilization of a core. */
-const BUSY = 0.7
+const UTILIZATION = 0.7
 
 /** For docs/scale.md: how many requests of each kind one core can serve, if it serves no other kind. */
 export function capacityTable(results: Results): string {
   const us = (path: PathName) => cpuOf(results.rows, path, 'broker')
-  const carried: readonly (readonly [string, number])[] = [
+  const operations: readonly (readonly [string, number])[] = [
     ['session checks (S)', us('S')],
     ['forward-auth requests (F)', us('F')],
     ['pages of groups (G)', us('G')],
     ['sign-ins with password and code (P + V)', us('P') + us('V')],
     ['sign-ins with password and push, three polls (P + 3 K + V)', us('P') + 3 * us('K') + us('V')],
   ]
-  const rows = carried
+  const rows = operations
     .filter(([, each]) => !Number.isNaN(each))
-    .map(([what, each]) => [what, each.toFixed(0), Math.floor((BUSY * 1e6) / each).toLocaleString('en')])
+    .map(([operation, each]) => [
+      operation,
+      each.toFixed(0),
+      Math.floor((UTILIZATION * 1e6) / each).toLocaleString('en'),
+    ])
   return [
     conditions(results),
-    table(['', 'CPU µs', `per second, on one core at ${100 * BUSY} % load`], rows),
+    table(['', 'CPU µs', `per second, on one core at ${100 * UTILIZATION} % load`], rows),
   ].join('\n\n')
 }
 
@@ -139,17 +143,17 @@ function conditions({ at, node, cores, isPinned, connections, rounds, seconds }:
 }
 
 function memoryOf(rows: readonly Row[]): string {
-  const most = new Map<TargetName, number>()
-  for (const { target, cost } of rows) most.set(target, Math.max(most.get(target) ?? 0, cost.rssMb))
-  return [...most].map(([target, mb]) => `${TARGET_NAMES[target]} ${mb.toFixed(0)} MB`).join(' · ')
+  const peak = new Map<TargetName, number>()
+  for (const { target, cost } of rows) peak.set(target, Math.max(peak.get(target) ?? 0, cost.rssMb))
+  return [...peak].map(([target, mb]) => `${TARGET_NAMES[target]} ${mb.toFixed(0)} MB`).join(' · ')
 }
 
 function goalsOf({ rows }: Results) {
   return GOALS.filter(
     ({ path }) => !Number.isNaN(cpuOf(rows, path, 'broker') / cpuOf(rows, path, 'floor')),
-  ).map(({ path, words, isMet }) => {
+  ).map(({ path, description, isMet }) => {
     const ratioTo = (other: TargetName) => cpuOf(rows, path, 'broker') / cpuOf(rows, path, other)
-    return { path, words, ratio: ratioTo('floor'), met: isMet(ratioTo) }
+    return { path, description, ratio: ratioTo('floor'), met: isMet(ratioTo) }
   })
 }
 
@@ -178,7 +182,7 @@ const TARGET_NAMES: Record<TargetName, string> = {
   'express-openid-connect': 'express-openid-connect',
 }
 
-/** NaN where it was not measured. */
+/** NaN if not measured. */
 function cpuOf(rows: readonly Row[], path: PathName, target: TargetName): number {
   return rows.find((row) => row.path === path && row.target === target)?.cost.cpuUs ?? Number.NaN
 }

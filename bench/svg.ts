@@ -1,4 +1,4 @@
-/** Two kinds of chart as SVG text, readable in light and dark: what the documentation shows of a run. */
+/** Bar and line charts as SVG, for light and dark colour schemes. */
 
 export interface BarChart {
   readonly title: string
@@ -23,7 +23,7 @@ const HEIGHT = 320
 const PLOT = { left: 56, right: WIDTH - 16, top: 64, bottom: HEIGHT - 40 }
 const COLOURS = ['#8a8f98', '#2f7ed8', '#d9822b', '#a0569c', '#3d9970', '#c0392b']
 
-/** Bars side by side in every group, in the order in which their names first appear. */
+/** A grouped bar chart. Bars have the order in which their names first appear. */
 export function barChart({ title, groups }: BarChart): string {
   const names = [...new Set(groups.flatMap(({ bars }) => bars.map(({ name }) => name)))]
   const top = niceCeiling(Math.max(...groups.flatMap(({ bars }) => bars.map(({ value }) => value))))
@@ -46,7 +46,7 @@ export function barChart({ title, groups }: BarChart): string {
   return document(title, [...grid(top, y), ...drawn, ...legend(names)])
 }
 
-/** Lines over one axis; the values begin at zero. */
+/** A line chart. The value axis begins at zero. */
 export function lineChart({ title, xLabel, xScale, lines }: LineChart): string {
   const points = lines.flatMap((line) => line.points)
   const top = niceCeiling(Math.max(...points.map(([, value]) => value)))
@@ -75,7 +75,7 @@ export function lineChart({ title, xLabel, xScale, lines }: LineChart): string {
 }
 
 function document(title: string, parts: readonly string[]): string {
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeXml(title)}">
 <style>
 .paper { fill: #ffffff } text { fill: #1f2328; font: 12px system-ui, sans-serif } .small { font-size: 10px } .title { font-weight: 600; font-size: 14px } .rule { stroke: #d0d7de }
 @media (prefers-color-scheme: dark) { .paper { fill: #0d1117 } text { fill: #e6edf3 } .rule { stroke: #30363d } }
@@ -106,17 +106,17 @@ function legend(names: readonly string[]): string[] {
   })
 }
 
-function text(x: number, y: number, words: string, anchor: 'start' | 'middle' | 'end', style = ''): string {
-  const looks = style === '' ? '' : ` class="${style}"`
-  return `<text${looks} x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${escaped(words)}</text>`
+function text(x: number, y: number, content: string, anchor: 'start' | 'middle' | 'end', style = ''): string {
+  const classAttribute = style === '' ? '' : ` class="${style}"`
+  return `<text${classAttribute} x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}">${escapeXml(content)}</text>`
 }
 
 const colour = (n: number) => COLOURS[n % COLOURS.length] ?? '#888888'
-const escaped = (words: string) =>
-  words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+const escapeXml = (content: string) =>
+  content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 const short = (value: number) => (value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(2))))
 
-/** The next of 1, 2, 4, 5, 8 times a power of ten. */
+/** Rounds up to 1, 2, 4, 5 or 8 times a power of ten. */
 function niceCeiling(value: number): number {
   if (!(value > 0)) return 1
   const power = 10 ** Math.floor(Math.log10(value))

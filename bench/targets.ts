@@ -1,12 +1,18 @@
 import { fileURLToPath } from 'node:url'
-import { type NodeOptions, type Place, type Running, startBroker, startNode } from './processes.ts'
-import { type PathName, type Prepare, prepare, prepareByRedirects } from './visitors.ts'
+import { type PathName, type Prepare, prepare, prepareByRedirects } from './prepare-requests.ts'
+import {
+  type CpuPlacement,
+  type NodeOptions,
+  type ServerProcess,
+  startBroker,
+  startNode,
+} from './processes.ts'
 
-/** The servers that are measured side by side. */
+/** A server that is measured. */
 export interface Target {
   readonly name: TargetName
   readonly paths: readonly PathName[]
-  start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<Running>
+  start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<ServerProcess>
   readonly prepare: Prepare
 }
 
@@ -50,12 +56,12 @@ function script(path: string): Target['start'] {
   return (options) => startNode(at(path), { ...options, place: 'server' })
 }
 
-/** The production build, from the environment alone, as shipped: every limit, check and log line is on. */
+/** The production build with its default settings: all limits, checks and log lines are on. */
 export function startGatehouse({
   env,
   logFile,
   place = 'server',
-}: Pick<NodeOptions, 'env' | 'logFile'> & { readonly place?: Place }): Promise<Running> {
+}: Pick<NodeOptions, 'env' | 'logFile'> & { readonly place?: CpuPlacement }): Promise<ServerProcess> {
   return startBroker(at('../../dist/main.js'), {
     logFile,
     place,

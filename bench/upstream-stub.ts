@@ -2,14 +2,14 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * A fast stand-in for both upstream APIs: answers of real size, nothing behind them. The sandbox would do too much
- * for every request to show what the servers in front of it cost.
+ * A fast stub of both upstream APIs with responses of realistic size. The sandbox would be too slow to measure the servers
+ * in front of it.
  *
- * It tells of a rate limit with every answer, as the real ones do, with most of it left, so that the work of keeping to
- * it is there and nothing is held back. Asked over its channel, it says how many calls there were.
+ * Every response has rate limit headers, as in Okta, with most of the limit left: the servers process them, but do not
+ * hold requests. Over the IPC channel, the stub reports the number of calls.
  *
- * Environment: `STUB_GROUPS` groups in the directory (100), `STUB_FACTORS` factors of a person (2), `STUB_DELAY_MS`
- * before every answer (0).
+ * Environment: `STUB_GROUPS` (100), the groups in the directory; `STUB_FACTORS` (2), the factors of a user;
+ * `STUB_DELAY_MS` (0), the delay before every response.
  */
 
 const groupCount = Number(process.env.STUB_GROUPS ?? 100)
@@ -67,7 +67,7 @@ const origin = () => `http://127.0.0.1:${portOf()}`
 const link = (path: string) => ({ href: `${origin()}${path}`, hints: { allow: ['POST'] } })
 const soon = () => new Date(Date.now() + 300_000).toISOString()
 
-/** A state token that tells whose it is, so that the stub keeps nothing. */
+/** The state token contains the login, so that the stub has no state. */
 const tokenOf = (login: string) => `00bench-state-${Buffer.from(login).toString('base64url')}`
 const loginOf = (token: string) => Buffer.from(token.slice('00bench-state-'.length), 'base64url').toString()
 
@@ -75,7 +75,7 @@ function user(login: string) {
   return {
     id: `00ubench${login.replace(/\D/g, '').padStart(12, '0')}`,
     passwordChanged: '2026-01-01T00:00:00.000Z',
-    profile: { login, firstName: 'Bench', lastName: 'Person', locale: 'en', timeZone: 'Europe/Stockholm' },
+    profile: { login, firstName: 'Bench', lastName: 'User', locale: 'en', timeZone: 'Europe/Stockholm' },
   }
 }
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
 
-// Loaded into every server under test (`node --import`): tells the bench what the process has used so far, and
-// writes a profile of what it spends its time on when the bench was asked for one.
+// Loaded into every server under test (`node --import`): reports CPU time and memory over the IPC channel, and writes
+// a CPU profile on request.
 const inspector = new Session()
 
 process.on('message', async (message) => {

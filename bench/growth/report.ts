@@ -1,13 +1,13 @@
 import type { Cost } from '../measure.ts'
-import { table, writeResults } from '../page.ts'
+import { table, writeResults } from '../output.ts'
 import { lineChart } from '../svg.ts'
-import { AT_ONCE, UPSTREAM_MS } from './parameters.ts'
+import { MAX_CONCURRENCY, UPSTREAM_MS } from './parameters.ts'
 import type {
-  BodiesPoint,
   KeyKind,
   MemorySample,
   Point,
   ProcessesPoint,
+  ResponseSizePoint,
   SessionsPoint,
   SlowPoint,
 } from './series.ts'
@@ -25,7 +25,7 @@ export interface GrowthResults {
   readonly connections: readonly Point[]
   readonly groups: readonly Point[]
   readonly processes: readonly ProcessesPoint[]
-  readonly bodies: readonly BodiesPoint[]
+  readonly bodies: readonly ResponseSizePoint[]
   readonly slow: readonly SlowPoint[]
   readonly memory: readonly MemorySample[]
 }
@@ -62,7 +62,7 @@ export function growthTables(results: GrowthResults): string {
       ]),
     ),
     '### Connections',
-    `Session checks, at most ${AT_ONCE} in flight.`,
+    `Session checks, at most ${MAX_CONCURRENCY} in flight.`,
     '![Latency of a session check by the number of connections](images/growth-connections.svg)',
     table(
       ['connections', ...COST_HEAD, 'resident set, MB'],
@@ -88,7 +88,7 @@ export function growthTables(results: GrowthResults): string {
     'A password step whose response has this number of factors.',
     table(
       ['factors', 'bytes of the upstream response', ...COST_HEAD],
-      bodies.map(({ size, answerBytes, cost }) => [count(size), count(answerBytes), ...cells(cost)]),
+      bodies.map(({ size, responseBytes, cost }) => [count(size), count(responseBytes), ...cells(cost)]),
     ),
     '### A slow upstream',
     `The upstream responds after ${UPSTREAM_MS} ms.`,
@@ -98,7 +98,7 @@ export function growthTables(results: GrowthResults): string {
       slow.map(({ size, cost, sessionCheckP99Ms }) => [
         count(size),
         ...cells(cost),
-        `${((100 * cost.turnedAway) / (cost.requests + cost.turnedAway)).toFixed(1)} %`,
+        `${((100 * cost.shed) / (cost.requests + cost.shed)).toFixed(1)} %`,
         sessionCheckP99Ms.toFixed(1),
       ]),
     ),
@@ -108,7 +108,7 @@ export function growthTables(results: GrowthResults): string {
   ].join('\n\n')
 }
 
-/** The load, Redis and the stub want cores of their own. */
+/** The load, Redis and the stub need their own cores. */
 const CORES_FOR_TWO = 4
 
 function processesWords({ cores }: GrowthResults): string {
@@ -145,7 +145,7 @@ function conditions({ at, node, cores, isPinned, seconds, isShort }: GrowthResul
   ].join(' ')
 }
 
-/** The heap goes up and down with every collection: what is held is what is left at the lowest. */
+/** The heap varies with garbage collection, so its minimum is compared. */
 function memoryWords(samples: readonly MemorySample[]): string {
   const last = samples.at(-1)?.minute ?? 0
   const within = (from: number, to: number) =>

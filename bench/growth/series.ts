@@ -1,59 +1,63 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { connect, load, percentile, unlessRefused } from '../load.ts'
+import { connect, load, percentile, retryUnexpected } from '../load.ts'
 import type { Cost } from '../measure.ts'
-import { askingFor, prepare } from '../visitors.ts'
-import { createManySessions } from './many-sessions.ts'
-import { AT_ONCE, UPSTREAM_MS } from './parameters.ts'
-import { inScene, type Scene } from './scene.ts'
+import { prepare, withPath } from '../prepare-requests.ts'
+import { createBulkSessions } from './bulk-sessions.ts'
+import { type Environment, withEnvironment } from './environment.ts'
+import { MAX_CONCURRENCY, UPSTREAM_MS } from './parameters.ts'
 
-/** What grows, and what it costs then. Every function sets its own scene. */
+/** Each function measures one series in its own environment. */
 
-/** A cost at a size: of sessions, connections, groups, processes or bytes. */
+/** The cost at a number of sessions, connections, groups, processes or factors. */
 export interface Point {
   readonly size: number
   readonly cost: Cost
 }
 
 const VISITORS = 1000
-/** More people than requests under way: equal requests of one person at once would share one call. */
-const SIGNING_IN = 2000
+/** More users than concurrent requests, as identical concurrent requests of one user share one upstream call. */
+const SIGN_IN_USERS = 2000
 const CONNECTIONS = 64
 
 export interface SessionsPoint extends Point {
-  /** Of Redis, for a session with its place in the person's index. */
+  /** Redis memory per session, with its entry in the user's index. */
   readonly bytesPerSession: number
 }
 
-export function moreSessions(sizes: readonly number[], seconds: number): Promise<SessionsPoint[]> {
-  return inScene({}, async ({ redis, cost }) => {
-    const sessions = createManySessions(redis)
+export function measureSessions(sizes: readonly number[], seconds: number): Promise<SessionsPoint[]> {
+  return withEnvironment({}, async ({ redis, cost }) => {
+    const sessions = createBulkSessions(redis)
     const empty = await usedBytes(redis)
-    return inTurn(sizes, async (size) => {
+    return runInSequence(sizes, async (size) => {
       await sessions.fillTo(size)
       const bytesPerSession = ((await usedBytes(redis)) - empty) / size
-      const asks = await sessions.asks()
-      return { size, bytesPerSession, cost: await cost(asks, { connections: CONNECTIONS, seconds }) }
+      const prepared = await sessions.prepareChecks()
+      return { size, bytesPerSession, cost: await cost(prepared, { connections: CONNECTIONS, seconds }) }
     })
   })
 }
 
-export function moreConnections(sizes: readonly number[], seconds: number): Promise<Point[]> {
-  return inScene({}, async ({ origins: [origin], cost }) => {
-    const asks = await signedIn(origin)
-    return inTurn(sizes, async (size) => ({
+export function measureConnections(sizes: readonly number[], seconds: number): Promise<Point[]> {
+  return withEnvironment({}, async ({ origins: [origin], cost }) => {
+    const prepared = await signedIn(origin)
+    return runInSequence(sizes, async (size) => ({
       size,
-      cost: await cost(asks, { connections: size, atOnce: Math.min(size, AT_ONCE), seconds }),
+      cost: await cost(prepared, {
+        connections: size,
+        concurrency: Math.min(size, MAX_CONCURRENCY),
+        seconds,
+      }),
     }))
   })
 }
 
-/** The page stays the same, a hundred groups at most; the directory behind it grows. */
-export function moreGroups(sizes: readonly number[], seconds: number): Promise<Point[]> {
-  return inTurn(sizes, (size) =>
-    inScene({ stubEnv: { STUB_GROUPS: String(size) } }, async ({ origins: [origin], cost }) => ({
+/** A page of at most 100 groups, with a growing directory. */
+export function measureGroups(sizes: readonly number[], seconds: number): Promise<Point[]> {
+  return runInSequence(sizes, (size) =>
+    withEnvironment({ stubEnv: { STUB_GROUPS: String(size) } }, async ({ origins: [origin], cost }) => ({
       size,
-      cost: await cost(askingFor('G', await signedIn(origin)), { connections: CONNECTIONS, seconds }),
+      cost: await cost(withPath('G', await signedIn(origin)), { connections: CONNECTIONS, seconds }),
     })),
   )
 }
@@ -64,53 +68,65 @@ export interface ProcessesPoint {
   readonly signIns: Cost
 }
 
-/** The servers are not pinned here: all of them would be on the one core. */
-export function moreProcesses(sizes: readonly number[], seconds: number): Promise<ProcessesPoint[]> {
-  return inTurn(sizes, (size) =>
-    inScene({ processes: size, place: 'anywhere' }, async ({ origins: [origin], cost }) => {
-      const under = { connections: CONNECTIONS * size, seconds }
-      const sessionChecks = await cost(await signedIn(origin), under)
-      const signIns = await cost(await prepare(origin, 'P', VISITORS), under)
+/** The servers are not pinned, as all of them would share one core. */
+export function measureProcesses(sizes: readonly number[], seconds: number): Promise<ProcessesPoint[]> {
+  return runInSequence(sizes, (size) =>
+    withEnvironment({ processes: size, place: 'anywhere' }, async ({ origins: [origin], cost }) => {
+      const load = { connections: CONNECTIONS * size, seconds }
+      const sessionChecks = await cost(await signedIn(origin), load)
+      const signIns = await cost(await prepare(origin, 'P', VISITORS), load)
       return { size, sessionChecks, signIns }
     }),
   )
 }
 
-export interface BodiesPoint extends Point {
-  readonly answerBytes: number
+export interface ResponseSizePoint extends Point {
+  readonly responseBytes: number
 }
 
-/** A sign-in whose answer lists so many factors. */
-export function largerAnswers(sizes: readonly number[], seconds: number): Promise<BodiesPoint[]> {
-  return inTurn(sizes, (size) =>
-    inScene({ stubEnv: { STUB_FACTORS: String(size) } }, async ({ origins: [origin], stub, cost }) => {
-      const asks = await prepare(origin, 'P', VISITORS)
-      const whole = await fetch(`${stub.url}/api/v1/authn`, { method: 'POST', body: asks[0]?.body ?? '' })
-      const answerBytes = (await whole.arrayBuffer()).byteLength
-      return { size, answerBytes, cost: await cost(asks, { connections: CONNECTIONS, seconds }) }
-    }),
+/** Sign-ins whose response lists a growing number of factors. */
+export function measureResponseSizes(
+  sizes: readonly number[],
+  seconds: number,
+): Promise<ResponseSizePoint[]> {
+  return runInSequence(sizes, (size) =>
+    withEnvironment(
+      { stubEnv: { STUB_FACTORS: String(size) } },
+      async ({ origins: [origin], stub, cost }) => {
+        const prepared = await prepare(origin, 'P', VISITORS)
+        const response = await fetch(`${stub.url}/api/v1/authn`, {
+          method: 'POST',
+          body: prepared[0]?.body ?? '',
+        })
+        const responseBytes = (await response.arrayBuffer()).byteLength
+        return { size, responseBytes, cost: await cost(prepared, { connections: CONNECTIONS, seconds }) }
+      },
+    ),
   )
 }
 
 export interface SlowPoint extends Point {
-  /** Of somebody who only asks for a session meanwhile. */
+  /** The latency of concurrent session checks. */
   readonly sessionCheckP99Ms: number
 }
 
-/** So many sign-ins under way at once, while the upstream takes its time. */
-export function slowUpstream(sizes: readonly number[], seconds: number): Promise<SlowPoint[]> {
-  return inScene({ stubEnv: { STUB_DELAY_MS: String(UPSTREAM_MS) } }, async ({ origins: [origin], cost }) => {
-    const [visitors, others] = [await prepare(origin, 'P', SIGNING_IN), await signedIn(origin, 100)]
-    return inTurn(sizes, async (size) => {
-      const connections = await connect([origin], 8)
-      const [signIns, checks] = await Promise.all([
-        cost(visitors, { connections: size, mayTurnAway: true, seconds }),
-        load({ connections, asks: others, requests: Number.POSITIVE_INFINITY, seconds: seconds + 1 }),
-      ])
-      await connections.close()
-      return { size, cost: signIns, sessionCheckP99Ms: percentile(checks.latencies, 0.99) }
-    })
-  })
+/** Growing numbers of concurrent sign-ins with a slow upstream. */
+export function measureSlowUpstream(sizes: readonly number[], seconds: number): Promise<SlowPoint[]> {
+  return withEnvironment(
+    { stubEnv: { STUB_DELAY_MS: String(UPSTREAM_MS) } },
+    async ({ origins: [origin], cost }) => {
+      const [visitors, others] = [await prepare(origin, 'P', SIGN_IN_USERS), await signedIn(origin, 100)]
+      return runInSequence(sizes, async (size) => {
+        const connections = await connect([origin], 8)
+        const [signIns, checks] = await Promise.all([
+          cost(visitors, { connections: size, allowShed: true, seconds }),
+          load({ connections, prepared: others, requests: Number.POSITIVE_INFINITY, seconds: seconds + 1 }),
+        ])
+        await connections.close()
+        return { size, cost: signIns, sessionCheckP99Ms: percentile(checks.latencies, 0.99) }
+      })
+    },
+  )
 }
 
 export interface MemorySample {
@@ -120,48 +136,48 @@ export interface MemorySample {
 }
 
 const SAMPLE_MS = 5000
-const SIGN_INS_AT_ONCE = 20
+const CONCURRENT_SIGN_INS = 20
 
-/** Everything at once for so many minutes: sessions, proxies, groups, and people who sign in all the while. */
-export function memoryOver(minutes: number): Promise<MemorySample[]> {
-  return inScene({}, async (scene) => {
+/** Memory under steady load: session checks, forward-auth, groups, passwords and complete sign-ins. */
+export function measureMemory(minutes: number): Promise<MemorySample[]> {
+  return withEnvironment({}, async (environment) => {
     const endsAt = performance.now() + minutes * 60_000
     const samples: MemorySample[] = []
     await Promise.all([
-      mixedLoad(scene, endsAt),
-      signInsUntil(scene, endsAt),
-      sampleUntil(scene, endsAt, samples),
+      mixedLoad(environment, endsAt),
+      signInsUntil(environment, endsAt),
+      sampleUntil(environment, endsAt, samples),
     ])
     return samples
   })
 }
 
-async function mixedLoad({ origins }: Scene, endsAt: number): Promise<void> {
-  const people = await signedIn(origins[0])
-  const asks = [
-    ...askingFor('S', people),
-    ...askingFor('F', people),
-    ...askingFor('G', people),
+async function mixedLoad({ origins }: Environment, endsAt: number): Promise<void> {
+  const users = await signedIn(origins[0])
+  const prepared = [
+    ...withPath('S', users),
+    ...withPath('F', users),
+    ...withPath('G', users),
     ...(await prepare(origins[0], 'P', VISITORS / 2)),
   ]
   const connections = await connect(origins, 16)
   while (performance.now() < endsAt) {
     const seconds = Math.min(10, (endsAt - performance.now()) / 1000)
-    await unlessRefused('the mixed load', () =>
-      load({ connections, asks, requests: Number.POSITIVE_INFINITY, seconds }),
+    await retryUnexpected('the mixed load', () =>
+      load({ connections, prepared, requests: Number.POSITIVE_INFINITY, seconds }),
     )
   }
   await connections.close()
 }
 
-async function signInsUntil({ origins }: Scene, endsAt: number): Promise<void> {
+async function signInsUntil({ origins }: Environment, endsAt: number): Promise<void> {
   while (performance.now() < endsAt) {
-    await unlessRefused('signing in', () => prepare(origins[0], 'S', SIGN_INS_AT_ONCE))
+    await retryUnexpected('signing in', () => prepare(origins[0], 'S', CONCURRENT_SIGN_INS))
     await pause(100)
   }
 }
 
-async function sampleUntil({ servers }: Scene, endsAt: number, samples: MemorySample[]): Promise<void> {
+async function sampleUntil({ servers }: Environment, endsAt: number, samples: MemorySample[]): Promise<void> {
   const startedAt = performance.now()
   while (performance.now() < endsAt) {
     const usages = await Promise.all(servers.map((server) => server.usage()))
@@ -183,9 +199,9 @@ export interface KeyKind {
   readonly seconds: number
 }
 
-/** What one person leaves in Redis who signs in with a code, and one who waits for the phone. */
-export function keysOfOnePerson(): Promise<KeyKind[]> {
-  return inScene({}, async ({ origins: [origin], redis }) => {
+/** The keys in Redis after a sign-in with a code, and during a push challenge. */
+export function keysPerUser(): Promise<KeyKind[]> {
+  return withEnvironment({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'S', 1)
     await prepare(origin, 'K', 1)
     const keys = (await redis.keys('gatehouse:*')).filter((key) => key !== 'gatehouse:ping').sort()
@@ -206,15 +222,15 @@ export function keysOfOnePerson(): Promise<KeyKind[]> {
 }
 
 function signedIn(origin: string, count = VISITORS) {
-  return unlessRefused('signing in', () => prepare(origin, 'S', count))
+  return retryUnexpected('signing in', () => prepare(origin, 'S', count))
 }
 
 async function usedBytes(redis: Redis): Promise<number> {
   return Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1])
 }
 
-/** One after the other: each is to have the machine for itself. */
-async function inTurn<Size, Result>(
+/** In sequence, so that the measurements do not affect each other. */
+async function runInSequence<Size, Result>(
   sizes: readonly Size[],
   work: (size: Size) => Promise<Result>,
 ): Promise<Result[]> {

@@ -6,8 +6,8 @@ import oidc from 'express-openid-connect'
 import { Redis } from 'ioredis'
 
 /**
- * express-openid-connect with a Redis session store: the session check and the proxy's question only. The issuer it
- * wants to sign in at is a few lines here; its work is over before anything is measured.
+ * express-openid-connect with a Redis session store: only the session check and forward-auth. The OpenID provider is a stub
+ * in this file, which is not used during measurements.
  */
 
 const issuer = await startIssuer()
@@ -48,7 +48,7 @@ const server = app.listen(0, '127.0.0.1', () => {
 })
 server.keepAliveTimeout = 120_000
 
-/** Signs everybody in at once. */
+/** An OpenID provider that signs in without a prompt. */
 async function startIssuer() {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }

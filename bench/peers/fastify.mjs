@@ -6,7 +6,7 @@ import createFastify from 'fastify'
 import { Redis } from 'ioredis'
 import { Pool } from 'undici'
 
-/** fastify with its session plugin, undici for the upstream and its own logger: the fast way to put it together. */
+/** fastify with its session plugin, undici for the upstream, and its own logger: the fastest plain setup. */
 
 const upstreamOrigin = process.env.AUTHN_BASE_URL
 const upstream = new Pool(upstreamOrigin, { connections: 128 })
@@ -42,7 +42,7 @@ app.post('/api/v1/authn', async (req) => {
   const data = await call('POST', '/api/v1/authn', req.body)
   const handle = `00${randomBytes(32).toString('base64url')}`
   await redis.set(`fastify:txn:${handle}`, JSON.stringify({ stateToken: data.stateToken }), 'PX', 300_000)
-  return rewritten({ ...data, stateToken: handle })
+  return rewriteTokens({ ...data, stateToken: handle })
 })
 app.post('/api/v1/authn/factors/:id/verify', async (req) => {
   const handle = req.body.stateToken
@@ -50,7 +50,7 @@ app.post('/api/v1/authn/factors/:id/verify', async (req) => {
   const data = await call('POST', req.url, { ...req.body, stateToken })
   if (data.status !== 'SUCCESS') {
     await redis.set(`fastify:txn:${handle}`, JSON.stringify({ stateToken }), 'PX', 300_000)
-    return rewritten({ ...data, stateToken: handle })
+    return rewriteTokens({ ...data, stateToken: handle })
   }
   await redis.del(`fastify:txn:${handle}`)
   await req.session.regenerate()
@@ -61,7 +61,7 @@ app.post('/api/v1/authn/factors/:id/verify', async (req) => {
     login: user.profile.login,
     profile: user.profile,
   })
-  return rewritten({ ...data, sessionToken: undefined })
+  return rewriteTokens({ ...data, sessionToken: undefined })
 })
 
 await app.listen({ port: 0, host: '127.0.0.1' })
@@ -77,6 +77,6 @@ async function call(method, path, body) {
   return reply.body.json()
 }
 
-function rewritten(data) {
+function rewriteTokens(data) {
   return JSON.parse(JSON.stringify(data).replaceAll(upstreamOrigin, 'https://portal.example.test'))
 }

@@ -12,11 +12,11 @@ import { Redis } from 'ioredis'
 import { Pool } from 'undici'
 
 /**
- * The floor: the same input and output and the same sealing by hand on bare `node:http`, and nothing else. No check,
- * no limit, no log line, no header of protection, no rotation of keys: what no broker can do without.
+ * The floor: the same I/O and sealing on bare `node:http`, without checks, limits, log lines, security headers or key
+ * rotation. Any broker needs at least this.
  */
 
-/** As a key object: Node 24 makes one of bytes at every use, which would flatter everybody else. */
+/** A KeyObject: from bytes, Node 24 would create one at every use, which would make the floor slower. */
 const KEY = createSecretKey(Buffer.alloc(32, 'plainly-fake-bench-key'))
 const upstream = new Pool(process.env.AUTHN_BASE_URL ?? '', { connections: 128 })
 const upstreamOrigin = process.env.AUTHN_BASE_URL ?? ''
@@ -57,16 +57,16 @@ async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> 
   return step(url, body, res)
 }
 
-/** P: one upstream call, one record. */
+/** P: one upstream call, write a record. */
 async function primary(body: Record<string, unknown>, res: ServerResponse): Promise<void> {
   const reply = await call('/api/v1/authn', body)
   const handle = `00${randomBytes(32).toString('base64url')}`
   const place = `floor:txn:${mac(handle)}`
   await redis.set(place, seal(JSON.stringify({ stateToken: reply.stateToken }), place), 'PX', 300_000)
-  send(res, 200, rewritten(reply, handle))
+  send(res, 200, rewriteTokens(reply, handle))
 }
 
-/** V and K: the record, one upstream call, and the record again or a session in its place. */
+/** V and K: read the record, one upstream call, write the record or a session. */
 async function step(path: string, body: Record<string, unknown>, res: ServerResponse): Promise<void> {
   const handle = String(body.stateToken)
   const place = `floor:txn:${mac(handle)}`
@@ -74,7 +74,7 @@ async function step(path: string, body: Record<string, unknown>, res: ServerResp
   const reply = await call(path, { ...body, stateToken })
   if (reply.status !== 'SUCCESS') {
     await redis.set(place, seal(JSON.stringify({ stateToken }), place), 'PX', 300_000)
-    return send(res, 200, rewritten(reply, handle))
+    return send(res, 200, rewriteTokens(reply, handle))
   }
   const id = randomBytes(32).toString('base64url')
   const sessionPlace = `floor:sess:${mac(id)}`
@@ -85,7 +85,7 @@ async function step(path: string, body: Record<string, unknown>, res: ServerResp
     redis.set(sessionPlace, seal(JSON.stringify(session), sessionPlace), 'PX', 1_800_000),
   ])
   res.setHeader('Set-Cookie', `floor=${id}.${mac(id)}; Path=/; HttpOnly; SameSite=Lax`)
-  send(res, 200, rewritten({ ...reply, sessionToken: undefined }, handle))
+  send(res, 200, rewriteTokens({ ...reply, sessionToken: undefined }, handle))
 }
 
 async function sessionOf(req: IncomingMessage): Promise<FloorSession | undefined> {
@@ -116,7 +116,7 @@ async function call(path: string, body: unknown) {
   return JSON.parse(await reply.body.text())
 }
 
-function rewritten(reply: Record<string, unknown>, handle: string): string {
+function rewriteTokens(reply: Record<string, unknown>, handle: string): string {
   const text = JSON.stringify({ ...reply, stateToken: reply.stateToken === undefined ? undefined : handle })
   return text.replaceAll(upstreamOrigin, 'https://portal.example.test')
 }

@@ -9,11 +9,11 @@ import { Redis } from 'ioredis'
 import { v4 as uuid } from 'uuid'
 import winston from 'winston'
 
-/** The same packages, plainly put together as their documentation shows: what a first version of a broker is. */
+/** The same packages as Gatehouse, set up as their documentation shows: the first version of a broker. */
 
 declare module 'express-session' {
   interface SessionData {
-    person?: { id: string; userId: string; login: string; profile: Record<string, unknown> }
+    user?: { id: string; userId: string; login: string; profile: Record<string, unknown> }
   }
 }
 
@@ -55,28 +55,28 @@ app.use(
 )
 
 app.get('/api/v1/sessions/me', (req, res) => {
-  if (req.session.person === undefined) res.status(404).json({})
-  else res.json(req.session.person)
+  if (req.session.user === undefined) res.status(404).json({})
+  else res.json(req.session.user)
 })
 app.get('/forward-auth', (req, res) => {
-  const { person } = req.session
-  if (person === undefined) {
+  const { user } = req.session
+  if (user === undefined) {
     res.status(401).end()
     return
   }
-  res.set('X-Auth-Request-User', person.userId)
-  res.set('X-Auth-Request-Preferred-Username', encodeURIComponent(person.login))
-  res.set('X-Auth-Request-Session', person.id).end()
+  res.set('X-Auth-Request-User', user.userId)
+  res.set('X-Auth-Request-Preferred-Username', encodeURIComponent(user.login))
+  res.set('X-Auth-Request-Session', user.id).end()
 })
 app.get('/api/v1/pam/groups', (req, res) => {
-  if (req.session.person === undefined) res.status(401).json({})
+  if (req.session.user === undefined) res.status(401).json({})
   else res.json({ list: groups, meta: { fetchedAt: new Date(), stale: false } })
 })
 app.post('/api/v1/authn', async (req, res) => {
   const { data } = await upstream.post('/api/v1/authn', req.body)
   const handle = `00${randomBytes(32).toString('base64url')}`
   await redis.set(`plain:txn:${handle}`, JSON.stringify({ stateToken: data.stateToken }), 'PX', 300_000)
-  res.json(rewritten({ ...data, stateToken: handle }))
+  res.json(rewriteTokens({ ...data, stateToken: handle }))
 })
 app.post('/api/v1/authn/factors/:id/verify', async (req: Request, res: Response) => {
   const handle = String(req.body.stateToken)
@@ -84,14 +84,14 @@ app.post('/api/v1/authn/factors/:id/verify', async (req: Request, res: Response)
   const { data } = await upstream.post(req.path, { ...req.body, stateToken })
   if (data.status !== 'SUCCESS') {
     await redis.set(`plain:txn:${handle}`, JSON.stringify({ stateToken }), 'PX', 300_000)
-    res.json(rewritten({ ...data, stateToken: handle }))
+    res.json(rewriteTokens({ ...data, stateToken: handle }))
     return
   }
   await redis.del(`plain:txn:${handle}`)
   await new Promise((resolve) => req.session.regenerate(resolve))
   const { user } = data._embedded
-  req.session.person = { id: uuid(), userId: user.id, login: user.profile.login, profile: user.profile }
-  res.json(rewritten({ ...data, sessionToken: undefined }))
+  req.session.user = { id: uuid(), userId: user.id, login: user.profile.login, profile: user.profile }
+  res.json(rewriteTokens({ ...data, sessionToken: undefined }))
 })
 
 const server = app.listen(0, '127.0.0.1', () => {
@@ -99,6 +99,6 @@ const server = app.listen(0, '127.0.0.1', () => {
 })
 server.keepAliveTimeout = 120_000
 
-function rewritten(data: Record<string, unknown>): unknown {
+function rewriteTokens(data: Record<string, unknown>): unknown {
   return JSON.parse(JSON.stringify(data).replaceAll(upstreamOrigin, 'https://portal.example.test'))
 }

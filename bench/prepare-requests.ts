@@ -1,37 +1,37 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { type Ask, Refused } from './load.ts'
+import { type PreparedRequest, UnexpectedResponse } from './load.ts'
 
 /**
- * What the measured requests need to have happened before: people who opened the page, who stand before their second
- * factor, who wait for their phone, who are signed in. All of it through the server's own HTTP interface.
+ * Prepares the measured requests through the server's HTTP interface: users who opened the page, must verify a second
+ * factor, wait for a push, or are signed in.
  */
 
 export type PathName = 'S' | 'F' | 'P' | 'V' | 'K' | 'G'
 
-/** Asks that can be sent once: the transaction ends with it, or the next poll would come too soon. */
+/** Paths whose requests can be sent only once: they end the transaction, or the next poll would be too soon. */
 export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K'])
 
 /**
- * The broker holds a poll that comes sooner than this after the last one was told to wait (`transaction.pollEveryMs`).
- * Held polls would measure the holding: here every poll is due, and goes upstream.
+ * The broker delays a poll that comes sooner than this after the previous one (`transaction.pollEveryMs`). Here every poll
+ * is due and goes upstream, so that the delay is not measured.
  */
 const POLL_EVERY_MS: number = JSON.parse(
   readFileSync(new URL('../../config/default.json', import.meta.url), 'utf8'),
 ).transaction.pollEveryMs
 
-export type Prepare = (origin: string, path: PathName, count: number) => Promise<Ask[]>
+export type Prepare = (origin: string, path: PathName, count: number) => Promise<PreparedRequest[]>
 
-/** The measured requests of a path, one a visitor, each a person of their own. */
+/** The measured requests of a path, one per visitor; each visitor is a different user. */
 export const prepare: Prepare = async (origin, path, count) => {
   const pool = new Pool(origin, { connections: 32 })
-  const asks: Ask[] = []
-  let begun = 0
+  const prepared: PreparedRequest[] = []
+  let startedCount = 0
   const worker = async () => {
-    while (begun < count) {
-      begun += 1
-      asks.push(await prepareOne(pool, path))
+    while (startedCount < count) {
+      startedCount += 1
+      prepared.push(await prepareOne(pool, path))
     }
   }
   try {
@@ -40,18 +40,18 @@ export const prepare: Prepare = async (origin, path, count) => {
     await pool.destroy()
   }
   if (path === 'K') await pause(POLL_EVERY_MS + 100)
-  return asks
+  return prepared
 }
 
-/** The same signed-in visitors asking for something else. */
-export function askingFor(path: 'S' | 'F' | 'G', asks: readonly Ask[]): Ask[] {
-  return asks.map((ask) => ({ ...ask, path: GETS[path] }))
+/** The requests of the same signed-in visitors for another path. */
+export function withPath(path: 'S' | 'F' | 'G', prepared: readonly PreparedRequest[]): PreparedRequest[] {
+  return prepared.map((request) => ({ ...request, path: GETS[path] }))
 }
 
-/** The measured requests of a server that signs people in by redirects. */
+/** The measured requests of a server that signs users in through redirects. */
 export const prepareByRedirects: Prepare = async (origin, path, count) => {
-  if (path !== 'S' && path !== 'F') throw new Error(`there is no ${path} here`)
-  const asks: Ask[] = []
+  if (path !== 'S' && path !== 'F') throw new Error(`path ${path} is not supported`)
+  const prepared: PreparedRequest[] = []
   for (let n = 0; n < count; n++) {
     const jar = new Map<string, string>()
     let url = `${origin}/login`
@@ -66,14 +66,14 @@ export const prepareByRedirects: Prepare = async (origin, path, count) => {
       if (location === null) break
       url = new URL(location, url).href
     }
-    asks.push({ method: 'GET', path: GETS[path], headers: { cookie: cookieOf(jar) }, expected: 200 })
+    prepared.push({ method: 'GET', path: GETS[path], headers: { cookie: cookieOf(jar) }, expected: 200 })
   }
-  return asks
+  return prepared
 }
 
 const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/groups?limit=100' } as const
 
-/** The device cookie that a browser gets with its first request. */
+/** The device cookie that a server sets on a browser's first request. */
 export async function deviceOf(origin: string): Promise<string> {
   const jar = new Map<string, string>()
   const answer = await fetch(`${origin}${GETS.S}`, { headers: { 'x-forwarded-for': '10.0.0.1' } })
@@ -81,10 +81,10 @@ export async function deviceOf(origin: string): Promise<string> {
   return cookieOf(jar)
 }
 
-let visitorsSoFar = 0
+let visitorCount = 0
 
-async function prepareOne(pool: Pool, path: PathName): Promise<Ask> {
-  const visitor = visitorsSoFar++
+async function prepareOne(pool: Pool, path: PathName): Promise<PreparedRequest> {
+  const visitor = visitorCount++
   const jar = new Map<string, string>()
   const address = `10.${(visitor >> 16) & 255}.${(visitor >> 8) & 255}.${visitor & 255}`
   const headers = () => ({
@@ -95,31 +95,33 @@ async function prepareOne(pool: Pool, path: PathName): Promise<Ask> {
     accept: 'application/json',
     cookie: cookieOf(jar),
   })
-  const post = (target: string, body: unknown): Ask => ({
+  const post = (target: string, body: unknown): PreparedRequest => ({
     method: 'POST',
     path: target,
     headers: { ...headers(), 'content-type': 'application/json' },
     body: JSON.stringify(body),
     expected: 200,
   })
-  const send = async (ask: Ask): Promise<Record<string, unknown>> => {
+  const send = async (request: PreparedRequest): Promise<Record<string, unknown>> => {
     const answer = await pool.request({
-      method: ask.method,
-      path: ask.path,
-      headers: ask.headers,
-      ...(ask.body === undefined ? {} : { body: ask.body }),
+      method: request.method,
+      path: request.path,
+      headers: request.headers,
+      ...(request.body === undefined ? {} : { body: request.body }),
     })
     keepCookies(jar, answer.headers['set-cookie'])
     const text = await answer.body.text()
-    if (answer.statusCode !== ask.expected) {
-      throw new Refused(`${ask.method} ${ask.path} answered ${answer.statusCode}: ${text.slice(0, 300)}`)
+    if (answer.statusCode !== request.expected) {
+      throw new UnexpectedResponse(
+        `${request.method} ${request.path} responded ${answer.statusCode}: ${text.slice(0, 300)}`,
+      )
     }
     return text === '' ? {} : JSON.parse(text)
   }
 
   await send({ method: 'GET', path: GETS.S, headers: headers(), expected: 404 })
   const signIn = post('/api/v1/authn', {
-    username: `person-${visitor}@example.test`,
+    username: `user-${visitor}@example.test`,
     password: 'plainly-fake-password',
   })
   if (path === 'P') return signIn

@@ -5,24 +5,24 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessions, type Sessions } from '../../src/session/sessions.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { Ask } from '../load.ts'
+import type { PreparedRequest } from '../load.ts'
+import { withPath } from '../prepare-requests.ts'
 import { SECRET_KEY } from '../targets.ts'
-import { askingFor } from '../visitors.ts'
 
-/** Opens sessions by the broker's own code, with its keys, but without its HTTP and without waiting for Redis each time. */
-export interface ManySessions {
-  /** Opens more, until there are so many. */
+/** Opens sessions with the broker's own code and keys, but without HTTP and with pipelined writes to Redis. */
+export interface BulkSessions {
+  /** Opens sessions until there are `count`. */
   fillTo(count: number): Promise<void>
-  /** Session checks by some of those people, spread over all. */
-  asks(): Promise<Ask[]>
+  /** Session checks with an even sample of the sessions. */
+  prepareChecks(): Promise<PreparedRequest[]>
 }
 
 const MINUTE_MS = 60_000
 /** Long enough for the whole run. */
 const IDLE_MS = 120 * MINUTE_MS
-const ASKING = 2000
+const SAMPLE_SIZE = 2000
 
-export function createManySessions(redis: Redis): ManySessions {
+export function createBulkSessions(redis: Redis): BulkSessions {
   const masterKeys = () => KEYS
   const store = createBulkStore(redis)
   const cookie = createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' })
@@ -41,12 +41,12 @@ export function createManySessions(redis: Redis): ManySessions {
       await store.flush()
     },
 
-    async asks() {
-      const step = Math.max(1, Math.floor(ids.length / ASKING))
+    async prepareChecks() {
+      const step = Math.max(1, Math.floor(ids.length / SAMPLE_SIZE))
       const cookies = ids.flatMap((id, n) =>
         n % step === 0 ? [`${deviceCookieOf(n)}; ${cookie.setCookie(id).split(';')[0]}`] : [],
       )
-      return askingFor(
+      return withPath(
         'S',
         cookies.map((value) => ({
           method: 'GET',
@@ -82,8 +82,8 @@ function openSessions(store: Store, cookie: ReturnType<typeof createSessionCooki
 }
 
 function grantOf(n: number) {
-  const login = `person-${n}@example.test`
-  const names = { firstName: 'Bench', lastName: `Person ${n}`, locale: 'en', timeZone: 'Europe/Stockholm' }
+  const login = `user-${n}@example.test`
+  const names = { firstName: 'Bench', lastName: `User ${n}`, locale: 'en', timeZone: 'Europe/Stockholm' }
   return {
     userId: `00ubench${String(n).padStart(12, '0')}`,
     login,
@@ -102,9 +102,9 @@ function deviceCookieOf(n: number): string {
   return `__Host-gatehouse-device=${value}.${createSigner(() => KEYS, 'device-cookie').sign(value)}`
 }
 
-/** Takes the three things that opening a session writes, and sends many of them at once. */
+/** A store that pipelines the writes of opening a session and supports nothing else. */
 function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
-  const neverAsked = () => Promise.reject(new Error('opening a session does not ask for this'))
+  const notUsed = () => Promise.reject(new Error('not used when a session is opened'))
   let pipeline = redis.pipeline()
   return {
     preservesWriteOrder: true,
@@ -126,17 +126,17 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
       pipeline.set(key, value, 'PX', Math.ceil(ttlMs))
       return undefined
     },
-    get: neverAsked,
-    delete: neverAsked,
-    deleteIf: neverAsked,
-    acquire: neverAsked,
-    commit: neverAsked,
-    indexAll: neverAsked,
-    indexRemove: neverAsked,
-    countAttempt: neverAsked,
-    refundAttempt: neverAsked,
-    clearWindows: neverAsked,
-    ping: neverAsked,
-    close: neverAsked,
+    get: notUsed,
+    delete: notUsed,
+    deleteIf: notUsed,
+    acquire: notUsed,
+    commit: notUsed,
+    indexAll: notUsed,
+    indexRemove: notUsed,
+    countAttempt: notUsed,
+    refundAttempt: notUsed,
+    clearWindows: notUsed,
+    ping: notUsed,
+    close: notUsed,
   }
 }
