@@ -81,9 +81,9 @@ test('the last calls of a window are reserved for started sign-ins on every repl
     expectRateLimited(await signIn(amelia, AMELIA, { broker }), '20')
   expect(harness.upstreamCalls().length).toBe(LIMIT)
   expect(await harness.gatehouse.metrics()).toMatch(
-    /gatehouse_rate_limit_holds_total\{outcome="deferred"\} \d/,
+    /gatehouse_rate_limit_holds_total\{upstream="authn",outcome="deferred"\} \d/,
   )
-  expect(await other.metrics()).toContain('gatehouse_upstream_rate_limit_remaining 0')
+  expect(await other.metrics()).toContain('gatehouse_upstream_rate_limit_remaining{upstream="authn"} 0')
 })
 
 describe('after a 429', () => {
