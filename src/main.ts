@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
 import { loadConfig } from './config/load-config.ts'
-import { newKey } from './config/new-key.ts'
-import { notesOn } from './config/notes.ts'
+import { generateKey } from './config/generate-key.ts'
+import { configNotes } from './config/notes.ts'
 import { configSummary } from './config/summary.ts'
 import { watchSecretFiles } from './config/watch-secrets.ts'
 import { createListener, type Listener } from './http/listener.ts'
@@ -35,7 +35,7 @@ node dist/main.js --help           prints this text`
 
 const COMMANDS = new Map<string, () => void>([
   ['--check-config', checkConfig],
-  ['--new-key', () => print(newKey())],
+  ['--new-key', () => print(generateKey())],
   ['--version', () => print(`gatehouse ${VERSION}`)],
   ['--help', () => print(USAGE)],
 ])
@@ -52,7 +52,7 @@ else {
 function checkConfig(): void {
   const config = configuration()
   if (config === undefined) return
-  const notes = notesOn(config, { nowMs: Date.now() })
+  const notes = configNotes(config, { nowMs: Date.now() })
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 

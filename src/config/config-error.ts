@@ -17,8 +17,8 @@ export class ConfigError extends Error {
  * Thrown by the parser of one variable. `reasons` are half sentences that follow the variable's name. They never contain the value or
  * a part of it: many values are secrets, and all reasons are printed.
  */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class InvalidValue extends Error {
+  override readonly name = 'InvalidValue'
   readonly reasons: readonly string[]
 
   constructor(...reasons: string[]) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { Refusal } from './config-error.ts'
+import { InvalidValue } from './config-error.ts'
 import { createSecret, type Secret } from './secret.ts'
 import { definitionOf, type SecretName, type VariableName } from './variables.ts'
 
@@ -50,8 +50,8 @@ export class EnvReader {
       this.notes.push(...quotes.map((note) => `${this.#labelOf(name)}: ${note}`))
       return value
     } catch (error) {
-      // only reasons of a Refusal are shown: an error of the platform may quote the value
-      this.refuse(name, ...(error instanceof Refusal ? error.reasons : ['is not understood']), ...quotes)
+      // only reasons of a InvalidValue are shown: an error of the platform may quote the value
+      this.refuse(name, ...(error instanceof InvalidValue ? error.reasons : ['is not understood']), ...quotes)
       return undefined
     }
   }

@@ -1,13 +1,13 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
-import { ConfigError, Refusal } from './config-error.ts'
+import { ConfigError, InvalidValue } from './config-error.ts'
 import { deepFreeze } from './deep-freeze.ts'
 import { type Environment, EnvReader, type ReadFile } from './env-reader.ts'
 import { factorType } from './factor-types.ts'
 import { loadPam } from './load-pam.ts'
-import { ignoredProxies, misspelt } from './misspelt.ts'
+import { ignoredProxyVariables, misspelledVariables } from './misspelled-variables.ts'
 import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
 import { domain, listOf, oneOf, onOrOff, visibleAscii, wholeNumber } from './plain-values.ts'
-import { whyNotSameSite } from './same-site.ts'
+import { sameSiteProblem } from './same-site.ts'
 import { createSecret } from './secret.ts'
 import { apiTokens, certificates, isOverTls, opsToken, redisUrl, secretKeys } from './secret-values.ts'
 import { parseTunables, TUNABLES_FILE, type Tunables } from './tunables.ts'
@@ -52,7 +52,7 @@ export function loadConfig({ env, readFile = readText, parseRedisUrl, ...options
   }
   const tunables = options.tunables ?? loadTunables()
 
-  const problems = [...reader.problems, ...misspelt(env)]
+  const problems = [...reader.problems, ...misspelledVariables(env)]
   if (tunables instanceof ConfigError) throw new ConfigError([...problems, ...tunables.problems])
   const isComplete = publicOriginText && authn && redis && keys
   if (problems.length > 0 || !isComplete) throw new ConfigError(problems)
@@ -66,8 +66,8 @@ export function loadConfig({ env, readFile = readText, parseRedisUrl, ...options
     /** The first key seals and signs, all open and verify. Each has 32 bytes. */
     secretKeys: keys,
     tunables,
-    /** What was noticed while reading: valid, but seldom intended. `notesOn` adds the rest. */
-    notes: [...reader.notes, ...ignoredProxies(env)],
+    /** What was noticed while reading: valid, but seldom intended. `configNotes` adds the rest. */
+    notes: [...reader.notes, ...ignoredProxyVariables(env)],
     secretFiles: reader.secretFiles,
   })
 }
@@ -108,8 +108,8 @@ function loadListeners(reader: EnvReader) {
 function loadAllowedOrigins(reader: EnvReader, publicUrl: string | undefined): string[] {
   const origin = (text: string) => {
     const found = webOrigin(text)
-    const why = publicUrl === undefined ? undefined : whyNotSameSite(found, publicUrl)
-    if (why !== undefined) throw new Refusal(why)
+    const why = publicUrl === undefined ? undefined : sameSiteProblem(found, publicUrl)
+    if (why !== undefined) throw new InvalidValue(why)
     return found
   }
   const origins = new Set(reader.read('ALLOWED_ORIGINS', listOf(origin)))
@@ -122,7 +122,7 @@ function loadSignInUrl(reader: EnvReader, publicUrl: string | undefined, allowed
   const ownPage = (text: string) => {
     const url = pageUrl(text)
     if (publicUrl !== undefined && ![publicUrl, ...allowed].includes(url.origin)) {
-      throw new Refusal('must be on PUBLIC_URL or on one of ALLOWED_ORIGINS')
+      throw new InvalidValue('must be on PUBLIC_URL or on one of ALLOWED_ORIGINS')
     }
     return url.href
   }
@@ -132,7 +132,7 @@ function loadSignInUrl(reader: EnvReader, publicUrl: string | undefined, allowed
 function loadAuthn(reader: EnvReader, publicUrl: string | undefined) {
   const elsewhere = (text: string) => {
     const origin = upstreamOrigin(text)
-    if (origin === publicUrl) throw new Refusal('must not be PUBLIC_URL: the broker would call itself')
+    if (origin === publicUrl) throw new InvalidValue('must not be PUBLIC_URL: the broker would call itself')
     return origin
   }
   const baseUrl = reader.read('AUTHN_BASE_URL', elsewhere)
@@ -182,7 +182,7 @@ function loadSession(reader: EnvReader) {
 
 function sameSite(text: string): 'lax' | 'strict' {
   if (text.toLowerCase() === 'none') {
-    throw new Refusal('must be lax or strict: with none, every site could send the session cookie')
+    throw new InvalidValue('must be lax or strict: with none, every site could send the session cookie')
   }
   return oneOf('lax', 'strict')(text)
 }

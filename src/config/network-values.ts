@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { Refusal } from './config-error.ts'
+import { InvalidValue } from './config-error.ts'
 import { listOf } from './plain-values.ts'
 
 /** What a listener binds to: an address, or a host name. */
 export function listenHost(text: string): string {
   if (isIP(text) === 0 && !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) {
-    throw new Refusal('must be an IP address or a host name')
+    throw new InvalidValue('must be an IP address or a host name')
   }
   return text
 }
@@ -18,7 +18,7 @@ export function port(text: string): number {
   const hint = /^[a-z]+:\/\//i.test(text)
     ? ' (Kubernetes sets it for a service of that name: enableServiceLinks: false)'
     : ''
-  throw new Refusal(`must be a port from 0 to 65535${hint}`)
+  throw new InvalidValue(`must be a port from 0 to 65535${hint}`)
 }
 
 /**
@@ -27,10 +27,10 @@ export function port(text: string): number {
  */
 function trustedProxy(text: string): string {
   if (/^(\*|true|yes|on|all)$/i.test(text)) {
-    throw new Refusal('must name the proxies: trusting everybody lets anybody forge the client address')
+    throw new InvalidValue('must name the proxies: trusting everybody lets anybody forge the client address')
   }
   if (/^\d+$/.test(text)) {
-    throw new Refusal(
+    throw new InvalidValue(
       'must not be a number of hops: who comes by a shorter way could forge the client address',
     )
   }
@@ -42,13 +42,15 @@ function trustedProxy(text: string): string {
     more.length > 0 ||
     (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= max))
   ) {
-    throw new Refusal('must be an IP address or a CIDR, such as 10.0.0.0/8')
+    throw new InvalidValue('must be an IP address or a CIDR, such as 10.0.0.0/8')
   }
   if (family === 6 && ipaddr.IPv6.parse(address).isIPv4MappedAddress()) {
-    throw new Refusal('must be written as IPv4, not as an IPv4-mapped address')
+    throw new InvalidValue('must be written as IPv4, not as an IPv4-mapped address')
   }
   if (Number(bits) === 0) {
-    throw new Refusal('must not hold every address: trusting everybody lets anybody forge the client address')
+    throw new InvalidValue(
+      'must not hold every address: trusting everybody lets anybody forge the client address',
+    )
   }
   return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
 }
@@ -57,7 +59,7 @@ function trustedProxy(text: string): string {
 export function trustedProxies(text: string): readonly string[] {
   const cidrs = listOf(trustedProxy)(text)
   if (ALL_ADDRESSES.some((range) => isCovered(range, cidrs.map(rangeOf)))) {
-    throw new Refusal(
+    throw new InvalidValue(
       'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address',
     )
   }
@@ -99,6 +101,6 @@ const ALL_ADDRESSES: readonly Range[] = [
 
 /** One entry of `NO_PROXY`: a host, a domain with or without a leading dot, an address, with or without a port. */
 export function proxyException(text: string): string {
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new Refusal('must be a host name, a domain or an address')
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new InvalidValue('must be a host name, a domain or an address')
   return text.toLowerCase()
 }

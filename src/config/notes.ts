@@ -9,7 +9,7 @@ export interface NotesOptions {
 }
 
 /** What is valid, but seldom intended. Each note begins with the variable's name and has no value in it. */
-export function notesOn(config: Config, { nowMs, modeOf = fileMode }: NotesOptions): string[] {
+export function configNotes(config: Config, { nowMs, modeOf = fileMode }: NotesOptions): string[] {
   const readableFiles = config.secretFiles.flatMap(({ variables, paths }) =>
     variables.filter((_, index) => isOpenToOthers(modeOf(paths[index] ?? ''))),
   )

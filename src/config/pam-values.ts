@@ -1,6 +1,6 @@
-import { Refusal } from './config-error.ts'
+import { InvalidValue } from './config-error.ts'
 import { domain, listOf } from './plain-values.ts'
-import { hasTrickyPath } from './url-values.ts'
+import { hasUnsafePath } from './url-values.ts'
 
 /** The PAM user name of `ada@<domain>` is `<prefix>ada`. No two have the same domain, or the same prefix in any case. */
 export interface PamUserDomain {
@@ -18,20 +18,20 @@ type PamDirectory =
 /** A team's name as it stands in paths: one segment that needs no encoding. */
 export function teamName(text: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._~-]{0,254}$/.test(text)) {
-    throw new Refusal('must be a team name: letters, digits, and . _ ~ - after the first one')
+    throw new InvalidValue('must be a team name: letters, digits, and . _ ~ - after the first one')
   }
   return text
 }
 
 /** An absolute path; `{team_name}` is its only placeholder. */
 export function tokenPath(text: string): string {
-  if (/[?#]/.test(text)) throw new Refusal('must have no query and no fragment')
+  if (/[?#]/.test(text)) throw new InvalidValue('must have no query and no fragment')
   const path = text.replaceAll('{team_name}', 'team')
-  if (/[{}]/.test(path)) throw new Refusal('must have no placeholder but {team_name}')
-  if (hasTrickyPath(path))
-    throw new Refusal('must have no dot segments, no empty ones and no encoded slashes')
+  if (/[{}]/.test(path)) throw new InvalidValue('must have no placeholder but {team_name}')
+  if (hasUnsafePath(path))
+    throw new InvalidValue('must have no dot segments, no empty ones and no encoded slashes')
   if (!/^\/([A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
-    throw new Refusal('must be an absolute path, such as /v1/teams/{team_name}/service_token')
+    throw new InvalidValue('must be an absolute path, such as /v1/teams/{team_name}/service_token')
   }
   return text
 }
@@ -43,7 +43,7 @@ export function instant(text: string): number {
   const day = `${parts?.date}T00:00:00Z`
   // The platform takes 30 February for 2 March.
   if (Number.isNaN(ms) || new Date(day).toISOString().slice(0, 10) !== parts?.date) {
-    throw new Refusal('must be a date and time of RFC 3339, such as 2027-01-31T00:00:00Z')
+    throw new InvalidValue('must be a date and time of RFC 3339, such as 2027-01-31T00:00:00Z')
   }
   return ms
 }
@@ -60,15 +60,15 @@ export function userDomains(text: string): readonly PamUserDomain[] {
   // The same mapping may stand twice, like any entry of a list.
   const domains = [...new Map(entries.map((entry) => [`${entry.domain}=${entry.prefix}`, entry])).values()]
   if (domains.length > 1 && domains.some(({ hasPrefix }) => !hasPrefix)) {
-    throw new Refusal(
+    throw new InvalidValue(
       'several domains need a prefix each, such as corp.example=,partner.example=partner-: ' +
         'without one, users of two domains would have the same PAM user',
     )
   }
   const isUnique = (values: readonly string[]) => new Set(values).size === domains.length
-  if (!isUnique(domains.map((entry) => entry.domain))) throw new Refusal('has one domain twice')
+  if (!isUnique(domains.map((entry) => entry.domain))) throw new InvalidValue('has one domain twice')
   if (!isUnique(domains.map(({ prefix }) => prefix.toLowerCase()))) {
-    throw new Refusal('two domains have the same prefix: their users would have the same PAM user')
+    throw new InvalidValue('two domains have the same prefix: their users would have the same PAM user')
   }
   return domains.map(({ domain, prefix }) => ({ domain, prefix }))
 }
@@ -77,7 +77,7 @@ function userDomain(text: string): PamUserDomain & { readonly hasPrefix: boolean
   const [name = '', ...rest] = text.split('=').map((part) => part.trim())
   const prefix = rest.join('=')
   if (!/^[A-Za-z0-9._~@+-]{0,64}$/.test(prefix)) {
-    throw new Refusal('a prefix must be of letters, digits and . _ ~ @ + -')
+    throw new InvalidValue('a prefix must be of letters, digits and . _ ~ @ + -')
   }
   return { domain: domain(name), prefix, hasPrefix: rest.length > 0 }
 }
@@ -92,7 +92,7 @@ export function directory(text: string): PamDirectory {
   const roles = rules.flatMap((rule) => /^role:([a-z][a-z0-9_]{0,63})$/.exec(rule)?.[1] ?? [])
   const groups = rules.flatMap((rule) => UUID_RULE.exec(rule)?.[1]?.toLowerCase() ?? [])
   if (rules.length === 0 || roles.length + groups.length !== rules.length) {
-    throw new Refusal('must be none, all, or a list of role:<role> and group:<uuid>')
+    throw new InvalidValue('must be none, all, or a list of role:<role> and group:<uuid>')
   }
   return { kind: 'rules', roles: [...new Set(roles)], groups: [...new Set(groups)] }
 }

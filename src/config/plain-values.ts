@@ -1,10 +1,11 @@
-import { Refusal } from './config-error.ts'
+import { InvalidValue } from './config-error.ts'
 
 /** A whole number in decimal digits. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-    if (!(value >= min && value <= max)) throw new Refusal(`must be a whole number from ${min} to ${max}`)
+    if (!(value >= min && value <= max))
+      throw new InvalidValue(`must be a whole number from ${min} to ${max}`)
     return value
   }
 }
@@ -12,7 +13,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 export function oneOf<const T extends string>(...choices: readonly T[]): (text: string) => T {
   return (text) => {
     const choice = choices.find((each) => each === text)
-    if (choice === undefined) throw new Refusal(`must be ${choices.join(' or ')}`)
+    if (choice === undefined) throw new InvalidValue(`must be ${choices.join(' or ')}`)
     return choice
   }
 }
@@ -24,28 +25,28 @@ export function listOf<T>(parse: (entry: string) => T, separator = /,/): (text: 
   return (text) => {
     const entries = text.split(separator).map((entry) => entry.trim())
     const given = [...new Set(entries.filter((entry) => entry !== ''))]
-    if (given.length === 0) throw new Refusal('holds no entry')
+    if (given.length === 0) throw new InvalidValue('holds no entry')
     const reasons: string[] = []
     const values = given.flatMap((entry, index) => {
       try {
         return [parse(entry)]
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error
+        if (!(error instanceof InvalidValue)) throw error
         const place = given.length > 1 ? `entry ${index + 1} ` : ''
         reasons.push(...error.reasons.map((reason) => `${place}${reason}`))
         return []
       }
     })
-    if (reasons.length > 0) throw new Refusal(...reasons)
+    if (reasons.length > 0) throw new InvalidValue(...reasons)
     return values
   }
 }
 
 /** Lower case. A single label is allowed: Windows domains have one. */
 export function domain(text: string): string {
-  if (text.startsWith('@')) throw new Refusal('must be a domain without the @')
+  if (text.startsWith('@')) throw new InvalidValue('must be a domain without the @')
   const name = text.toLowerCase()
-  if (name.length > 253 || !DOMAIN.test(name)) throw new Refusal('must be a domain, such as example.com')
+  if (name.length > 253 || !DOMAIN.test(name)) throw new InvalidValue('must be a domain, such as example.com')
   return name
 }
 
@@ -54,6 +55,6 @@ const DOMAIN = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`, 'u')
 
 /** For secrets that go into a header or a body unchanged. */
 export function visibleAscii(text: string): string {
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new Refusal('must be visible ASCII characters without spaces')
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new InvalidValue('must be visible ASCII characters without spaces')
   return text
 }

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { Refusal } from './config-error.ts'
+import { InvalidValue } from './config-error.ts'
 import { listOf, visibleAscii } from './plain-values.ts'
 
 /** In a file, entries may also stand on lines of their own. */
@@ -8,18 +8,18 @@ const SEPARATOR = /[,\r\n]+/
 /** A credential and, if wanted, its standby: the current one first. */
 export function currentAndStandby(text: string): readonly string[] {
   const values = listOf(visibleAscii, SEPARATOR)(text)
-  if (values.length > 2) throw new Refusal('must hold one value, or two: the current one and a standby')
+  if (values.length > 2) throw new InvalidValue('must hold one value, or two: the current one and a standby')
   return values
 }
 
 /** The SSWS token without its scheme, which the broker adds. */
 export function apiTokens(text: string): readonly string[] {
-  if (/\bSSWS\s/i.test(text)) throw new Refusal('must be the token alone, without SSWS before it')
+  if (/\bSSWS\s/i.test(text)) throw new InvalidValue('must be the token alone, without SSWS before it')
   return currentAndStandby(text)
 }
 
 export function opsToken(text: string): string {
-  if (text.length < 16) throw new Refusal('must have 16 characters or more')
+  if (text.length < 16) throw new InvalidValue('must have 16 characters or more')
   return visibleAscii(text)
 }
 
@@ -27,18 +27,19 @@ export function opsToken(text: string): string {
 export function secretKeys(text: string): readonly Buffer[] {
   const entries = text.split(SEPARATOR).map((entry) => entry.trim())
   const keys = entries.filter((entry) => entry !== '').map(secretKey)
-  if (keys.length === 0) throw new Refusal('holds no key')
+  if (keys.length === 0) throw new InvalidValue('holds no key')
   if (new Set(keys.map((key) => key.toString('hex'))).size < keys.length) {
-    throw new Refusal('holds the same key twice')
+    throw new InvalidValue('holds the same key twice')
   }
   return keys
 }
 
 function secretKey(text: string): Buffer {
   const key = /^([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text) ? Buffer.from(text, 'base64') : undefined
-  if (key?.length !== 32) throw new Refusal('must be keys of exactly 32 bytes in base64, comma-separated')
+  if (key?.length !== 32)
+    throw new InvalidValue('must be keys of exactly 32 bytes in base64, comma-separated')
   if (key.every((byte) => byte === key[0]))
-    throw new Refusal('must be random keys, not one byte over and over')
+    throw new InvalidValue('must be random keys, not one byte over and over')
   return key
 }
 
@@ -54,13 +55,13 @@ export function redisUrl({
 }): (text: string) => string {
   return (text) => {
     if (text === 'memory:') {
-      if (production) throw new Refusal('must not be memory: in production: it holds for one process')
+      if (production) throw new InvalidValue('must not be memory: in production: it holds for one process')
       return text
     }
     try {
       parse(text)
     } catch (error) {
-      throw new Refusal(error instanceof Error ? error.message : 'is not understood')
+      throw new InvalidValue(error instanceof Error ? error.message : 'is not understood')
     }
     return text
   }
@@ -69,15 +70,15 @@ export function redisUrl({
 /** One or more PEM certificates, without the text between them. */
 export function certificates(text: string): string {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
-    throw new Refusal('holds a private key: only certificates belong there')
+    throw new InvalidValue('holds a private key: only certificates belong there')
   }
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  if (found.length === 0) throw new Refusal('holds no PEM certificate')
+  if (found.length === 0) throw new InvalidValue('holds no PEM certificate')
   for (const [index, pem] of found.entries()) {
     try {
       new X509Certificate(pem)
     } catch {
-      throw new Refusal(`certificate ${index + 1} in it cannot be read`) // the platform's error says no more
+      throw new InvalidValue(`certificate ${index + 1} in it cannot be read`) // the platform's error says no more
     }
   }
   return `${found.join('\n')}\n`

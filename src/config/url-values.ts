@@ -1,4 +1,4 @@
-import { Refusal } from './config-error.ts'
+import { InvalidValue } from './config-error.ts'
 
 /** `https://host[:port]`, or plain http on localhost, where browsers treat it as secure enough for cookies. */
 export function publicOrigin(text: string): string {
@@ -26,7 +26,7 @@ export function webOrigin(text: string): string {
 export function pageUrl(text: string): URL {
   const url = httpUrl(text, () => true, '')
   if (url.searchParams.has('stateToken')) {
-    throw new Refusal('must not have a stateToken in its query: the broker adds it')
+    throw new InvalidValue('must not have a stateToken in its query: the broker adds it')
   }
   return url
 }
@@ -44,31 +44,33 @@ export function redirectPrefix(text: string): { readonly origin: string; readonl
 /** The egress proxy; user and password are allowed. */
 export function proxyUrl(text: string): string {
   const url = parseUrl(text)
-  if (!/^https?:$/.test(url.protocol)) throw new Refusal('must be an http or https URL')
-  if (url.pathname !== '/' || hasQueryOrFragment(text)) throw new Refusal('must have no path and no query')
+  if (!/^https?:$/.test(url.protocol)) throw new InvalidValue('must be an http or https URL')
+  if (url.pathname !== '/' || hasQueryOrFragment(text))
+    throw new InvalidValue('must have no path and no query')
   return url.href
 }
 
 /** `/./`, `/../` and their encoded forms; `%2f` and `%5c`, which some servers take for slashes. */
-export function hasTrickyPath(path: string): boolean {
+export function hasUnsafePath(path: string): boolean {
   return /(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\|\/\//i.test(path)
 }
 
 function upstreamUrl(text: string): URL {
   const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
   if (/^your-[a-z.]+\.example\.net$/.test(url.hostname)) {
-    throw new Refusal('is still the placeholder of the example')
+    throw new InvalidValue('is still the placeholder of the example')
   }
   return url
 }
 
 /** Of a URL, as it was written. */
 function checkPath(text: string): void {
-  if (hasQueryOrFragment(text)) throw new Refusal('must have no query and no fragment')
+  if (hasQueryOrFragment(text)) throw new InvalidValue('must have no query and no fragment')
   const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
-  if (hasTrickyPath(path)) throw new Refusal('must have no dot segments and no encoded slashes in its path')
+  if (hasUnsafePath(path))
+    throw new InvalidValue('must have no dot segments and no encoded slashes in its path')
   if (!canDecode(path))
-    throw new Refusal('must have percent-encoded UTF-8 in its path, if anything is encoded')
+    throw new InvalidValue('must have percent-encoded UTF-8 in its path, if anything is encoded')
 }
 
 function canDecode(text: string): boolean {
@@ -82,30 +84,31 @@ function canDecode(text: string): boolean {
 
 function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, otherwise: string): URL {
   const url = parseUrl(text)
-  if (!/^https?:$/.test(url.protocol)) throw new Refusal('must begin with https://')
-  if (url.protocol === 'http:' && !plainHttpAllowed(url.hostname)) throw new Refusal(otherwise)
-  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text)) throw new Refusal('must have no user name and no password in it')
+  if (!/^https?:$/.test(url.protocol)) throw new InvalidValue('must begin with https://')
+  if (url.protocol === 'http:' && !plainHttpAllowed(url.hostname)) throw new InvalidValue(otherwise)
+  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text))
+    throw new InvalidValue('must have no user name and no password in it')
   return url
 }
 
 /** The platform's parser, without its leniency: `https:host`, backslashes and white space are no URL here. */
 function parseUrl(text: string): URL {
   const host = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(text)?.[1]?.split('@').at(-1) ?? text
-  if (host.includes('*')) throw new Refusal('must not have a wildcard: list each one')
+  if (host.includes('*')) throw new InvalidValue('must not have a wildcard: list each one')
   const isAbsolute = /^[a-z][a-z0-9+.-]*:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text)
   if (!isAbsolute || !URL.canParse(text)) {
-    throw new Refusal('must be an absolute URL, such as https://host.example.com')
+    throw new InvalidValue('must be an absolute URL, such as https://host.example.com')
   }
   const url = new URL(text)
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/.test(url.hostname)) {
-    throw new Refusal('must have a plain host name or address in it')
+    throw new InvalidValue('must have a plain host name or address in it')
   }
   return url
 }
 
 function originOf(url: URL): string {
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(url.href)) {
-    throw new Refusal('must be an origin only: scheme, host and port, without path, query and fragment')
+    throw new InvalidValue('must be an origin only: scheme, host and port, without path, query and fragment')
   }
   return url.origin
 }

@@ -1,4 +1,4 @@
-import { newKey } from '../config/new-key.ts'
+import { generateKey } from '../config/generate-key.ts'
 import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
@@ -30,7 +30,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const sandboxConfig = forDemoAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
-  const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: newKey() })
+  const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: generateKey() })
   let broker = createGatehouse(config, { logStream })
   const site = createListener(
     createDemoSite({ broker: () => broker.app, sandbox, sandboxUrl: upstreams.authnUrl, reset }),

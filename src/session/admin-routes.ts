@@ -96,7 +96,7 @@ const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
 
 const readBody = bodyParser({ limitBytes: 4096 })
 
-/** Strict: without an error, a misspelt field would end fewer limits than the operator expects. */
+/** Strict: without an error, a misspelled field would end fewer limits than the operator expects. */
 const limitsBody = z.strictObject({
   login: z
     .string()

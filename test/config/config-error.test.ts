@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals'
-import { ConfigError, Refusal } from '../../src/config/config-error.ts'
+import { ConfigError, InvalidValue } from '../../src/config/config-error.ts'
 import { deepFreeze } from '../../src/config/deep-freeze.ts'
 import { createSecret } from '../../src/config/secret.ts'
 
 test('a refusal holds each of its reasons, and is named as one', () => {
-  const refusal = new Refusal('is odd', 'is even')
+  const refusal = new InvalidValue('is odd', 'is even')
   expect(refusal).toMatchObject({
-    name: 'Refusal',
+    name: 'InvalidValue',
     message: 'is odd; is even',
     reasons: ['is odd', 'is even'],
   })

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
-import { Refusal } from '../../src/config/config-error.ts'
+import { InvalidValue } from '../../src/config/config-error.ts'
 import { EnvReader } from '../../src/config/env-reader.ts'
 
 const asItIs = (text: string) => text
 const refusing = () => {
-  throw new Refusal('is too odd', 'and too even')
+  throw new InvalidValue('is too odd', 'and too even')
 }
 const QUOTES =
   'is in quotes, which are part of the value: env files of Docker, and secret files, are read as they are'

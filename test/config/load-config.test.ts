@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
-import { newKey } from '../../src/config/new-key.ts'
-import { KEY, load, PAM, problemsOf } from './sound-environment.ts'
+import { generateKey } from '../../src/config/generate-key.ts'
+import { KEY, load, PAM, problemsOf } from './valid-environment.ts'
 
-test('the required variables alone make a sound configuration', () => {
+test('the required variables alone make a valid configuration', () => {
   const { secretKeys, authn, redis, tunables, ...rest } = load()
 
   expect(rest).toMatchObject({
@@ -26,7 +26,7 @@ test('the required variables alone make a sound configuration', () => {
   })
   expect(authn).toMatchObject({ stepUp: false, ssoRedirects: [], linkOrigins: [], loginDomains: [] })
   expect(authn.hiddenFactors).toEqual([])
-  expect(authn.baseUrl).toBe('https://org.vendor.example')
+  expect(authn.baseUrl).toBe('https://org.example.net')
   expect(authn.apiTokens.current()).toEqual(['marked-api-token'])
   expect(redis.url.current()).toBe('redis://:marked-password@redis.internal:6379/0')
   expect(secretKeys.current()).toEqual([Buffer.from(KEY, 'base64')])
@@ -241,9 +241,9 @@ test('what depends on a variable that is missing is not reported too', () => {
 })
 
 test('a new key is one that the loader takes', () => {
-  const key = newKey()
+  const key = generateKey()
   expect(load({ SECRET_KEYS: key }).secretKeys.current()).toEqual([Buffer.from(key, 'base64')])
-  expect(newKey()).not.toBe(key)
+  expect(generateKey()).not.toBe(key)
 })
 
 test('nothing in it can be changed', () => {
@@ -275,7 +275,7 @@ test.each([
   ['GATEHOUSE_LOG_LEVEL', 'LOG_LEVEL', {}],
   ['log_level', 'LOG_LEVEL', {}],
   ['OPS_TOKENFILE', 'OPS_TOKEN_FILE', {}],
-])('%s is taken for a misspelt %s', (name, meant, without) => {
+])('%s is reported as a misspelled %s', (name, meant, without) => {
   expect(problemsOf({ ...without, [name]: 'x' })).toContainEqual(
     `${name}: is not known; did you mean ${meant}?`,
   )

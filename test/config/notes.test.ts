@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals'
 import type { LoadConfigOptions } from '../../src/config/load-config.ts'
-import { KNOWN_PAM_ROLES, notesOn } from '../../src/config/notes.ts'
+import { configNotes, KNOWN_PAM_ROLES } from '../../src/config/notes.ts'
 import { ROLES } from '../../src/pam/roles.ts'
-import { load, PAM, problemsOf } from './sound-environment.ts'
+import { load, PAM, problemsOf } from './valid-environment.ts'
 
 const NOW = Date.parse('2027-01-31T00:00:00Z')
 /** With these, there is nothing to note. */
@@ -12,7 +12,7 @@ function notesFor(
   more: Record<string, string>,
   { fileMode, ...options }: Partial<LoadConfigOptions> & { fileMode?: number } = {},
 ): string[] {
-  return notesOn(load({ ...QUIET, ...more }, options), { nowMs: NOW, modeOf: () => fileMode })
+  return configNotes(load({ ...QUIET, ...more }, options), { nowMs: NOW, modeOf: () => fileMode })
 }
 const namesOf = (notes: readonly string[]) => notes.map((note) => note.split(':')[0])
 
@@ -60,7 +60,7 @@ test.each<[string, Record<string, string>, string[]]>([
 })
 
 test('a proxy that is not set is not noted', () => {
-  expect(notesOn(load({ ...QUIET, HTTP_PROXY: undefined }), { nowMs: NOW })).toEqual([])
+  expect(configNotes(load({ ...QUIET, HTTP_PROXY: undefined }), { nowMs: NOW })).toEqual([])
 })
 
 test.each([

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { directory, instant, teamName, tokenPath, userDomains } from '../../src/config/pam-values.ts'
-import { refuses } from './parsers.ts'
+import { expectInvalid } from './parsers.ts'
 
 test('a team is one segment of a path that needs no encoding', () => {
   for (const name of ['a', 'Example-Team', '0a.b_c~d-e', 'a'.repeat(255)]) expect(teamName(name)).toBe(name)
-  refuses(
+  expectInvalid(
     teamName,
     'must be a team name: letters, digits, and . _ ~ - after the first one',
     ...['', '.', '..', '-a', '_a', 'a/b', 'a b', 'ä', 'a%20', '../other', 'a'.repeat(256), 'a\n', ' a'],
@@ -20,8 +20,8 @@ test('a token path is absolute, with the team as its only placeholder', () => {
   ]) {
     expect(tokenPath(path)).toBe(path)
   }
-  refuses(tokenPath, 'must have no query and no fragment', '/v1/token?x=1', '/v1/token#x', '?', '#')
-  refuses(
+  expectInvalid(tokenPath, 'must have no query and no fragment', '/v1/token?x=1', '/v1/token#x', '?', '#')
+  expectInvalid(
     tokenPath,
     'must have no placeholder but {team_name}',
     '/v1/{team}/token',
@@ -29,12 +29,12 @@ test('a token path is absolute, with the team as its only placeholder', () => {
     '/}',
     '/{team_name}{',
   )
-  refuses(
+  expectInvalid(
     tokenPath,
     'must have no dot segments, no empty ones and no encoded slashes',
     ...['/v1/../token', '//evil.example/token', '/a/./b', '/a%2Fb', '/a%5cb', '/a\\b'],
   )
-  refuses(
+  expectInvalid(
     tokenPath,
     'must be an absolute path, such as /v1/teams/{team_name}/service_token',
     ...['v1/token', '', '/', '/a b', '/ä', '/a%2', '/a%zz', '/a|b', 'x/a', '/a\n'],
@@ -56,7 +56,7 @@ test('an instant of RFC 3339, in milliseconds', () => {
   expect(instant('2027-12-31T23:59:59.25Z')).toBe(Date.UTC(2027, 11, 31, 23, 59, 59, 250))
   expect(instant('2028-02-29T10:20:30Z')).toBe(Date.UTC(2028, 1, 29, 10, 20, 30))
   expect(instant('2027-10-09T19:09:09+19:09')).toBe(Date.UTC(2027, 9, 9, 0, 0, 9))
-  refuses(
+  expectInvalid(
     instant,
     'must be a date and time of RFC 3339, such as 2027-01-31T00:00:00Z',
     ...['', '2027-01-31', '2027-01-31T00:00:00', '2027-02-30T00:00:00Z', '2027-02-29T00:00:00Z'],
@@ -86,15 +86,15 @@ test('domains of users, each with its prefix', () => {
 })
 
 test('domains of users that would share a PAM user are refused', () => {
-  refuses(userDomains, NEED, 'a.b,c.d', 'a.b,c.d=x-', 'a.b=x-,c.d')
-  refuses(userDomains, SAME, 'a.b=,c.d=', 'a.b=x-,c.d=X-')
-  refuses(userDomains, 'has one domain twice', 'a.b=,A.b=x-')
-  refuses(
+  expectInvalid(userDomains, NEED, 'a.b,c.d', 'a.b,c.d=x-', 'a.b=x-,c.d')
+  expectInvalid(userDomains, SAME, 'a.b=,c.d=', 'a.b=x-,c.d=X-')
+  expectInvalid(userDomains, 'has one domain twice', 'a.b=,A.b=x-')
+  expectInvalid(
     userDomains,
     'a prefix must be of letters, digits and . _ ~ @ + -',
     ...['a.b=a/b', 'a.b==x', 'a.b=ä', 'a.b=a b', `a.b=${'x'.repeat(65)}`],
   )
-  refuses(userDomains, 'must be a domain, such as example.com', 'a b', '=x-')
+  expectInvalid(userDomains, 'must be a domain, such as example.com', 'a b', '=x-')
 })
 
 test('who may list groups', () => {
@@ -108,7 +108,7 @@ test('who may list groups', () => {
     groups: [lower],
   })
   expect(directory(`role:a${'b'.repeat(63)}`)).toMatchObject({ kind: 'rules' })
-  refuses(
+  expectInvalid(
     directory,
     'must be none, all, or a list of role:<role> and group:<uuid>',
     ...['', ',', 'everybody', 'role:', 'role:A', 'role:0a', 'role:a-b', 'xrole:a', 'role:a b', 'all,role:a'],

@@ -1,24 +1,27 @@
 import { expect } from '@jest/globals'
-import { Refusal } from '../../src/config/config-error.ts'
+import { InvalidValue } from '../../src/config/config-error.ts'
 
 type Parse = (text: string) => unknown
 
-/** Each text is taken, as this value. */
-export function takes(parse: Parse, ...values: readonly (readonly [text: string, value: unknown])[]): void {
+/** The parser accepts each text and returns this value. */
+export function expectParsed(
+  parse: Parse,
+  ...values: readonly (readonly [text: string, value: unknown])[]
+): void {
   for (const [text, value] of values) expect([text, outcome(parse, text)]).toEqual([text, value])
 }
 
-/** Each text is refused, for this reason alone. */
-export function refuses(parse: Parse, reason: string, ...texts: readonly string[]): void {
-  for (const text of texts) expect([text, outcome(parse, text)]).toEqual([text, { refused: [reason] }])
+/** The parser rejects each text for this reason alone. */
+export function expectInvalid(parse: Parse, reason: string, ...texts: readonly string[]): void {
+  for (const text of texts) expect([text, outcome(parse, text)]).toEqual([text, { invalid: [reason] }])
 }
 
-/** What the parser makes of a text, or the reasons of its refusal. */
+/** The parsed value, or the reasons why the parser rejects the text. */
 export function outcome(parse: Parse, text: string): unknown {
   try {
     return parse(text)
   } catch (error) {
-    if (error instanceof Refusal) return { refused: error.reasons }
+    if (error instanceof InvalidValue) return { invalid: error.reasons }
     throw error
   }
 }

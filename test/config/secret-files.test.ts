@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, rename, rm, symlink, truncate, unlink, writeFile } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { generateKey } from '../../src/config/generate-key.ts'
 import type { Config } from '../../src/config/load-config.ts'
-import { newKey } from '../../src/config/new-key.ts'
 import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
 import { replaceFile } from '../support/replace-file.ts'
 import { until } from '../support/until.ts'
-import { KEY, load, PAM, problemsOf } from './sound-environment.ts'
+import { KEY, load, PAM, problemsOf } from './valid-environment.ts'
 
 /** A self-signed certificate made for these tests; its key is gone. */
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----
@@ -145,7 +145,7 @@ test('a changed file is taken over, and said once', async () => {
 test('a file that changed between start and watch is taken over', async () => {
   const path = await file('keys', KEY)
   const config = load({ SECRET_KEYS: undefined, SECRET_KEYS_FILE: path })
-  const next = newKey()
+  const next = generateKey()
   await replaceFile(path, `${next},${KEY}`)
   watch(config)
   await until(() => config.secretKeys.current().length === 2)
@@ -163,7 +163,7 @@ test('bad content is refused by name, the old value stays, and the next sound co
   await unlink(path)
   await until(() => lines.length > 1)
   expect(config.secretKeys.current()).toEqual([Buffer.from(KEY, 'base64')])
-  const next = newKey()
+  const next = generateKey()
   await replaceFile(path, next)
   await until(() => lines.length > 2)
 

@@ -9,7 +9,7 @@ import {
   redisUrl,
   secretKeys,
 } from '../../src/config/secret-values.ts'
-import { refuses } from './parsers.ts'
+import { expectInvalid } from './parsers.ts'
 
 test('a credential and its standby, separated by a comma or a line', () => {
   for (const parse of [currentAndStandby, apiTokens]) {
@@ -17,14 +17,14 @@ test('a credential and its standby, separated by a comma or a line', () => {
     for (const text of ['one,two', 'one\ntwo\n', 'one\r\ntwo', ' one ,\n two ']) {
       expect(parse(text)).toEqual(['one', 'two'])
     }
-    refuses(parse, 'must hold one value, or two: the current one and a standby', 'a,b,c')
-    refuses(parse, 'must be visible ASCII characters without spaces', 'a b')
-    refuses(parse, 'holds no entry', ',', '')
+    expectInvalid(parse, 'must hold one value, or two: the current one and a standby', 'a,b,c')
+    expectInvalid(parse, 'must be visible ASCII characters without spaces', 'a b')
+    expectInvalid(parse, 'holds no entry', ',', '')
   }
 })
 
 test('an API token comes without its scheme', () => {
-  refuses(
+  expectInvalid(
     apiTokens,
     'must be the token alone, without SSWS before it',
     'SSWS abc',
@@ -32,13 +32,13 @@ test('an API token comes without its scheme', () => {
     'one,SSWS two',
   )
   expect(apiTokens('SSWSabc')).toEqual(['SSWSabc'])
-  refuses(apiTokens, 'must be visible ASCII characters without spaces', 'xSSWS abc')
+  expectInvalid(apiTokens, 'must be visible ASCII characters without spaces', 'xSSWS abc')
 })
 
 test('an OPS_TOKEN is long and visible', () => {
   expect(opsToken('x'.repeat(16))).toBe('x'.repeat(16))
-  refuses(opsToken, 'must have 16 characters or more', '', 'x'.repeat(15))
-  refuses(opsToken, 'must be visible ASCII characters without spaces', 'long enough but with spaces')
+  expectInvalid(opsToken, 'must have 16 characters or more', '', 'x'.repeat(15))
+  expectInvalid(opsToken, 'must be visible ASCII characters without spaces', 'long enough but with spaces')
 })
 
 const [ONE, TWO] = ['a', 'b'].map((text) => Buffer.concat([Buffer.from(text), Buffer.alloc(31, 7)])) as [
@@ -62,7 +62,7 @@ test('secret keys: 32 bytes each in base64, the first one first', () => {
 
 test('secret keys that are not random, not 32 bytes or not there are refused', () => {
   const key = ONE.toString('base64')
-  refuses(
+  expectInvalid(
     secretKeys,
     'must be keys of exactly 32 bytes in base64, comma-separated',
     ...[
@@ -76,9 +76,18 @@ test('secret keys that are not random, not 32 bytes or not there are refused', (
     ],
     ...[`${key},short`, 'not base64 !', `${'/_'.repeat(21)}A`],
   )
-  refuses(secretKeys, 'must be random keys, not one byte over and over', Buffer.alloc(32).toString('base64'))
-  refuses(secretKeys, 'holds the same key twice', `${key},${key}`, `${key},${ONE.toString('base64url')}`)
-  refuses(secretKeys, 'holds no key', '', ',', ' \n')
+  expectInvalid(
+    secretKeys,
+    'must be random keys, not one byte over and over',
+    Buffer.alloc(32).toString('base64'),
+  )
+  expectInvalid(
+    secretKeys,
+    'holds the same key twice',
+    `${key},${key}`,
+    `${key},${ONE.toString('base64url')}`,
+  )
+  expectInvalid(secretKeys, 'holds no key', '', ',', ' \n')
 })
 
 test('a Redis URL is the store’s own affair, but for memory: in production', () => {
@@ -89,13 +98,13 @@ test('a Redis URL is the store’s own affair, but for memory: in production', (
   for (const production of [true, false]) {
     const read = redisUrl({ production, parse })
     expect(read('redis://redis')).toBe('redis://redis')
-    refuses(read, 'host: is missing', 'bad')
-    refuses(read, 'is not understood', 'odd')
+    expectInvalid(read, 'host: is missing', 'bad')
+    expectInvalid(read, 'is not understood', 'odd')
   }
   expect(redisUrl({ production: false, parse: () => expect('memory:').toBe('not parsed') })('memory:')).toBe(
     'memory:',
   )
-  refuses(
+  expectInvalid(
     redisUrl({ production: true, parse }),
     'must not be memory: in production: it holds for one process',
     'memory:',
@@ -118,11 +127,17 @@ test('certificates: each whole one, and nothing that stands between them', () =>
   const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
   expect(certificates(one)).toBe(`${one}\n`)
   expect(certificates(`# first\n${one}\n# second\n${two}\n`)).toBe(`${one}\n${two}\n`)
-  refuses(certificates, 'holds no PEM certificate', '', 'text', one.replace('BEGIN', 'BEGINNING'))
+  expectInvalid(certificates, 'holds no PEM certificate', '', 'text', one.replace('BEGIN', 'BEGINNING'))
   const broken = one.replace(/\n[^-]{20}/, '\n')
-  refuses(certificates, 'certificate 1 in it cannot be read', broken, `${broken}\n${two}`)
-  refuses(certificates, 'certificate 2 in it cannot be read', `${one}\n${broken}`)
+  expectInvalid(certificates, 'certificate 1 in it cannot be read', broken, `${broken}\n${two}`)
+  expectInvalid(certificates, 'certificate 2 in it cannot be read', `${one}\n${broken}`)
   const key = '-----BEGIN PRIVATE KEY-----\nplainly-fake\n-----END PRIVATE KEY-----'
   const rsa = key.replaceAll('PRIVATE', 'RSA PRIVATE')
-  refuses(certificates, 'holds a private key: only certificates belong there', key, rsa, `${one}\n${key}`)
+  expectInvalid(
+    certificates,
+    'holds a private key: only certificates belong there',
+    key,
+    rsa,
+    `${one}\n${key}`,
+  )
 })

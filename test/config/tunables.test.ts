@@ -125,7 +125,7 @@ test('a file that is no object is refused', () => {
   expect(problemsIn([])).toEqual(['config/default.json: the file must be there and be of type object'])
 })
 
-test('the shipped figures are sound and frozen', () => {
+test('the shipped tunables are valid and frozen', () => {
   const tunables = defaultTunables()
   expect(problemsIn(tunables)).toEqual([])
   expect(Object.isFrozen(tunables.upstream.authn.breaker)).toBe(true)

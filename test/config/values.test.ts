@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals'
 import { factorType } from '../../src/config/factor-types.ts'
 import { listenHost, port, proxyException, trustedProxies } from '../../src/config/network-values.ts'
 import { domain, listOf, oneOf, onOrOff, visibleAscii, wholeNumber } from '../../src/config/plain-values.ts'
-import { whyNotSameSite } from '../../src/config/same-site.ts'
+import { sameSiteProblem } from '../../src/config/same-site.ts'
 import {
-  hasTrickyPath,
+  hasUnsafePath,
   pageUrl,
   proxyUrl,
   publicOrigin,
@@ -13,13 +13,13 @@ import {
   upstreamOrigin,
   webOrigin,
 } from '../../src/config/url-values.ts'
-import { outcome, refuses, takes } from './parsers.ts'
+import { expectInvalid, expectParsed, outcome } from './parsers.ts'
 
 describe('plain values', () => {
   test('whole numbers within bounds, in decimal digits', () => {
     const parse = wholeNumber(1, 1440)
-    takes(parse, ['1', 1], ['030', 30], ['1440', 1440])
-    refuses(
+    expectParsed(parse, ['1', 1], ['030', 30], ['1440', 1440])
+    expectInvalid(
       parse,
       'must be a whole number from 1 to 1440',
       '0',
@@ -32,32 +32,32 @@ describe('plain values', () => {
       ' 1',
       '1 ',
     )
-    refuses(
+    expectInvalid(
       wholeNumber(0, Number.MAX_VALUE),
       `must be a whole number from 0 to ${Number.MAX_VALUE}`,
       '1234567890',
     )
-    takes(wholeNumber(0, Number.MAX_VALUE), ['123456789', 123_456_789])
+    expectParsed(wholeNumber(0, Number.MAX_VALUE), ['123456789', 123_456_789])
   })
 
   test('one of several words, as it is written', () => {
-    takes(oneOf('lax', 'strict'), ['lax', 'lax'], ['strict', 'strict'])
-    refuses(oneOf('lax', 'strict'), 'must be lax or strict', 'Lax', '', 'none', 'lax ')
-    takes(onOrOff, ['on', true], ['off', false])
-    refuses(onOrOff, 'must be on or off', 'true', 'ON')
+    expectParsed(oneOf('lax', 'strict'), ['lax', 'lax'], ['strict', 'strict'])
+    expectInvalid(oneOf('lax', 'strict'), 'must be lax or strict', 'Lax', '', 'none', 'lax ')
+    expectParsed(onOrOff, ['on', true], ['off', false])
+    expectInvalid(onOrOff, 'must be on or off', 'true', 'ON')
   })
 
   test('lists: entries once each, without those that are empty', () => {
-    takes(listOf(wholeNumber(0, 9)), ['1', [1]], [' 1 ,, 2,1 ', [1, 2]])
-    takes(listOf(wholeNumber(0, 9), /;/), ['1;2', [1, 2]])
-    refuses(listOf(visibleAscii), 'holds no entry', '', ',', ' , ')
+    expectParsed(listOf(wholeNumber(0, 9)), ['1', [1]], [' 1 ,, 2,1 ', [1, 2]])
+    expectParsed(listOf(wholeNumber(0, 9), /;/), ['1;2', [1, 2]])
+    expectInvalid(listOf(visibleAscii), 'holds no entry', '', ',', ' , ')
   })
 
   test('lists name each wrong entry by its place, if there are several', () => {
     const parse = listOf(oneOf('a', 'b'))
-    refuses(parse, 'must be a or b', 'x')
+    expectInvalid(parse, 'must be a or b', 'x')
     expect(outcome(parse, 'a,x,b,y')).toEqual({
-      refused: ['entry 2 must be a or b', 'entry 4 must be a or b'],
+      invalid: ['entry 2 must be a or b', 'entry 4 must be a or b'],
     })
     const broken = listOf(() => {
       throw new RangeError('broken')
@@ -67,7 +67,7 @@ describe('plain values', () => {
 
   test('domains, in lower case', () => {
     const longest = `${'a.'.repeat(126)}b`
-    takes(
+    expectParsed(
       domain,
       ['Example.COM', 'example.com'],
       ['corp', 'corp'],
@@ -76,9 +76,9 @@ describe('plain values', () => {
       ['a', 'a'],
       [longest, longest],
     )
-    takes(domain, [`${'a'.repeat(63)}.b`, `${'a'.repeat(63)}.b`])
-    refuses(domain, 'must be a domain without the @', '@example.com', '@')
-    refuses(
+    expectParsed(domain, [`${'a'.repeat(63)}.b`, `${'a'.repeat(63)}.b`])
+    expectInvalid(domain, 'must be a domain without the @', '@example.com', '@')
+    expectInvalid(
       domain,
       'must be a domain, such as example.com',
       '',
@@ -96,8 +96,8 @@ describe('plain values', () => {
   })
 
   test('secrets in visible ASCII', () => {
-    takes(visibleAscii, ['!~', '!~'])
-    refuses(
+    expectParsed(visibleAscii, ['!~', '!~'])
+    expectInvalid(
       visibleAscii,
       'must be visible ASCII characters without spaces',
       '',
@@ -129,16 +129,16 @@ describe('plain values', () => {
       'assertion:oidc',
       'assertion:saml2',
     ]
-    takes(factorType, ...types.map((type) => [type, type] as const))
-    refuses(factorType, `must be ${types.join(' or ')}`, '', 'SMS', 'brand_new')
+    expectParsed(factorType, ...types.map((type) => [type, type] as const))
+    expectInvalid(factorType, `must be ${types.join(' or ')}`, '', 'SMS', 'brand_new')
   })
 })
 
 describe('what listeners and proxies are named by', () => {
   test('a host to listen on', () => {
     for (const host of ['0.0.0.0', '::1', '::', 'localhost', 'a', 'A-b.c1', 'a'.repeat(253)])
-      takes(listenHost, [host, host])
-    refuses(
+      expectParsed(listenHost, [host, host])
+    expectInvalid(
       listenHost,
       'must be an IP address or a host name',
       '',
@@ -154,8 +154,8 @@ describe('what listeners and proxies are named by', () => {
   })
 
   test('a port', () => {
-    takes(port, ['0', 0], ['8080', 8080], ['65535', 65_535], ['00080', 80])
-    refuses(
+    expectParsed(port, ['0', 0], ['8080', 8080], ['65535', 65_535], ['00080', 80])
+    expectInvalid(
       port,
       'must be a port from 0 to 65535',
       '65536',
@@ -170,7 +170,7 @@ describe('what listeners and proxies are named by', () => {
       '80 ',
       'x tcp://a',
     )
-    refuses(
+    expectInvalid(
       port,
       'must be a port from 0 to 65535 (Kubernetes sets it for a service of that name: enableServiceLinks: false)',
       'tcp://10.0.0.1:9090',
@@ -183,7 +183,7 @@ describe('what listeners and proxies are named by', () => {
 
   test('a trusted proxy, as a CIDR', () => {
     const trustedProxy = (text: string) => trustedProxies(text)[0]
-    takes(
+    expectParsed(
       trustedProxy,
       ['192.0.2.1', '192.0.2.1/32'],
       ['10.0.0.0/8', '10.0.0.0/8'],
@@ -192,14 +192,14 @@ describe('what listeners and proxies are named by', () => {
       ['2001:db8::/128', '2001:db8::/128'],
       ['0.0.0.0/1', '0.0.0.0/1'],
     )
-    refuses(trustedProxy, FORGE, '*', 'true', 'TRUE', 'yes', 'on', 'all')
-    refuses(
+    expectInvalid(trustedProxy, FORGE, '*', 'true', 'TRUE', 'yes', 'on', 'all')
+    expectInvalid(
       trustedProxy,
       'must not be a number of hops: who comes by a shorter way could forge the client address',
       '1',
       '42',
     )
-    refuses(
+    expectInvalid(
       trustedProxy,
       NOT_CIDR,
       'loopback',
@@ -218,13 +218,13 @@ describe('what listeners and proxies are named by', () => {
       'truex',
       '/8',
     )
-    refuses(
+    expectInvalid(
       trustedProxy,
       'must be written as IPv4, not as an IPv4-mapped address',
       '::ffff:10.0.0.1',
       '::ffff:0:0/96',
     )
-    refuses(
+    expectInvalid(
       trustedProxy,
       'must not hold every address: trusting everybody lets anybody forge the client address',
       '0.0.0.0/0',
@@ -234,14 +234,14 @@ describe('what listeners and proxies are named by', () => {
   })
 
   test('trusted proxies together never hold every address', () => {
-    takes(
+    expectParsed(
       trustedProxies,
       ['10.0.0.0/8, 192.0.2.1', ['10.0.0.0/8', '192.0.2.1/32']],
       ['0.0.0.0/1', ['0.0.0.0/1']],
       ['128.0.0.0/1', ['128.0.0.0/1']],
     )
     const almostAll = '0.0.0.0/1,128.0.0.0/2,192.0.0.0/4,208.0.0.0/5,216.0.0.0/6,220.0.0.0/7,222.0.0.0/8'
-    takes(
+    expectParsed(
       trustedProxies,
       [almostAll, almostAll.split(',')],
       ['2000::/4', ['2000::/4']],
@@ -250,7 +250,7 @@ describe('what listeners and proxies are named by', () => {
     )
     const holds =
       'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address'
-    refuses(
+    expectInvalid(
       trustedProxies,
       holds,
       '0.0.0.0/1,128.0.0.0/1',
@@ -265,8 +265,8 @@ describe('what listeners and proxies are named by', () => {
   })
 
   test('what is reached without the egress proxy', () => {
-    takes(proxyException, ['.SVC', '.svc'], ['10.0.0.0/8', '10.0.0.0/8'], ['host:80', 'host:80'])
-    refuses(proxyException, 'must be a host name, a domain or an address', '', 'a b', 'ä', ' a', 'a ')
+    expectParsed(proxyException, ['.SVC', '.svc'], ['10.0.0.0/8', '10.0.0.0/8'], ['host:80', 'host:80'])
+    expectInvalid(proxyException, 'must be a host name, a domain or an address', '', 'a b', 'ä', ' a', 'a ')
   })
 })
 
@@ -281,7 +281,7 @@ describe('URLs', () => {
 
   test('an origin comes out as browsers write it', () => {
     for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
-      takes(
+      expectParsed(
         parse,
         ['HTTPS://Host.Example.COM:443/', 'https://host.example.com'],
         ['https://a_b.example:8443', 'https://a_b.example:8443'],
@@ -296,7 +296,7 @@ describe('URLs', () => {
     ['upstreamOrigin', upstreamOrigin],
     ['webOrigin', webOrigin],
   ])('%s: no path, query, fragment or user, and no other URL', (_name, parse) => {
-    refuses(
+    expectInvalid(
       parse,
       ORIGIN_ONLY,
       'https://a.b/x',
@@ -306,8 +306,8 @@ describe('URLs', () => {
       'https://a.b#x',
       'https://a.b/?',
     )
-    refuses(parse, NO_USER, 'https://u@a.b', 'https://u:p@a.b', 'https://@a.b', 'https://:p@a.b')
-    refuses(
+    expectInvalid(parse, NO_USER, 'https://u@a.b', 'https://u:p@a.b', 'https://@a.b', 'https://:p@a.b')
+    expectInvalid(
       parse,
       ABSOLUTE,
       '',
@@ -326,16 +326,16 @@ describe('URLs', () => {
       '1https://a.b',
       'xhttps//a.b',
     )
-    refuses(parse, 'must begin with https://', 'ftp://a.b', 'httpsx://a.b', 'xhttp://a.b')
-    refuses(parse, HOST, 'https://a.b.', 'https://a..b', 'https://a~b')
-    refuses(parse, WILDCARD, 'https://*', 'https://*.a.b', 'https://u@*.b')
+    expectInvalid(parse, 'must begin with https://', 'ftp://a.b', 'httpsx://a.b', 'xhttp://a.b')
+    expectInvalid(parse, HOST, 'https://a.b.', 'https://a..b', 'https://a~b')
+    expectInvalid(parse, WILDCARD, 'https://*', 'https://*.a.b', 'https://u@*.b')
   })
 
   test('plain http: for the public origin on localhost, for an upstream on loopback, else anywhere', () => {
     const local = ['http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:1']
     for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
-      takes(parse, ...local.map((one) => [one, one] as const))
-    refuses(
+      expectParsed(parse, ...local.map((one) => [one, one] as const))
+    expectInvalid(
       publicOrigin,
       'must be https; plain http only for localhost',
       'http://a.b',
@@ -343,7 +343,7 @@ describe('URLs', () => {
       'http://localhost.b',
       'http://127.0.0.1.b',
     )
-    refuses(
+    expectInvalid(
       upstreamOrigin,
       'must be https; plain http only on loopback',
       'http://a.b',
@@ -351,19 +351,19 @@ describe('URLs', () => {
       'http://a.127.0.0.b',
       'http://128.0.0.1',
     )
-    takes(
+    expectParsed(
       upstreamOrigin,
       ['http://127.1.2.3', 'http://127.1.2.3'],
       ['http://127.100.200.254', 'http://127.100.200.254'],
     )
-    takes(webOrigin, ['http://a.b', 'http://a.b'])
+    expectParsed(webOrigin, ['http://a.b', 'http://a.b'])
   })
 
   test('the upstream is no placeholder of the example', () => {
     const reason = 'is still the placeholder of the example'
-    refuses(upstreamOrigin, reason, 'https://your-org.example.net', 'https://your-team.pam.example.net')
-    refuses(upstreamBaseUrl, reason, 'https://your-org.example.net/pam')
-    takes(
+    expectInvalid(upstreamOrigin, reason, 'https://your-org.example.net', 'https://your-team.pam.example.net')
+    expectInvalid(upstreamBaseUrl, reason, 'https://your-org.example.net/pam')
+    expectParsed(
       upstreamOrigin,
       ['https://your-org.example.net.b', 'https://your-org.example.net.b'],
       ['https://x.your-org.example.net', 'https://x.your-org.example.net'],
@@ -371,14 +371,14 @@ describe('URLs', () => {
   })
 
   test('a base URL may have a path, and loses the slash at its end', () => {
-    takes(
+    expectParsed(
       upstreamBaseUrl,
       ['https://a.b', 'https://a.b'],
       ['https://a.b/', 'https://a.b'],
       ['https://a.b/pam/v9/', 'https://a.b/pam/v9'],
     )
-    refuses(upstreamBaseUrl, QUERY, 'https://a.b/pam?x', 'https://a.b/#')
-    refuses(
+    expectInvalid(upstreamBaseUrl, QUERY, 'https://a.b/pam?x', 'https://a.b/#')
+    expectInvalid(
       upstreamBaseUrl,
       DOTS,
       'https://a.b/x/../y',
@@ -386,57 +386,63 @@ describe('URLs', () => {
       'https://a.b//x',
       'https://a.b/x%5Cy',
     )
-    refuses(
+    expectInvalid(
       upstreamBaseUrl,
       'must have percent-encoded UTF-8 in its path, if anything is encoded',
       'https://a.b/%zz',
       'https://a.b/%ff',
     )
-    takes(upstreamBaseUrl, ['https://a.b/%C3%A4', 'https://a.b/%C3%A4'])
-    refuses(upstreamBaseUrl, 'must be https; plain http only on loopback', 'http://a.b/pam')
+    expectParsed(upstreamBaseUrl, ['https://a.b/%C3%A4', 'https://a.b/%C3%A4'])
+    expectInvalid(upstreamBaseUrl, 'must be https; plain http only on loopback', 'http://a.b/pam')
   })
 
   test('a page may have a path, a query and a fragment, but no state token', () => {
-    takes(
+    expectParsed(
       (text) => pageUrl(text).href,
       ['https://a.b/x?y=1#/login', 'https://a.b/x?y=1#/login'],
       ['http://a.b', 'http://a.b/'],
     )
-    refuses(
+    expectInvalid(
       pageUrl,
       'must not have a stateToken in its query: the broker adds it',
       'https://a.b/?x=1&stateToken=',
     )
-    refuses(pageUrl, ABSOLUTE, '/login')
+    expectInvalid(pageUrl, ABSOLUTE, '/login')
   })
 
   test('a redirect is allowed by origin and path, without slashes at its end', () => {
-    takes(
+    expectParsed(
       redirectPrefix,
       ['https://A.b:443', { origin: 'https://a.b', pathPrefix: '/' }],
       ['https://a.b/home/', { origin: 'https://a.b', pathPrefix: '/home' }],
       ['http://127.0.0.1:8080/', { origin: 'http://127.0.0.1:8080', pathPrefix: '/' }],
     )
-    refuses(redirectPrefix, QUERY, 'https://a.b/?x', 'https://a.b/#x')
-    refuses(redirectPrefix, DOTS, 'https://a.b/a/../b', 'https://a.b/home//')
-    refuses(redirectPrefix, 'must be https; plain http only on loopback', 'http://a.b/')
+    expectInvalid(redirectPrefix, QUERY, 'https://a.b/?x', 'https://a.b/#x')
+    expectInvalid(redirectPrefix, DOTS, 'https://a.b/a/../b', 'https://a.b/home//')
+    expectInvalid(redirectPrefix, 'must be https; plain http only on loopback', 'http://a.b/')
   })
 
   test('the egress proxy may have a user, but no path', () => {
-    takes(
+    expectParsed(
       proxyUrl,
       ['http://u:p*@proxy:3128', 'http://u:p*@proxy:3128/'],
       ['https://proxy', 'https://proxy/'],
     )
-    refuses(
+    expectInvalid(
       proxyUrl,
       'must be an http or https URL',
       'socks5://proxy:1080',
       'xhttp://proxy',
       'httpsx://proxy',
     )
-    refuses(proxyUrl, 'must have no path and no query', 'http://proxy/x', 'http://proxy/?', 'http://proxy/#x')
-    refuses(proxyUrl, WILDCARD, 'http://*.b')
+    expectInvalid(
+      proxyUrl,
+      'must have no path and no query',
+      'http://proxy/x',
+      'http://proxy/?',
+      'http://proxy/#x',
+    )
+    expectInvalid(proxyUrl, WILDCARD, 'http://*.b')
   })
 
   test.each([
@@ -457,7 +463,7 @@ describe('URLs', () => {
     ['/a%5cb', true],
     ['/a\\b', true],
   ])('the path %s is tricky: %s', (path, isTricky) => {
-    expect(hasTrickyPath(path)).toBe(isTricky)
+    expect(hasUnsafePath(path)).toBe(isTricky)
   })
 })
 
@@ -481,6 +487,6 @@ describe('the same site', () => {
       'has another scheme than PUBLIC_URL, which makes it another site: the cookies would not come back',
     ],
   ])('%s and %s: %s', (origin, publicUrl, reason) => {
-    expect(whyNotSameSite(origin, publicUrl)).toBe(reason)
+    expect(sameSiteProblem(origin, publicUrl)).toBe(reason)
   })
 })

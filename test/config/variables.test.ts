@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { isSecret, VARIABLES } from '../../src/config/variables.ts'
-import { problemsOf } from './sound-environment.ts'
+import { problemsOf } from './valid-environment.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const names = VARIABLES.map(({ name }) => name)
@@ -17,7 +17,7 @@ test('.env.example sets the required variables and nothing else', () => {
   expect(set).toEqual(VARIABLES.filter((variable) => 'required' in variable).map(({ name }) => name))
 })
 
-test('.env.example is sound but for what everybody must fill in, and nobody can forget that', () => {
+test('.env.example is valid except for its placeholders, which are refused', () => {
   const example = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=(.*)$/gm)]
   const env = Object.fromEntries(example.map(([, name, value]) => [name, value]))
   const problems = problemsOf({ ...env, UPSTREAM_CA_FILE: '', REDIS_CA_FILE: '' })

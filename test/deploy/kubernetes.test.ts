@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/load-config.ts'
-import { newKey } from '../../src/config/new-key.ts'
+import { generateKey } from '../../src/config/generate-key.ts'
 import { VARIABLES } from '../../src/config/variables.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { imageFacts, longestStopSeconds, packageVersion, readEnvFile, readYaml } from './read-deploy.ts'
@@ -147,7 +147,7 @@ test('each variable is known, each secret is a file of the Secret, and together 
         text.replace('replace-with-', 'made-up-'),
       ]),
     ),
-    'secret-keys': newKey(),
+    'secret-keys': generateKey(),
   }
   const config = loadConfig({
     env: { ...environment, AUTHN_BASE_URL: 'https://org.example.net' },

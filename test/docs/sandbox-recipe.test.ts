@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { loadConfig } from '../../src/config/load-config.ts'
-import { newKey } from '../../src/config/new-key.ts'
+import { generateKey } from '../../src/config/generate-key.ts'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
@@ -12,7 +12,7 @@ test('docs/sandbox.md: the broker of one’s own is configured soundly, and with
     [...page.matchAll(/^export ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
   )
   expect(env.SECRET_KEYS).toBe('$(node dist/main.js --new-key)')
-  const config = loadConfig({ env: { ...env, SECRET_KEYS: newKey() }, parseRedisUrl })
+  const config = loadConfig({ env: { ...env, SECRET_KEYS: generateKey() }, parseRedisUrl })
 
   const sandbox = loadSandboxConfig()
   const { team, keys } = parsePamConfig(sandbox.pam)

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { newKey } from '../../src/config/new-key.ts'
+import { generateKey } from '../../src/config/generate-key.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
 import { spawnBroker } from '../support/broker-process.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
@@ -80,7 +80,7 @@ function expectNothingWrong(...brokers: Gatehouse[]) {
 }
 
 describe('SECRET_KEYS of one broker', () => {
-  const [older, newer] = [newKey(), newKey()]
+  const [older, newer] = [generateKey(), generateKey()]
   let keys: string
 
   beforeEach(async () => {
@@ -179,7 +179,7 @@ describe('SECRET_KEYS of one broker', () => {
 test('the output of --new-key can be used as the file, and before or after another key', async () => {
   const { output, exited } = spawnBroker('build/main.js', {}, '--new-key')
   expect(await exited).toBe(0)
-  const [older, newer] = [output.out, `${newKey()}\n`]
+  const [older, newer] = [output.out, `${generateKey()}\n`]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
   harness = await startHarness({ env, tunables: checkFilesOften })
   const browser = await harness.visit()
@@ -194,7 +194,7 @@ test('the output of --new-key can be used as the file, and before or after anoth
 })
 
 test('a known device stays known while keys change, so its user cannot be locked out', async () => {
-  const [older, newer] = [newKey(), newKey()]
+  const [older, newer] = [generateKey(), generateKey()]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)
   const limits = onlyLimits({ password: { perUser: atMost(2, 600) } })
   harness = await startHarness({ env, tunables: (tunables) => checkFilesOften(limits(tunables)) })
@@ -221,7 +221,7 @@ test('a known device stays known while keys change, so its user cannot be locked
 })
 
 test('two replicas that change SECRET_KEYS one after the other serve all users in every phase', async () => {
-  const [older, newer] = [newKey(), newKey()]
+  const [older, newer] = [generateKey(), generateKey()]
   const one = await fileFor('one', 'SECRET_KEYS', older)
   const two = await fileFor('two', 'SECRET_KEYS', older)
   harness = await startHarness({

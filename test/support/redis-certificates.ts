@@ -18,11 +18,11 @@ export interface Certificates {
 export function makeCertificates(): Certificates {
   const directory = makeDirectory()
   const file = (name: string) => join(directory, name)
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  const generateKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
   openssl([
     'req',
     '-x509',
-    ...newKey,
+    ...generateKey,
     '-subj',
     '/CN=test authority',
     '-keyout',
@@ -34,7 +34,7 @@ export function makeCertificates(): Certificates {
     ...[
       'req',
       '-x509',
-      ...newKey,
+      ...generateKey,
       '-subj',
       '/CN=localhost',
       '-keyout',

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { misspelt } from '../../src/config/misspelt.ts'
+import { misspelledVariables } from '../../src/config/misspelled-variables.ts'
 
 const meant = (key: string, name: string) => [`${key}: is not known; did you mean ${name}?`]
 
@@ -22,7 +22,7 @@ test.each([
   ['in mixed case', 'Https_Proxy', 'HTTPS_PROXY'],
   ['the file of a secret', 'OPS_TOKENFILE', 'OPS_TOKEN_FILE'],
 ])('%s: %s is taken for %s', (_, key, name) => {
-  expect(misspelt({ [key]: 'x' })).toEqual(meant(key, name))
+  expect(misspelledVariables({ [key]: 'x' })).toEqual(meant(key, name))
 })
 
 test.each([
@@ -50,18 +50,18 @@ test.each([
   ['ours', 'LOG_LEVEL'],
   ['ours, from a file', 'OPS_TOKEN_FILE'],
   ['ours, a file', 'REDIS_CA_FILE'],
-])('%s: %s is no misspelt name', (_, key) => {
-  expect(misspelt({ [key]: 'x' })).toEqual([])
+])('%s: %s is not reported as misspelled', (_, key) => {
+  expect(misspelledVariables({ [key]: 'x' })).toEqual([])
 })
 
 test('a name does not count when it is empty, or when the one that it resembles is set too', () => {
-  expect(misspelt({ LOG_LEVE: ' ', TRUST_PROX: undefined })).toEqual([])
-  expect(misspelt({ LOG_LEVE: 'x', LOG_LEVEL: 'info' })).toEqual([])
-  expect(misspelt({ LOG_LEVE: 'x', LOG_LEVEL: ' ' })).toEqual(meant('LOG_LEVE', 'LOG_LEVEL'))
+  expect(misspelledVariables({ LOG_LEVE: ' ', TRUST_PROX: undefined })).toEqual([])
+  expect(misspelledVariables({ LOG_LEVE: 'x', LOG_LEVEL: 'info' })).toEqual([])
+  expect(misspelledVariables({ LOG_LEVE: 'x', LOG_LEVEL: ' ' })).toEqual(meant('LOG_LEVE', 'LOG_LEVEL'))
 })
 
-test('every misspelt name is reported', () => {
-  expect(misspelt({ LOG_LEVE: 'x', SECRET_KEY: 'x' })).toEqual([
+test('every misspelled name is reported', () => {
+  expect(misspelledVariables({ LOG_LEVE: 'x', SECRET_KEY: 'x' })).toEqual([
     ...meant('LOG_LEVE', 'LOG_LEVEL'),
     ...meant('SECRET_KEY', 'SECRET_KEYS'),
   ])
@@ -71,7 +71,7 @@ test.each(['TRUST_PROXY', 'LOG_LEVEL', 'HTTPS_PROXY', 'PAM_TEAM'])(
   '%s is no secret and is not read from a file',
   (name) => {
     const key = `${name}_FILE`
-    expect(misspelt({ [key]: '/x', [name]: 'x' })).toEqual([
+    expect(misspelledVariables({ [key]: '/x', [name]: 'x' })).toEqual([
       `${key}: ${name} is no secret and is not read from a file`,
     ])
   },

@@ -5,11 +5,11 @@ import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
 export const KEY = randomBytes(32).toString('base64')
 
-/** What must be set, soundly; `more` adds to it, and takes away with undefined. */
-export function soundEnvironment(more: Record<string, string | undefined> = {}) {
+/** The required variables with valid values. `more` adds variables; undefined removes one. */
+export function validEnvironment(more: Record<string, string | undefined> = {}) {
   return {
     PUBLIC_URL: 'https://portal.example.com',
-    AUTHN_BASE_URL: 'https://org.vendor.example',
+    AUTHN_BASE_URL: 'https://org.example.net',
     AUTHN_API_TOKEN: 'marked-api-token',
     REDIS_URL: 'redis://:marked-password@redis.internal:6379/0',
     SECRET_KEYS: KEY,
@@ -28,10 +28,10 @@ export function load(
   more: Record<string, string | undefined> = {},
   options: Partial<LoadConfigOptions> = {},
 ) {
-  return loadConfig({ env: soundEnvironment(more), parseRedisUrl, ...options })
+  return loadConfig({ env: validEnvironment(more), parseRedisUrl, ...options })
 }
 
-/** The problems of a configuration that is not sound; empty when it is. */
+/** The problems of a configuration; empty if it is valid. */
 export function problemsOf(
   more: Record<string, string | undefined>,
   options: Partial<LoadConfigOptions> = {},

@@ -1,6 +1,6 @@
 import { rootCertificates } from 'node:tls'
 import { expect, test } from '@jest/globals'
-import { KEY, PAM, problemsOf } from './sound-environment.ts'
+import { KEY, PAM, problemsOf } from './valid-environment.ts'
 
 type Case = [name: string, value: string, reason: string | RegExp, more?: Record<string, string>]
 
@@ -80,8 +80,8 @@ const CASES: Case[] = [
   ['TRUST_PROXY', 'fe80::1%eth0', 'must be an IP address or a CIDR'],
   ['TRUST_PROXY', '::ffff:0:0/96', 'must be written as IPv4'],
 
-  ['AUTHN_BASE_URL', 'http://org.vendor.example', 'plain http only on loopback'],
-  ['AUTHN_BASE_URL', 'https://org.vendor.example/api/v1', 'must be an origin only'],
+  ['AUTHN_BASE_URL', 'http://org.example.net', 'plain http only on loopback'],
+  ['AUTHN_BASE_URL', 'https://org.example.net/api/v1', 'must be an origin only'],
   ['AUTHN_BASE_URL', 'https://portal.example.com', 'must not be PUBLIC_URL'],
   ['AUTHN_BASE_URL', 'https://your-org.example.net', 'still the placeholder'],
   ['AUTHN_API_TOKEN', 'replace-with-your-api-token', 'still holds the placeholder'],

@@ -5,7 +5,7 @@ import { isSecret, VARIABLES } from './variables.ts'
  * Variables that are set, are unknown, and resemble a known name that is not set. Only close names count: a platform sets many
  * variables of its own (Kubernetes sets `REDIS_PORT` for a service called redis), which must not keep the broker from starting.
  */
-export function misspelt(env: Environment): string[] {
+export function misspelledVariables(env: Environment): string[] {
   const isSet = (key: string) => (env[key]?.trim() ?? '') !== ''
   return Object.keys(env)
     .filter((key) => isSet(key) && !NAMES.includes(key) && !FOREIGN.has(key))
@@ -19,7 +19,7 @@ export function misspelt(env: Environment): string[] {
 }
 
 /** Of the conventional proxy variables, the broker reads only `HTTPS_PROXY` and `NO_PROXY`. */
-export function ignoredProxies(env: Environment): string[] {
+export function ignoredProxyVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => PROXY.test(name) && name !== 'HTTPS_PROXY' && name !== 'NO_PROXY')
     .filter((name) => (env[name]?.trim() ?? '') !== '')
