@@ -7,19 +7,19 @@ import { freePort, TEST_KEY } from '../support/gatehouse.ts'
 import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { until } from '../support/until.ts'
 
-/** Broker processes as they are run, over one Redis and one sandbox that knows a crowd of people. */
+/** Broker processes with one Redis, and one sandbox that has many users. */
 export interface Fleet {
   readonly sandbox: Sandbox
   readonly brokers: readonly BrokerProcess[]
-  /** One that was killed comes back at its own ports. */
+  /** Starts a killed broker again on the same ports. */
   restart(broker: BrokerProcess): Promise<void>
-  /** Answers of every broker's `/readyz`. */
+  /** The status of every broker's `/readyz`; 0: no response. */
   readiness(): Promise<number[]>
   untilReady(): Promise<void>
-  /** Resident memory of every broker process, as the system (Linux) has it. */
+  /** Resident memory of every broker process (Linux). */
   residentMb(): number[]
-  /** What the first broker holds, by its own metrics: in its heap, and in buffers outside of it. */
-  held(): Promise<{ readonly heapMb: number; readonly outsideMb: number }>
+  /** The first broker's heap and external memory, by its own metrics. */
+  memory(): Promise<{ readonly heapMb: number; readonly externalMb: number }>
   stop(): Promise<void>
 }
 
@@ -30,12 +30,12 @@ export interface FleetOptions {
   readonly tunables?: (tunables: Tunables) => Tunables
 }
 
-export const CROWD_PASSWORD = 'Demo-Password-1'
-export const CROWD_ANSWER = 'lighthouse'
-export const crowdLogin = (n: number) => `crowd-${n}@example.test`
-export const CROWD = 400
+export const USER_PASSWORD = 'Demo-Password-1'
+export const USER_ANSWER = 'lighthouse'
+export const loginOf = (n: number) => `load-${n}@example.test`
+export const USER_COUNT = 400
 
-/** Who is in front of the brokers: a proxy on this host, which names the client's address. */
+/** The tests act as a proxy on this host, which sends the client's address. */
 const PROXY = '127.0.0.1/32'
 
 export async function startFleet({
@@ -44,7 +44,7 @@ export async function startFleet({
   env = {},
   tunables,
 }: FleetOptions): Promise<Fleet> {
-  const upstream = await startSandboxUpstream({ sandboxConfig: withCrowd })
+  const upstream = await startSandboxUpstream({ sandboxConfig: withLoadUsers })
   const home = await makeBrokerDirectory(tunables)
   const publicUrl = `http://localhost:${await freePort()}`
   const environment = {
@@ -61,14 +61,14 @@ export async function startFleet({
       brokers.map(({ opsUrl }) =>
         fetch(`${opsUrl}/readyz`, { signal: AbortSignal.timeout(20_000) }).then(
           ({ status }) => status,
-          () => 0, // not there
+          () => 0, // no response
         ),
       ),
     )
   const untilReady = async () => {
     await until(async () => (await readiness()).every((status) => status === 200), {
       timeoutMs: 60_000,
-      what: 'brokers that are all ready',
+      what: 'all brokers to be ready',
     })
   }
   const stop = async () => {
@@ -88,7 +88,7 @@ export async function startFleet({
     readiness,
     untilReady,
     residentMb: () => brokers.map(({ child }) => residentMb(child.pid)),
-    held: () => held(brokers[0]?.opsUrl ?? ''),
+    memory: () => readMemory(brokers[0]?.opsUrl ?? ''),
     stop,
     async restart(broker) {
       const { port } = new URL(broker.opsUrl)
@@ -101,19 +101,19 @@ export async function startFleet({
   }
 }
 
-/** Many people who are asked a question whose answer does not change from one sign-in to the next. */
-function withCrowd(config: SandboxConfig): SandboxConfig {
+/** Adds users whose second factor is a security question, because its answer is always the same. */
+function withLoadUsers(config: SandboxConfig): SandboxConfig {
   const model = config.users.find(({ login }) => login === 'quentin.query@example.test')
-  if (model === undefined) throw new Error('the sandbox has nobody who is asked a question')
-  const crowd = Array.from({ length: CROWD }, (_, n) => ({ ...model, login: crowdLogin(n) }))
-  return { ...config, users: [...config.users, ...crowd] }
+  if (model === undefined) throw new Error('the sandbox has no user with a security question')
+  const added = Array.from({ length: USER_COUNT }, (_, n) => ({ ...model, login: loginOf(n) }))
+  return { ...config, users: [...config.users, ...added] }
 }
 
-async function held(opsUrl: string): Promise<{ heapMb: number; outsideMb: number }> {
+async function readMemory(opsUrl: string): Promise<{ heapMb: number; externalMb: number }> {
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
   const mb = (name: string) =>
     Number(new RegExp(`^nodejs_${name}_bytes (\\S+)$`, 'm').exec(metrics)?.[1]) / 1_048_576
-  return { heapMb: mb('heap_size_used'), outsideMb: mb('external_memory') }
+  return { heapMb: mb('heap_size_used'), externalMb: mb('external_memory') }
 }
 
 function residentMb(pid: number | undefined): number {

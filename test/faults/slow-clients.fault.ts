@@ -2,15 +2,15 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { signInCrowd } from './crowd.ts'
 import { type Fleet, startFleet } from './fleet.ts'
+import { signInUsers } from './sign-in-load.ts'
 
-/** Ten thousand connections that never finish what they say: those who do are served all the same. */
+/** Ten thousand connections with incomplete requests: other users are still served. */
 
 const SLOW = 10_000
-const PEOPLE = 50
+const USERS = 50
 const BATCH = 500
-/** Some never end their headers, the others not their body. */
+/** Requests that never complete their headers, or their body. */
 const BEGINNINGS = [
   'POST /api/v1/authn HTTP/1.1\r\nContent-Type: application/json\r\nX-Slow: ',
   'POST /api/v1/authn HTTP/1.1\r\nX-Forwarded-For: 10.11.0.1\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"',
@@ -29,7 +29,7 @@ afterAll(async () => {
   await redis.stop()
 })
 
-test('10,000 slow clients hold connections: everybody else signs in; the slow ones are let go in time', async () => {
+test('with 10,000 slow clients, other users sign in, and the slow connections are closed in time', async () => {
   const port = Number(fleet.brokers[0]?.port)
   let open = 0
   let closed = 0
@@ -39,7 +39,7 @@ test('10,000 slow clients hold connections: everybody else signs in; the slow on
         open += 1
         socket.write(BEGINNINGS[n % BEGINNINGS.length] ?? '')
       })
-      socket.on('error', () => {}) // cut by the broker when its patience ends
+      socket.on('error', () => {}) // closed by the broker after its timeout
       socket.on('close', () => {
         closed += 1
       })
@@ -51,11 +51,11 @@ test('10,000 slow clients hold connections: everybody else signs in; the slow on
     for (const socket of sockets) if (!socket.destroyed) socket.write('x')
   }, 3000)
   try {
-    const arrivals = await signInCrowd({ fleet, people: PEOPLE, withinMs: 120_000 })
-    expect(arrivals.filter(({ login, signedInAs }) => login !== signedInAs)).toEqual([])
-    expect(arrivals.flatMap(({ statuses }) => statuses).filter((status) => status >= 500)).toEqual([])
+    const results = await signInUsers({ fleet, users: USERS, timeoutMs: 120_000 })
+    expect(results.filter(({ login, signedInAs }) => login !== signedInAs)).toEqual([])
+    expect(results.flatMap(({ statuses }) => statuses).filter((status) => status >= 500)).toEqual([])
     expect(await fleet.readiness()).toEqual([200])
-    await until(() => closed === SLOW, { timeoutMs: 120_000, what: 'the end of every slow connection' })
+    await until(() => closed === SLOW, { timeoutMs: 120_000, what: 'every slow connection to be closed' })
   } finally {
     clearInterval(dripping)
   }

@@ -4,20 +4,20 @@ import { openBrowser } from '../support/browser.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
-import { CROWD, CROWD_ANSWER, CROWD_PASSWORD, crowdLogin, type Fleet, startFleet } from './fleet.ts'
+import { type Fleet, loginOf, startFleet, USER_ANSWER, USER_COUNT, USER_PASSWORD } from './fleet.ts'
 
 /**
- * People sign in, look at their session, and out again, round after round, for `SOAK_MINUTES` (5). What lies in Redis
- * has an end, all of it, and the heap comes back to where it was.
+ * Users sign in, read their session and sign out, again and again, for `SOAK_MINUTES` (5). All keys in Redis expire, and the heap
+ * returns to its size.
  */
 
 const MINUTE_MS = 60_000
 const MINUTES = Number(process.env.SOAK_MINUTES ?? 5)
-const AT_ONCE = 20
-/** What may stay for good: compiled code and the series of the metrics. */
+const CONCURRENT_USERS = 20
+/** Permanent growth that is allowed: compiled code and the series of the metrics. */
 const GROWTH_MB = 20
 
-/** Collects garbage when told to (SIGUSR2), so that what is left is what is held. */
+/** Collects garbage on SIGUSR2, so that the heap contains only live objects. */
 const COLLECTOR = `
   import v8 from 'node:v8'
   import vm from 'node:vm'
@@ -43,19 +43,19 @@ afterAll(async () => {
   await redis.stop()
 })
 
-test('heap and Redis keys return to where they were, and every key has a time to live', async () => {
+test('the heap does not grow, and every Redis key expires', async () => {
   let visits = await visitFor((MINUTES * MINUTE_MS) / 5)
   const heapBefore = await heapMb()
   visits += await visitFor((MINUTES * MINUTE_MS * 4) / 5)
   const heapAfter = await heapMb()
-  const keys = await kinds()
+  const keys = await countKeys()
   process.stdout.write(`soak: ${JSON.stringify({ visits, heapBefore, heapAfter, keys })}\n`)
   expect(heapAfter - heapBefore).toBeLessThan(GROWTH_MB)
-  expect(await withoutEnd()).toEqual([])
-  // what counts attempts and knows browsers lives for days, bounded by the people; what belongs to a visit is over
-  await until(async () => ((await kinds()).sess ?? 0) + ((await kinds()).txn ?? 0) === 0, {
+  expect(await keysWithoutTtl()).toEqual([])
+  // limits and known devices live for days, one set per user; the keys of the visits are gone
+  await until(async () => ((await countKeys()).sess ?? 0) + ((await countKeys()).txn ?? 0) === 0, {
     timeoutMs: 60_000,
-    what: 'the end of every session and transaction',
+    what: 'every session and transaction to end',
   })
 })
 
@@ -63,12 +63,12 @@ async function visitFor(ms: number): Promise<number> {
   const endsAt = performance.now() + ms
   let visits = 0
   const visitor = async (first: number) => {
-    for (let n = first; performance.now() < endsAt; n += AT_ONCE) {
-      await visit(n % CROWD)
+    for (let n = first; performance.now() < endsAt; n += CONCURRENT_USERS) {
+      await visit(n % USER_COUNT)
       visits += 1
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => visitor(n)))
+  await Promise.all(Array.from({ length: CONCURRENT_USERS }, (_, n) => visitor(n)))
   return visits
 }
 
@@ -78,24 +78,24 @@ async function visit(n: number): Promise<void> {
   await browser.get('/api/v1/sessions/me', options)
   const asked = await browser.post(
     '/api/v1/authn',
-    { username: crowdLogin(n), password: CROWD_PASSWORD },
+    { username: loginOf(n), password: USER_PASSWORD },
     options,
   )
   const path = new URL(verifyHref(asked, 'question')).pathname
   const stateToken = handleOf(asked)
-  const done = await browser.post(path, { stateToken, answer: CROWD_ANSWER }, options)
+  const done = await browser.post(path, { stateToken, answer: USER_ANSWER }, options)
   expect(done.json.status).toBe('SUCCESS')
-  expect((await browser.get('/api/v1/sessions/me', options)).json.login).toBe(crowdLogin(n))
+  expect((await browser.get('/api/v1/sessions/me', options)).json.login).toBe(loginOf(n))
   expect((await browser.delete('/api/v1/sessions/me', options)).status).toBe(204)
 }
 
 async function heapMb(): Promise<number> {
   fleet.brokers[0]?.child.kill('SIGUSR2')
-  return (await fleet.held()).heapMb
+  return (await fleet.memory()).heapMb
 }
 
-/** How many keys of each kind there are. */
-async function kinds(): Promise<Record<string, number>> {
+/** The number of keys of each kind. */
+async function countKeys(): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const key of await client.keys('*')) {
     const [, kind = ''] = key.split(':')
@@ -104,7 +104,7 @@ async function kinds(): Promise<Record<string, number>> {
   return counts
 }
 
-async function withoutEnd(): Promise<string[]> {
+async function keysWithoutTtl(): Promise<string[]> {
   const keys = await client.keys('*')
   const times = await Promise.all(keys.map((key) => client.pttl(key)))
   return keys.filter((_, n) => times[n] === -1)

@@ -6,9 +6,9 @@ import { codePoint } from '../support/code-point.ts'
 import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
-import { exchangeRaw, expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+import { exchangeRaw, expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
-/** Bodies of every kind at every route that takes one: done or refused, at once, and nothing breaks. */
+/** Random bodies at every route that accepts one: each request succeeds or is refused, without delay. */
 
 const POSTS = Object.keys(CLASS_OF).flatMap((name) =>
   name.startsWith('POST ') ? [name.slice('POST '.length)] : [],
@@ -42,11 +42,11 @@ async function post(path: string, body: Buffer | string, more: Record<string, st
     headers: { ...headers(), 'content-type': 'application/json', ...more },
     body,
   })
-  expectSound(answer)
+  expectSuccessOrRefusal(answer)
   return answer
 }
 
-// JSON as text, so that what no object can hold can be said: a name twice, a number of a thousand digits
+// JSON as text, for what an object cannot express: repeated names, numbers of a thousand digits
 
 const string = fc.oneof(
   fc.string({ unit: codePoint, maxLength: 40 }).map((text) => JSON.stringify(text)),
@@ -121,7 +121,7 @@ const { value } = fc.letrec<{ value: string }>((tie) => ({
     objectOf(tie('value')),
   ),
 }))
-/** Sometimes with the handle in front, so that the step itself is reached. */
+/** Sometimes with a valid handle first, so that the step itself is reached. */
 const body = fc.tuple(fc.boolean(), objectOf(value)).map(
   ([withHandle, text]) =>
     (handle: string) =>
@@ -130,7 +130,7 @@ const body = fc.tuple(fc.boolean(), objectOf(value)).map(
 
 describe('JSON', () => {
   test(
-    `of any shape at every route ${SEEDED}`,
+    `of any shape at every route: success or refusal ${SEED_LABEL}`,
     async () => {
       await fc.assert(
         fc.asyncProperty(template, body, async (path, bodyFor) => {
@@ -145,13 +145,13 @@ describe('JSON', () => {
   )
 
   test(
-    `with one wrong member in a right body names it, or leaves it out ${SEEDED}`,
+    `with one wrong field in a valid body: the error names it, or it is ignored ${SEED_LABEL}`,
     async () => {
       const right = (path: string): Record<string, unknown> => ({
         ...(path.includes('recovery/') && !path.includes('factors') && !path.endsWith('answer')
-          ? { username: 'somebody', factorType: 'EMAIL', recoveryToken: 'plainly-fake-token' }
+          ? { username: 'someone', factorType: 'EMAIL', recoveryToken: 'plainly-fake-token' }
           : path === '/api/v1/authn'
-            ? { username: 'steps-somebody', password: 'plainly-fake' }
+            ? { username: 'steps-someone', password: 'plainly-fake' }
             : {
                 stateToken: browser.handle,
                 passCode: '000000',
@@ -188,9 +188,9 @@ describe('bytes', () => {
       .tuple(fc.constantFrom('efbbbf', 'fffe', 'feff', '0000feff'), objectOf(value))
       .map(([mark, text]) => Buffer.concat([Buffer.from(mark, 'hex'), Buffer.from(text)])),
     fc.tuple(objectOf(value), fc.nat(200), fc.nat(255)).map(([text, at, byte]) => {
-      const spoilt = Buffer.from(text)
-      spoilt[at % spoilt.length] = byte
-      return spoilt
+      const corrupt = Buffer.from(text)
+      corrupt[at % corrupt.length] = byte
+      return corrupt
     }),
     objectOf(value).map((text) => gzipSync(text)),
     objectOf(value).map((text) => Buffer.from(text, 'utf16le')),
@@ -221,7 +221,7 @@ describe('bytes', () => {
   )
 
   test(
-    `of any kind under any type and encoding ${SEEDED}`,
+    `with any content type and encoding: success or refusal ${SEED_LABEL}`,
     async () => {
       await fc.assert(
         fc.asyncProperty(template, bytes, more, async (path, some, extra) => {
@@ -235,7 +235,7 @@ describe('bytes', () => {
   )
 
   test(
-    `framed in any way: an answer or a closed connection, and nobody waits for ever ${SEEDED}`,
+    `with any framing: a response or a closed connection in time ${SEED_LABEL}`,
     async () => {
       const line = fc.oneof(
         fc.constantFrom(

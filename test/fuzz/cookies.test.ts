@@ -9,9 +9,9 @@ import {
   SESSION_COOKIE,
   startMatrixHarness,
 } from '../support/matrix-harness.ts'
-import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
-/** Both cookies, spoilt in every way: no session, no device, and nothing that breaks. */
+/** Corrupted session and device cookies are never accepted, and cause no errors. */
 
 let harness: MatrixHarness
 let browser: MatrixVisitor
@@ -26,27 +26,27 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-/** What to spoil it into; never the very same value. */
-type Spoil = (own: string, other: string) => string
+/** Returns a corrupted value, never the original one. */
+type Corrupt = (own: string, other: string) => string
 const visible = fc.string({ unit: fc.constantFrom(...'abcXYZ019.-_:%=+/ !"&~s'), maxLength: 120 })
-const spoil: fc.Arbitrary<Spoil> = fc.oneof(
+const corruption: fc.Arbitrary<Corrupt> = fc.oneof(
   visible.map(
-    (text): Spoil =>
+    (text): Corrupt =>
       () =>
         text,
   ),
   fc.nat(200).map(
-    (at): Spoil =>
+    (at): Corrupt =>
       (own) =>
         own.slice(0, at % own.length),
   ),
   fc.nat(200).map(
-    (at): Spoil =>
+    (at): Corrupt =>
       (own) =>
         own.slice(1 + (at % own.length)),
   ),
   fc.tuple(fc.nat(200), fc.constantFrom(...'abcXYZ019.-_:%+/ "~')).map(
-    ([at, char]): Spoil =>
+    ([at, char]): Corrupt =>
       (own) => {
         const position = at % own.length
         return (
@@ -56,7 +56,7 @@ const spoil: fc.Arbitrary<Spoil> = fc.oneof(
         )
       },
   ),
-  fc.constantFrom<Spoil>(
+  fc.constantFrom<Corrupt>(
     (_, other) => other,
     (own) => own.toUpperCase(),
     (own) => own + own,
@@ -87,24 +87,24 @@ async function ask(method: string, path: string, cookie: string, body?: object) 
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  expectSound(answer)
+  expectSuccessOrRefusal(answer)
   return answer
 }
 
-/** Decoded as browsers and servers do it, a value may be the right one in another spelling: that one is not spoilt. */
+/** A corrupted value may decode to the original one. Such values are skipped. */
 function isOwn(value: string, own: string): boolean {
   const plain = (text: string) => {
     try {
       return decodeURIComponent(text.replace(/^"(.*)"$/, '$1').trim())
     } catch {
-      return text // not a spelling of anything
+      return text // it cannot be decoded
     }
   }
   return plain(value) === plain(own)
 }
 
 test(
-  `a spoilt session cookie is no session, whoever's device it is ${SEEDED}`,
+  `a corrupted session cookie is not a session on any device ${SEED_LABEL}`,
   async () => {
     const route = fc.constantFrom(
       ['GET', '/api/v1/sessions/me', 404] as const,
@@ -115,8 +115,8 @@ test(
       ['DELETE', '/api/v1/sessions', 401] as const,
     )
     await fc.assert(
-      fc.asyncProperty(spoil, route, async (spoilt, [method, path, refusal]) => {
-        const value = spoilt(session, device)
+      fc.asyncProperty(corruption, route, async (corrupt, [method, path, refusal]) => {
+        const value = corrupt(session, device)
         fc.pre(!isOwn(value, session))
         const answer = await ask(method, path, `${DEVICE_COOKIE}=${device}; ${SESSION_COOKIE}=${value}`)
         expect([value, answer.status]).toEqual([value, refusal])
@@ -131,11 +131,11 @@ test(
 )
 
 test(
-  `a spoilt device cookie is replaced, opens no transaction of anybody's and is never sent upstream ${SEEDED}`,
+  `a corrupted device cookie is replaced, opens no transaction and is never sent upstream ${SEED_LABEL}`,
   async () => {
     await fc.assert(
-      fc.asyncProperty(spoil, async (spoilt) => {
-        const value = spoilt(device, session)
+      fc.asyncProperty(corruption, async (corrupt) => {
+        const value = corrupt(device, session)
         fc.pre(!isOwn(value, device))
         const cookie = `${DEVICE_COOKIE}=${value}; ${SESSION_COOKIE}=${session}`
         harness.callsSinceLastLook()
@@ -154,7 +154,7 @@ test(
 )
 
 test(
-  `a whole Cookie header of anything: nobody is anybody, but for whom the right one stands first ${SEEDED}`,
+  `a random Cookie header has a session only if the right cookie comes first ${SEED_LABEL}`,
   async () => {
     const part = fc.oneof(
       visible,

@@ -6,9 +6,9 @@ import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../s
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { stepBody } from '../support/step-body.ts'
-import { expectNoAlarm, expectSound, runs, SEEDED, TEST_MS } from './fuzz.ts'
+import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
-/** Handles that are almost right, in bodies, queries and paths: as good as unknown, and nothing is sent upstream. */
+/** Almost valid handles in bodies, queries and paths are handled as unknown, and nothing is sent upstream. */
 
 let harness: MatrixHarness
 let browser: MatrixVisitor
@@ -20,29 +20,29 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-type Spoil = (right: string) => string
-const spoil: fc.Arbitrary<Spoil> = fc.oneof(
+type Corrupt = (right: string) => string
+const corruption: fc.Arbitrary<Corrupt> = fc.oneof(
   fc.string({ unit: codePoint, maxLength: 120 }).map(
-    (text): Spoil =>
+    (text): Corrupt =>
       () =>
         text,
   ),
   fc.string({ unit: fc.constantFrom(...'abcXYZ019-_'), minLength: 43, maxLength: 43 }).map(
-    (text): Spoil =>
+    (text): Corrupt =>
       () =>
         `00${text}`,
   ),
   fc.nat(44).map(
-    (at): Spoil =>
+    (at): Corrupt =>
       (right) =>
         right.slice(0, at),
   ),
   fc.tuple(fc.nat(44), fc.constantFrom(...'abcXYZ019-_.~%\u0000\ud800')).map(
-    ([at, char]): Spoil =>
+    ([at, char]): Corrupt =>
       (right) =>
         right.slice(0, at) + (right[at] === char ? '' : char) + right.slice(at + 1),
   ),
-  fc.constantFrom<Spoil>(
+  fc.constantFrom<Corrupt>(
     (right) => right + right,
     (right) => `${right} `,
     (right) => ` ${right}`,
@@ -64,7 +64,7 @@ const opened = () => ({ ...own(), 'sec-fetch-mode': 'navigate', 'sec-fetch-dest'
 
 async function expectRefused(asked: Promise<Answer>, allowed: readonly number[]): Promise<void> {
   const answer = await asked
-  expectSound(answer)
+  expectSuccessOrRefusal(answer)
   expect(allowed).toContain(answer.status)
   expect(harness.callsSinceLastLook()).toEqual([])
 }
@@ -84,11 +84,11 @@ const FIELDS = {
 }
 
 test(
-  `in the body of any step ${SEEDED}`,
+  `in the body of any step ${SEED_LABEL}`,
   async () => {
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom('/api/v1/authn', ...STEPS), spoil, async (step, spoilt) => {
-        const stateToken = spoilt(browser.handle)
+      fc.asyncProperty(fc.constantFrom('/api/v1/authn', ...STEPS), corruption, async (step, corrupt) => {
+        const stateToken = corrupt(browser.handle)
         fc.pre(stateToken !== browser.handle)
         const fields = step === '/api/v1/authn' ? {} : FIELDS
         harness.callsSinceLastLook()
@@ -106,7 +106,7 @@ test(
 )
 
 test(
-  `in the query of a redirect, and of the hand-over ${SEEDED}`,
+  `in the query of a redirect, and as an SSO token ${SEED_LABEL}`,
   async () => {
     const target = encodeURIComponent('https://app.example.com/start')
     const place = fc.constantFrom(
@@ -116,9 +116,9 @@ test(
       ['/login/sessionCookieRedirect?token=', `&redirectUrl=${target}`] as const,
     )
     await fc.assert(
-      fc.asyncProperty(place, spoil, async ([before, after], spoilt) => {
+      fc.asyncProperty(place, corruption, async ([before, after], corrupt) => {
         const right = before.includes('?token=') ? browser.ssoToken : browser.handle
-        const given = spoilt(right)
+        const given = corrupt(right)
         fc.pre(given !== right)
         const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)
         harness.callsSinceLastLook()
@@ -135,12 +135,12 @@ test(
 )
 
 test(
-  `in the path of a picture ${SEEDED}`,
+  `in the path of a QR image ${SEED_LABEL}`,
   async () => {
     const [folder = '', right = ''] = browser.picture.split(/(?<=\/qr\/)/)
     await fc.assert(
-      fc.asyncProperty(spoil, async (spoilt) => {
-        const given = spoilt(right)
+      fc.asyncProperty(corruption, async (corrupt) => {
+        const given = corrupt(right)
         fc.pre(given !== right)
         const text = encodeURIComponent(Buffer.from(given).toString()).slice(0, 12_000)
         harness.callsSinceLastLook()

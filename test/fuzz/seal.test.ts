@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { createSeal, createSigner } from '../../src/crypto/keys.ts'
 import { codePoint } from '../support/code-point.ts'
-import { runs, SEEDED } from './fuzz.ts'
+import { runs, SEED_LABEL } from './fuzz.ts'
 
-/** Whatever is done to a sealed value or a signature: it opens unharmed, or not at all. */
+/** A changed sealed value never opens, and a changed signature is never valid. */
 
 const KEYS = [Buffer.alloc(32, 'plainly-fake-one'), Buffer.alloc(32, 'plainly-fake-two')]
 const sealUnder = (label: string, keys = KEYS) => createSeal(() => keys, label)
@@ -12,7 +12,7 @@ const PLACE = 'gatehouse:txn:{name}'
 const { seal, open } = sealUnder('transaction')
 
 describe('a sealed value', () => {
-  test('with any bit turned does not open', () => {
+  test('does not open with any bit flipped', () => {
     const bytes = Buffer.from(seal('a secret of some length', PLACE), 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const turned = Buffer.from(bytes)
@@ -21,7 +21,7 @@ describe('a sealed value', () => {
     }
   })
 
-  test('cut anywhere, or longer by anything, does not open', () => {
+  test('does not open if it was cut or extended', () => {
     const sealed = seal('', PLACE)
     const bytes = Buffer.from(sealed, 'base64url')
     for (let end = 0; end < bytes.length; end++) {
@@ -33,7 +33,7 @@ describe('a sealed value', () => {
     }
   })
 
-  test('of any other version does not open', () => {
+  test('does not open with another version', () => {
     const bytes = Buffer.from(seal('x', PLACE), 'base64url')
     for (let version = 0; version < 256; version++) {
       const other = Buffer.concat([Buffer.of(version), bytes.subarray(1)]).toString('base64url')
@@ -41,7 +41,7 @@ describe('a sealed value', () => {
     }
   })
 
-  test(`opens where it was sealed, for what, and with a key that is there; nowhere else ${SEEDED}`, () => {
+  test(`opens only with its own associated data, label and key ${SEED_LABEL}`, () => {
     const text = fc.string({ unit: codePoint, maxLength: 60 }).map((any) => Buffer.from(any).toString())
     const label = fc.constantFrom('session', 'transaction', 'offer', 'pam-token')
     fc.assert(
@@ -65,7 +65,7 @@ describe('a sealed value', () => {
     )
   })
 
-  test(`is nothing that anybody could write ${SEEDED}`, () => {
+  test(`cannot be forged from random bytes ${SEED_LABEL}`, () => {
     const anything = fc.oneof(
       fc.string({ unit: codePoint, maxLength: 200 }),
       fc.base64String({ maxLength: 200 }),
@@ -77,7 +77,7 @@ describe('a sealed value', () => {
     )
   })
 
-  test(`in another spelling of the same bytes is the same value, never another ${SEEDED}`, () => {
+  test(`opens to the same value in another encoding of the same bytes ${SEED_LABEL}`, () => {
     const sealed = seal('a secret', PLACE)
     const at = fc.nat(sealed.length - 1)
     fc.assert(
@@ -95,7 +95,7 @@ describe('a signature', () => {
   const value = 'plainly-a-device.123'
   const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. '
 
-  test('with any character changed, left out or added is wrong', () => {
+  test('is invalid with any character changed, removed or added', () => {
     const signature = sign(value)
     for (let at = 0; at <= signature.length; at++) {
       const [before, after] = [signature.slice(0, at), signature.slice(at + 1)]
@@ -107,16 +107,16 @@ describe('a signature', () => {
     }
   })
 
-  test(`is right for its own value, label and key only ${SEEDED}`, () => {
+  test(`is valid only for its own value, label and key ${SEED_LABEL}`, () => {
     const text = fc.string({ maxLength: 40 })
     const other = createSigner(() => KEYS, 'session-names')
-    const stranger = createSigner(() => [Buffer.alloc(32, 'plainly-fake-three')], 'device-cookie')
+    const foreign = createSigner(() => [Buffer.alloc(32, 'plainly-fake-three')], 'device-cookie')
     fc.assert(
       fc.property(text, text, (one, two) => {
         expect(verify(one, sign(one))).toBe('current')
         expect(verify(two, sign(one))).toBe(one === two ? 'current' : 'wrong')
         expect(verify(one, other.sign(one))).toBe('wrong')
-        expect(verify(one, stranger.sign(one))).toBe('wrong')
+        expect(verify(one, foreign.sign(one))).toBe('wrong')
         expect(verify(one, two)).toBe('wrong')
       }),
       runs(3000),

@@ -6,9 +6,9 @@ import { codePoint } from '../support/code-point.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
-import { runs, SEEDED, TEST_MS } from './fuzz.ts'
+import { runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
-/** Somebody can write to Redis: values that are spoilt or moved open nothing, and break nothing. */
+/** An attacker can write to Redis: changed or moved values are never accepted, and cause no errors. */
 
 let harness: Harness
 let client: Redis
@@ -18,10 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-type Spoil = (value: string, another: string) => string
-const spoil: fc.Arbitrary<Spoil> = fc.oneof(
+type Corrupt = (value: string, another: string) => string
+const corruption: fc.Arbitrary<Corrupt> = fc.oneof(
   fc.nat(400).map(
-    (bit): Spoil =>
+    (bit): Corrupt =>
       (value) => {
         const bytes = Buffer.from(value, 'base64url')
         const at = bit % Math.max(1, bytes.length)
@@ -30,16 +30,16 @@ const spoil: fc.Arbitrary<Spoil> = fc.oneof(
       },
   ),
   fc.nat(400).map(
-    (at): Spoil =>
+    (at): Corrupt =>
       (value) =>
         value.slice(0, at % value.length),
   ),
   fc.string({ unit: codePoint, maxLength: 100 }).map(
-    (text): Spoil =>
+    (text): Corrupt =>
       () =>
         text,
   ),
-  fc.constantFrom<Spoil>(
+  fc.constantFrom<Corrupt>(
     (_, another) => another,
     () => '',
     () => '{}',
@@ -48,21 +48,21 @@ const spoil: fc.Arbitrary<Spoil> = fc.oneof(
   ),
 )
 
-/** Records that the broker wrote, by what they are for; counters and locks bear nothing that opens anything. */
+/** Records that the broker wrote, by purpose. Counters and locks contain nothing secret. */
 const KINDS = ['sess', 'user-sess', 'txn', 'pam-token', 'pam-groups', 'known'] as const
 
 test(
-  `a session, sign-in, index or token that is not what was written counts as none ${SEEDED}`,
+  `a changed session, transaction, index or token record is ignored ${SEED_LABEL}`,
   async () => {
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...KINDS), spoil, async (kind, spoilt) => {
+      fc.asyncProperty(fc.constantFrom(...KINDS), corruption, async (kind, corrupt) => {
         await client.flushall()
         const [inside, other, waiting] = [await harness.visit(), await harness.visit(), await harness.visit()]
         await inside.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
         await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
         await inside.get('/api/v1/pam/me')
         const asked = await waiting.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-        await spoilAll(kind, spoilt)
+        await corruptAll(kind, corrupt)
 
         for (const answer of await askAll(inside, waiting, asked)) {
           expect([kind, answer.status < 500]).toEqual([kind, true])
@@ -82,20 +82,20 @@ test(
   TEST_MS,
 )
 
-/** Each value becomes another one's, or what the text says; how long they live stays. */
-async function spoilAll(kind: string, spoilt: Spoil): Promise<void> {
+/** Replaces each value with another record's value, or with this text, and keeps the time to live. */
+async function corruptAll(kind: string, corrupt: Corrupt): Promise<void> {
   const keys = await client.keys(`gatehouse:${kind}:*`)
   const strings: [string, string][] = []
   for (const key of keys) {
     if ((await client.type(key)) === 'hash') {
       const fields = Object.entries(await client.hgetall(key))
       for (const [at, [field, value]] of fields.entries())
-        await client.hset(key, field, spoilt(value, fields[(at + 1) % fields.length]?.[1] ?? ''))
+        await client.hset(key, field, corrupt(value, fields[(at + 1) % fields.length]?.[1] ?? ''))
     } else strings.push([key, (await client.get(key)) ?? ''])
   }
   for (const [at, [key, value]] of strings.entries()) {
     const next = strings[(at + 1) % strings.length]?.[1] ?? ''
-    await client.set(key, spoilt(value, next === value ? '' : next), 'KEEPTTL')
+    await client.set(key, corrupt(value, next === value ? '' : next), 'KEEPTTL')
   }
 }
 

@@ -6,9 +6,9 @@ import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../s
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { stepBody } from '../support/step-body.ts'
-import { runs, SEEDED, TEST_MS } from './fuzz.ts'
+import { runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
-/** An upstream that answers anything at all: the browser gets an answer, the upstream's refusal or a 502, never a 500. */
+/** Random upstream responses: the browser gets a success, Okta's error or a 502, never a 500. */
 
 let harness: MatrixHarness
 const pool: MatrixVisitor[] = []
@@ -124,7 +124,7 @@ const body = fc.oneof(
   { weight: 1, arbitrary: deep },
   { weight: 1, arbitrary: fc.string({ unit: codePoint, maxLength: 100 }) },
 )
-/** No 429: after one, the broker would ask no more for a while. */
+/** Without 429, because after one the broker would send nothing for a while. */
 const status = fc.constantFrom<number>(200, 200, 200, 200, 201, 204, 301, 400, 401, 403, 404, 500, 503)
 const header: fc.Arbitrary<Record<string, string>> = fc.oneof(
   fc.constant({}),
@@ -157,7 +157,7 @@ const FIELDS = {
   sig_response: 'plainly-fake',
 }
 
-/** What no stack can hold, once at every route. */
+/** Extremely nested JSON, once at every route. */
 const DEEPEST = ROUTES.map((name): [string, string, number, Record<string, string>, string] => {
   const nest = '['.repeat(100_000) + ']'.repeat(100_000)
   return [
@@ -170,7 +170,7 @@ const DEEPEST = ROUTES.map((name): [string, string, number, Record<string, strin
 })
 
 test(
-  `of any kind to every step ${SEEDED}`,
+  `any response to every step ${SEED_LABEL}`,
   async () => {
     let attempts = 0
     await fc.assert(
@@ -191,7 +191,7 @@ test(
           const browser = pool[attempts % pool.length]
           if (browser === undefined) throw new Error('the pool is empty')
           const credentials = {
-            username: `somebody-${attempts}`,
+            username: `someone-${attempts}`,
             password: 'plainly-fake',
             recoveryToken: 'plainly-fake',
           }
