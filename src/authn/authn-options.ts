@@ -68,7 +68,7 @@ export interface AuthnOptions {
   readonly deviceCookie: DeviceCookie
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
-  /** What ends with all sessions of a user. */
+  /** Indexes by user of records that are deleted when all sessions of the user end. */
   readonly openTransactions: UserKeys
   readonly knownDevices: UserKeys
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>

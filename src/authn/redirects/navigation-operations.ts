@@ -4,7 +4,7 @@ import type { Operation, Operations } from '../../http/operation.ts'
 const PAGE = {
   method: 'GET',
   withoutHead: true, // HEAD must not consume a one-use link
-  readableFrom: 'any-site', // a navigation, as the route asserts
+  readableFrom: 'any-site', // the route accepts only navigations
   loadKind: 'sign_in',
   tag: 'Redirects',
   cookies: { device: 'required' },

@@ -36,7 +36,7 @@ type SsoRecord = z.infer<typeof SsoRecord>
 
 /**
  * Single sign-on: stores Okta's one-use session token. The browser gets an SSO token, which is a handle for one use by
- * this device. It is valid while the session token and the session for which it was issued last.
+ * this device. It is valid as long as the session token and the browser's session.
  */
 export class SsoTokens {
   readonly isEnabled: boolean

@@ -60,7 +60,7 @@ describe('identical requests in flight', () => {
     })
     first = replica().run(SAME, take)
     await until(() => started() === 1)
-    expect(await replica().run(SAME, answers('anew'))).toMatchObject({ body: 'shared' })
+    expect(await replica().run(SAME, answers('again'))).toMatchObject({ body: 'shared' })
     expect(await first).toMatchObject({ body: 'shared' })
   })
 

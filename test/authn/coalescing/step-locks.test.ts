@@ -251,7 +251,7 @@ describe('a step that runs longer than its lock lasts', () => {
 test('if a replica dies, its lock expires, and then the identical step runs again', async () => {
   const { replica, store, lock } = await replicas()
   await store.set(lock, 'of-a-replica-that-died', 80)
-  expect(await replica().run(SAME, answers('anew'))).toMatchObject({ body: 'anew' })
+  expect(await replica().run(SAME, answers('again'))).toMatchObject({ body: 'again' })
 })
 
 test('a shared result that cannot be read is ignored: the step runs again', async () => {
@@ -262,11 +262,11 @@ test('a shared result that cannot be read is ignored: the step runs again', asyn
   const different = replica().run({ identity: 'different' }, take)
   await until(() => started() === 1)
   const other = replica()
-  const answer = other.run(SAME, answers('anew'))
+  const answer = other.run(SAME, answers('again'))
   await until(() => busy(other).length > 1)
   await store.set(key, 'garbage', 60_000)
   finish(answers('different'))
-  expect(await answer).toMatchObject({ body: 'anew' })
+  expect(await answer).toMatchObject({ body: 'again' })
   expect(await different).toMatchObject({ body: 'different' })
   expect(await store.get(lock)).toBeUndefined()
 })
@@ -287,11 +287,11 @@ describe('a step that fails', () => {
     const first = failureOf(replica().run(SAME, take))
     await until(() => started() === 1)
     const other = replica()
-    const anew = other.run(SAME, answers('anew'))
+    const again = other.run(SAME, answers('again'))
     await until(() => busy(other).length > 0)
     finish(() => Promise.reject(bug))
     expect(await first).toBe(bug)
-    expect(await anew).toMatchObject({ body: 'anew' })
+    expect(await again).toMatchObject({ body: 'again' })
   })
 
   test('does not share the cause of a refusal', async () => {
@@ -313,8 +313,10 @@ describe('a step that fails', () => {
     ['a bug', new TypeError('a bug')],
     ['a refusal', unknownHandle(true)],
   ])('throws its own error, even if the store is unreachable by then: %s', async (_name, failure) => {
-    const away = () => Promise.reject(storeUnavailable())
-    const { replica, lines } = await replicas({ faults: () => ({ commit: away, deleteIf: away }) })
+    const unreachable = () => Promise.reject(storeUnavailable())
+    const { replica, lines } = await replicas({
+      faults: () => ({ commit: unreachable, deleteIf: unreachable }),
+    })
     expect(await failureOf(replica().run(SAME, () => Promise.reject(failure)))).toBe(failure)
     expect(lines()).toContainEqual(
       expect.objectContaining({ event: 'step_lock_release_failed', level: 'warn' }),

@@ -85,7 +85,7 @@ type HostName = keyof typeof HOSTS
 
 // how it is drawn
 
-const honest = (max: number) =>
+const plainText = (max: number) =>
   fc.string({ unit: 'grapheme', maxLength: max }).filter((text) => !text.toLowerCase().includes(MARK))
 const word = fc.string({ unit: fc.constantFrom(...'abcdefgh0189_-.'), minLength: 1, maxLength: 12 })
 const id = word.filter((text) => !/^\.+$/.test(text) && !text.includes(MARK))
@@ -225,7 +225,7 @@ const link: fc.Arbitrary<DrawnLink> = fc
     query,
     hash,
     hints,
-    members: fc.dictionary(fc.constantFrom('name', 'type', 'title'), honest(8)),
+    members: fc.dictionary(fc.constantFrom('name', 'type', 'title'), plainText(8)),
   })
   .map(({ path: { segments, routed: isRouted, picture }, ...rest }) => ({
     kind: 'link' as const,
@@ -288,11 +288,11 @@ const { value: drawn } = fc.letrec<{ value: Drawn; list: Drawn; object: Drawn }>
     { maxDepth: 6, depthSize: 'small', withCrossShrink: true },
     fc.oneof(
       { weight: 4, arbitrary: link },
-      { weight: 2, arbitrary: textWith(honest(12), ' ').map((text): Drawn => ({ kind: 'text', text })) },
+      { weight: 2, arbitrary: textWith(plainText(12), ' ').map((text): Drawn => ({ kind: 'text', text })) },
       {
         weight: 1,
         arbitrary: fc
-          .oneof(fc.boolean(), fc.integer(), fc.double({ noNaN: true }), fc.constant(null), honest(20))
+          .oneof(fc.boolean(), fc.integer(), fc.double({ noNaN: true }), fc.constant(null), plainText(20))
           .map((value): Drawn => ({ kind: 'plain', value })),
       },
       {
@@ -323,7 +323,7 @@ const tokens: fc.Arbitrary<Tokens> = fc
   }))
 
 /** Okta's answer: token members, and random content. */
-const grown = fc.record({
+const oktaAnswer = fc.record({
   tokens,
   members: fc.uniqueArray(fc.tuple(key, drawn), {
     maxLength: 5,
@@ -454,7 +454,7 @@ function set(target: object, name: string, value: unknown) {
 const RUNS = Math.ceil(3000 * TIMES)
 
 /** As the broker does it: rewritten, serialized, filtered. */
-function comesOut(given: Record<string, unknown>, knownTokens: readonly string[] = []) {
+function sanitize(given: Record<string, unknown>, knownTokens: readonly string[] = []) {
   const answer: Record<string, unknown> = JSON.parse(JSON.stringify(given)) // as it is transmitted
   const rewritten = rewriteAnswer(answer, { ...OPTIONS, knownTokens })
   const { text } = removeTokens(JSON.stringify(rewritten.body), rewritten.tokens)
@@ -464,9 +464,9 @@ function comesOut(given: Record<string, unknown>, knownTokens: readonly string[]
 describe('random Okta answers', () => {
   test('lose every token in every spelling, and every /api/v1/ link to Okta; everything else stays, in its order', () => {
     fc.assert(
-      fc.property(grown, ({ tokens: secrets, members }) => {
+      fc.property(oktaAnswer, ({ tokens: secrets, members }) => {
         const { given, wanted } = sketch(secrets, members)
-        const { text, body } = comesOut(given)
+        const { text, body } = sanitize(given)
         expect(body).toEqual(JSON.parse(JSON.stringify(wanted)))
         expect(keysIn(body)).toEqual(keysIn(JSON.parse(JSON.stringify(wanted))))
         for (const secret of Object.values(secrets)) expect(spellingsOf(text)).not.toContain(secret)
@@ -478,9 +478,9 @@ describe('random Okta answers', () => {
 
   test('offer exactly the steps with their paths and methods', () => {
     fc.assert(
-      fc.property(grown, word, ({ tokens: secrets, members }, stray) => {
+      fc.property(oktaAnswer, word, ({ tokens: secrets, members }, stray) => {
         const { given, offers, others } = sketch(secrets, members)
-        const { offered } = comesOut(given)
+        const { offered } = sanitize(given)
         const mayTake = (method: string, at: string) =>
           offers.some(
             (offer) => offer.path === at && (offer.methods.length === 0 || offer.methods.includes(method)),
@@ -506,12 +506,12 @@ describe('random Okta answers', () => {
 
   test('lose a token that is only in a link to Okta, or in an earlier answer', () => {
     fc.assert(
-      fc.property(grown, fc.boolean(), ({ tokens: { state }, members }, inLink) => {
+      fc.property(oktaAnswer, fc.boolean(), ({ tokens: { state }, members }, inLink) => {
         const secrets = { state, session: state, recovery: state }
         const { given } = sketch(secrets, members)
         for (const [field] of FIELDS) delete given[field]
         if (inLink) set(given, 'link', { href: `${UPSTREAM}/a/page?stateToken=${encodeURIComponent(state)}` })
-        const { text } = comesOut(given, inLink ? [] : [state])
+        const { text } = sanitize(given, inLink ? [] : [state])
         expect(spellingsOf(text)).not.toContain(state)
       }),
       { numRuns: Math.ceil(RUNS / 2) },

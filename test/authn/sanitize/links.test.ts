@@ -395,16 +395,16 @@ describe('the token filter', () => {
         for (const [at, first, encoded] of drawn) {
           const around = first ? one : other
           const spell = spellings[encoded ? 1 : 0]
-          const cutAt = at % around.length
-          text = spell(around.slice(0, cutAt)) + text + spell(around.slice(cutAt))
+          const splitAt = at % around.length
+          text = spell(around.slice(0, splitAt)) + text + spell(around.slice(splitAt))
         }
         const knownTokens = [one, other]
         const hrefs = [`https://x.example/?t=${text}`, `${UPSTREAM}/sso/idps/1?t=${text}`]
         for (const out of [text, ...hrefs.map((href) => hrefOf(href, { knownTokens }).href)]) {
-          const guarded = removeTokens(out, knownTokens).text
+          const filtered = removeTokens(out, knownTokens).text
           for (const spell of spellings)
-            for (const whole of knownTokens) expect(guarded).not.toContain(spell(whole))
-          expect(removeTokens(guarded, knownTokens)).toEqual({ text: guarded, removed: 0 })
+            for (const whole of knownTokens) expect(filtered).not.toContain(spell(whole))
+          expect(removeTokens(filtered, knownTokens)).toEqual({ text: filtered, removed: 0 })
         }
         const [third = ''] = hrefs.map((href) => hrefOf(href, { knownTokens }).href)
         expect(removeTokens(third, knownTokens).removed).toBe(0) // nothing is left for the token filter, which would raise an alarm

@@ -28,16 +28,16 @@ const USER_ID = '00u1'
 
 /** A step that opens a session. Records the calls to the session. */
 function signIn(faults: Partial<IssuedSession> = {}) {
-  const told: string[] = []
-  const tell = (what: string) => async () => {
-    told.push(what)
+  const calls: string[] = []
+  const record = (what: string) => async () => {
+    calls.push(what)
   }
   const session: IssuedSession = {
     id: 'one',
-    write: tell('written'),
-    bindDevice: tell('device taken'),
-    afterCommit: tell('after commit'),
-    rollback: tell('rolled back'),
+    write: record('written'),
+    bindDevice: record('device taken'),
+    afterCommit: record('after commit'),
+    rollback: record('rolled back'),
     ...faults,
   }
   const opens =
@@ -47,7 +47,7 @@ function signIn(faults: Partial<IssuedSession> = {}) {
       after: change(before),
       session,
     })
-  return { told, tell, opens, take: opens(ended) }
+  return { calls, record, opens, take: opens(ended) }
 }
 
 /** Waits until everything that does not depend on held writes has happened. */
@@ -55,20 +55,20 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the commit of a step that opens a session', () => {
   test('writes everything in one tick', async () => {
-    const { told, tell, opens } = signIn({
+    const { calls, record, opens } = signIn({
       async write() {
-        told.push('written')
-        queueMicrotask(() => told.push('next tick'))
+        calls.push('written')
+        queueMicrotask(() => calls.push('next tick'))
       },
     })
     const { replica } = await replicas({
       faults: (memory) => ({
         async indexPut(...index) {
-          await tell('ends with its user')()
+          await record('ends with its user')()
           return memory.indexPut(...index)
         },
         async commit(commit) {
-          await tell('committed')()
+          await record('committed')()
           return memory.commit(commit)
         },
       }),
@@ -76,9 +76,9 @@ describe('the commit of a step that opens a session', () => {
     const take = opens((before) => ({ ...before, userId: USER_ID }))
     expect(await replica().run(SAME, take)).toMatchObject({ sessionId: 'one' })
     const inOneTick = ['written', 'ends with its user', 'device taken', 'committed']
-    expect(told.slice(0, 4).toSorted()).toEqual(inOneTick.toSorted())
-    expect(told[0]).toBe('written')
-    expect(told.slice(4)).toEqual(['next tick', 'after commit'])
+    expect(calls.slice(0, 4).toSorted()).toEqual(inOneTick.toSorted())
+    expect(calls[0]).toBe('written')
+    expect(calls.slice(4)).toEqual(['next tick', 'after commit'])
   })
 
   test.each([
@@ -86,20 +86,20 @@ describe('the commit of a step that opens a session', () => {
     ['the session of the device', 'bindDevice'],
   ] as const)('audits nothing before everything is written: %s', async (_name, what) => {
     const write = deferred()
-    const { told, take } = signIn({ [what]: () => write.promise })
+    const { calls, take } = signIn({ [what]: () => write.promise })
     const { replica, shared } = await replicas()
     const running = replica().run(SAME, take)
     await until(() => shared().length > 0)
     await turn()
-    expect(told).not.toContain('after commit')
+    expect(calls).not.toContain('after commit')
     write.resolve()
     await running
-    expect(told).toContain('after commit')
+    expect(calls).toContain('after commit')
   })
 
   test('writes the session first if the store may reorder writes', async () => {
     const write = deferred()
-    const { told, take } = signIn({ write: () => write.promise })
+    const { calls, take } = signIn({ write: () => write.promise })
     const { replica, memory, record, shared } = await replicas({
       faults: () => ({ preservesWriteOrder: false }),
     })
@@ -110,28 +110,28 @@ describe('the commit of a step that opens a session', () => {
         isAnswered = true
       })
     await turn()
-    expect([told, shared(), isAnswered]).toEqual([[], [], false])
+    expect([calls, shared(), isAnswered]).toEqual([[], [], false])
     expect(await memory.get(record)).toBeDefined()
     write.resolve()
     expect(await running).toMatchObject({ sessionId: 'one' })
-    expect(told).toEqual(['device taken', 'after commit'])
+    expect(calls).toEqual(['device taken', 'after commit'])
     expect(shared()).toHaveLength(1)
     expect(await memory.get(record)).toBeUndefined()
   })
 })
 
 describe('is rolled back: nothing is shared, and the lock is released', () => {
-  const away = () => Promise.reject(storeUnavailable())
+  const unreachable = () => Promise.reject(storeUnavailable())
   type Fault = [string, Partial<IssuedSession>, (memory: Store) => Partial<Store>]
   const FAULTS: Fault[] = [
-    ['the session is not written', { write: away }, () => ({})],
+    ['the session is not written', { write: unreachable }, () => ({})],
     [
       'the session is not written, in a store that may reorder writes',
-      { write: away },
+      { write: unreachable },
       () => ({ preservesWriteOrder: false }),
     ],
-    ['the session is not bound to its device', { bindDevice: away }, () => ({})],
-    ['the transaction is not added to the index of its user', {}, () => ({ indexPut: away })],
+    ['the session is not bound to its device', { bindDevice: unreachable }, () => ({})],
+    ['the transaction is not added to the index of its user', {}, () => ({ indexPut: unreachable })],
     [
       'the response to the commit is lost',
       {},
@@ -142,24 +142,24 @@ describe('is rolled back: nothing is shared, and the lock is released', () => {
         },
       }),
     ],
-    ['the commit fails', {}, () => ({ commit: away })],
-    ['the replaced sessions cannot be ended', { afterCommit: away }, () => ({})],
+    ['the commit fails', {}, () => ({ commit: unreachable })],
+    ['the replaced sessions cannot be ended', { afterCommit: unreachable }, () => ({})],
   ]
 
   test.each(FAULTS)('if %s', async (_name, sessionFaults, faults) => {
-    const { told, opens } = signIn(sessionFaults)
+    const { calls, opens } = signIn(sessionFaults)
     const { replica, shared, entries, lock } = await replicas({ faults })
     const take = opens((before) => ({ ...before, userId: USER_ID }))
     expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503, code: 'E0000009' })
-    expect(told).not.toContain('after commit')
-    expect(told.filter((what) => what === 'rolled back')).toHaveLength(1)
+    expect(calls).not.toContain('after commit')
+    expect(calls.filter((what) => what === 'rolled back')).toHaveLength(1)
     expect([shared(), entries.has(lock)]).toEqual([[], false])
   })
 
   test.each([true, false])(
     'if the transaction changed after the lock expired (a store that keeps order: %s)',
     async (preservesWriteOrder) => {
-      const { told, take } = signIn()
+      const { calls, take } = signIn()
       const { replica, start, keep, loginAt, shared, entries, lock } = await replicas({
         faults: () => ({ preservesWriteOrder }),
       })
@@ -169,39 +169,39 @@ describe('is rolled back: nothing is shared, and the lock is released', () => {
       await keep({ ...start(), login: 'newer' })
       late.finish(take)
       expect(await running).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
-      expect(told).toEqual(['written', 'device taken', 'rolled back'])
+      expect(calls).toEqual(['written', 'device taken', 'rolled back'])
       expect([shared(), entries.has(lock), await loginAt()]).toEqual([[], false, 'newer'])
     },
   )
 
   test('even if the shared result cannot be read', async () => {
-    const { told, take } = signIn({ write: away })
+    const { calls, take } = signIn({ write: unreachable })
     const { replica, entries, lock } = await replicas({
-      faults: () => ({ preservesWriteOrder: false, get: away }),
+      faults: () => ({ preservesWriteOrder: false, get: unreachable }),
     })
     expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503 })
-    expect([told, entries.has(lock)]).toEqual([['rolled back'], false])
+    expect([calls, entries.has(lock)]).toEqual([['rolled back'], false])
   })
 
   test('after every other write has ended', async () => {
     const write = deferred()
-    const { told, take } = signIn({ write: () => write.promise, bindDevice: away })
+    const { calls, take } = signIn({ write: () => write.promise, bindDevice: unreachable })
     const { replica, shared } = await replicas()
     const failed = failureOf(replica().run(SAME, take))
     await until(() => shared().length > 0)
     await turn()
-    expect(told).toEqual([])
+    expect(calls).toEqual([])
     write.resolve()
     expect(await failed).toMatchObject({ status: 503 })
-    expect(told).toEqual(['rolled back'])
+    expect(calls).toEqual(['rolled back'])
   })
 })
 
 test('a rollback that fails is logged, and the first error is thrown', async () => {
-  const away = () => Promise.reject(storeUnavailable(new Error('the second')))
+  const unreachable = () => Promise.reject(storeUnavailable(new Error('the second')))
   const cause = new Error('the first')
-  const { take } = signIn({ write: () => Promise.reject(storeUnavailable(cause)), rollback: away })
-  const { replica, lines } = await replicas({ faults: () => ({ deleteIf: away }) })
+  const { take } = signIn({ write: () => Promise.reject(storeUnavailable(cause)), rollback: unreachable })
+  const { replica, lines } = await replicas({ faults: () => ({ deleteIf: unreachable }) })
   expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503, cause })
   const events = lines().map(({ event, level }) => ({ event, level }))
   expect(events).toEqual([
@@ -214,11 +214,11 @@ describe('the shared result of a session that is not stored yet', () => {
   /** The step is committed, but its session is not stored yet. An identical request waits on another replica. */
   async function pending() {
     let isStored = false
-    let looks = 0
+    let reads = 0
     const { replica, entries, lock, shared } = await replicas({
       sharedMs: 60_000,
       async isStored() {
-        looks += 1
+        reads += 1
         return isStored
       },
     })
@@ -237,11 +237,11 @@ describe('the shared result of a session that is not stored yet', () => {
     const second = replica()
     const other = second.run(SAME, (before) => {
       attempts += 1
-      return answers('anew')(before)
+      return answers('again')(before)
     })
     await until(() => busy(second).length > 0)
     holder.finish(opens((before) => before))
-    await until(() => looks > 1)
+    await until(() => reads > 1)
     expect([attempts, shared()]).toEqual([0, [expect.any(String)]])
     return {
       first,
@@ -270,7 +270,7 @@ describe('the shared result of a session that is not stored yet', () => {
     const { first, other, attempts, failed } = await pending()
     failed()
     expect(await failureOf(first)).toMatchObject({ status: 503 })
-    expect(await other).toEqual(createAnswer('anew'))
+    expect(await other).toEqual(createAnswer('again'))
     expect(attempts()).toBe(1)
   })
 
@@ -282,11 +282,11 @@ describe('the shared result of a session that is not stored yet', () => {
     const late = failureOf(replica().run(SAME, holder.take))
     await until(() => holder.started() === 1)
     const second = replica()
-    const other = second.run(SAME, answers('anew'))
+    const other = second.run(SAME, answers('again'))
     await until(() => busy(second).length > 0)
     await keep({ ...start(), login: 'newer' })
     holder.finish(take)
-    expect(await other).toEqual(createAnswer('anew'))
+    expect(await other).toEqual(createAnswer('again'))
     rollback.resolve()
     expect(await late).toMatchObject({ status: 503 })
   })

@@ -77,8 +77,8 @@ test.each(TABLE)('%s with %j is this kind of attempt: %s', (operation, step, kin
 })
 
 test('the table above has every operation', () => {
-  const lookedAt = new Set(TABLE.map(([operation]) => operation))
-  expect(lookedAt).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
+  const tested = new Set(TABLE.map(([operation]) => operation))
+  expect(tested).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
 })
 
 test('an attempt has what limits and the audit log need', () => {

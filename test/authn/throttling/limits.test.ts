@@ -18,30 +18,32 @@ const ofUser = (attempt: Attempt) =>
   windowsOfAttempt(deps, attempt, client).find(({ override }) => override !== undefined)
 const ofAddress = (attempt: Attempt) =>
   windowsOfAttempt(deps, attempt, client).find(({ override }) => override === undefined)
-const placeOf = (attempt: Attempt) => ofUser(attempt)?.keyPrefix
+const keyPrefixOf = (attempt: Attempt) => ofUser(attempt)?.keyPrefix
 
 describe('an attempt is counted', () => {
   test('by login if it is a password, even if the org has named the user', () => {
-    const byLogin = placeOf({ ...password, login: 'ada' })
-    expect(placeOf({ ...password, login: 'Ada', userId: '00u1' })).toBe(byLogin)
-    expect(placeOf({ ...password, login: 'bob', userId: '00u1' })).not.toBe(byLogin)
-    expect(placeOf({ ...password, userId: '00u1' })).toBe(placeOf({ ...code, userId: '00u1' }))
+    const byLogin = keyPrefixOf({ ...password, login: 'ada' })
+    expect(keyPrefixOf({ ...password, login: 'Ada', userId: '00u1' })).toBe(byLogin)
+    expect(keyPrefixOf({ ...password, login: 'bob', userId: '00u1' })).not.toBe(byLogin)
+    expect(keyPrefixOf({ ...password, userId: '00u1' })).toBe(keyPrefixOf({ ...code, userId: '00u1' }))
   })
 
   test('by the user id that the org has named, else by the login, else by the transaction', () => {
-    const byUser = placeOf({ ...code, userId: '00u1' })
-    expect(placeOf({ ...code, userId: '00u1', login: 'ada', handle: 'h' })).toBe(byUser)
-    const byLogin = placeOf({ ...code, login: 'ada' })
-    expect(placeOf({ ...code, login: 'ada', handle: 'h' })).toBe(byLogin)
-    const byHandle = placeOf({ ...code, handle: 'h' })
-    expect(placeOf({ ...code, handle: 'h' })).toBe(byHandle)
-    expect(new Set([byUser, byLogin, byHandle, placeOf({ ...code, handle: 'another' })]).size).toBe(4)
-    expect(placeOf(code)).toBeUndefined()
+    const byUser = keyPrefixOf({ ...code, userId: '00u1' })
+    expect(keyPrefixOf({ ...code, userId: '00u1', login: 'ada', handle: 'h' })).toBe(byUser)
+    const byLogin = keyPrefixOf({ ...code, login: 'ada' })
+    expect(keyPrefixOf({ ...code, login: 'ada', handle: 'h' })).toBe(byLogin)
+    const byHandle = keyPrefixOf({ ...code, handle: 'h' })
+    expect(keyPrefixOf({ ...code, handle: 'h' })).toBe(byHandle)
+    expect(new Set([byUser, byLogin, byHandle, keyPrefixOf({ ...code, handle: 'another' })]).size).toBe(4)
+    expect(keyPrefixOf(code)).toBeUndefined()
   })
 
   test('separately for a user id, a login and a handle of the same text', () => {
-    const places = [{ userId: 'x' }, { login: 'x' }, { handle: 'x' }].map((by) => placeOf({ ...code, ...by }))
-    expect(new Set(places).size).toBe(3)
+    const keyPrefixes = [{ userId: 'x' }, { login: 'x' }, { handle: 'x' }].map((by) =>
+      keyPrefixOf({ ...code, ...by }),
+    )
+    expect(new Set(keyPrefixes).size).toBe(3)
   })
 
   test('by address too, if the kind has a limit for addresses', () => {

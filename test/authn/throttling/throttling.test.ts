@@ -181,9 +181,9 @@ describe('an attempt stays counted', () => {
   test.each(['message', 'push', 'recovery'] as const)(
     'if a %s may have been sent although its answer was lost, but not if it was never sent',
     async (kind) => {
-      const ringing: Attempt = { ...password, kind }
+      const attempt: Attempt = { ...password, kind }
       const failing = (kind: UpstreamOutcome) =>
-        throttlingOn().step(ringing, client, () =>
+        throttlingOn().step(attempt, client, () =>
           Promise.reject(upstreamUnavailable(new UpstreamFailure(kind))),
         )
       for (const kind of ['unreachable', 'breaker_open', 'pool_exhausted'] as const) {
@@ -344,10 +344,10 @@ describe('a refusal', () => {
     late: false,
     countedWindows: [],
   })
-  const free: CountResult = { overridden: false, full: undefined, late: false, countedWindows: [] }
+  const available: CountResult = { overridden: false, full: undefined, late: false, countedWindows: [] }
   /** The first entry is the user's, the second the address's. */
   const refusedBy = async (...answers: CountResult[]) => {
-    const throttling = throttlingOn({ countAttempt: async () => answers.shift() ?? free })
+    const throttling = throttlingOn({ countAttempt: async () => answers.shift() ?? available })
     const error: unknown = await throttling
       .step({ ...password, factorType: 'password' }, client, async () => ended(undefined))
       .then(
@@ -358,7 +358,7 @@ describe('a refusal', () => {
   }
 
   test('has the limit, when it resets, and no attempts left', async () => {
-    const { error, lines, metrics } = await refusedBy(free, full(90_500))
+    const { error, lines, metrics } = await refusedBy(available, full(90_500))
     expect(error).toMatchObject({
       status: 429,
       code: 'E0000047',
@@ -387,7 +387,7 @@ describe('a refusal', () => {
   test.each([
     ['the user’s', [full(9000), full(1000)], '9', 'password_user'],
     ['the address’s', [full(1000), full(9000)], '9', 'password_address'],
-    ['one that is almost over', [full(0), free], '1', 'password_user'],
+    ['one that is almost over', [full(0), available], '1', 'password_user'],
   ])('for several limits names the one that lasts longest: %s', async (_, answers, retryAfter, limit) => {
     const { error, metrics } = await refusedBy(...answers)
     expect(error).toMatchObject({ headers: { 'Retry-After': retryAfter } })
@@ -395,9 +395,9 @@ describe('a refusal', () => {
   })
 
   test('for a known device depends on its own limits, not on those of its address', async () => {
-    const known = { ...free, overridden: true }
+    const known = { ...available, overridden: true }
     expect((await refusedBy(known, full(9000))).error).toBeUndefined()
-    const { error, metrics } = await refusedBy({ ...full(9000), overridden: true }, free)
+    const { error, metrics } = await refusedBy({ ...full(9000), overridden: true }, available)
     expect(error).toMatchObject({ status: 429, headers: { 'Retry-After': '9', 'X-Rate-Limit-Limit': '8' } })
     expect((await metrics.limitHits.get()).values).toMatchObject([
       { labels: { limit: 'password_known_device' } },
@@ -418,7 +418,7 @@ describe('a refusal', () => {
 
 describe('a known device', () => {
   const ADA = { userId: '00u1ada', logins: ['ada', 'ada@corp.example'] }
-  const stranger: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
+  const unknownDevice: Client = { ...client, device: { id: 's'.repeat(32), returned: true } }
 
   test('has fully signed the user in: it is known by user id and by each login, and no other device is', async () => {
     const { rememberDevice, isKnownDevice } = throttlingOn()
@@ -426,7 +426,7 @@ describe('a known device', () => {
     await rememberDevice(ADA, client)
     for (const user of [{ userId: '00u1ada' }, { login: 'ADA' }, { login: 'ada@corp.example' }]) {
       expect(await isKnownDevice(user, client)).toBe(true)
-      expect(await isKnownDevice(user, stranger)).toBe(false)
+      expect(await isKnownDevice(user, unknownDevice)).toBe(false)
     }
     expect(await isKnownDevice({ userId: '00u2', login: 'ada' }, client)).toBe(false)
     expect(await isKnownDevice({ login: 'bob' }, client)).toBe(false)
@@ -443,17 +443,17 @@ describe('a known device', () => {
   })
 
   test('is in the index of the user, so that it ends with all sessions', async () => {
-    const noted: unknown[][] = []
-    const { rememberDevice } = throttlingOn({}, [KEY], 1000, [], async (...all) => void noted.push(all))
+    const added: unknown[][] = []
+    const { rememberDevice } = throttlingOn({}, [KEY], 1000, [], async (...all) => void added.push(all))
     await rememberDevice(ADA, client)
     const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
     expect(marks).toHaveLength(3)
-    expect(noted).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 1000])))
-    expect(noted).toHaveLength(3)
+    expect(added).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 1000])))
+    expect(added).toHaveLength(3)
   })
 
   /** The names of the user's windows, without ids. */
-  const countedOfPeople = async () => {
+  const countedOfUsers = async () => {
     await until(() => counted().every(([name]) => !name.includes(':address:')))
     return counted()
       .map(([name]) => name.replace(/:[\w-]{20}:/, ':'))
@@ -464,7 +464,7 @@ describe('a known device', () => {
     const { step, rememberDevice } = throttlingOn()
     await rememberDevice(ADA, client)
     await step(password, client, async () => ended('E0000004'))
-    expect(await countedOfPeople()).toEqual([
+    expect(await countedOfUsers()).toEqual([
       'password:known_device:burst',
       'password:known_device:inARow',
       'password:known_device:sustained',
@@ -479,7 +479,7 @@ describe('a known device', () => {
     await rememberDevice(ADA, client)
     await step(password, client, async () => ended('E0000004'))
     await rememberDevice(ADA, client)
-    expect(await countedOfPeople()).toEqual([
+    expect(await countedOfUsers()).toEqual([
       'password:known_device:burst',
       'password:known_device:sustained',
       'password:known_person:burst',
@@ -490,7 +490,7 @@ describe('a known device', () => {
 
 describe('resetting a user', () => {
   const ADA = { userId: '00u1ada', logins: ['ada'] }
-  const strangers = () =>
+  const unknownDevices = () =>
     [1, 2].map((n) => ({
       ...client,
       address: `198.18.0.${n}`,
@@ -499,11 +499,11 @@ describe('resetting a user', () => {
   const ATTEMPT_KINDS = ['password', 'code', 'message', 'push', 'recovery'] as const
 
   /** Unknown devices make every kind of attempt, for a user whom the org has named or not. */
-  async function tried({ step }: ReturnType<typeof throttlingOn>, who: Pick<Attempt, 'login' | 'userId'>) {
+  async function tried({ step }: ReturnType<typeof throttlingOn>, user: Pick<Attempt, 'login' | 'userId'>) {
     for (const kind of ATTEMPT_KINDS) {
       const outcome = ended(['password', 'code'].includes(kind) ? 'E0000004' : undefined)
-      for (const stranger of strangers())
-        await step({ kind, operation: 'x', handle: 'handle', ...who }, stranger, async () => outcome)
+      for (const unknownDevice of unknownDevices())
+        await step({ kind, operation: 'x', handle: 'handle', ...user }, unknownDevice, async () => outcome)
     }
   }
   /** The windows of users, not of addresses, without ids. */
@@ -565,19 +565,22 @@ describe('a store that fails', () => {
       countAttempt: (counting) =>
         ++places === 2 ? Promise.reject(storeUnavailable()) : store.countAttempt(counting),
     })
-    let worked = false
+    let hasRun = false
     const ran = step(password, client, async () => {
-      worked = true
+      hasRun = true
       return ended(undefined)
     })
     await expect(ran).rejects.toMatchObject({ status: 503, code: 'E0000009' })
-    expect(worked).toBe(false)
+    expect(hasRun).toBe(false)
     await until(() => entries.size === 0, { what: 'an empty count' })
   })
 
   test('to refund or to remember a device: it is logged, and the step succeeds', async () => {
-    const away = () => Promise.reject(storeUnavailable())
-    const { step, rememberDevice, lines } = throttlingOn({ refundAttempt: away, clearWindows: away })
+    const unreachable = () => Promise.reject(storeUnavailable())
+    const { step, rememberDevice, lines } = throttlingOn({
+      refundAttempt: unreachable,
+      clearWindows: unreachable,
+    })
     expect(await step(password, client, async () => ended(undefined))).toEqual(ended(undefined))
     await rememberDevice({ userId: 'u1', logins: ['ada'] }, client)
     await until(() => lines().length === 3)
@@ -593,11 +596,11 @@ test('while keys are rotated, a known device stays known no longer than its old 
   const newer = Buffer.alloc(32, 'plainly-fake-too')
   const marks: [key: string, ttlMs: number][] = []
   await throttlingOn({}, [KEY], 90 * DAY_MS).rememberDevice({ userId: '00u1', logins: ['ada'] }, client)
-  const noting: Store['set'] = (key, value, ttlMs, when) => {
+  const recordingSet: Store['set'] = (key, value, ttlMs, when) => {
     marks.push([key, ttlMs])
     return store.set(key, value, ttlMs, when)
   }
-  const { step } = throttlingOn({ set: noting }, [newer, KEY], 90 * DAY_MS)
+  const { step } = throttlingOn({ set: recordingSet }, [newer, KEY], 90 * DAY_MS)
   await step(password, client, async () => ended('E0000004'))
   expect(marks).toEqual([[expect.stringMatching(/^gatehouse:known:/), expect.any(Number)]])
   expect(marks[0]?.[1]).toBeLessThan(DAY_MS)
@@ -640,14 +643,14 @@ describe('a name in two LOGIN_DOMAINS', () => {
   /** How many of these wrong passwords are allowed, each from another device by default. */
   const tried = async (login: string, times: number, from = others) => {
     const { step } = throttlingOn({}, [KEY], 60_000, domains)
-    let through = 0
+    let allowed = 0
     for (let n = 0; n < times; n++) {
       await step({ ...password, login }, from(n), async () => {
-        through += 1
+        allowed += 1
         return ended('E0000004')
       }).catch(() => {})
     }
-    return through
+    return allowed
   }
   const signIn = (person = ownAccount) =>
     throttlingOn({}, [KEY], 60_000, domains).rememberDevice(person, client)

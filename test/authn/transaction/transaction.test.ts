@@ -123,8 +123,8 @@ describe('an accepted credential', () => {
   })
 
   test('proves the user only if it is the user’s own, and then the user stays proved', () => {
-    const CHOSEN_ANEW = { ...PASSWORD, provesUser: false }
-    const accepted = answeredWith({ status: 'SUCCESS' }, { proof: CHOSEN_ANEW })
+    const NEW_PASSWORD = { ...PASSWORD, provesUser: false }
+    const accepted = answeredWith({ status: 'SUCCESS' }, { proof: NEW_PASSWORD })
     expect(accepted).toMatchObject({ credentialAccepted: true, userProved: false })
     expect(answeredWith({ status: 'SUCCESS' }).userProved).toBe(false)
     expect(answeredWith({ status: 'LOCKED_OUT' }, { proof: PASSWORD }).userProved).toBe(false)
@@ -132,7 +132,7 @@ describe('an accepted credential', () => {
     const proved = answeredWith({ status: 'MFA_REQUIRED' }, { proof: PASSWORD })
     expect(proved.userProved).toBe(true)
     expect(advance(proved, ANSWER, STEP).userProved).toBe(true)
-    expect(advance(proved, ANSWER, { ...STEP, proof: CHOSEN_ANEW }).userProved).toBe(true)
+    expect(advance(proved, ANSWER, { ...STEP, proof: NEW_PASSWORD }).userProved).toBe(true)
   })
 
   test('must belong to the user in the answer', () => {

@@ -290,21 +290,21 @@ describe('while Okta refuses the API token', () => {
 
   describe('of two tokens', () => {
     const PAIR = ['first-token', 'standby'] as const
-    const told = (lines: Record<string, unknown>[]) => lines.map(({ event, name }) => [event, name])
+    const eventsOf = (lines: Record<string, unknown>[]) => lines.map(({ event, name }) => [event, name])
 
     test('a standby in use is logged once and shown by a gauge, until the first token is accepted again', async () => {
       const valid = new Set(['standby'])
       const { upstream, used, standby, lines, clock } = await org(valid, PAIR)
       for (let call = 0; call < 3; call++) await upstream.send(STATELESS, CLIENT)
       expect(await standby()).toBe(1)
-      expect(told(lines())).toEqual([['upstream_token_switched', 'standby']])
+      expect(eventsOf(lines())).toEqual([['upstream_token_switched', 'standby']])
       expect(lines()[0]).toMatchObject({ level: 'warn' })
 
       valid.add('first-token')
       clock.ms += 10 * 60_000
       await upstream.send(STATELESS, CLIENT)
       expect([used.at(-1), await standby()]).toEqual(['first-token', 0])
-      expect(told(lines()).at(-1)).toEqual(['upstream_token_switched', 'first'])
+      expect(eventsOf(lines()).at(-1)).toEqual(['upstream_token_switched', 'first'])
     })
 
     test('a refused first token costs a second call only once in ten minutes', async () => {
@@ -335,7 +335,7 @@ describe('while Okta refuses the API token', () => {
       await upstream.send(STATELESS, CLIENT)
       expect(used).toEqual(['old', 'mistyped', 'old', 'old'])
       expect([await standby(), await gauge()]).toEqual([1, 0])
-      expect(told(lines())).toEqual([['upstream_token_switched', 'standby']])
+      expect(eventsOf(lines())).toEqual([['upstream_token_switched', 'standby']])
       expect(text()).not.toMatch(/mistyped|"old"/)
     })
 
@@ -345,7 +345,7 @@ describe('while Okta refuses the API token', () => {
       keyring.tokens = [...PAIR].reverse()
       await upstream.send(STATELESS, CLIENT)
       expect(used).toEqual(['first-token', 'standby'])
-      expect(told(lines())).toEqual([['upstream_token_verified', 'first']])
+      expect(eventsOf(lines())).toEqual([['upstream_token_verified', 'first']])
     })
 
     test('an answer to a call from before the list changed does not affect the new list', async () => {
@@ -433,8 +433,8 @@ test('a user name, token or address cannot be chosen so that it counts as anothe
       : sendJson(res, 200, SUCCESS),
   )
   expect((await upstream.send(STATEFUL, CLIENT)).status).toBe(429)
-  const typed = ['00x', STATEFUL.path, CLIENT.address, '["stateToken","00x"]']
-  for (const name of typed)
+  const logins = ['00x', STATEFUL.path, CLIENT.address, '["stateToken","00x"]']
+  for (const name of logins)
     for (const body of [{ username: name }, { token: name }, { recoveryToken: name }])
       expect((await upstream.send({ ...STATELESS, body }, CLIENT)).status).toBe(200)
   const sent = stub.requests.length
