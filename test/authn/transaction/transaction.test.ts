@@ -277,20 +277,20 @@ test('active factors are those of the last list that has any', () => {
 
 describe('the time of the next poll', () => {
   const at = (path: string, notBeforeMs: number) => ({ ...STEP, nextPoll: { path, notBeforeMs } })
-  const told = (factorResult: string | undefined) => ({ ...ANSWER, factorResult })
+  const withResult = (factorResult: string | undefined) => ({ ...ANSWER, factorResult })
 
   test('is kept for each path after WAITING', () => {
-    const first = advance(fresh(), told('WAITING'), at('/one', 1))
-    const second = advance(first, told('WAITING'), at('/two', 2))
+    const first = advance(fresh(), withResult('WAITING'), at('/one', 1))
+    const second = advance(first, withResult('WAITING'), at('/two', 2))
     expect(second.pollNotBeforeMs).toEqual({ '/one': 1, '/two': 2 })
-    const again = advance(second, told('WAITING'), at('/one', 3))
+    const again = advance(second, withResult('WAITING'), at('/one', 3))
     expect(again.pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
-    expect(advance(again, told('WAITING'), STEP).pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
+    expect(advance(again, withResult('WAITING'), STEP).pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
   })
 
   test('is not set by a poll without WAITING', () => {
     for (const factorResult of ['TIMEOUT', undefined])
-      expect(advance(fresh(), told(factorResult), at('/one', 1)).pollNotBeforeMs).toBeUndefined()
+      expect(advance(fresh(), withResult(factorResult), at('/one', 1)).pollNotBeforeMs).toBeUndefined()
   })
 })
 
