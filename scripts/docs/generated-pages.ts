@@ -9,6 +9,7 @@ import { logEventsTable, logFieldsTable, outcomesTable } from './log-tables.ts'
 import type { Blocks } from './markdown.ts'
 import { CHARTS, capacityBlock, growthBlock, performanceBlock, redisMemoryBlock } from './measurements.ts'
 import { metricsTable } from './metrics-table.ts'
+import { pamErrorsTable } from './pam-errors-table.ts'
 import { sandboxFaultsTable, sandboxRoutesTable, sandboxUsersTable } from './sandbox-tables.ts'
 
 /** Every page with generated blocks: path → name of the block → what makes it. */
@@ -31,6 +32,7 @@ export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
     'log-fields': logFieldsTable,
     'log-events': logEventsTable,
     outcomes: outcomesTable,
+    'pam-errors': pamErrorsTable,
     metrics: metricsTable,
   },
   'docs/performance.md': { performance: performanceBlock },
