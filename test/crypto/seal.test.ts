@@ -6,26 +6,26 @@ const key = (fill: number) => Buffer.alloc(32, fill)
 const sealUnder = (keys: Buffer[], label = 'transaction') => createSeal(() => keys, label)
 const PLACE = 'gatehouse:txn:{abc}'
 
-test('a sealed value opens at its own place and nowhere else', () => {
+test('a sealed value opens only with its own associated data', () => {
   const seal = sealUnder([key(1)])
   const sealed = seal.seal('state token', PLACE)
   expect(seal.open(sealed, PLACE)).toBe('state token')
   expect(seal.open(sealed, 'gatehouse:txn:{abd}')).toBeUndefined()
 })
 
-test('the same text sealed twice looks different, and neither shows it', () => {
+test('sealing the same text twice gives different values, and neither contains it', () => {
   const seal = sealUnder([key(1)])
   const [one, two] = [seal.seal('secret text', PLACE), seal.seal('secret text', PLACE)]
   expect(one).not.toBe(two)
   expect(Buffer.from(one, 'base64url').includes('secret text')).toBe(false)
 })
 
-test('a value of one label does not open under another', () => {
+test('a value of one label cannot be opened with another', () => {
   const sealed = sealUnder([key(1)], 'session').seal('x', PLACE)
   expect(sealUnder([key(1)], 'transaction').open(sealed, PLACE)).toBeUndefined()
 })
 
-test('after a rotation old values open, new ones are sealed with the new key; a removed key opens nothing', () => {
+test('after a rotation, old values open and new ones are sealed with the new key; a removed key opens nothing', () => {
   const old = sealUnder([key(1)]).seal('x', PLACE)
   const rotated = sealUnder([key(2), key(1)])
   expect(rotated.open(old, PLACE)).toBe('x')
@@ -33,7 +33,7 @@ test('after a rotation old values open, new ones are sealed with the new key; a 
   expect(sealUnder([key(2)]).open(old, PLACE)).toBeUndefined()
 })
 
-test('keys that change while running are taken over', () => {
+test('changed keys are used without a restart', () => {
   let keys = [key(1)]
   const seal = createSeal(() => keys, 'session')
   const old = seal.seal('x', PLACE)
@@ -42,7 +42,7 @@ test('keys that change while running are taken over', () => {
   expect(sealUnder([key(2)], 'session').open(seal.seal('y', PLACE), PLACE)).toBe('y')
 })
 
-test('any flipped bit, any truncation and any noise is refused without throwing', () => {
+test('flipped bits, truncation and noise are refused without throwing', () => {
   const seal = sealUnder([key(1)])
   fc.assert(
     fc.property(fc.string(), fc.nat(), fc.integer({ min: 0, max: 7 }), (text, at, bit) => {
@@ -57,6 +57,6 @@ test('any flipped bit, any truncation and any noise is refused without throwing'
   fc.assert(fc.property(fc.string(), (noise) => seal.open(noise, PLACE) === undefined))
 })
 
-test('without a key nothing is sealed', () => {
+test('sealing without a key throws', () => {
   expect(() => sealUnder([]).seal('x', PLACE)).toThrow('no secret key is configured')
 })

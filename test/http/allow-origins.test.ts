@@ -49,7 +49,7 @@ const OTHERS = [
   '*',
 ]
 
-describe('another origin gets no permission', () => {
+describe('another origin gets no CORS headers', () => {
   test.each(OTHERS)('%s', async (Origin) => {
     const { ask, reported } = await site()
     const preflight = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
@@ -61,7 +61,7 @@ describe('another origin gets no permission', () => {
     expect(answer.headers.vary).toMatch(/Origin/)
   })
 
-  test('nor does one when only one origin is allowed: the header is not a constant', async () => {
+  test('also with a single allowed origin: the header is not constant', async () => {
     const { ask } = await site([PUBLIC])
     const answer = await ask({ headers: { Origin: 'https://evil.example' } })
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
@@ -69,7 +69,7 @@ describe('another origin gets no permission', () => {
 })
 
 describe('an allowed origin', () => {
-  test.each([PUBLIC, SPA])('%s may ask with credentials', async (Origin) => {
+  test.each([PUBLIC, SPA])('%s may send requests with credentials', async (Origin) => {
     const { ask } = await site()
     const { status, headers } = await ask({ method: 'OPTIONS', headers: { Origin, ...PREFLIGHT } })
     expect(status).toBe(204)
@@ -81,7 +81,7 @@ describe('an allowed origin', () => {
     expect(headers.vary).toMatch(/Origin/)
   })
 
-  test('is let send what the browser library asks for, and nothing else', async () => {
+  test('may send the headers of the browser library, and no others', async () => {
     const { ask } = await site()
     const { headers } = await ask({ method: 'OPTIONS', headers: { Origin: SPA, ...PREFLIGHT } })
     const allowed = headers['access-control-allow-headers']?.split(',')
@@ -102,7 +102,7 @@ describe('an allowed origin', () => {
     expect(allowed).not.toContain('x-forwarded-for')
   })
 
-  test('can read the limits, the request id and the freshness of an answer', async () => {
+  test('can read the headers for rate limits, request id and freshness', async () => {
     const { ask } = await site()
     const { headers, status } = await ask({ headers: { Origin: SPA } })
     expect([status, handled]).toEqual([200, 1])
@@ -119,14 +119,14 @@ describe('an allowed origin', () => {
     ])
   })
 
-  test('can read an error too', async () => {
+  test('can read an error', async () => {
     const { ask } = await site()
     const { status, headers } = await ask({ method: 'DELETE', headers: { Origin: SPA } })
     expect([status, headers['access-control-allow-origin']]).toEqual([405, SPA])
   })
 })
 
-test('OPTIONS that is no preflight is a method like any other that is not offered', async () => {
+test('OPTIONS that is not a preflight is treated as an unknown method', async () => {
   const { ask } = await site()
   const answer = await ask({ method: 'OPTIONS', headers: { Origin: SPA } })
   expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, POST'])
@@ -140,20 +140,20 @@ test('a preflight without Origin is 204 without permission, and no origin is rep
   expect([handled, reported()]).toEqual([0, []])
 })
 
-test('the headers of a preflight mean nothing in another method', async () => {
+test('the headers of a preflight have no effect with another method', async () => {
   const { ask, reported } = await site()
   expect((await ask({ headers: { Origin: 'https://evil.example', ...PREFLIGHT } })).status).toBe(200)
   expect([handled, reported()]).toEqual([1, []])
 })
 
-test('a request without Origin gets no permission headers and still varies by it', async () => {
+test('a request without Origin gets no CORS headers, and its response has Vary: Origin', async () => {
   const { ask } = await site()
   const { headers } = await ask({})
   expect(headers['access-control-allow-origin']).toBeUndefined()
   expect(headers.vary).toMatch(/Origin/)
 })
 
-test('every answer varies by both headers, for caches in between', async () => {
+test('every response varies by both headers, for caches', async () => {
   const { ask } = await site()
   for (const headers of [{}, { Origin: SPA }, { Origin: 'https://evil.example' }]) {
     for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {

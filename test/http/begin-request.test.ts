@@ -23,7 +23,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const TRACEPARENT = `00-${TRACE}-b7ad6b7169203331-01`
 
 describe('the request id', () => {
-  test('from outside is not taken over when the sender is no trusted proxy', async () => {
+  test('is not accepted from a client that is not a trusted proxy', async () => {
     const { ask } = keep(await serve({ routes: [context] }))
     const headers = { 'X-Request-Id': 'chosen-by-caller', traceparent: TRACEPARENT }
     const answer = await ask({ path: '/context/1', headers })
@@ -42,19 +42,19 @@ describe('the request id', () => {
     '<script>alert(1)</script>',
     'ümlaut-inside',
     '',
-  ])('%j from a trusted proxy is not well-formed and is replaced', async (id) => {
+  ])('%j from a trusted proxy is malformed and replaced', async (id) => {
     const { ask } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
     const headers = { ...CLIENT, 'X-Request-Id': Buffer.from(id).toString('latin1') }
     expect((await ask({ path: '/context/1', headers })).headers['x-request-id']).toMatch(UUID)
   })
 
-  test('sent twice is replaced', async () => {
+  test('is replaced if the header is sent twice', async () => {
     const { ask } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
     const headers = { ...CLIENT, 'X-Request-Id': ['first-id-1', 'second-id-2'] }
     expect((await ask({ path: '/context/1', headers })).headers['x-request-id']).toMatch(UUID)
   })
 
-  test('well-formed and from a trusted proxy is taken over, into the answer, the error and the log', async () => {
+  test('from a trusted proxy is used in the response, the error and the log if it is well-formed', async () => {
     const { ask, lines } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
     const headers = { ...CLIENT, 'X-Request-Id': 'edge:2026-11.abc_1', traceparent: TRACEPARENT }
     const answer = await ask({ method: 'DELETE', path: '/context/1', headers })
@@ -73,15 +73,15 @@ test.each([
   `00-${'0'.repeat(32)}-b7ad6b7169203331-01`,
   `00-${TRACE}-${'0'.repeat(16)}-01`,
   `${TRACEPARENT}-extra`,
-])('a traceparent like %j names no trace', async (traceparent) => {
+])('the malformed traceparent %j is ignored', async (traceparent) => {
   const { ask, lines } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
   await ask({ path: '/context/1', headers: { ...CLIENT, traceparent } })
   await until(() => lines().length > 0)
   expect(lines()[0]).not.toHaveProperty('trace_id')
 })
 
-describe('one line and one measurement a request', () => {
-  test('with the route template and never the path, its query or a header', async () => {
+describe('one log line and one metric per request', () => {
+  test('contain the route template, and never the path, its query or a header', async () => {
     const { ask, lines, logText, metrics } = keep(await serve({ routes: [context] }))
     await ask({
       path: '/context/very-secret-id?token=very-secret-token',
@@ -108,7 +108,7 @@ describe('one line and one measurement a request', () => {
     expect(measured).not.toContain('very-secret')
   })
 
-  test('an unlisted path and a made-up method become neither label nor field', async () => {
+  test('an unknown path or method becomes neither a label nor a field', async () => {
     const { ask, lines, metrics } = keep(await serve({}))
     await ask({ path: '/very-secret-path' })
     await ask({ method: 'PROPFIND', path: '/very-secret-path' })
@@ -120,7 +120,7 @@ describe('one line and one measurement a request', () => {
     expect(await metrics.registry.metrics()).not.toMatch(/very-secret|PROPFIND/)
   })
 
-  test('a client that goes away before its answer is a 499', async () => {
+  test('a client that disconnects before the response is logged as 499', async () => {
     const hang: Route = { method: 'GET', path: '/hang', handle: (req) => void req.socket.destroy() }
     const { port, lines } = keep(await serve({ routes: [hang] }))
     await rawExchange(port, 'GET /hang HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -134,14 +134,14 @@ describe('X-Forwarded-For', () => {
   const warnings = (lines: () => Record<string, unknown>[]) =>
     lines().filter(({ event }) => event === 'untrusted_forwarded_for')
 
-  test('from who is no trusted proxy is warned of, once: TRUST_PROXY may have been forgotten', async () => {
+  test('from a client that is not a trusted proxy is logged once, because TRUST_PROXY may be missing', async () => {
     const { ask, lines } = keep(await serve({ routes: [context] }))
     for (let n = 0; n < 3; n++) await ask({ path: '/context/1', headers: { 'X-Forwarded-For': '6.6.6.6' } })
     await until(() => lines().filter(({ event }) => event === 'request').length === 3)
     expect(warnings(lines)).toMatchObject([{ level: 'warn', address: '127.0.0.1' }])
   })
 
-  test('from a trusted proxy is nothing to warn of', async () => {
+  test('from a trusted proxy causes no warning', async () => {
     const { ask, lines } = keep(await serve({ routes: [context], trusted: LOOPBACK }))
     await ask({ path: '/context/1', headers: CLIENT })
     await until(() => lines().some(({ event }) => event === 'request'))

@@ -40,32 +40,32 @@ const EDGE = '10.0.0.1'
 const INNER = '10.0.0.2'
 const TRUSTED = ['10.0.0.0/24']
 
-describe('who may say', () => {
-  test('nobody, when no proxy is trusted', () => {
+describe('trusted entries', () => {
+  test('without trusted proxies, the header is ignored', () => {
     expect(addressOf('203.0.113.9', '198.51.100.1')).toBe('203.0.113.9')
     expect(addressOf('127.0.0.1', '198.51.100.1')).toBe('127.0.0.1')
     expect(addressOf('10.0.0.1', '198.51.100.1', ['10.0.0.2/32'])).toBe('10.0.0.1')
   })
 
-  test('one trusted proxy: the entry that it wrote, whatever stands left of it', () => {
+  test('one trusted proxy: the entry that it added, whatever is left of it', () => {
     expect(addressOf(EDGE, '198.51.100.1', TRUSTED)).toBe('198.51.100.1')
     expect(addressOf(EDGE, '1.1.1.1, 2.2.2.2, 198.51.100.1', TRUSTED)).toBe('198.51.100.1')
   })
 
-  test('two trusted proxies: the entry that the outer one wrote', () => {
+  test('two trusted proxies: the entry that the outer one added', () => {
     expect(addressOf(INNER, `198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
     expect(addressOf(INNER, `6.6.6.6, 198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
   })
 
-  test('a caller who writes addresses of proxies gains nothing', () => {
+  test('addresses of proxies in a client’s own header have no effect', () => {
     expect(addressOf(EDGE, `6.6.6.6, ${INNER}, ${EDGE}, 198.51.100.1`, TRUSTED)).toBe('198.51.100.1')
   })
 
-  test('a caller who goes around the proxy is who it is', () => {
+  test('a client that bypasses the proxy has its own address', () => {
     expect(addressOf('198.51.100.7', `6.6.6.6, ${EDGE}`, TRUSTED)).toBe('198.51.100.7')
   })
 
-  test('proxies all the way: the outermost that is named', () => {
+  test('only trusted proxies in the list: the outermost one', () => {
     expect(addressOf(INNER, `10.0.0.7, ${EDGE}`, TRUSTED)).toBe('10.0.0.7')
   })
 })
@@ -75,7 +75,7 @@ describe('the client’s address is unknown', () => {
     expect(found(EDGE, header, TRUSTED)).toEqual({ address: EDGE, addressProblem: 'missing' })
   })
 
-  describe('if a trusted proxy wrote an entry that is not an address', () => {
+  describe('if a trusted proxy added an entry that is not an address', () => {
     test.each([
       ',',
       ',,,',
@@ -113,23 +113,23 @@ describe('the client’s address is unknown', () => {
     })
   })
 
-  test('but not by what stands to the left of the client’s own entry', () => {
+  test('but not because of entries left of the client’s own', () => {
     expect(found(INNER, `garbage, 198.51.100.1, ${EDGE}`, TRUSTED)).toEqual({ address: '198.51.100.1' })
     expect(found(EDGE, 'unknown, , 198.51.100.1', TRUSTED)).toEqual({ address: '198.51.100.1' })
   })
 
-  test('but not where no proxy is trusted: the header is not read', () => {
+  test('but not without trusted proxies, because the header is ignored', () => {
     expect(found('203.0.113.9', undefined)).toEqual({ address: '203.0.113.9' })
     expect(found('203.0.113.9', 'garbage', TRUSTED)).toEqual({ address: '203.0.113.9' })
     expect(found(undefined, '198.51.100.1', TRUSTED)).toEqual({ address: '0.0.0.0' })
   })
 })
 
-test('what is not an address is no proxy', () => {
+test('a text that is not an address is not a trusted proxy', () => {
   for (const text of ['', 'localhost', '10.0.0.0/24']) expect(createTrustedProxies(TRUSTED)(text)).toBe(false)
 })
 
-describe('one clean form', () => {
+describe('normalization', () => {
   test.each([
     ['198.51.100.1:4711', '198.51.100.1'],
     ['[2001:db8::1]', '2001:db8::1'],
@@ -145,12 +145,12 @@ describe('one clean form', () => {
     expect(addressOf(EDGE, entry, TRUSTED)).toBe(address)
   })
 
-  test('a dual-stack socket names its IPv4 peers in mapped form', () => {
+  test('a dual-stack socket reports IPv4 peers as mapped addresses', () => {
     expect(addressOf('::ffff:10.0.0.1', '198.51.100.1', TRUSTED)).toBe('198.51.100.1')
     expect(addressOf('::ffff:203.0.113.9', '198.51.100.1', TRUSTED)).toBe('203.0.113.9')
   })
 
-  test('networks are matched in their own family, single addresses and prefixes alike', () => {
+  test('CIDRs match addresses of their own family only', () => {
     expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:db8::/64'])).toBe('198.51.100.1')
     expect(addressOf('2001:db8:1::5', '198.51.100.1', ['2001:db8::/64'])).toBe('2001:db8:1::5')
     expect(addressOf('2001:db8::5', '198.51.100.1', ['2001:DB8:0::5/128'])).toBe('198.51.100.1')
@@ -174,7 +174,7 @@ describe('one clean form', () => {
   })
 })
 
-test('whatever is sent, the address is the socket’s or one that only trusted hops vouched for', () => {
+test('for any header, the address is the socket’s or was added by a chain of trusted hops', () => {
   const ip = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('10.0.0.3', '10.0.0.4', '10.0.0.5'))
   const entry = fc.oneof(ip, ip, fc.string(), fc.constantFrom('', 'unknown', '[::1]:80', '10.0.0.9:1'))
   const isProxy = (text: string) => /^10\.0\.0\.\d+$/.test(text)

@@ -10,7 +10,7 @@ const after = (...handlers: RequestHandler[]) =>
   })
 const goOn: RequestHandler = (_req, _res, next) => next()
 
-test('handlers take their turns, also those that take their time', async () => {
+test('handlers run in order, asynchronous ones included', async () => {
   const seen: string[] = []
   const slow: RequestHandler = async (_req, _res, next) => {
     await Promise.resolve()
@@ -34,9 +34,9 @@ const refusals: [string, RequestHandler][] = [
     },
   ],
   ['rejects', () => Promise.reject(trouble)],
-  ['hands on an error', (_req, _res, next) => next(trouble)],
+  ['passes an error to next', (_req, _res, next) => next(trouble)],
 ]
-test.each(refusals)('one that %s is the last', async (_how, refuse) => {
+test.each(refusals)('a handler that %s is the last one', async (_how, refuse) => {
   let went = false
   const told = await after(refuse, () => {
     went = true
@@ -44,6 +44,6 @@ test.each(refusals)('one that %s is the last', async (_how, refuse) => {
   expect([told, went]).toEqual([[trouble], false])
 })
 
-test('a rejection without a reason lets nobody through', async () => {
+test('a rejection without a reason is an error', async () => {
   expect(await after(() => Promise.reject())).toEqual([expect.any(Error)])
 })

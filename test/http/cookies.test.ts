@@ -23,11 +23,11 @@ test.each([
   ['other=1;\tgatehouse = "a" ;x=y', '"a"'],
   ['gatehouse-device=1; xgatehouse=2; x gatehouse=3; other=gatehouse=4', undefined],
   ['no value; gatehouse=a=b', 'a=b'],
-])('of %j it is %j', (header, value) => {
+])('in %j the cookie is %j', (header, value) => {
   expect(read(requestWith(header))).toBe(value)
 })
 
-test('it is what a parser of the whole header finds under that name', () => {
+test('the result is that of a parser of the whole header', () => {
   const part = fc.constantFrom('gatehouse', '=', ';', ' ', '\t', 'a', '%41', '%', '"', '-')
   fc.assert(
     fc.property(fc.array(part, { maxLength: 20 }), (parts) => {

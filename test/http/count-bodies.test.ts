@@ -84,7 +84,7 @@ const chunked = (address: string, extra = '') => head(address, 'Transfer-Encodin
 const HONEST = '198.51.100.7'
 const HONEST_COOKIE = `Cookie: ${'x'.repeat(3000)}=1\r\n`
 
-describe('five addresses fill the place of all with small bodies:', () => {
+describe('five addresses use the whole capacity with small bodies:', () => {
   async function filled() {
     const limits = { total: { bodies: 1000, bytes: 20_000 }, perAddress: { bodies: 10, bytes: 1_000_000 } }
     const made = await harness(limits)
@@ -94,7 +94,7 @@ describe('five addresses fill the place of all with small bodies:', () => {
   }
   const honestHead = head(HONEST, 'Content-Length: 9', HONEST_COOKIE)
 
-  test('a larger body that comes with its headers is served', async () => {
+  test('a larger body that arrives with its headers is accepted', async () => {
     const { open } = await filled()
     const honest = await open()
     honest.send(`${honestHead}{"a":"b"}`)
@@ -105,7 +105,7 @@ describe('five addresses fill the place of all with small bodies:', () => {
   test.each([
     ['announced', honestHead, '{"a":"b"}'],
     ['in chunks', head(HONEST, 'Transfer-Encoding: chunked', HONEST_COOKIE), '9\r\n{"a":"b"}\r\n0\r\n\r\n'],
-  ])('a larger one that is %s and comes in pieces is not evicted', async (_name, start, body) => {
+  ])('a larger body that is %s and arrives in several parts is not evicted', async (_name, start, body) => {
     const { hold } = await filled()
     const honest = await hold(start)
     for (let n = 0; n < 20; n++) await hold(announced(`192.0.2.${n % 5}`, 700))
@@ -117,10 +117,10 @@ describe('five addresses fill the place of all with small bodies:', () => {
   })
 })
 
-describe('a body in chunks', () => {
+describe('a chunked body', () => {
   const ONE_BODY = { bodies: 1000, bytes: 20_000 }
 
-  test('counts what has come of it, also on a connection that was used before', async () => {
+  test('counts the bytes that have arrived, also on a reused connection', async () => {
     const { hold, shed, counted } = await harness({ total: ONE_BODY, perAddress: ONE_BODY })
     const used = await hold(announced(HONEST, 9))
     used.send('"a":"b"}')
@@ -141,7 +141,7 @@ describe('a body in chunks', () => {
     ['with the headers', '', `2\r\n{}\r\n0\r\n${TRAILERS}`, ''],
     ['later', '', '2\r\n{}\r\n', `0\r\n${TRAILERS}`],
     ['after many short headers', 'a: b\r\n'.repeat(100), '2\r\n{}\r\n', `0\r\n${TRAILERS}`],
-  ])('counts trailers that come %s', async (_name, headers, first, later) => {
+  ])('counts trailers that arrive %s', async (_name, headers, first, later) => {
     const { hold } = await harness({ total: ONE_BODY, perAddress: ONE_BODY })
     const others = await hold(announced('192.0.2.1', 100))
     const trailing = await hold(chunked('192.0.2.2', headers) + first)
@@ -154,17 +154,20 @@ describe('a body in chunks', () => {
 
 const ahead = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.2\r\n\r\n`
 
-describe('a body that nobody reads', () => {
+describe('a body that is not read', () => {
   const LIMITS = { bodies: 1000, bytes: 20_000 }
   const SMALL_CHUNKS = '1\r\nx\r\n'.repeat(3000)
   const get = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.2\r\nTransfer-Encoding: chunked\r\n\r\n`
 
   test.each([
-    ['of a GET that waits', get('/waits')],
-    ['of a GET whose answer waits behind another', ahead('/waits') + get('/answered')],
-    ['of a request whose refusal waits', ahead('/waits') + chunked('192.0.2.2').replace('json', 'xml')],
-  ])('%s counts, and its connection ends when it is too large', async (_name, start) => {
+    ['of a pending GET', get('/waits')],
+    ['of a GET whose response waits behind another one', ahead('/waits') + get('/answered')],
+    [
+      'of a request whose refusal waits behind another response',
+      ahead('/waits') + chunked('192.0.2.2').replace('json', 'xml'),
+    ],
+  ])('%s counts, and its connection is closed when it is too large', async (_name, start) => {
     const { hold, shed } = await harness({ total: LIMITS, perAddress: LIMITS })
     const others = await hold(announced('192.0.2.1', 100))
     const discarded = await hold(start)
@@ -175,7 +178,7 @@ describe('a body that nobody reads', () => {
     expect(others.isClosed()).toBe(false)
   })
 
-  test('counts its headers alone where it announces its length: a proxy sends what it gets, and takes a cut for a fault', async () => {
+  test('counts only its headers if it has a Content-Length, because a proxy would treat a closed connection as an error', async () => {
     const { hold, shed, counted } = await harness({ total: LIMITS, perAddress: LIMITS })
     const start = get('/waits').replace('Transfer-Encoding: chunked', 'Content-Length: 65000')
     const connections = []
@@ -185,7 +188,7 @@ describe('a body that nobody reads', () => {
     expect(connections.filter(({ isClosed }) => isClosed())).toEqual([])
   })
 
-  test('is not kept while its request waits, nor are its trailers', async () => {
+  test('is not stored while its request is pending, nor are its trailers', async () => {
     const { open, waiting } = await harness({
       total: { bodies: 10, bytes: 10_000_000 },
       perAddress: { bodies: 10, bytes: 10_000_000 },
@@ -201,7 +204,7 @@ describe('a body that nobody reads', () => {
   })
 })
 
-test('bodies leave nothing on their connection', async () => {
+test('bodies leave no listeners on their connection', async () => {
   const generous = { bodies: 10, bytes: 1_000_000 }
   const { open, waiting } = await harness({ total: generous, perAddress: generous })
   const connection = await open()
@@ -216,7 +219,7 @@ test('bodies leave nothing on their connection', async () => {
   expect(listeners[2]).toEqual(listeners[0])
 })
 
-describe('a body that is answered before it is complete', () => {
+describe('a body that is incomplete when the response is sent', () => {
   const ONE = { bodies: 1, bytes: 1_000_000 }
   const refused = (body: string) => body.replace('json', 'xml')
   async function answered(body: string) {
@@ -227,14 +230,14 @@ describe('a body that is answered before it is complete', () => {
     return { ...made, connection }
   }
 
-  test('counts no more where it announced its length', async () => {
+  test('does not count any more if it has a Content-Length', async () => {
     const { hold, shed, connection } = await answered(announced(HONEST, 10))
     await hold(announced(HONEST, 10))
     expect(await shed()).toEqual([])
     expect(connection.isClosed()).toBe(false)
   })
 
-  test('counts in chunks, until it is complete', async () => {
+  test('counts until it is complete if it is chunked', async () => {
     const { hold, shed, connection } = await answered(chunked(HONEST))
     connection.send(`0\r\n\r\n${ahead('/answered')}`)
     await until(() => connection.statuses().length === 2)
@@ -242,7 +245,7 @@ describe('a body that is answered before it is complete', () => {
     expect(await shed()).toEqual([])
   })
 
-  test('counts in chunks, until its client hangs up', async () => {
+  test('counts until its client disconnects if it is chunked', async () => {
     const { hold, shed, connection } = await answered(chunked(HONEST))
     connection.hangUp()
     await until(connection.isClosed)
@@ -250,7 +253,7 @@ describe('a body that is answered before it is complete', () => {
     expect(await shed()).toEqual([])
   })
 
-  test('counts in chunks without its headers', async () => {
+  test('counts without its headers if it is chunked', async () => {
     const limit = { bodies: 10, bytes: 6000 }
     const { hold, open, shed } = await harness({ total: limit, perAddress: limit })
     const connection = await open()
@@ -260,7 +263,7 @@ describe('a body that is answered before it is complete', () => {
     expect(await shed()).toEqual([])
   })
 
-  test('counts the trailers after all that was dropped of it', async () => {
+  test('counts the trailers after the discarded part', async () => {
     const limit = { bodies: 10, bytes: 20_000 }
     const { hold, open } = await harness({ total: limit, perAddress: limit })
     await hold(announced('192.0.2.1', 100))
@@ -271,7 +274,7 @@ describe('a body that is answered before it is complete', () => {
     await until(connection.isClosed)
   })
 
-  test('in chunks counts: it is the one that is closed when too much is held', async () => {
+  test('is closed when a limit is exceeded if it is chunked', async () => {
     const { hold, connection } = await answered(chunked(HONEST))
     const other = await hold(announced(HONEST, 10))
     await until(connection.isClosed)
@@ -279,7 +282,7 @@ describe('a body that is answered before it is complete', () => {
   })
 })
 
-test('a body in chunks that is refused may be as long as it is: what is dropped of it does not count, but its trailers do', async () => {
+test('a refused chunked body may have any length: the discarded part does not count, but its trailers do', async () => {
   const limit = { bodies: 10, bytes: 20_000 }
   const { open, hold, shed } = await harness({ total: limit, perAddress: limit })
   const refused = chunked(HONEST).replace('json', 'xml')
@@ -300,7 +303,7 @@ test('a body in chunks that is refused may be as long as it is: what is dropped 
   expect(others.isClosed()).toBe(false)
 })
 
-test('a request whose answer waits behind another one holds neither headers nor body any more', async () => {
+test('a request whose response waits behind another one keeps neither headers nor body in memory', async () => {
   const { open, waiting } = await harness({
     total: { bodies: 10, bytes: 100_000 },
     perAddress: { bodies: 10, bytes: 100_000 },

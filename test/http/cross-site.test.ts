@@ -156,7 +156,7 @@ test.each(Object.keys(PATHS) as (keyof typeof PATHS)[])(
   },
 )
 
-test('an origin that is not allowed is reported at its first GET, whether that is refused or not', async () => {
+test('an origin that is not allowed is logged at its first GET, whether that is refused or not', async () => {
   const { ask, reported } = await guarded()
   await ask({ headers: { Origin: SIBLING, 'Sec-Fetch-Site': 'same-site' } })
   await ask({ headers: { Origin: 'https://evil.example' } }) // a browser without Fetch metadata
@@ -169,7 +169,7 @@ test('an origin that is not allowed is reported at its first GET, whether that i
   expect(reported()).toStrictEqual([SIBLING, 'https://evil.example', 'null'])
 })
 
-describe('a refusal says which header and which setting it was', () => {
+describe('a refusal names the header and the setting', () => {
   test.each([
     [
       { Origin: 'https://evil.example' },
@@ -199,7 +199,7 @@ describe('a refusal says which header and which setting it was', () => {
     expect(audited()[0]?.origin).toBe(origin)
   })
 
-  test('what the caller wrote is shown short and in visible ASCII only', async () => {
+  test('a header of the request is shown shortened and in visible ASCII only', async () => {
     const { ask } = await guarded()
     const answer = await ask({
       method: 'POST',
@@ -211,27 +211,27 @@ describe('a refusal says which header and which setting it was', () => {
   })
 })
 
-test('two Sec-Fetch-Site headers are no word of a browser', async () => {
+test('two Sec-Fetch-Site headers are refused', async () => {
   const { ask } = await guarded()
   const headers = { 'Sec-Fetch-Site': ['same-origin', 'same-origin'] }
   expect((await ask({ method: 'POST', headers })).status).toBe(403)
 })
 
-test('methods that nobody offers are looked at like unsafe ones', async () => {
+test('unknown methods are treated as unsafe', async () => {
   const { ask } = await guarded()
   for (const method of ['PUT', 'PATCH', 'PROPFIND', 'TRACE']) {
     expect((await ask({ method, headers: { Origin: 'https://evil.example' } })).status).toBe(403)
   }
 })
 
-test('an unsafe method has no rules of a read: its own page, or an allowed one, is all it needs', () => {
+test('an unsafe method is checked only once: the page must be of the same origin or an allowed one', () => {
   const { rules } = createRules()
   const [get, post] = ['GET', 'POST'].map((method) => routes.find((route) => route.method === method))
   expect(rules.protectReads(routes)).toContain(post)
   expect(rules.protectReads(routes)).not.toContain(get)
 })
 
-test('OPTIONS changes nothing, so it passes', () => {
+test('OPTIONS is a safe method and passes', () => {
   const statusOf = statusWith(createRules().rules)
   const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
   expect(statusOf({ method: 'OPTIONS', path: '/', headers })).toBe(200)

@@ -23,7 +23,7 @@ const throwing = (error: unknown) =>
     throw error
   })
 
-describe('what is not a BrokerError is an opaque 500', () => {
+describe('an error that is not a BrokerError is an opaque 500', () => {
   const secretive = Object.assign(new Error('very-secret message'), {
     status: 418,
     statusCode: 418,
@@ -33,7 +33,7 @@ describe('what is not a BrokerError is an opaque 500', () => {
   })
 
   test.each<[string, unknown]>([
-    ['an error that wants a status and headers of its own', secretive],
+    ['an error with its own status and headers', secretive],
     ['an error with a cause', new Error('very-secret', { cause: new Error('very-secret') })],
     ['a string', 'very-secret'],
     ['an object', { status: 404, message: 'very-secret' }],
@@ -60,14 +60,14 @@ describe('what is not a BrokerError is an opaque 500', () => {
     expect(logText()).not.toContain('very-secret')
   })
 
-  test('the log names what was thrown', async () => {
+  test('the log contains the thrown error', async () => {
     const { ask, lines } = await throwing(new TypeError('very-secret'))
     await ask({ path: '/1' })
     await until(() => lines().length === 2)
     expect(lines()[0]).toMatchObject({ error: { name: 'TypeError' } })
   })
 
-  test('thrown later, in a promise, just the same', async () => {
+  test('also for a rejected promise', async () => {
     const { ask } = await failing(async () => {
       await new Promise((resolve) => setImmediate(resolve))
       throw new Error('very-secret')
@@ -76,8 +76,8 @@ describe('what is not a BrokerError is an opaque 500', () => {
   })
 })
 
-describe('a BrokerError is answered as it is', () => {
-  test('with its headers, and its cause goes to the log and not to the caller', async () => {
+describe('a BrokerError is sent unchanged', () => {
+  test('with its headers; its cause is logged and not sent', async () => {
     const { ask, lines, logText } = await throwing(storeUnavailable(new RangeError('very-secret')))
     const answer = await ask({ path: '/1' })
     expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
@@ -94,14 +94,14 @@ describe('a BrokerError is answered as it is', () => {
     expect(logText()).not.toContain('very-secret')
   })
 
-  test('trouble of an upstream without a cause is told by its own name', async () => {
+  test('an upstream failure without a cause is logged with its own name', async () => {
     const { ask, lines } = await throwing(upstreamUnavailable())
     expect((await ask({ path: '/1' })).status).toBe(502)
     await until(() => lines().length === 2)
     expect(lines()[0]).toMatchObject({ level: 'warn', dependency: 'authn', error: { name: 'BrokerError' } })
   })
 
-  test('trouble of a dependency says which it was, how and in whose words, and has no stack', async () => {
+  test('a failure of a dependency is logged with the dependency, outcome and code, and without a stack', async () => {
     const { ask, lines } = await throwing(storeUnavailable(new DependencyFailure('refused', { code: 'OOM' })))
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
@@ -110,14 +110,14 @@ describe('a BrokerError is answered as it is', () => {
     expect(lines()[0]).not.toHaveProperty('error')
   })
 
-  test('what was turned away is no trouble of a dependency', async () => {
+  test('a shed request is not logged as a failed dependency', async () => {
     const { ask, lines } = await throwing(temporarilyUnavailable(2, new Error('load is shed: lag')))
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
     expect(lines()[0]).toMatchObject({ level: 'warn', event: 'overloaded', status: 503 })
   })
 
-  test('a refusal is one line of info and no trouble', async () => {
+  test('a refusal is one info line', async () => {
     const { ask, lines } = await throwing(wrongMethod('POST'))
     const answer = await ask({ path: '/1' })
     expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
@@ -139,7 +139,7 @@ describe('a BrokerError is answered as it is', () => {
     })
   })
 
-  test('it is JSON, whatever type the handler had begun with', async () => {
+  test('it is JSON, whatever content type the handler has set', async () => {
     const { ask } = await failing((_req, res) => {
       res.type('image/png')
       throw wrongMethod('POST')
@@ -148,7 +148,7 @@ describe('a BrokerError is answered as it is', () => {
   })
 })
 
-test('a path that is not listed is 404 E0000007', async () => {
+test('an unknown path is 404 E0000007', async () => {
   const { ask } = await failing((_req, res) => void res.json({}))
   const answer = await ask({ path: '/no/such' })
   expect(answer.status).toBe(404)
@@ -170,7 +170,7 @@ test('a path that is not percent-encoded UTF-8 is 400 E0000001', async () => {
   expect(lines().map(({ level }) => level)).toEqual(['info'])
 })
 
-describe('how an error is written', () => {
+describe('the format of an error', () => {
   const formatted = async (format?: RequestContext['errorFormat']) =>
     keep(
       await serve({
@@ -183,15 +183,15 @@ describe('how an error is written', () => {
       }),
     )
 
-  test('to a proxy that reads the status and the headers alone: without a body', async () => {
+  test('empty: no body, for a proxy', async () => {
     const { ask } = await formatted('empty')
     expect(await ask({ path: '/1' })).toMatchObject({ status: 404, text: '' })
   })
 
   test.each<[string, RequestContext['errorFormat'], string, boolean]>([
-    ['an address that the browser opens, and HTML is accepted', 'page', 'text/html', true],
-    ['an address that the browser opens, and HTML is not accepted', 'page', '*/*', false],
-    ['any other address', undefined, 'text/html', false],
+    ['page, if HTML is accepted', 'page', 'text/html', true],
+    ['page, if HTML is not accepted', 'page', '*/*', false],
+    ['the default', undefined, 'text/html', false],
   ])('%s', async (_, format, accept, isPage) => {
     const { ask } = await formatted(format)
     const { status, headers, text, json } = await ask({ path: '/1', headers: { accept } })
@@ -204,8 +204,8 @@ describe('how an error is written', () => {
   })
 })
 
-describe('too late for an answer', () => {
-  test('the connection is cut, so that half an answer does not look whole, and nothing is told', async () => {
+describe('an error after the headers were sent', () => {
+  test('the connection is closed, so that a truncated response does not look complete', async () => {
     const { raw, lines, logText } = await failing((_req, res) => {
       res.write('{"half":')
       throw new Error('very-secret')
@@ -218,7 +218,7 @@ describe('too late for an answer', () => {
     expect(logText()).not.toContain('very-secret')
   })
 
-  test('and nothing is printed beside the log, as Express does in production', async () => {
+  test('nothing is printed besides the log, as Express does in production', async () => {
     const printed: unknown[] = []
     const output = globalThis.console
     const before = output.error
@@ -244,7 +244,7 @@ describe('too late for an answer', () => {
     expect(printed).toEqual([])
   })
 
-  test('an answer that was already complete stays as it is', async () => {
+  test('a complete response is not changed', async () => {
     const { ask, lines } = await failing((_req, res) => {
       res.json({ whole: true })
       throw new Error('very-secret')

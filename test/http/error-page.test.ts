@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { errorPage } from '../../src/http/error-page.ts'
 
-test('what an error says is text on its page, whatever stands in it', () => {
+test('the texts of an error are escaped on its page', () => {
   const evil = `</p><script src="//evil.example"></script><img onerror='x'>&`
   const page = errorPage({
     errorCode: evil,
@@ -15,7 +15,7 @@ test('what an error says is text on its page, whatever stands in it', () => {
   expect(page.split('&#39;x&#39;&gt;&amp;')).toHaveLength(4)
 })
 
-test('it runs nothing and loads nothing', () => {
+test('the page has no scripts and loads no resources', () => {
   expect(errorPageTags().filter((tag) => /script|style|link|img|iframe|object|embed/i.test(tag))).toEqual([])
 })
 

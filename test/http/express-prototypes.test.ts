@@ -5,7 +5,7 @@ import { expressPrototypes } from '../../src/http/express-prototypes.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { askPort, PATIENCE } from './serve.ts'
 
-test('a request and its answer have the prototypes of the app before the app sees them', async () => {
+test('a request and its response have the prototypes of the app before the app gets them', async () => {
   const app = express()
   app.get('/here', (req, res) => {
     res.json({ path: req.path, known: [req instanceof IncomingMessage, res instanceof ServerResponse] })
@@ -24,7 +24,7 @@ test('a request and its answer have the prototypes of the app before the app see
   expect(had).toEqual([true, true])
 })
 
-test('a listener that is no Express application stays as it is', () => {
+test('a listener that is not an Express application is not changed', () => {
   const plain: RequestListener = (_req, res) => res.end()
   expect(expressPrototypes(plain)).toBeUndefined()
 })

@@ -24,7 +24,7 @@ function harness({ tookMs = 0 } = {}) {
   return { clock, after, noteFreed }
 }
 
-test('4 MB of noteFreed bodies are collected, at most twice a second', async () => {
+test('4 MB of freed bodies cause a collection, at most twice a second', async () => {
   const { clock, after } = harness()
   expect(await after(1, 1, 1)).toBe(0)
   expect(await after(1)).toBe(1)
@@ -38,7 +38,7 @@ test('4 MB of noteFreed bodies are collected, at most twice a second', async () 
   expect(await after(1)).toBe(3)
 })
 
-test('collections take a tenth of the time at most, however large the heap is', async () => {
+test('collections take at most a tenth of the time, whatever the size of the heap', async () => {
   const { clock, after } = harness({ tookMs: 300 })
   await after(4)
   clock.nowMs = 2999
@@ -47,14 +47,14 @@ test('collections take a tenth of the time at most, however large the heap is', 
   expect(await after(1)).toBe(2)
 })
 
-test('what is noteFreed while a collection is due begins no second one', async () => {
+test('bytes freed while a collection is scheduled cause no second one', async () => {
   const { clock, after, noteFreed } = harness()
   noteFreed(4 * MB)
   clock.nowMs = 10_000
   expect(await after(4)).toBe(1)
 })
 
-test('by itself it frees what nothing refers to', async () => {
+test('the default collector frees unreferenced objects', async () => {
   const { noteFreed } = createGarbageCollector()
   const reference = new WeakRef({ body: 'x' })
   await until(() => {

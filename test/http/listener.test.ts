@@ -50,7 +50,7 @@ function connection(port: number, { reads = true } = {}) {
   }
 }
 
-test('retired: new connections are taken still, and every answer says to come back by another', async () => {
+test('disableKeepAlive: new connections are accepted, and every response has Connection: close', async () => {
   const { listener, port, waiting, release } = await slow()
   const running = askPort(port, {})
   await until(() => waiting.length === 1)
@@ -65,7 +65,7 @@ test('retired: new connections are taken still, and every answer says to come ba
   ])
 })
 
-describe('a client that sends ahead', () => {
+describe('a client that pipelines', () => {
   /** The connection's two answers, in the order in which they were asked for. */
   async function ahead(...requests: readonly ('/1' | '/2' | 'disableKeepAlive')[]) {
     const answers = new Map<string, ServerResponse>()
@@ -112,7 +112,7 @@ describe('a client that sends ahead', () => {
     expect(said).toEqual(['body of /1', 'Connection: close', 'body of /2'])
   })
 
-  test('and goes away: every answer closes, once', async () => {
+  test('and disconnects: every response closes, once', async () => {
     const { client, answers, end } = await ahead('/1', '/2')
     const closed: string[] = []
     for (const [path, res] of answers) res.on('close', () => closed.push(path))
@@ -125,7 +125,7 @@ describe('a client that sends ahead', () => {
   })
 })
 
-describe('more than eight requests without an answer', () => {
+describe('more than eight pending requests', () => {
   const requests = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, n) => `GET /${from + n} HTTP/1.1\r\nHost: x\r\n\r\n`).join('')
 
@@ -143,12 +143,12 @@ describe('more than eight requests without an answer', () => {
   const EIGHT = ['/1', '/2', '/3', '/4', '/5', '/6', '/7', '/8']
 
   test.each([
-    ['in one piece', [requests(1, 9)]],
-    ['a thousand in one piece', [requests(1, 1000)]],
+    ['in one packet', [requests(1, 9)]],
+    ['a thousand in one packet', [requests(1, 1000)]],
     ['one after the other', [requests(1, 8), requests(9, 9)]],
-    ['with one that expects too much of us', [`${requests(1, 8)}GET / HTTP/1.1\r\nExpect: tea\r\n\r\n`]],
+    ['with one that has an unsupported Expect', [`${requests(1, 8)}GET / HTTP/1.1\r\nExpect: tea\r\n\r\n`]],
   ])(
-    '%s: the connection ends, what is too much was seen by nobody, and all others close',
+    '%s: the connection is closed, requests over the limit are not handled, and all other responses close',
     async (_, pieces) => {
       const { client, seen, closed } = await counting()
       for (const [index, piece] of pieces.entries()) {
@@ -160,7 +160,7 @@ describe('more than eight requests without an answer', () => {
     },
   )
 
-  test('refused ones count as well', async () => {
+  test('refused requests count too', async () => {
     const { client, seen, closed, waiting } = await counting()
     client.write(requests(1, 1))
     client.write('GET / HTTP/1.1\r\nExpect: tea\r\n\r\n'.repeat(8))
@@ -168,7 +168,7 @@ describe('more than eight requests without an answer', () => {
     expect([seen, waiting.length, client.state.received]).toEqual([['/1'], 1, ''])
   })
 
-  test('eight are answered, and as many again once those have their answers', async () => {
+  test('eight are served, and eight more after their responses', async () => {
     const { client, seen, waiting } = await counting()
     for (const round of [1, 2, 3]) {
       client.write(requests(1, 8))
@@ -181,7 +181,7 @@ describe('more than eight requests without an answer', () => {
   })
 })
 
-describe('a client that takes nothing', () => {
+describe('a client that does not read', () => {
   const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x') // more than what lies between us and a client can hold
 
   /** `/large` is more than a connection holds, `/held` is answered when it is let go, all else at once. */
@@ -207,7 +207,7 @@ describe('a client that takes nothing', () => {
     return { port, held, closed, patienceEnds }
   }
 
-  test('is let go, with all that it asked for', async () => {
+  test('is disconnected with all its responses', async () => {
     const { port, closed } = await withShortPatience()
     const client = connection(port, { reads: false })
     for (const path of ['/large', '/2', '/3']) client.get(path)
@@ -215,7 +215,7 @@ describe('a client that takes nothing', () => {
     expect(closed.toSorted()).toEqual(['/2', '/3', '/large'])
   })
 
-  test('but waits for its answer is not let go, however long that takes', async () => {
+  test('is not disconnected while its response is pending, however long that takes', async () => {
     const { port, held, patienceEnds } = await withShortPatience()
     const client = connection(port)
     client.get('/held')
@@ -225,7 +225,7 @@ describe('a client that takes nothing', () => {
     await until(() => client.state.received.endsWith('done at last'))
   })
 
-  test('and one that asks for nothing is not let go before keepAliveTimeoutMs', async () => {
+  test('and sends nothing is not disconnected before keepAliveTimeoutMs', async () => {
     const { port, patienceEnds } = await withShortPatience()
     const client = connection(port)
     client.get('/1')
@@ -239,7 +239,7 @@ describe('a client that takes nothing', () => {
 describe('drain', () => {
   const LONGER_THAN_A_TEST_MS = 600_000
 
-  test('a new connection is refused while a running request is finished', async () => {
+  test('new connections are refused while a running request finishes', async () => {
     const { listener, port, waiting, release } = await slow()
     const running = askPort(port, {})
     await until(() => waiting.length === 1)
@@ -252,7 +252,7 @@ describe('drain', () => {
     await drained
   })
 
-  test('connections that the system had accepted before are answered, however many', async () => {
+  test('connections that the system has queued are served, however many', async () => {
     const { listener, port } = await listening((_req, res) => res.end('done'))
     const waiting = Array.from({ length: 50 }, () => connection(port))
     for (const one of waiting) one.get()
@@ -262,7 +262,7 @@ describe('drain', () => {
     expect(waiting.filter(({ state }) => !state.received.endsWith('done'))).toEqual([])
   })
 
-  test('a kept connection whose request was running is told to close, and does not hold the drain up', async () => {
+  test('a connection with a running request gets Connection: close and does not delay the drain', async () => {
     const { listener, port, waiting, release } = await slow()
     const kept = connection(port)
     kept.get()
@@ -274,7 +274,7 @@ describe('drain', () => {
     expect(kept.state.received).toMatch(/Connection: close/i)
   })
 
-  test('a request that arrives on an idle connection just after the last call is answered, with the word to go', async () => {
+  test('a request that arrives on an idle connection during the drain is served with Connection: close', async () => {
     const { listener, port } = await listening((_req, res) => res.end('done'))
     const kept = connection(port)
     kept.get('/1')
@@ -287,7 +287,7 @@ describe('drain', () => {
     expect(kept.state.received).toMatch(/Connection: close/i)
   })
 
-  test('idle connections end, long before the grace does', async () => {
+  test('idle connections are closed long before the grace period ends', async () => {
     const { listener, port } = await listening((_req, res) => res.end('x'))
     const agent = new Agent({ keepAlive: true })
     keep({ close: () => agent.destroy() })
@@ -299,7 +299,7 @@ describe('drain', () => {
     await listener.drain(LONGER_THAN_A_TEST_MS)
   })
 
-  test('idle connections stay while requests still come on others, and end once none has come for a while', async () => {
+  test('idle connections stay open while requests arrive on others, and are closed when none arrives for a while', async () => {
     const { listener, port } = await listening((_req, res) => res.end('x'))
     const answers = ({ state }: ReturnType<typeof connection>) => state.received.split('200 OK').length - 1
     const [busy, idle] = [connection(port), connection(port)]
@@ -325,7 +325,7 @@ describe('drain', () => {
     expect(answers(unused)).toBe(1)
   })
 
-  test('an answer whose headers were out already can not say it any more, and its connection ends all the same', async () => {
+  test('a connection is closed even if the headers of its response were already sent', async () => {
     const { listener, port, waiting, release } = await slow()
     const busy = connection(port)
     busy.get()
@@ -338,7 +338,7 @@ describe('drain', () => {
     expect(busy.state.received).toMatch(/done$/)
   })
 
-  test('a second request on a connection that is still busy is answered, with the word to go', async () => {
+  test('a second request on a busy connection is served with Connection: close', async () => {
     const { listener, port, waiting, release } = await slow()
     const busy = connection(port)
     busy.get('/1')
@@ -354,7 +354,7 @@ describe('drain', () => {
     expect(busy.state.received).toMatch(/Connection: close/i)
   })
 
-  test('what runs longer than the grace is cut', async () => {
+  test('a request that runs longer than the grace period is aborted', async () => {
     const { listener, port, waiting } = await slow()
     const running = askPort(port, {})
     running.catch(() => undefined)
@@ -363,7 +363,7 @@ describe('drain', () => {
     await expect(running).rejects.toMatchObject({ code: 'ECONNRESET' })
   })
 
-  test('of a listener that never listened, and a second drain, end as well', async () => {
+  test('a drain of a listener that never listened, and a second drain, end', async () => {
     const listener = createListener(() => undefined, PATIENCE)
     await listener.drain(1000)
     const { listener: other } = await listening(() => undefined)
@@ -372,12 +372,12 @@ describe('drain', () => {
   })
 })
 
-describe('a request that is answered before its body is complete', () => {
+describe('a request whose response is sent before its body is complete', () => {
   const NEVER = { requestTimeoutMs: 3_600_000, keepAliveTimeoutMs: 3_600_000, writeTimeoutMs: 3_600_000 }
   const UNFINISHED = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{`
   const answers = ({ state }: ReturnType<typeof connection>) => state.received.split('refused').length - 1
 
-  test('however many there are, all is read: their connections, which proxies keep, serve the next request', async () => {
+  test('the rest of the body is read, also for many requests, and the connection serves the next request', async () => {
     const { port } = await listening((_req, res) => res.end('refused'), NEVER)
     const clients = Array.from({ length: 100 }, () => connection(port))
     for (const { write } of clients) write(UNFINISHED)
@@ -387,7 +387,7 @@ describe('a request that is answered before its body is complete', () => {
     expect(clients.filter(({ state }) => state.closed)).toEqual([])
   })
 
-  test('and stays so: its connection ends soon, also where requests may take for ever', async () => {
+  test('the connection is closed soon if the body stays incomplete, also without a request timeout', async () => {
     const { port } = await listening((_req, res) => res.end('refused'), NEVER)
     const client = connection(port)
     client.write(UNFINISHED)
@@ -396,8 +396,8 @@ describe('a request that is answered before its body is complete', () => {
   })
 })
 
-describe('patience is bounded', () => {
-  test('for headers', async () => {
+describe('limits', () => {
+  test('on the time for headers', async () => {
     const { port } = await listening(() => undefined, {
       headersTimeoutMs: 100,
       connectionsCheckIntervalMs: 50,
@@ -405,7 +405,7 @@ describe('patience is bounded', () => {
     expect(await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow')).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  test('for the whole request', async () => {
+  test('on the time for the whole request', async () => {
     const { port } = await listening((req) => void req.resume(), {
       headersTimeoutMs: 100,
       requestTimeoutMs: 200,
@@ -415,19 +415,19 @@ describe('patience is bounded', () => {
     expect(answer === '' || answer.startsWith('HTTP/1.1 408 ')).toBe(true)
   })
 
-  test('for the size of headers', async () => {
+  test('on the size of headers', async () => {
     const { port } = await listening((_req, res) => res.end(), { maxHeaderBytes: 2048 })
     const answer = await rawExchange(port, `GET / HTTP/1.1\r\nHost: x\r\nCookie: ${'a'.repeat(5000)}\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1\.1 431 /)
   })
 
-  test('for an idle connection', async () => {
+  test('on the time of an idle connection', async () => {
     const { port } = await listening((_req, res) => res.end('x'), { keepAliveTimeoutMs: 50 })
     expect(await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
-test('a port that is taken rejects, and says so', async () => {
+test('a port in use rejects with the reason', async () => {
   const { port } = await listening(() => undefined)
   const second = createListener(() => undefined, PATIENCE)
   await expect(second.listen(port, '127.0.0.1')).rejects.toMatchObject({ code: 'EADDRINUSE' })

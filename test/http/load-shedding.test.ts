@@ -93,7 +93,7 @@ const TURNED_AWAY = {
 }
 
 test.each(KINDS)(
-  '%s: what is over the places of its kind is 503, and the other kinds go on',
+  '%s: requests over the capacity of the kind are 503, and other kinds are not affected',
   async (kind) => {
     const { ask, limits, started, letGo, metrics } = await harness()
     const places = limits.inFlight[kind]
@@ -114,7 +114,7 @@ test.each(KINDS)(
   },
 )
 
-test('the addresses of one IPv6 /64 share the places for signing in that one address may take', async () => {
+test('the addresses of an IPv6 /64 share the sign-in capacity of one address', async () => {
   const { ask, started, letGo } = await harness()
   const from = (address: string) => ask({ path: PATHS.sign_in, headers: { 'x-forwarded-for': address } })
   const underWay = from('2001:db8:1:2::1')
@@ -126,7 +126,7 @@ test('the addresses of one IPv6 /64 share the places for signing in that one add
   for (const { status } of await Promise.all([underWay, other])) expect(status).toBe(200)
 })
 
-test('one address takes half of the places for signing in and no more; those of other kinds are not counted so', async () => {
+test('one address gets at most half of the sign-in capacity; other kinds have other shares', async () => {
   const { ask, started, letGo, metrics } = await harness()
   const headers = { 'x-forwarded-for': '203.0.113.7' }
   const underWay = [ask({ path: PATHS.sign_in, headers })]
@@ -144,7 +144,7 @@ test('one address takes half of the places for signing in and no more; those of 
   })
 })
 
-describe('requests that occupy much memory until they are answered', () => {
+describe('large requests', () => {
   const MANY_VALUES = {
     method: 'POST',
     path: PATHS.sign_in,
@@ -152,7 +152,7 @@ describe('requests that occupy much memory until they are answered', () => {
     body: `{"x":[${'{},'.repeat(20_000)}{}]}`,
   }
 
-  test('are refused when those of one address would occupy half of 16 MB; others go on', async () => {
+  test('of one address are refused over half of 16 MB; other addresses are not affected', async () => {
     const { ask, started, letGo, metrics } = await harness({ sign_in: 1000 })
     const statuses: number[] = []
     const underWay = Array.from({ length: 30 }, async () => {
@@ -172,7 +172,7 @@ describe('requests that occupy much memory until they are answered', () => {
     ])
   })
 
-  test('turn only others of their size away: ordinary requests go on', async () => {
+  test('do not cause refusals of ordinary requests', async () => {
     const { ask, started, letGo } = await harness({ sign_in: 1000 })
     const from = (n: number) => ({ ...MANY_VALUES.headers, 'x-forwarded-for': `198.51.100.${n}` })
     const statuses: number[] = []
@@ -195,7 +195,7 @@ describe('requests that occupy much memory until they are answered', () => {
     await Promise.all([...underWay, ...ordinary])
   })
 
-  test('of many addresses, when they would occupy 16 MB; header lines count too', async () => {
+  test('of many addresses are refused over 16 MB; header lines count', async () => {
     const { ask, started, letGo } = await harness({ sign_in: 1000 })
     const headers = Object.fromEntries(Array.from({ length: 1500 }, (_, n) => [`x-${n}`, 'b']))
     const statuses: number[] = []
@@ -210,7 +210,7 @@ describe('requests that occupy much memory until they are answered', () => {
   })
 })
 
-test('one address takes a tenth of the places for recovery and no more', async () => {
+test('one address gets at most a tenth of the recovery capacity', async () => {
   const { ask, started, letGo, metrics } = await harness()
   const headers = { 'x-forwarded-for': '203.0.113.7' }
   const underWay = [ask({ path: PATHS.recovery, headers })]
@@ -229,7 +229,7 @@ test('one address takes a tenth of the places for recovery and no more', async (
   })
 })
 
-test('a process that is late turns requests away before it reads them, and those of a session last', async () => {
+test('a process with event-loop lag refuses requests before it reads them, session requests last', async () => {
   const { ask, lag, letGo, started } = await harness()
   letGo()
   const signIn = {
@@ -257,7 +257,7 @@ test.each([
   ['POST', '/api/v1/authn/recovery/factors/SMS/verify', 'recovery'],
   ['GET', '/api/v1/sessions', 'sign_in'], // not listed here
   ['GET', '/nowhere', 'sign_in'],
-])('%s %s, of a route with a parameter or of none, is of the kind %s', async (method, path, kind) => {
+])('%s %s, with a route parameter or without a route, is of the kind %s', async (method, path, kind) => {
   const { ask, lag, metrics } = await harness()
   lag(1500)
   expect(await ask({ method, path })).toMatchObject(TURNED_AWAY)
@@ -268,7 +268,7 @@ test.each([
 
 const FROM = 'X-Forwarded-For: 192.0.2.1'
 
-describe('a body that is still on its way', () => {
+describe('an incomplete body', () => {
   const begun = (path: string) =>
     [
       `POST ${path} HTTP/1.1`,
@@ -293,7 +293,7 @@ describe('a body that is still on its way', () => {
     return { end }
   }
 
-  test('holds no place: slow senders turn nobody away', async () => {
+  test('reserves no capacity: slow clients cause no refusals', async () => {
     const { ask, port, limits, letGo, metrics } = await harness()
     letGo()
     const waiting = []
@@ -307,7 +307,7 @@ describe('a body that is still on its way', () => {
     expect(await waiting[0]?.end()).toBe(200)
   })
 
-  test('is refused after all when every place is taken by then', async () => {
+  test('is refused when it is complete if the capacity is used up by then', async () => {
     const { ask, port, limits, letGo, started, metrics } = await harness()
     const late = await slow(port, PATHS.sign_in)
     const places = limits.inFlight.sign_in
@@ -325,7 +325,7 @@ describe('a body that is still on its way', () => {
   })
 })
 
-test('a client that goes away leaves its place', async () => {
+test('a client that disconnects releases its capacity', async () => {
   const { ask, port, started, letGo } = await harness()
   const gone = new AbortController()
   const headers = { 'x-forwarded-for': '192.0.2.1' }
@@ -340,7 +340,7 @@ test('a client that goes away leaves its place', async () => {
   await until(async () => (await ask({ path: PATHS.pam })).status === 200)
 })
 
-test('a client that sends ahead and goes away leaves all its places, and a log line for each', async () => {
+test('a client that pipelines and disconnects releases its capacity and has a log line for each request', async () => {
   const { port, limits, started, letGo, metrics, lines } = await harness()
   const places = limits.inFlight.session
   const socket = connect(port, '127.0.0.1')

@@ -40,10 +40,10 @@ async function countedRequests({ metrics }: Awaited<ReturnType<typeof serve>>) {
   return counts.map(({ labels, value }) => [labels.method, labels.route, labels.status, value])
 }
 
-describe('what Node refuses before any of our code sees it', () => {
+describe('requests that Node refuses', () => {
   test.each([
-    ['no HTTP', NO_HTTP, '400 Bad Request', 'request: malformed'],
-    ['two ways to tell the length', TWO_LENGTHS, '400 Bad Request', 'request: malformed'],
+    ['invalid HTTP', NO_HTTP, '400 Bad Request', 'request: malformed'],
+    ['two kinds of length', TWO_LENGTHS, '400 Bad Request', 'request: malformed'],
     [
       'a header with a control character',
       'GET / HTTP/1.1\r\nHost: a\r\nX: a\u0001b\r\n\r\n',
@@ -51,20 +51,20 @@ describe('what Node refuses before any of our code sees it', () => {
       'request: malformed',
     ],
     [
-      'more expected than we do',
+      'an unsupported Expect',
       'GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-very-secret\r\n\r\n',
       '417 Expectation Failed',
       'Expect: only 100-continue is understood',
     ],
-    ['a cookie jar that is full', FULL_JAR, '431 Request Header Fields Too Large', 'headers: too long'],
+    ['too many cookies', FULL_JAR, '431 Request Header Fields Too Large', 'headers: too long'],
     [
-      'headers that do not come',
+      'headers that do not arrive',
       'GET / HTTP/1.1\r\nHost: very-secret\r\n',
       '408 Request Timeout',
       expect.any(String),
     ],
   ])(
-    '%s: an Error object, nothing of the request in it, and the connection ends',
+    '%s: an Error object without parts of the request, and the connection is closed',
     async (_, sent, statusLine, cause) => {
       const status = Number.parseInt(statusLine, 10)
       const served = keep(await serve({ patience: HASTY }))
@@ -98,21 +98,21 @@ describe('what Node refuses before any of our code sees it', () => {
     },
   )
 
-  test('a listener that writes nothing down answers the same', async () => {
+  test('a listener without telemetry sends the same response', async () => {
     const { port } = keep(await listenFor(express()))
     const { head, body, requestId } = partsOf(await rawExchange(port, NO_HTTP))
     expect(head).toMatch(/^HTTP\/1.1 400 /)
     expect(body.errorId).toBe(requestId)
   })
 
-  test('a connection that is opened ahead and not used is no request', async () => {
+  test('an unused connection is not logged as a request', async () => {
     const served = keep(await serve({ patience: HASTY }))
     expect(await rawExchange(served.port, '')).toMatch(/^HTTP\/1.1 408 /)
     expect(requestLines(served)).toEqual([])
     expect(await countedRequests(served)).toEqual([])
   })
 
-  test('what comes behind a request that is answered is one of its own', async () => {
+  test('an invalid request after a complete one is logged separately', async () => {
     const served = keep(await serve({ routes: [ROUTE] }))
     const received = await rawExchange(served.port, `POST /here HTTP/1.1\r\nHost: a\r\n\r\n${NO_HTTP}`)
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
@@ -131,13 +131,13 @@ const ROUTE: Route = {
   },
 }
 
-describe('a request that has begun', () => {
+describe('a request that has reached the middleware', () => {
   const HEAD = 'POST /here HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n'
 
   test.each([
-    ['whose body does not come', `${HEAD}Content-Length: 10\r\n\r\n{`, 408],
+    ['whose body does not arrive', `${HEAD}Content-Length: 10\r\n\r\n{`, 408],
     ['whose body is malformed', `${HEAD}Transfer-Encoding: chunked\r\n\r\nvery-secret\r\n`, 400],
-  ])('%s is answered and written down as itself, once', async (_, sent, status) => {
+  ])('%s gets its own response and one log line', async (_, sent, status) => {
     const served = keep(
       await serve({ patience: HASTY, before: [bodyParser({ limitBytes: 1000 })], routes: [ROUTE] }),
     )
@@ -154,7 +154,7 @@ describe('a request that has begun', () => {
     expect(received + served.logText()).not.toContain('very-secret')
   })
 
-  test('and wants no body gets none', async () => {
+  test('and has the error format "empty" gets no body', async () => {
     const served = keep(
       await serve({
         patience: HASTY,
@@ -174,7 +174,7 @@ describe('a request that has begun', () => {
   })
 })
 
-test('a malformed body where no request context was begun: the same answer', async () => {
+test('a malformed body without a request context: the same response', async () => {
   const app = express().use((req) => void req.resume())
   const { port } = keep(await listenFor(app))
   const received = await rawExchange(
@@ -184,7 +184,7 @@ test('a malformed body where no request context was begun: the same answer', asy
   expect(received).toMatch(/^HTTP\/1\.1 400 /)
 })
 
-test('a body that turns out malformed when the answer has begun: nothing is added to the answer', async () => {
+test('a malformed body after the start of the response: nothing is added to the response', async () => {
   const begin: Route = {
     method: 'POST',
     path: '/here',
@@ -235,7 +235,7 @@ describe('the connection of a refused request', () => {
   })
   afterEach(() => void jest.useRealTimers())
 
-  test('is cut after a second if its client does not hang up', async () => {
+  test('is closed after a second if its client does not close it', async () => {
     jest.useFakeTimers()
     refuse(new Error('Parse Error'))
     await once(client, 'end')
@@ -247,7 +247,7 @@ describe('the connection of a refused request', () => {
     expect(collected.lines()).toHaveLength(1)
   })
 
-  test('is not cut before that by what else comes of its request, and is refused once', async () => {
+  test('is not closed earlier by further data, and is refused once', async () => {
     jest.useFakeTimers()
     refuse(new Error('Parse Error'))
     await once(client, 'end')
@@ -257,7 +257,7 @@ describe('the connection of a refused request', () => {
     expect(received.match(/HTTP/g)).toHaveLength(1)
   })
 
-  test('is not waited for if its client hangs up', async () => {
+  test('is released if its client closes it', async () => {
     jest.useFakeTimers()
     refuse(new Error('Parse Error'))
     client.end()
@@ -269,13 +269,13 @@ describe('the connection of a refused request', () => {
   test.each([
     ['that its client has reset', (error: Error) => Object.assign(error, { code: 'ECONNRESET' })],
     [
-      'whose answer is out',
+      'whose response has been sent',
       (error: Error) => {
         socket.end('HTTP/1.1 204 No Content\r\n\r\n')
         return error
       },
     ],
-  ])('%s is cut at once; nothing is sent or written down', async (_, prepare) => {
+  ])('%s is closed at once; nothing is sent or logged', async (_, prepare) => {
     refuse(prepare(new Error('Parse Error')))
     expect(socket.destroyed).toBe(true)
     expect(collected.lines()).toEqual([])
@@ -283,7 +283,7 @@ describe('the connection of a refused request', () => {
   })
 })
 
-test('what expects 100-continue is told to, and goes on', async () => {
+test('a request with Expect: 100-continue gets 100 and continues', async () => {
   const served = keep(await serve({}))
   const received = await served.raw(
     'GET /none HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-Continue\r\n\r\n',
@@ -291,7 +291,7 @@ test('what expects 100-continue is told to, and goes on', async () => {
   expect(received).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 404 /)
 })
 
-test('what is refused so is answered in its turn, behind what was asked for before', async () => {
+test('a refused Expect is answered after the responses to earlier requests', async () => {
   const served = keep(await serve({}))
   const received = await served.raw(
     'GET /none HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: x\r\n\r\n{}',
@@ -301,7 +301,7 @@ test('what is refused so is answered in its turn, behind what was asked for befo
 })
 
 describe('a URL', () => {
-  test('that is longer than allowed is 414, and nothing of it stands in the answer or the log', async () => {
+  test('that is too long is 414, and no part of it is in the response or the log', async () => {
     const served = keep(await serve({ before: [refuseLongUrl({ maxUrlBytes: 100 })] }))
     const answer = await served.ask({ path: `/very-secret?${'x'.repeat(100)}` })
     expect(answer.status).toBe(414)

@@ -14,7 +14,7 @@ const whoAsks: Route = {
 }
 const behindProxy = async () => keep(await serve({ routes: [whoAsks], trusted: ['127.0.0.1/32'] }))
 
-describe('a request from a trusted proxy that does not say which client it is for', () => {
+describe('a request from a trusted proxy without the client’s address', () => {
   test.each([
     ['without X-Forwarded-For', {}, /^X-Forwarded-For: missing/, 'missing'],
     ['with an empty one', { 'X-Forwarded-For': '' }, /^X-Forwarded-For: missing/, 'missing'],
@@ -61,12 +61,12 @@ describe('a request from a trusted proxy that does not say which client it is fo
   })
 })
 
-test('a request from anybody else needs no X-Forwarded-For', async () => {
+test('a request from another address needs no X-Forwarded-For', async () => {
   const { ask } = keep(await serve({ routes: [whoAsks], trusted: ['10.0.0.0/8'] }))
   expect(await ask({ path: '/who' })).toMatchObject({ status: 200, text: '127.0.0.1' })
 })
 
-test('a client on the trusted proxy’s own machine is known by that address', async () => {
+test('a client on the proxy’s host has the proxy’s address', async () => {
   const { ask } = await behindProxy()
   const headers = { 'X-Forwarded-For': '127.0.0.1' }
   expect(await ask({ path: '/who', headers })).toMatchObject({ status: 200, text: '127.0.0.1' })

@@ -45,7 +45,7 @@ const error = (errorCode: string, cause: string) =>
 describe('not JSON: 400 E0000003', () => {
   test.each<[string, string | Buffer]>([
     ['text', 'very-secret'],
-    ['half an object', '{"password":"very-secret'],
+    ['a truncated object', '{"password":"very-secret'],
     ['an array', '[{"a":1}]'],
     ['null', 'null'],
     ['a number', '17'],
@@ -65,7 +65,7 @@ describe('not JSON: 400 E0000003', () => {
       Buffer.from([...Buffer.from('{"password":"'), 0xff, 0xfe, ...Buffer.from('"}')]),
     ],
     ['overlong UTF-8', Buffer.from([...Buffer.from('{"a":"'), 0xc0, 0xaf, ...Buffer.from('"}')])],
-    ['an endless nesting of arrays', '['.repeat(900)],
+    ['deeply nested arrays', '['.repeat(900)],
   ])('%s', async (_name, body) => {
     const answer = await send({ headers: JSON_TYPE, body })
     expect([answer.status, handled]).toEqual([400, 0])
@@ -78,7 +78,7 @@ describe('too large: 413 E0000001', () => {
   const large = JSON.stringify({ a: 'x'.repeat(LIMIT) })
   const refusal = error('E0000001', 'body: larger than 1000 bytes')
 
-  test('with its length told', async () => {
+  test('with a Content-Length', async () => {
     const answer = await send({ headers: JSON_TYPE, body: large })
     expect([answer.status, handled]).toEqual([413, 0])
     expect(answer.json).toEqual(refusal)
@@ -90,7 +90,7 @@ describe('too large: 413 E0000001', () => {
     expect(answer.json).toEqual(refusal)
   })
 
-  test('a length of gigabytes is refused before the bytes are sent', async () => {
+  test('a Content-Length of gigabytes is refused before the body is sent', async () => {
     const { raw } = keep(await serve({ before: [bodyParser({ limitBytes: LIMIT })], routes: [echo('POST')] }))
     const answer = await raw(
       'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n' +
@@ -99,7 +99,7 @@ describe('too large: 413 E0000001', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  test('one byte less passes, counted in bytes and not in characters', async () => {
+  test('one byte less is accepted, counted in bytes and not in characters', async () => {
     const fits = `{"a":"${'ä'.repeat((LIMIT - 8) / 2)}"}`
     expect(Buffer.byteLength(fits)).toBe(LIMIT)
     expect((await send({ headers: JSON_TYPE, body: fits })).status).toBe(200)
@@ -112,8 +112,8 @@ describe('wrong content type: 415 E0000021', () => {
     ['none', {}],
     ['form', { 'Content-Type': 'application/x-www-form-urlencoded' }],
     ['multipart', { 'Content-Type': 'multipart/form-data; boundary=x' }],
-    ['text, as a page may send without a preflight', { 'Content-Type': 'text/plain' }],
-    ['text called JSON in a parameter', { 'Content-Type': 'text/plain; application/json' }],
+    ['text, which a page can send without a preflight', { 'Content-Type': 'text/plain' }],
+    ['text with JSON in a parameter', { 'Content-Type': 'text/plain; application/json' }],
     ['a type that begins like JSON', { 'Content-Type': 'application/jsonx' }],
     ['JSON of another kind', { 'Content-Type': 'application/json-patch+json' }],
     ['two types', { 'Content-Type': 'application/json, text/plain' }],
@@ -130,13 +130,13 @@ describe('wrong content type: 415 E0000021', () => {
     expect(answer.json).toEqual(error('E0000021', 'Content-Type: must be application/json in UTF-8'))
   })
 
-  test('DELETE with a body is held to the same', async () => {
+  test('DELETE with a body has the same rules', async () => {
     const answer = await send({ method: 'DELETE', headers: { 'Content-Type': 'text/plain' }, body: 'x' })
     expect(answer.status).toBe(415)
   })
 })
 
-describe('a path that takes a form', () => {
+describe('a route with the encoding form', () => {
   const FORM_TYPE = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const formPath = async (ask: Ask) => {
     handled = 0
@@ -148,7 +148,7 @@ describe('a path that takes a form', () => {
   }
 
   test.each(['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded; charset=UTF-8'])(
-    '%s is read; each field is a text',
+    '%s is parsed into strings',
     async (type) => {
       const body = 'sig_response=AUTH%7Ca%2Bb%7Cc%3AAPP%7Cd&id=1&a.b%5Bc%5D=x+y&__proto__=z'
       const answer = await formPath({ headers: { 'Content-Type': type }, body })
@@ -180,7 +180,7 @@ describe('a path that takes a form', () => {
   })
 })
 
-describe('what passes', () => {
+describe('valid bodies', () => {
   const bodyOf = (json: unknown) => (json as { body: unknown }).body // what `echo` answers
 
   test.each([
@@ -197,9 +197,9 @@ describe('what passes', () => {
   })
 
   test.each<[string, Ask]>([
-    ['none at all', {}],
+    ['no body', {}],
     ['length 0', { headers: { 'Content-Length': 0 } }],
-    ['length 0 with some content type', { headers: { 'Content-Length': 0, 'Content-Type': 'text/plain' } }],
+    ['length 0 with a content type', { headers: { 'Content-Length': 0, 'Content-Type': 'text/plain' } }],
   ])('an empty body is an empty object: %s', async (_name, ask) => {
     const answer = await send(ask)
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, {}])
@@ -215,13 +215,13 @@ describe('what passes', () => {
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, { a: 1 }])
   })
 
-  test('text byte for byte: spaces, NUL, emoji, combining marks, a byte order mark, a lone surrogate', async () => {
+  test('strings are unchanged: spaces, NUL, emoji, combining marks, a byte order mark, a lone surrogate', async () => {
     const password = '  pä\u0000ß😀e\u0301\u2028\ufeff\ud800 '
     const answer = await send({ headers: JSON_TYPE, body: JSON.stringify({ password }) })
     expect(bodyOf(answer.json)).toEqual({ password })
   })
 
-  test('deep nesting is read without harm', async () => {
+  test('deep nesting is parsed', async () => {
     const deep = `${'{"a":'.repeat(160)}1${'}'.repeat(160)}`
     expect((await send({ headers: JSON_TYPE, body: deep })).text).toBe(`{"body":${deep}}`)
   })
@@ -233,14 +233,14 @@ describe('what passes', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  test('GET and HEAD read no body, whatever it is', async () => {
+  test('the body of GET and HEAD is ignored', async () => {
     const ask = { headers: { 'Content-Type': 'text/plain' }, body: 'x' }
     const answer = await send({ method: 'GET', ...ask })
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, 'none'])
     expect((await send({ method: 'HEAD', ...ask })).status).toBe(200)
   })
 
-  test('an object that comes in many pieces', async () => {
+  test('an object in many chunks', async () => {
     const text = JSON.stringify({ a: 'x'.repeat(400), b: 'ä'.repeat(200) })
     const pieces = [...Buffer.from(text)].map((byte) =>
       Buffer.concat([Buffer.from('1\r\n'), Buffer.from([byte]), Buffer.from('\r\n')]),
@@ -254,7 +254,7 @@ describe('what passes', () => {
   })
 })
 
-describe('a body that is still on its way is counted', () => {
+describe('an incomplete body counts', () => {
   const head = (length: string) =>
     `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
   const TEN_BYTES = head('Content-Length: 10')
@@ -290,7 +290,7 @@ describe('a body that is still on its way is counted', () => {
     return { body: counted[0], removed: () => removed, received: () => received, socket }
   }
 
-  test('as large as it is announced, until it is complete', async () => {
+  test('with its Content-Length, until it is complete', async () => {
     const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
     const without = (await sending(`${head('Content-Length: 5')}{`)).body
     expect(body?.address).toBe('127.0.0.1')
@@ -301,7 +301,7 @@ describe('a body that is still on its way is counted', () => {
     expect(removed()).toBeGreaterThan(0)
   })
 
-  test('in chunks: as what has come of it, also after its refusal', async () => {
+  test('with the received bytes if it is chunked, also after its refusal', async () => {
     const { body, removed, received, socket } = await sending(`${IN_CHUNKS}5\r\n{"a":\r\n`)
     expect(body?.bytes).toBeGreaterThan(0)
     expect(body?.bytes).toBeLessThan(LIMIT)
@@ -312,14 +312,14 @@ describe('a body that is still on its way is counted', () => {
     await until(() => removed() > 0)
   })
 
-  test('until its client goes away', async () => {
+  test('until its client disconnects', async () => {
     const { removed, socket } = await sending(`${TEN_BYTES}{`)
     socket.destroy()
     await until(() => removed() > 0)
     expect(handled).toBe(0)
   })
 
-  test('until it is evicted: it gets that answer, and what comes of it later is not read', async () => {
+  test('until it is evicted: the client gets that error, and the rest is not read', async () => {
     const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
     body?.evict(temporarilyUnavailable(7))
     await until(() => received().startsWith('HTTP/1.1 503 '))

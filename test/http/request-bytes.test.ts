@@ -34,7 +34,7 @@ const bytesOf = (body?: unknown, url = '', rawHeaders: string[] = []) =>
   estimateRequestBytes({ url, rawHeaders, body } as unknown as IncomingMessage)
 
 test.each<[name: string, more: unknown, less: unknown, bytes: number]>([
-  ['a character of a text, which may be a wide one', { a: 'pp' }, { a: 'p' }, 2],
+  ['a character of a string, which may be a wide one', { a: 'pp' }, { a: 'p' }, 2],
   ['a character of a name', { aa: 1 }, { a: 1 }, 2],
   ['an item of a list: a value', [1, true], [1], 72],
   ['null: a value', [null], [], 72],
@@ -50,7 +50,7 @@ test('counts the URL, and each name and value of a header', () => {
   expect(bytesOf({}, '', ['Abc', 'de']) - empty).toBe(2 * 48 + 5)
 })
 
-test.each(Object.entries(BODIES))('a body of %s occupies no more than is counted', (_name, text) => {
+test.each(Object.entries(BODIES))('a body of %s occupies no more memory than the estimate', (_name, text) => {
   const before = usedHeapBytes()
   const bodies = Array.from({ length: COPIES }, (_, copy): unknown => JSON.parse(text(copy)))
   const held = usedHeapBytes() - before
@@ -59,7 +59,7 @@ test.each(Object.entries(BODIES))('a body of %s occupies no more than is counted
   expect(held).toBeLessThan(1.1 * counted)
 })
 
-test('an ordinary sign-in counts a few kilobytes', () => {
+test('the estimate for an ordinary sign-in is a few kilobytes', () => {
   const body = {
     username: 'amelia@example.test',
     password: 'p'.repeat(20),

@@ -21,7 +21,7 @@ const routes: Route[] = [
 const site = async (secure: boolean) =>
   keep(await serve({ prepare: (app) => addSecurityHeaders(app, { secure }), routes }))
 
-test('every answer, an error too, may be neither framed, sniffed, stored nor loaded from', async () => {
+test('every response, errors included, has the security headers', async () => {
   const { ask } = await site(true)
   for (const path of ['/', '/nowhere', '/written']) {
     const { headers } = await ask({ path })
@@ -38,7 +38,7 @@ test('every answer, an error too, may be neither framed, sniffed, stored nor loa
   }
 })
 
-test('no HSTS over plain http, whatever a proxy says of the connection', async () => {
+test('no HSTS over plain http, whatever a proxy says about the connection', async () => {
   const { ask } = await site(false)
   const { headers } = await ask({ headers: { 'X-Forwarded-Proto': 'https' } })
   expect(headers['strict-transport-security']).toBeUndefined()
@@ -47,7 +47,7 @@ test('no HSTS over plain http, whatever a proxy says of the connection', async (
   expect(answer.headers['strict-transport-security']).toBe('max-age=31536000')
 })
 
-test('what a route has set itself stays, once', async () => {
+test('a header that a route has set is not replaced', async () => {
   const { ask } = await site(true)
   const { headers } = await ask({ path: '/shared' })
   expect(headers['cross-origin-resource-policy']).toBe('same-site')

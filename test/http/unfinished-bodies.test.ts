@@ -42,23 +42,20 @@ const MANY = { bodies: 1000, bytes: 1000 }
 test.each([
   ['bodies', { bodies: 2, bytes: 1000 }],
   ['bytes', { bodies: 1000, bytes: 20 }],
-])(
-  'the oldest of equal bodies of an address are evicted for its newest, by number of %s',
-  async (_name, perAddress) => {
-    const { add, evicted, metrics } = bodies({ total: MANY, perAddress })
-    for (const name of ['a1', 'a2', 'a3', 'a4']) add(name, 'a', 10)
-    add('b1', 'b', 10)
-    expect(evicted).toEqual(['a1', 'a2'])
-    expect((await metrics.requestsShed.get()).values).toMatchObject([
-      { labels: { kind: 'body', reason: 'address' }, value: 2 },
-    ])
-  },
-)
+])('of equal bodies of an address, the oldest are evicted, by number of %s', async (_name, perAddress) => {
+  const { add, evicted, metrics } = bodies({ total: MANY, perAddress })
+  for (const name of ['a1', 'a2', 'a3', 'a4']) add(name, 'a', 10)
+  add('b1', 'b', 10)
+  expect(evicted).toEqual(['a1', 'a2'])
+  expect((await metrics.requestsShed.get()).values).toMatchObject([
+    { labels: { kind: 'body', reason: 'address' }, value: 2 },
+  ])
+})
 
 test.each([
   ['bodies', { bodies: 2, bytes: 1000 }],
   ['bytes', { bodies: 1000, bytes: 20 }],
-])('the oldest of equal bodies of all are evicted, by number of %s', async (_name, total) => {
+])('of equal bodies of all addresses, the oldest are evicted, by number of %s', async (_name, total) => {
   const { add, evicted, metrics } = bodies({ total, perAddress: MANY })
   for (const name of ['a', 'b', 'c', 'd']) add(name, name, 10)
   expect(evicted).toEqual(['a', 'b'])
@@ -70,7 +67,7 @@ test.each([
 test.each([
   ['bodies', { bodies: 4, bytes: 1000 }],
   ['bytes', { bodies: 1000, bytes: 40 }],
-])('by number of %s, the oldest body of the address that holds the most is evicted', (_name, total) => {
+])('by number of %s, the oldest body of the address with the largest usage is evicted', (_name, total) => {
   const { add, evicted } = bodies({ total, perAddress: MANY })
   add('only', 'honest', 10)
   for (const name of ['a1', 'a2']) add(name, 'a', 10)
@@ -78,14 +75,14 @@ test.each([
   expect(evicted).toEqual(['a1', 'b1'])
 })
 
-test('the only body of an address stays while another address holds several, however large it is', () => {
+test('the only body of an address stays while another address has several, however large it is', () => {
   const { add, evicted } = bodies({ total: { bodies: 10, bytes: 100 }, perAddress: MANY })
   for (const name of ['a1', 'a2', 'a3']) add(name, 'a', 30)
   add('only', 'honest', 70)
   expect(evicted).toEqual(['a1', 'a2'])
 })
 
-test('where every address has one, a large body is evicted, but a newer one gets time to arrive', () => {
+test('if every address has one body, a large one is evicted, but newer ones get time to arrive', () => {
   const { add, evicted, droppedBytes } = bodies({ total: { bodies: 10, bytes: 60 }, perAddress: MANY })
   add('large', 'a', 20)
   for (const name of ['b', 'c', 'd', 'e']) add(name, name, 10)
@@ -96,7 +93,7 @@ test('where every address has one, a large body is evicted, but a newer one gets
   expect(evicted).toEqual(['large', 'b'])
 })
 
-test('a body that grows is counted as what it is now, and evicts', () => {
+test('a growing body counts with its current size, and can cause evictions', () => {
   const { add, evicted } = bodies({ total: { bodies: 10, bytes: 100 }, perAddress: MANY })
   const growing = add('growing', 'a', 10)
   add('other', 'b', 10)
@@ -109,14 +106,14 @@ test('a body that grows is counted as what it is now, and evicts', () => {
   expect(evicted).toEqual(['growing'])
 })
 
-test('a client that announces large bodies evicts no small one of its address, however many they are', () => {
+test('a client that declares large bodies evicts no small ones of its address', () => {
   const { add, evicted } = bodies({ total: MANY, perAddress: { bodies: 100, bytes: 100 } })
   add('small', 'a', 1)
   for (let n = 0; n < 50; n++) add('large', 'a', 60)
   expect(new Set(evicted)).toEqual(new Set(['large']))
 })
 
-test('a body that is alone is admitted, however large it is', () => {
+test('a single body is accepted, however large it is', () => {
   const { add, evicted } = bodies({
     total: { bodies: 10, bytes: 30 },
     perAddress: { bodies: 10, bytes: 30 },
@@ -126,7 +123,7 @@ test('a body that is alone is admitted, however large it is', () => {
   expect(evicted).toEqual([])
 })
 
-test('a released body makes no room twice, and neither does an evicted one', () => {
+test('a released or evicted body frees its capacity only once', () => {
   const { add, evicted } = bodies({ total: { bodies: 2, bytes: 1000 }, perAddress: MANY })
   const first = add('a', 'a', 10)
   first.remove()

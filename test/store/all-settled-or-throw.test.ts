@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals'
 import { allSettledOrThrow } from '../../src/store/store.ts'
 
-test('what all of them gave, in order', async () => {
+test('returns all results in order', async () => {
   expect(await allSettledOrThrow(Promise.resolve(1), Promise.resolve('two'))).toEqual([1, 'two'])
   expect(await allSettledOrThrow()).toEqual([])
 })
 
-test('a failure is told only when every other write has ended', async () => {
+test('throws the first failure only after all writes have settled', async () => {
   let write = () => {}
   const slow = new Promise<void>((resolve) => {
     write = resolve

@@ -17,7 +17,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
   const wasCounted = ({ full }: CountResult) => full === undefined
 
   describe('counting', () => {
-    test('a window lets in as many as it may, then says when it ends, and counts no further', async () => {
+    test('a window allows its maximum of attempts; further ones are not counted and get its remaining time', async () => {
       const keyPrefix = newKeyPrefix()
       const windows = [window('a', 2)]
       const outcomes = [1, 2, 3, 4].map(async () =>
@@ -30,7 +30,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(refused.full?.leftMs).toBeLessThanOrEqual(60_000)
     })
 
-    test('it ends so long after its first attempt, whatever followed', async () => {
+    test('a window ends its time to live after its first attempt, whatever follows', async () => {
       const keyPrefix = newKeyPrefix()
       const windows = [window('a', 1, 50)]
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows }))).toBe(true)
@@ -40,7 +40,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [window('a', 1)] }))).toBe(true)
     })
 
-    test('a window that has ended counts nothing, though another one keeps its key', async () => {
+    test('a window that has ended counts nothing, even if another window keeps its key alive', async () => {
       const keyPrefix = newKeyPrefix()
       const [brief, long] = [window('brief', 1, 50), window('long', 9)]
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [brief, long] }))).toBe(true)
@@ -49,7 +49,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await ttlOf(keyPrefix)).toBeGreaterThan(50)
     })
 
-    test('windows of one key: it lives as long as the longest that was begun; others have keys of their own', async () => {
+    test('a key lives as long as its longest window; windows with another suffix have another key', async () => {
       const keyPrefix = newKeyPrefix()
       const [brief, long] = [window('a', 9, 20_000), window('b', 9, 40_000)]
       await store().countAttempt({ keyPrefix, windows: [brief, window('a', 9, 80_000, ':apart')] })
@@ -70,7 +70,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
         expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(false)
     })
 
-    test('several windows count together: in all of them, or in none when one is full', async () => {
+    test('several windows count together: in all of them, or in none if one is full', async () => {
       const keyPrefix = newKeyPrefix()
       const narrow = window('narrow', 1)
       const wide = window('wide', 3, 90_000)
@@ -87,7 +87,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(full).toEqual({ index: 1, leftMs: expect.any(Number) }) // the one that ends last
     })
 
-    test('what is taken back is free again, once, and the last one takes the window with it', async () => {
+    test('a refunded attempt is available again, once, and the last refund removes the window', async () => {
       const keyPrefix = newKeyPrefix()
       const windows = [window('a', 2), window('b', 2)]
       const [one, other] = [
@@ -105,7 +105,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       await store().refundAttempt(keyPrefix, [])
     })
 
-    test('what was counted in a window that has ended is not taken from the next one', async () => {
+    test('an attempt of a window that has ended is not refunded to the next window', async () => {
       const keyPrefix = newKeyPrefix()
       const first = await store().countAttempt({ keyPrefix, windows: [window('a', 1)] })
       await store().clearWindows(keyPrefix, [window('a', 1), window('never', 1), window('a', 1, 1, ':other')])
@@ -115,7 +115,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [window('a', 1)] }))).toBe(false)
     })
 
-    test('windows end and a mark is left in one step, with a time of its own', async () => {
+    test('windows are cleared and the marker is set in one step, with its own time to live', async () => {
       const keyPrefix = newKeyPrefix()
       const [one, other] = [window('a', 1), window('b', 1)]
       await store().countAttempt({ keyPrefix, windows: [one, other] })
@@ -130,7 +130,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await ttlOf(mark.key)).toBeGreaterThan(35_000)
     })
 
-    test('where a key is there, other windows count in place of the usual ones', async () => {
+    test('if the override key exists, the windows of the override count instead', async () => {
       const keyPrefix = newKeyPrefix()
       const ifKeyExists = `${keyPrefix}:mark`
       const counting = {
@@ -151,7 +151,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().countAttempt(counting)).toMatchObject({ overridden: false, full: { index: 0 } })
     })
 
-    test('what comes too late by the store’s own clock is not counted, and told', async () => {
+    test('an attempt after notAfterMs on the store’s clock is not counted and is reported as late', async () => {
       const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)] }
       const late = { ...counting, notAfterMs: tested().clock() - 1000 }
       const nothing = { overridden: false, full: undefined, late: true, countedWindows: [] }
@@ -163,40 +163,35 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().countAttempt(counting)).toMatchObject({ full: { index: 0 } })
     })
 
-    test('a time that was over in 1970 is too late like any other', async () => {
+    test('notAfterMs of 0 is too late', async () => {
       const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)], notAfterMs: 0 }
       expect(await store().countAttempt(counting)).toMatchObject({ late: true, countedWindows: [] })
     })
 
     test.each([
-      ['lets in infinitely many', { maxAttempts: Number.POSITIVE_INFINITY }],
-      ['lets in no number of attempts', { maxAttempts: Number.NaN }],
-      ['lets in nobody', { maxAttempts: 0 }],
-      ['lets in fewer than nobody', { maxAttempts: -1 }],
-      ['lets in half an attempt', { maxAttempts: 2.5 }],
+      ['allows infinitely many attempts', { maxAttempts: Number.POSITIVE_INFINITY }],
+      ['allows NaN attempts', { maxAttempts: Number.NaN }],
+      ['allows no attempt', { maxAttempts: 0 }],
+      ['allows a negative number of attempts', { maxAttempts: -1 }],
+      ['allows a fraction of an attempt', { maxAttempts: 2.5 }],
       ['never ends', { ttlMs: Number.POSITIVE_INFINITY }],
-      ['ends at no time', { ttlMs: Number.NaN }],
-    ])(
-      'a window that %s is refused, also where it would not count, and nothing is counted',
-      async (_what, wrong) => {
-        const keyPrefix = newKeyPrefix()
-        const [sound, unsound] = [window('sound', 1), { ...window('unsound', 1), ...wrong }]
-        const ifKeyExists = `${keyPrefix}:mark`
-        for (const counting of [
-          { keyPrefix, windows: [sound, unsound] },
-          { keyPrefix, windows: [sound], override: { ifKeyExists, windows: [unsound] } },
-        ])
-          await expect(store().countAttempt(counting)).rejects.toThrow(TypeError)
-        expect(await tested().timeToLive(keyPrefix)).toBeUndefined()
-        expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [sound] }))).toBe(true)
-        await expect(store().countAttempt({ keyPrefix, windows: [sound, unsound] })).rejects.toThrow(
-          TypeError,
-        ) // nor when one is full
-      },
-    )
+      ['ends after NaN milliseconds', { ttlMs: Number.NaN }],
+    ])('a window that %s is refused, in either list, and nothing is counted', async (_what, wrong) => {
+      const keyPrefix = newKeyPrefix()
+      const [sound, unsound] = [window('sound', 1), { ...window('unsound', 1), ...wrong }]
+      const ifKeyExists = `${keyPrefix}:mark`
+      for (const counting of [
+        { keyPrefix, windows: [sound, unsound] },
+        { keyPrefix, windows: [sound], override: { ifKeyExists, windows: [unsound] } },
+      ])
+        await expect(store().countAttempt(counting)).rejects.toThrow(TypeError)
+      expect(await tested().timeToLive(keyPrefix)).toBeUndefined()
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [sound] }))).toBe(true)
+      await expect(store().countAttempt({ keyPrefix, windows: [sound, unsound] })).rejects.toThrow(TypeError) // nor when one is full
+    })
 
     test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-      'too late at %s is refused, and nothing is counted',
+      'notAfterMs of %s is refused, and nothing is counted',
       async (notAfterMs) => {
         const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)] }
         await expect(store().countAttempt({ ...counting, notAfterMs })).rejects.toThrow(TypeError)
@@ -209,7 +204,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [] })).toEqual(counted)
     })
 
-    test('two hundred at once, on several places: exactly as many as may', async () => {
+    test('two hundred concurrent attempts with several key prefixes: exactly the maximum is allowed', async () => {
       const keyPrefixes = [newKeyPrefix(), newKeyPrefix(), newKeyPrefix()]
       const windows = [window('a', 50), window('b', 20)]
       const outcomes = await Promise.all(
@@ -226,7 +221,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       }
     })
 
-    test('keys of two slots are refused', async () => {
+    test('keys in different slots are refused', async () => {
       const override = { ifKeyExists: newKeyPrefix(), windows: [] }
       await expect(
         store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [], override }),

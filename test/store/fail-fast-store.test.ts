@@ -3,7 +3,7 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { createFailFastStore } from '../../src/store/fail-fast-store.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 
-test('after a failure every operation fails at once for a second, then the store is asked again', async () => {
+test('after a failure, every operation fails at once for a second; then the store is called again', async () => {
   let time = 0
   let asked = 0
   let away = true
@@ -26,7 +26,7 @@ test('after a failure every operation fails at once for a second, then the store
   expect(asked).toBe(2)
 })
 
-test('a background deletion is sent although other operations fail at once, and its failure is ignored', async () => {
+test('a background deletion is sent even while other operations fail at once, and its failure is ignored', async () => {
   const inner = createMemoryStore()
   const asked: string[] = []
   const store = createFailFastStore({

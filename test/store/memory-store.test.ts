@@ -7,7 +7,7 @@ describe('the embedded store', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  test('what has expired goes away though nobody reads it, a bounded number of keys at a time', async () => {
+  test('expired entries are deleted without being read, a limited number at a time', async () => {
     let time = 0
     const entries = new Map<string, MemoryEntry>()
     const store = createMemoryStore({ monotonic: () => time, entries })
@@ -22,7 +22,7 @@ describe('the embedded store', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 
-  test('closed, it is out of reach like any other', async () => {
+  test('after closing, every operation throws storeUnavailable', async () => {
     const store = createMemoryStore()
     await store.set('gatehouse:a', '1', 1000)
     await store.close()
@@ -32,7 +32,7 @@ describe('the embedded store', () => {
     await expect(store.ping()).rejects.toMatchObject({ status: 503 })
   })
 
-  test('its default clock is the monotonic one, and the system’s for what counts until a moment', async () => {
+  test('the default clock is monotonic; notAfterMs uses the system clock', async () => {
     const store = createMemoryStore()
     await store.set('gatehouse:a', '1', 1000)
     const counting = { keyPrefix: 'gatehouse:c', windows: [], notAfterMs: Date.now() + 1000 }
@@ -47,7 +47,7 @@ describe('the embedded store', () => {
 describe('opening a store', () => {
   const bounds = { commandTimeoutMs: 100, connectTimeoutMs: 100 }
 
-  test('memory: is the embedded one, ready at once, by the clock that it is given', async () => {
+  test('memory: opens the embedded store with the given clock, ready at once', async () => {
     const store = openStore({ url: createSecret('memory:'), now: () => 2000, ...bounds })
     await store.ping()
     const late = async (notAfterMs: number) =>
@@ -56,7 +56,7 @@ describe('opening a store', () => {
     await store.close()
   })
 
-  test('everything else is Redis, and a wrong URL is refused without repeating it', async () => {
+  test('every other URL is Redis, and an invalid URL is refused without repeating it', async () => {
     expect(() => openStore({ url: createSecret('memory:topsecret'), ...bounds })).toThrow(/^scheme: /)
     const store = openStore({ url: createSecret('redis://127.0.0.1:1'), ...bounds })
     await expect(store.ping()).rejects.toMatchObject({ status: 503 })

@@ -42,8 +42,8 @@ async function connectionsTo(redis: RedisServer): Promise<number> {
   return list.trim().split('\n').length - 1
 }
 
-describe('a URL that changes', () => {
-  test('the password is changed at Redis and in the URL: nobody notices, however connections end', async () => {
+describe('a changed URL', () => {
+  test('the password changes in Redis and in the URL: no operation fails, even if connections are closed', async () => {
     const redis = await server({ password: 'the-old-one' })
     const { store, change, moves, isReady, events, failures } = follow(redis.url)
     await expectWorking(store)
@@ -60,7 +60,7 @@ describe('a URL that changes', () => {
     expect(secretIn(events, 'the-old-one', 'the-new-one', '127.0.0.1', String(redis.port))).toEqual([])
   })
 
-  test('the old password takes no connection any more, and all have been cut: the new one is used at once', async () => {
+  test('the old password is refused and all connections are closed: the new password is used at once', async () => {
     const redis = await server({ password: 'the-old-one' })
     const { store, change, isReady, names } = follow(redis.url)
     await expectWorking(store)
@@ -75,7 +75,7 @@ describe('a URL that changes', () => {
     expect(names().slice(-2)).toEqual(['store_url_changed', 'store_connected'])
   })
 
-  test('it names another server: that one is used, the other one is left, and is not said to be lost', async () => {
+  test('another server: it is used, and the old connection is closed without a store_lost event', async () => {
     const [one, other] = [await server(), await server()]
     const { store, change, moves, isReady, names } = follow(one.url)
     await store.set('gatehouse:a', 'on one', 60_000)
@@ -92,7 +92,7 @@ describe('a URL that changes', () => {
     await until(() => names().includes('store_disconnected'), { what: 'the one in use being told of' })
   })
 
-  test('from Redis to the embedded store: refused, and the connection goes on', async () => {
+  test('from Redis to the embedded store: refused, and the connection stays', async () => {
     const { store, change, moves } = follow((await server()).url)
     await expectWorking(store)
     expect(() => change('memory:')).toThrow(AggregateError)
@@ -100,7 +100,7 @@ describe('a URL that changes', () => {
     expect(moves()).toBe(0)
   })
 
-  test('from the embedded store to Redis: refused, and what it holds stays', async () => {
+  test('from the embedded store to Redis: refused, and the content stays', async () => {
     const url = createSecret('memory:')
     const store = openStore({ url, commandTimeoutMs: BOUND_MS, connectTimeoutMs: BOUND_MS })
     await store.set('gatehouse:a', '1', 60_000)
@@ -110,7 +110,7 @@ describe('a URL that changes', () => {
     await store.close()
   })
 
-  test('what runs on the connection that is left ends there', async () => {
+  test('commands that run on the replaced connection finish there', async () => {
     const [one, other] = [await server(), await server()]
     const { store, change, moves, failures } = follow(one.url, 30_000)
     await store.ping()
@@ -127,7 +127,7 @@ describe('a URL that changes', () => {
     expect(failures()).toBe(0)
   })
 
-  test('what waits for a connection that is left before it was there is served by it, and it says nothing any more', async () => {
+  test('commands that wait for a replaced connection are still served by it, and it emits no more events', async () => {
     const [one, other] = [await server(), await server()]
     one.pause()
     const { store, change, isReady, names } = follow(one.url, 30_000)
@@ -142,8 +142,8 @@ describe('a URL that changes', () => {
   })
 })
 
-describe('a URL that is mistaken', () => {
-  test('a wrong password: the living connection goes on, the log says why, and a mended URL is taken', async () => {
+describe('a wrong URL', () => {
+  test('a wrong password: the active connection stays, the reason is logged, and a corrected URL is used', async () => {
     const [one, other] = [await server(), await server({ password: 'the-right-one' })]
     const { store, change, moves, waits, isReady, names, events, failures } = follow(one.url)
     await expectWorking(store)
@@ -161,7 +161,7 @@ describe('a URL that is mistaken', () => {
     expect(secretIn(events, 'the-right-one', 'the-wrong-one', '127.0.0.1', String(other.port))).toEqual([])
   })
 
-  test('mended at Redis and not in the URL: it is taken as soon as it works', async () => {
+  test('corrected in Redis instead of in the URL: the URL is used as soon as it works', async () => {
     const redis = await server({ password: 'the-old-one' })
     const { store, change, moves, waits } = follow(redis.url)
     await store.ping()
@@ -172,7 +172,7 @@ describe('a URL that is mistaken', () => {
     await expectWorking(store)
   })
 
-  test('nobody there, then somebody: it is waited for', async () => {
+  test('a server that starts later is used once it is ready', async () => {
     const port = await freePort()
     const { store, change, moves, waits } = follow((await server()).url)
     await store.ping()
@@ -187,8 +187,8 @@ describe('a URL that is mistaken', () => {
 
   test.each([
     ['is full', 'OOM', ['--maxmemory', '1']],
-    ['takes no writes', 'READONLY', ['--replicaof', '127.0.0.1', '1', '--replica-serve-stale-data', 'yes']],
-  ])('a server that answers and %s is not moved to', async (_what, reason, args) => {
+    ['is read-only', 'READONLY', ['--replicaof', '127.0.0.1', '1', '--replica-serve-stale-data', 'yes']],
+  ])('a server that %s is not used', async (_what, reason, args) => {
     const { store, change, moves, waits, failures } = follow((await server()).url)
     await store.ping()
     const useless = await server({ args })
@@ -198,7 +198,7 @@ describe('a URL that is mistaken', () => {
     expect([moves(), failures()]).toEqual([0, 0])
   })
 
-  test('the connection in use blinks meanwhile: it comes back, for the new one is no better', async () => {
+  test('if the active connection breaks for a moment, it is restored, because the new one does not work either', async () => {
     const [one, other] = [await server(), await server({ password: 'the-right-one' })]
     const { store, change, waits, moves, isReady } = follow(one.url)
     await store.ping()
@@ -211,7 +211,7 @@ describe('a URL that is mistaken', () => {
     expect(moves()).toBe(0)
   })
 
-  test('the connection in use is lost for good meanwhile: the new one is used once it works', async () => {
+  test('if the active connection is lost for good, the new one is used once it works', async () => {
     const [one, other] = [await server(), await server({ password: 'not-yet' })]
     const { store, change, waits, moves } = follow(one.url)
     await store.ping()
@@ -224,7 +224,7 @@ describe('a URL that is mistaken', () => {
     await expectWorking(store)
   })
 
-  test('a second change takes the place of the first, which is tried no more', async () => {
+  test('a second change replaces the first, which is not retried any more', async () => {
     const [one, full, third] = [await server(), await server({ args: ['--maxmemory', '1'] }), await server()]
     const { store, change, waits, moves, names } = follow(one.url)
     await store.ping()
@@ -242,7 +242,7 @@ describe('a URL that is mistaken', () => {
     expect([moves(), names().at(-1), await connectionsTo(full)]).toEqual([1, 'store_url_changed', 0])
   })
 
-  test('a change that is taken back changes nothing, and opens nothing', async () => {
+  test('a reverted change opens no connection', async () => {
     const redis = await server()
     const { store, change, waits, moves, names } = follow(redis.url)
     await store.ping()
@@ -254,7 +254,7 @@ describe('a URL that is mistaken', () => {
     expect([moves(), names().at(-1)]).toEqual([0, 'store_url_unusable'])
   })
 
-  test('a URL that cannot be read is thrown back to who changed it, and everything stays as it is', async () => {
+  test('an invalid URL throws to the caller, and nothing changes', async () => {
     const { store, change, names } = follow((await server()).url)
     await store.ping()
     expect(() => change('redis://a,b')).toThrow(AggregateError)
@@ -264,7 +264,7 @@ describe('a URL that is mistaken', () => {
 })
 
 describe('closing', () => {
-  test('ends all of them: the one in use, the one that is tried and the one that was left', async () => {
+  test('closes all connections: the active, the next and the replaced one', async () => {
     const [one, other] = [await server(), await server()]
     const { store, change, moves, waits, names } = follow(one.url)
     await store.ping()

@@ -31,7 +31,7 @@ const attempts = (events: readonly StoreEvent[], reason: string) =>
   events.filter((event) => event.event === 'store_reconnecting' && event.reason === reason)
 
 describe('a database that does not exist', () => {
-  test('the store is unavailable, says why, and writes nothing to database 0', async () => {
+  test('the store is unavailable with the reason, and writes nothing to database 0', async () => {
     const redis = await server()
     const { store, isReady, events } = connect(`${redis.url}/99`)
     await until(() => attempts(events, 'no such database').length > 1, { what: 'the reason' })
@@ -41,7 +41,7 @@ describe('a database that does not exist', () => {
     expect(await redis.client().dbsize()).toBe(0)
   })
 
-  test('behind sentinels', async () => {
+  test('with Sentinel', async () => {
     const { url, primary } = watched
     const { store, events } = connect(url.replace('/0?', '/99?'))
     await until(() => attempts(events, 'no such database').length > 0, { what: 'the reason' })
@@ -49,7 +49,7 @@ describe('a database that does not exist', () => {
     expect(await primary.client().dbsize()).toBe(0)
   })
 
-  test('a database that exists is used, after a lost connection too', async () => {
+  test('an existing database is used, also after a lost connection', async () => {
     const redis = await server({ persist: true })
     const { store } = connect(`${redis.url}/15`)
     await expectWorking(store)
@@ -58,7 +58,7 @@ describe('a database that does not exist', () => {
     expect(await redis.client().dbsize()).toBe(0)
   })
 
-  test('in a changed URL: the connection in use goes on, and the log says why', async () => {
+  test('in a changed URL: the active connection stays, and the reason is logged', async () => {
     const redis = await server()
     const url = createSecret(redis.url)
     const { store, events } = follow(url)
@@ -72,7 +72,7 @@ describe('a database that does not exist', () => {
     expect(events.some(({ event }) => event === 'store_url_changed')).toBe(false)
   })
 
-  test('a user who may not select a database', async () => {
+  test('a user without the right to SELECT', async () => {
     const redis = await server()
     await addUser(redis, '~gatehouse:*', '+@all', '-select')
     const { store, events } = connect(`${urlFor(redis)}/1`)
@@ -91,29 +91,29 @@ describe('a user with too few rights', () => {
   afterAll(() => redis.stop())
 
   test.each([
-    ['no scripts', ['~gatehouse:*', '+@all', '-@scripting'], 'NOPERM'],
+    ['no scripting', ['~gatehouse:*', '+@all', '-@scripting'], 'NOPERM'],
     ['other keys', ['~other:*', '+@all'], 'NOPERM'],
-    ['keys that can only be read', ['%R~gatehouse:*', '+@all'], 'NOPERM'],
-    ['no command but INFO', ['~gatehouse:*', '+info'], 'NOPERM'],
+    ['read-only keys', ['%R~gatehouse:*', '+@all'], 'NOPERM'],
+    ['only INFO', ['~gatehouse:*', '+info'], 'NOPERM'],
     ...commandsOfTheStore().map((command): [string, string[], string] => [
       `all commands but ${command}`,
       ['~gatehouse:*', '+@all', `-${command}`],
       'NOPERM',
     ]),
-  ])('%s: the store does not say that it is well', async (_, rules, reason) => {
+  ])('%s: ping fails', async (_, rules, reason) => {
     const { store } = await connectAs(rules)
     await store.ping().catch(() => {}) // the client's first one is EVAL; from then on it is EVALSHA
     await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { code: reason } })
     expect(await redis.client().dbsize()).toBeLessThanOrEqual(OWN_KEYS)
   })
 
-  test('docs/operations.md gives the rights that are needed, and no other', () => {
+  test('docs/operations.md lists exactly the necessary rights', () => {
     const commands = commandsOfTheStore().map((command) => `+${command}`)
     const given = documentedRule().filter((rule) => rule.startsWith('+'))
     expect(given.sort()).toEqual([...commands, '+eval', '+info', '+select'].sort())
   })
 
-  test('in a cluster, these rights and those for a cluster are enough', async () => {
+  test('these rights and the additional ones for a cluster are sufficient in a cluster', async () => {
     for (const node of cluster.masters) {
       const client = node.client()
       await client.call('ACL', ...documentedRule(), '+cluster|slots', '+cluster|info', '+client|setname')
@@ -123,7 +123,7 @@ describe('a user with too few rights', () => {
     for (const node of cluster.masters) expect(await node.client().call('ACL', 'LOG')).toEqual([])
   })
 
-  test('behind sentinels, these rights and those at the sentinels are enough', async () => {
+  test('these rights and those at the sentinels are sufficient with Sentinel', async () => {
     const { url, primary, replicas, sentinels } = watched
     for (const one of [primary, ...replicas]) await one.client().call('ACL', ...documentedRule())
     const atSentinel = ['+sentinel|get-master-addr-by-name', '+sentinel|sentinels']
@@ -135,7 +135,7 @@ describe('a user with too few rights', () => {
     for (const one of [primary, ...sentinels]) expect(await one.client().call('ACL', 'LOG')).toEqual([])
   })
 
-  test('what is tried leaves nothing for good, and may be tried by many at once', async () => {
+  test('the probe leaves no permanent keys, and can run concurrently', async () => {
     const stores = [connect(redis.url), connect(redis.url)].map(({ store }) => store)
     await Promise.all(stores.map((store) => until(() => store.ping().then(() => true))))
     await Promise.all(Array.from({ length: 40 }, (_, n) => stores[n % 2]?.ping()))
@@ -165,31 +165,31 @@ describe('TLS on one side only', () => {
 
   test.each<[string, () => Promise<{ url: string }>]>([
     ['one server', () => server()],
-    ['one server that asks for a password', () => server({ password: 'plainly-fake' })],
+    ['one server with a password', () => server({ password: 'plainly-fake' })],
     ['sentinels', async () => watched],
     ['a cluster', async () => cluster],
-  ])('a TLS URL for a port without TLS is named as such: %s', async (_, start) => {
+  ])('a TLS URL for a port without TLS is the stated reason: %s', async (_, start) => {
     const { url } = await start()
     const { store, events } = connect(url.replace(/^redis/, 'rediss'))
     await until(() => hasReason(events, NO_TLS), { what: 'the reason' })
     expect(await expectUnavailable(store)).toContain(`redis: ${NO_TLS}`)
   })
 
-  test('a URL without TLS for a port with TLS is named as such', async () => {
+  test('a URL without TLS for a port with TLS is the stated reason', async () => {
     const redis = await server({ tls: certificates })
     const { store, events } = connect(redis.url.replace('rediss:', 'redis:'))
     await until(() => hasReason(events, TLS), { what: 'the reason' })
     expect(await expectUnavailable(store)).toContain(`redis: ${TLS}`)
   })
 
-  test('a certificate that is not trusted is another reason', async () => {
+  test('an untrusted certificate is a different reason', async () => {
     const redis = await server({ tls: certificates })
     const { events } = connect(redis.url)
     await until(() => events.length > 3)
     expect([NO_TLS, TLS].filter((reason) => hasReason(events, reason))).toEqual([])
   })
 
-  test('so is a server that says nothing, and one that hangs up', async () => {
+  test('a server that does not respond, or closes the connection, is a different reason', async () => {
     const listeners = [createServer(() => {}), createServer((socket) => socket.destroy())]
     const ports = await Promise.all(
       listeners.map((listener) => {

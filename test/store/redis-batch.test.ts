@@ -25,7 +25,7 @@ async function harness() {
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 describe('operations of one turn', () => {
-  test('are one command, carried out in the order in which they were asked for', async () => {
+  test('are sent as one command and executed in the order of their calls', async () => {
     const { store, outside, scripts } = await harness()
     const window = { keySuffix: '', name: 'w', maxAttempts: 1, ttlMs: 60_000 }
     const answers = await Promise.all([
@@ -52,7 +52,7 @@ describe('operations of one turn', () => {
     expect(await outside.exists('gatehouse:a', 'gatehouse:b', 'gatehouse:i')).toBe(0)
   })
 
-  test('are several where they are very many, and none is lost or mistaken for another', async () => {
+  test('are split into several commands if there are very many, and each gets its own reply', async () => {
     const { store, scripts } = await harness()
     const written = await Promise.all(
       numbers(200).map((n) => store.set(`gatehouse:n:${n}`, `value ${n}`, 60_000, 'absent')),
@@ -73,7 +73,7 @@ describe('operations of one turn', () => {
       expect(claims[n]).toMatchObject({ holder: `token ${n}`, record: `value ${n}` })
   })
 
-  test('do not suffer from one that fails', async () => {
+  test('are not affected by one that fails', async () => {
     const { store, outside } = await harness()
     await outside.lpush('gatehouse:list', 'no record of ours')
     const [before, failed, after] = await Promise.allSettled([
@@ -90,7 +90,7 @@ describe('operations of one turn', () => {
   })
 })
 
-describe('operations that are asked for while Redis owes replies', () => {
+describe('operations that are called while replies are outstanding', () => {
   /** Time stands still, and the first reply lies here until it is let through. */
   async function owing() {
     const { client, call } = await connectClient((await server()).url)
@@ -123,7 +123,7 @@ describe('operations that are asked for while Redis owes replies', () => {
     jest.useRealTimers()
   })
 
-  test('go together once the replies are here', async () => {
+  test('are sent together after the replies', async () => {
     const { sent, asked, pay } = await owing()
     expect(sent).toEqual([1])
     pay()
@@ -131,7 +131,7 @@ describe('operations that are asked for while Redis owes replies', () => {
     expect(sent).toEqual([1, 3])
   })
 
-  test('go without them when they are long in coming', async () => {
+  test('are sent without the replies after a maximum wait', async () => {
     const { set, sent, asked, pay } = await owing()
     jest.advanceTimersByTime(20)
     await turns()
@@ -146,7 +146,7 @@ describe('operations that are asked for while Redis owes replies', () => {
   })
 })
 
-test('what could not be sent is sent for all who asked, once there is a connection again', async () => {
+test('operations that could not be sent are sent once the connection is restored', async () => {
   const { redis, scripts } = await harness()
   const { client, connection } = await connectClient(redis.url)
   const asked = numbers(3).map((n) =>
@@ -160,7 +160,7 @@ test('what could not be sent is sent for all who asked, once there is a connecti
   expect(await scripts()).toBe(1)
 })
 
-test('what is written does not wait for what is read', async () => {
+test('writes do not wait for reads', async () => {
   const redis = await server()
   const { client, call } = await connectClient(redis.url, 30_000)
   redis.pause()
@@ -174,7 +174,7 @@ test('what is written does not wait for what is read', async () => {
   expect(await Promise.all([read, written])).toEqual([null, 1])
 })
 
-test('a server that takes no writes any more is left for another one', async () => {
+test('a read-only server causes a reconnection', async () => {
   const [primary, spare] = [await server(), await server()]
   const { store, events } = connect(primary.url)
   expect(await store.set('gatehouse:a', '1', 60_000)).toBe(true)
@@ -183,7 +183,7 @@ test('a server that takes no writes any more is left for another one', async () 
   expect(events).toContainEqual(expect.objectContaining({ event: 'store_disconnected' }))
 })
 
-test('in a cluster each goes to the slot of its keys', async () => {
+test('in a cluster, each operation is sent to the slot of its keys', async () => {
   const cluster = stopped(await startRedisCluster(3))
   const { store } = connect(cluster.url, { commandTimeoutMs: 3000, connectTimeoutMs: 3000 })
   await store.ping()

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { backoffMs, createRedisClient } from '../../src/store/redis-client.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
-test('a server that takes no writes is left once, not at every write that it refuses; for another error never', async () => {
+test('a read-only server causes one reconnection, not one for every refused write; other errors cause none', async () => {
   const client = createRedisClient({
     target: parseRedisUrl('redis://127.0.0.1:1'),
     commandTimeoutMs: 1000,
@@ -21,7 +21,7 @@ test('a server that takes no writes is left once, not at every write that it ref
   expect([leaves(readOnly), leaves(readOnly)]).toEqual([true, false])
 })
 
-test('attempts to connect come later and later, up to two seconds, each by chance up to half of it sooner', () => {
+test('the time between attempts to connect doubles up to two seconds, with random jitter of up to half', () => {
   const latest = [1, 2, 3, 10, 1000].map((attempt) => backoffMs(attempt, () => 1))
   expect(latest).toEqual([50, 100, 200, 2000, 2000])
   expect([1, 1000].map((attempt) => backoffMs(attempt, () => 0))).toEqual([25, 1000])

@@ -8,7 +8,7 @@ const NODES = 3
 /** Keys of enough slots that each node has several. */
 const KEYS = Array.from({ length: 8 * NODES }, (_, n) => `gatehouse:a{${n}}`)
 
-test('what is asked for while a node is still being connected to waits for it, and is carried out once', async () => {
+test('an operation that is called while a node is connecting waits for it and is executed once', async () => {
   const cluster = stopped(await startRedisCluster(NODES))
   const { store, failures } = connect(cluster.url, { commandTimeoutMs: 10_000 })
   const swaps = KEYS.flatMap((key) => [store.swap(key, 'first', 60_000), store.swap(key, 'second', 60_000)])

@@ -17,7 +17,7 @@ import {
 afterEach(cleanUpAll)
 
 describe('failures are counted', () => {
-  test('once for each operation that a full Redis refuses, and for none that it carries out', async () => {
+  test('once for each operation that a full Redis refuses, and not for successful ones', async () => {
     const redis = await server()
     const { store, failures } = connect(redis.url)
     await expectWorking(store)
@@ -32,7 +32,7 @@ describe('failures are counted', () => {
     expect(failures() - before).toBe(growing.length)
   })
 
-  test('once for each that waited in vain for an answer or a connection, however often it was sent', async () => {
+  test('once for each operation that got no reply or no connection, however often it was sent', async () => {
     const redis = await server()
     const { store, failures, isReady } = connect(redis.url)
     await store.ping()
@@ -46,7 +46,7 @@ describe('failures are counted', () => {
     expect(failures() - before).toBe(2 * OPERATIONS.length)
   })
 
-  test('not where a connection was lost and no operation suffered, nor where the operation was wrong', async () => {
+  test('not for a lost connection without a failed operation, and not for an invalid operation', async () => {
     const redis = await server()
     const { store, failures, events } = connect(redis.url, { commandTimeoutMs: 3000 })
     await store.set('gatehouse:a', '1', 60_000)
@@ -58,7 +58,7 @@ describe('failures are counted', () => {
   })
 })
 
-test('a lost connection is not said to be lost for what once kept it from being made', async () => {
+test('store_lost does not state the reason of an earlier failure to connect', async () => {
   const redis = await server({ password: 'not-yet' })
   const { store, events, isReady } = connect(redis.url.replace('not-yet', 'the-right-one'))
   await until(() => events.some((event) => 'reason' in event && event.reason === 'WRONGPASS'))
@@ -72,7 +72,7 @@ test('a lost connection is not said to be lost for what once kept it from being 
   expect(lost).toEqual([{ event: 'store_disconnected', reason: 'connection lost' }])
 })
 
-test('commands that wait for a connection are carried out in the order in which they were asked for', async () => {
+test('commands that wait for a connection are executed in the order of their calls', async () => {
   const port = await freePort()
   const { store } = connect(`redis://127.0.0.1:${port}`, { commandTimeoutMs: 30_000 })
   const values = Array.from({ length: 30 }, (_, n) => `value ${n}`)
@@ -85,7 +85,7 @@ test('commands that wait for a connection are carried out in the order in which 
   expect(await Promise.all(before)).toEqual([undefined, ...values.slice(0, -1)])
 })
 
-test('what Redis said before is the reason, though the last try got no answer in time', async () => {
+test('an earlier reply of Redis is the reason, even if the last attempt timed out', async () => {
   const { connection } = await connectClient((await server()).url, 200)
   let tries = 0
   const thrown = connection.run(async () => {
@@ -98,7 +98,7 @@ test('what Redis said before is the reason, though the last try got no answer in
 })
 
 test.each([TypeError, RangeError, ReferenceError, SyntaxError])(
-  'a fault of the broker, %p, is thrown as it is, at once',
+  'a programming error (%p) is thrown unchanged, without a retry',
   async (Fault) => {
     const { connection } = await connectClient((await server()).url)
     let tries = 0
@@ -112,14 +112,14 @@ test.each([TypeError, RangeError, ReferenceError, SyntaxError])(
   },
 )
 
-test('a fault of the broker is no failure of the store', async () => {
+test('a programming error is not counted as a store failure', async () => {
   const { store, failures } = connect((await server()).url)
   await expect(store.set('gatehouse:a', '1', Number.NaN)).rejects.toThrow(TypeError)
   expect(failures()).toBe(0)
 })
 
 describe('a slot that no node of a cluster serves', () => {
-  test('is 503, the other slots go on, and it works again when a node has taken it', async () => {
+  test('is 503, other slots are not affected, and it works again once a node serves it', async () => {
     const cluster = stopped(await startRedisCluster(3))
     const nodes = cluster.masters.map((master) => master.client())
     const [hole, elsewhere] = ['gatehouse:a', 'gatehouse:b']

@@ -6,8 +6,8 @@ import { cleanUpAll, connect, expectUnavailable, expectWorking, stopped } from '
 
 afterEach(cleanUpAll)
 
-describe('Redis with a spare', () => {
-  test('sentinels: the primary is killed, and the new one serves without a new store', async () => {
+describe('failover', () => {
+  test('Sentinel: after the primary is killed, the same store uses the new one', async () => {
     const redis = stopped(await startSentinels({ replicas: 1, password: 'pw' }))
     const { store } = connect(redis.url)
     await expectWorking(store)
@@ -20,7 +20,7 @@ describe('Redis with a spare', () => {
     expect(await redis.primaryPort()).toBe(redis.replicas[0]?.port)
   })
 
-  test('sentinels: all of them away at the start, then there', async () => {
+  test('Sentinel: all sentinels start after the store', async () => {
     const redis = stopped(await startSentinels({ replicas: 0, sentinels: 1 }))
     await redis.sentinels[0]?.kill()
     const { store, events } = connect(redis.url)
@@ -30,7 +30,7 @@ describe('Redis with a spare', () => {
     await expectWorking(store)
   })
 
-  test('cluster: a primary is killed, and its replica takes over with all the keys', async () => {
+  test('cluster: after a primary is killed, its replica serves all its keys', async () => {
     const redis = stopped(await startRedisCluster(3, 3, { password: 'pw', nodeTimeoutMs: 500 }))
     const { store } = connect(redis.url)
     await expectWorking(store)
@@ -48,7 +48,7 @@ describe('Redis with a spare', () => {
     await expectWorking(store)
   })
 
-  test('cluster: while nodes are away, a read gets the value of its own key or none', async () => {
+  test('cluster: while nodes are down, a read gets the value of its own key or none', async () => {
     const redis = stopped(await startRedisCluster(5))
     const [killed, paused] = redis.masters
     for (const master of redis.masters)
@@ -79,7 +79,7 @@ describe('Redis with a spare', () => {
     expect(wrong).toEqual([])
   })
 
-  test('cluster: all of it away at the start, and paused on the way', async () => {
+  test('cluster: all nodes start after the store, and are paused later', async () => {
     const redis = stopped(await startRedisCluster(3))
     for (const master of redis.masters) master.pause()
     const { store } = connect(redis.url)

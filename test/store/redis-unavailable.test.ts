@@ -19,8 +19,8 @@ import {
 
 afterEach(cleanUpAll)
 
-describe('Redis that is away', () => {
-  test('killed: every operation is 503 within the bound, and works again after a restart', async () => {
+describe('Redis is unreachable', () => {
+  test('killed: every operation is 503 within the time limit, and works again after a restart', async () => {
     const redis = await server({ persist: true })
     const { store, isReady, events } = connect(redis.url)
     await store.set('gatehouse:kept', 'still here', 60_000)
@@ -39,7 +39,7 @@ describe('Redis that is away', () => {
     expect(secretIn(events, '127.0.0.1', String(redis.port))).toEqual([])
   })
 
-  test('killed under load: what was under way is answered or 503, nothing hangs', async () => {
+  test('killed under load: operations in flight complete or are 503', async () => {
     const redis = await server()
     const { store } = connect(redis.url)
     await store.ping()
@@ -68,7 +68,7 @@ describe('Redis that is away', () => {
     expect(other).toBe(0)
   })
 
-  test('a blink of the connection is not seen by what can be sent again', async () => {
+  test('a short loss of the connection does not affect repeatable operations', async () => {
     const redis = await server()
     const { store } = connect(redis.url, { commandTimeoutMs: 3000 })
     await store.set('gatehouse:a', '1', 60_000)
@@ -82,7 +82,7 @@ describe('Redis that is away', () => {
     }
   })
 
-  test('paused: 503 within the bound, no pile of commands, none carried out late; then it works again', async () => {
+  test('paused: 503 within the time limit, commands do not pile up, none is executed late; then it works again', async () => {
     const redis = await server()
     const { store, isReady } = connect(redis.url)
     const inside = await connectClient(redis.url)
@@ -109,7 +109,7 @@ describe('Redis that is away', () => {
     expect(await redis.client().keys('gatehouse:late:*')).toEqual([])
   })
 
-  test('not there yet at the start: 503, and it works when Redis comes', async () => {
+  test('not started yet: 503 until Redis starts', async () => {
     const port = await freePort()
     const { store, events } = connect(`redis://127.0.0.1:${port}`)
     await expectUnavailable(store)
@@ -118,12 +118,12 @@ describe('Redis that is away', () => {
     await expectWorking(store)
   })
 
-  test('a host that has no address: 503', async () => {
+  test('an unknown host name: 503', async () => {
     const { store } = connect('redis://no-such-host.invalid')
     await expectUnavailable(store)
   })
 
-  test('a closed store: 503 at once, closing twice is harmless, and nothing is left behind', async () => {
+  test('a closed store: 503 at once, closing twice is allowed, and no connection is left open', async () => {
     const redis = await server()
     const { store } = connect(redis.url)
     const last = store.set('gatehouse:last', 'written', 60_000)
@@ -143,7 +143,7 @@ describe('Redis that is away', () => {
     )
   })
 
-  test('closing while Redis is away ends within the bound', async () => {
+  test('closing while Redis is unreachable ends within the time limit', async () => {
     const { store } = connect(`redis://127.0.0.1:${await freePort()}`)
     const waiting = expect(store.get('gatehouse:a')).rejects.toMatchObject({ status: 503 })
     const started = performance.now()
@@ -153,8 +153,8 @@ describe('Redis that is away', () => {
   })
 })
 
-describe('Redis that refuses', () => {
-  test('a wrong password: 503, named in the events, not written anywhere', async () => {
+describe('Redis refuses', () => {
+  test('a wrong password: 503 and an event with the reason, which does not contain the password', async () => {
     const redis = await server({ password: 'the-right-one' })
     const { store, events } = connect(redis.url.replace('the-right-one', 'the-wrong-one'))
     await expectUnavailable(store)
@@ -162,7 +162,7 @@ describe('Redis that refuses', () => {
     expect(secretIn(events, 'the-wrong-one', 'the-right-one')).toEqual([])
   })
 
-  test('no password where one is asked for: 503', async () => {
+  test('a missing password: 503', async () => {
     const redis = await server({ password: 'the-right-one' })
     const { store, events } = connect(`redis://127.0.0.1:${redis.port}`)
     const reasons = await expectUnavailable(store)
@@ -171,7 +171,7 @@ describe('Redis that refuses', () => {
     ).toContain('redis: NOAUTH')
   })
 
-  test('an ACL user that may touch our keys only: everything works', async () => {
+  test('an ACL user with rights to the broker’s keys only: everything works', async () => {
     const acl = ['--user', 'gate', 'on', '>s3cret', '~gatehouse:*', '+@all', '-@dangerous', '+info']
     const redis = await server({ args: [...acl, '--user', 'default', 'on', 'nopass', '~*', '+@all'] })
     const url = `redis://gate:s3cret@127.0.0.1:${redis.port}`
@@ -183,7 +183,7 @@ describe('Redis that refuses', () => {
     await expect(client.get('other:key')).rejects.toThrow('NOPERM')
   })
 
-  test('an ACL user that may not write: 503', async () => {
+  test('an ACL user without write access: 503', async () => {
     const acl = ['--user', 'gate', 'on', '>s3cret', '~gatehouse:*', '+@read', '+@connection', '+info']
     const redis = await server({ args: [...acl, '--user', 'default', 'on', 'nopass', '~*', '+@all'] })
     const { store } = connect(`redis://gate:s3cret@127.0.0.1:${redis.port}`)
@@ -192,7 +192,7 @@ describe('Redis that refuses', () => {
     expect(new Set(await expectUnavailable(store, writing))).toEqual(new Set(['redis: NOPERM']))
   })
 
-  test('a read-only replica: 503 for all that writes, also within scripts, and ping says so', async () => {
+  test('a read-only replica: 503 for every write, also in scripts, and for ping', async () => {
     const primary = await server()
     const replica = await server({ args: ['--replicaof', '127.0.0.1', String(primary.port)] })
     const outside = replica.client()
@@ -210,7 +210,7 @@ describe('Redis that refuses', () => {
     await expectWorking(store)
   })
 
-  test('a full Redis: 503, and works again when there is room', async () => {
+  test('Redis out of memory: 503, and it works again when there is memory', async () => {
     const redis = await server()
     const { store } = connect(redis.url)
     await store.ping()
@@ -223,7 +223,7 @@ describe('Redis that refuses', () => {
     await expectWorking(store)
   })
 
-  test('a Redis that is full of connections: 503', async () => {
+  test('Redis at maxclients: 503', async () => {
     const redis = await server({ args: ['--maxclients', '1'] })
     const outside = redis.client()
     await outside.ping()
@@ -233,7 +233,7 @@ describe('Redis that refuses', () => {
     await expectWorking(store)
   })
 
-  test('a server that has forgotten the scripts gets them again', async () => {
+  test('a server without the scripts gets them again', async () => {
     const redis = await server()
     const { store } = connect(redis.url)
     await expectWorking(store)
@@ -246,7 +246,7 @@ describe('Redis over TLS', () => {
   const certificates = makeCertificates()
   afterAll(() => certificates.remove())
 
-  test('with the own authority it works', async () => {
+  test('it works with a private certificate authority', async () => {
     const redis = await server({ tls: certificates, password: 'pw' })
     const { store } = connect(redis.url, { ca: certificates.ca })
     await expectWorking(store)
@@ -254,7 +254,7 @@ describe('Redis over TLS', () => {
     await expectWorking(byName.store)
   })
 
-  test('a certificate by an authority that we do not trust: 503', async () => {
+  test('a certificate of an untrusted authority: 503', async () => {
     const redis = await server({ tls: certificates })
     const { store, events } = connect(redis.url)
     await expectUnavailable(store)
@@ -262,13 +262,13 @@ describe('Redis over TLS', () => {
     expect(reasons.some((reason) => /CERT|VERIFY|SIGNATURE/.test(reason))).toBe(true)
   })
 
-  test('plain talk to a TLS server, and TLS to a plain one: 503', async () => {
+  test('plain text to a TLS server, and TLS to a plain-text server: 503', async () => {
     const [secret, plain] = [await server({ tls: certificates }), await server()]
     await expectUnavailable(connect(`redis://127.0.0.1:${secret.port}`).store)
     await expectUnavailable(connect(`rediss://127.0.0.1:${plain.port}`, { ca: certificates.ca }).store)
   })
 
-  test('an authority that is no certificate is refused at the start', () => {
+  test('an invalid CA certificate is refused at the start', () => {
     expect(() => connect('rediss://127.0.0.1', { ca: 'nonsense' })).toThrow()
   })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
-describe('a Redis URL that is wrong is refused by the name of its part', () => {
+describe('an invalid Redis URL is refused, and the error names the invalid part', () => {
   test.each([
     ['', /^scheme: must be one of redis, rediss, redis\+sentinel/],
     ['localhost:6379', /^scheme: /],
@@ -51,10 +51,10 @@ describe('a Redis URL that is wrong is refused by the name of its part', () => {
   })
 })
 
-describe('a Redis URL says', () => {
+describe('a Redis URL contains', () => {
   const none = { tls: false, credentials: undefined }
 
-  test('where a standalone Redis is', () => {
+  test('the address of a standalone Redis', () => {
     expect(parseRedisUrl('redis://cache.internal')).toEqual({
       form: 'standalone',
       ...none,
@@ -70,12 +70,12 @@ describe('a Redis URL says', () => {
     })
   })
 
-  test('who we are, percent-decoded', () => {
+  test('the user and password, percent-decoded', () => {
     expect(parseRedisUrl('redis://:p%40ss%2Fw%3Ard%25@a').credentials).toEqual({ password: 'p@ss/w:rd%' })
     expect(parseRedisUrl('redis://ap%70:a:b@a/').credentials).toEqual({ username: 'app', password: 'a:b' })
   })
 
-  test('which sentinels to ask, and for what', () => {
+  test('the sentinels and the name of the primary', () => {
     expect(parseRedisUrl('redis+sentinel://app:pw@h1,h2:26380/2?name=mymaster')).toEqual({
       form: 'sentinel',
       tls: false,
@@ -93,7 +93,7 @@ describe('a Redis URL says', () => {
     ['sentinelPassword=', undefined],
     ['sentinelPassword=s%20p', { password: 's p' }],
     ['sentinelUsername=watch&sentinelPassword=sp', { username: 'watch', password: 'sp' }],
-  ])('who we are at the sentinels: %s', (query, credentialsThere) => {
+  ])('the credentials for the sentinels: %s', (query, credentialsThere) => {
     expect(parseRedisUrl(`rediss+sentinel://app:pw@h1/0?name=m&${query}`)).toMatchObject({
       tls: true,
       credentials: { username: 'app', password: 'pw' },
@@ -101,7 +101,7 @@ describe('a Redis URL says', () => {
     })
   })
 
-  test('where the nodes of a cluster are', () => {
+  test('the nodes of a cluster', () => {
     expect(parseRedisUrl('rediss+cluster://:pw@h1:1,[fe80::2]:2,h3')).toEqual({
       form: 'cluster',
       tls: true,

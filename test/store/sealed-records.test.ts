@@ -38,7 +38,7 @@ function harness() {
 }
 
 describe('a sealed record', () => {
-  test('is read by its name, and shows neither name nor content', async () => {
+  test('is read by its name, and reveals neither name nor content', async () => {
     const { records, entries, unreadable } = harness()
     expect(await records.read('amelia')).toBeUndefined()
     expect(await records.write('amelia', record('private'), MINUTE_MS)).toBe(true)
@@ -49,7 +49,7 @@ describe('a sealed record', () => {
     expect(await unreadable()).toEqual([])
   })
 
-  test('is found and removed under the key that it was written to, after a rotation of the keys', async () => {
+  test('is found and removed under its old key after a key rotation', async () => {
     const { records, entries, rotate } = harness()
     await records.write('amelia', record('before'), MINUTE_MS)
     const [before] = entries.keys()
@@ -64,7 +64,7 @@ describe('a sealed record', () => {
     expect([await records.remove('amelia'), entries.size]).toEqual([false, 0])
   })
 
-  test('is written only where it is, if it must be present', async () => {
+  test('is overwritten under the key where it exists, if it must be present', async () => {
     const { records, entries, rotate } = harness()
     expect(await records.write('amelia', record('one'), MINUTE_MS, 'present')).toBe(false)
     expect(entries.size).toBe(0)
@@ -75,7 +75,7 @@ describe('a sealed record', () => {
     expect(await records.read('amelia')).toMatchObject({ value: record('two') })
   })
 
-  test('is removed as it was read, not after another write', async () => {
+  test('is removed conditionally only if it has not changed since it was read', async () => {
     const { records } = harness()
     await records.write('amelia', record('one'), MINUTE_MS)
     const first = await records.read('amelia')
@@ -88,7 +88,7 @@ describe('a sealed record', () => {
     expect(await records.read('amelia')).toBeUndefined()
   })
 
-  test('can be sealed and opened without the store, for its own key alone', () => {
+  test('can be sealed and opened without the store, for its own key only', () => {
     const { records } = harness()
     const [key] = records.keysOf('amelia')
     const raw = records.seal(record('one'), key)
@@ -98,7 +98,7 @@ describe('a sealed record', () => {
   })
 })
 
-describe('a record that cannot be read', () => {
+describe('an unreadable record', () => {
   const { records: sealing } = harness()
 
   test.each<[string, (records: typeof sealing, key: string) => string]>([
@@ -107,7 +107,7 @@ describe('a record that cannot be read', () => {
     ['that was never sealed', () => JSON.stringify(record('plain'))],
     ['sealed with another key', (_records, key) => sealing.seal(record('foreign'), key)],
     ['that is empty', () => ''],
-  ])('%s counts as none, is counted and logged, and stays', async (_what, rawOf) => {
+  ])('%s is treated as missing, counted and logged, and is not deleted', async (_what, rawOf) => {
     const { records, store, lines, unreadable } = harness()
     const [key] = records.keysOf('amelia')
     const raw = rawOf(records, key)
@@ -118,7 +118,7 @@ describe('a record that cannot be read', () => {
     expect(await store.get(key)).toBe(raw)
   })
 
-  test('under the newest key does not hide one under an older key', async () => {
+  test('under the newest key does not hide a record under an older key', async () => {
     const { records, store, rotate } = harness()
     await records.write('amelia', record('older'), MINUTE_MS)
     rotate()

@@ -28,11 +28,11 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     const ttlOf = async (key: string) => (await tested.timeToLive(key)) ?? Number.NaN
 
     describe('get and set', () => {
-      test('what was never written is not there', async () => {
+      test('a key that was never written is undefined', async () => {
         expect(await store.get(someKey())).toBeUndefined()
       })
 
-      test('what was written is read back, with its time to live', async () => {
+      test('a value is read back and has its time to live', async () => {
         const key = someKey()
         expect(await store.set(key, 'one', 60_000)).toBe(true)
         expect(await store.get(key)).toBe('one')
@@ -50,17 +50,17 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       test.each([
         ['an empty value', ''],
         ['control characters and a null byte', '\u0000\r\n$3\r\nfoo\u0007'],
-        ['characters beyond the first plane', 'grüße 漢字 👩‍🚀'],
+        ['characters outside the basic multilingual plane', 'grüße 漢字 👩‍🚀'],
         ['a lone percent sign and quotes', `%"'\\`],
         ['a value of a megabyte', 'x'.repeat(1_000_000)],
-      ])('%s comes back as it was', async (_what, value) => {
+      ])('%s is read back unchanged', async (_what, value) => {
         const key = someKey()
         await store.set(key, value, 60_000)
         expect(await store.get(key)).toBe(value)
         expect(await store.deleteIf(key, value)).toBe(true)
       })
 
-      test('when absent: only the first write counts', async () => {
+      test('when absent: only the first write succeeds', async () => {
         const key = someKey()
         expect(await store.set(key, 'one', 60_000, 'absent')).toBe(true)
         expect(await store.set(key, 'two', 20_000, 'absent')).toBe(false)
@@ -68,14 +68,14 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await ttlOf(key)).toBeGreaterThan(20_000)
       })
 
-      test('when absent, a hundred at once: exactly one writes', async () => {
+      test('when absent, a hundred concurrent writes: exactly one succeeds', async () => {
         const key = someKey()
         const wrote = await Promise.all(numbers(100).map((n) => store.set(key, `${n}`, 60_000, 'absent')))
         expect(wrote.filter(Boolean)).toHaveLength(1)
         expect(await store.get(key)).toBe(`${wrote.indexOf(true)}`)
       })
 
-      test('when present: nothing is brought back', async () => {
+      test('when present: a missing key is not created', async () => {
         const key = someKey()
         expect(await store.set(key, 'one', 60_000, 'present')).toBe(false)
         expect(await store.get(key)).toBeUndefined()
@@ -84,7 +84,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(key)).toBe('two')
       })
 
-      test('a time to live with a fraction, of zero or below zero is no error', async () => {
+      test('a time to live may be fractional, zero or negative', async () => {
         const key = someKey()
         await store.set(key, 'one', 1500.5)
         expectWithin(await ttlOf(key), 1, 1501)
@@ -93,12 +93,12 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(key)).toBeUndefined()
       })
 
-      test('a time to live that is no number is refused', async () => {
+      test('a time to live of NaN or infinity is refused', async () => {
         await expect(store.set(someKey(), 'one', Number.NaN)).rejects.toThrow(TypeError)
         await expect(store.set(someKey(), 'one', Number.POSITIVE_INFINITY)).rejects.toThrow(TypeError)
       })
 
-      test('what has expired is gone for every operation', async () => {
+      test('every operation treats an expired key as missing', async () => {
         const [key, index] = [someKey(), someKey()]
         await store.set(key, 'one', 40)
         await store.indexPut(index, 'field', 'one', 40)
@@ -114,7 +114,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     })
 
     describe('swap', () => {
-      test('writes, and says what was there before', async () => {
+      test('writes, and returns the previous value', async () => {
         const key = someKey()
         expect(await store.swap(key, 'one', 60_000)).toBeUndefined()
         expect(await store.swap(key, 'two', 20_000)).toBe('one')
@@ -122,7 +122,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expectWithin(await ttlOf(key), 15_000, 20_000)
       })
 
-      test('a hundred at once: each learns of another one, and the last one stays', async () => {
+      test('a hundred concurrent swaps: each value is returned once, and the last one stays', async () => {
         const key = someKey()
         const values = numbers(100).map(String)
         const before = await Promise.all(values.map((value) => store.swap(key, value, 60_000)))
@@ -132,7 +132,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     })
 
     describe('delete', () => {
-      test('delete says whether there was something', async () => {
+      test('delete returns whether the key existed', async () => {
         const key = someKey()
         await store.set(key, 'one', 60_000)
         expect(await store.delete(key)).toBe(true)
@@ -140,7 +140,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(key)).toBeUndefined()
       })
 
-      test('delete and deleteIf, a hundred at once: exactly one deletes', async () => {
+      test('delete and deleteIf, a hundred concurrent calls: exactly one deletes', async () => {
         for (const remove of [
           (key: string) => store.delete(key),
           (key: string) => store.deleteIf(key, 'once'),
@@ -152,7 +152,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         }
       })
 
-      test('deleteIf leaves another value alone', async () => {
+      test('deleteIf does not delete another value', async () => {
         const key = someKey()
         expect(await store.deleteIf(key, 'mine')).toBe(false)
         await store.set(key, 'theirs', 60_000)
@@ -164,7 +164,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     })
 
     describe('acquire', () => {
-      test('takes the lock and reads the record', async () => {
+      test('acquires the lock and reads the record', async () => {
         const { lockKey, recordKey } = someRecord()
         await store.set(recordKey, 'v1', 60_000)
         const request = await store.acquire({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
@@ -173,12 +173,12 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await ttlOf(recordKey)).toBeGreaterThan(55_000)
       })
 
-      test('the lock of a record that does not exist can be acquired as well', async () => {
+      test('the lock of a record that does not exist can be acquired', async () => {
         const request = await store.acquire({ ...someRecord(), token: 'a', lockTtlMs: 5000 })
         expect(request).toEqual({ holder: 'a', record: undefined })
       })
 
-      test('a lock that is held: names the holder, reads the record and does not move the lock', async () => {
+      test('a lock held by another token: returns the holder and the record, and does not change the lock', async () => {
         const { lockKey, recordKey } = someRecord()
         await store.set(recordKey, 'v1', 60_000)
         await store.acquire({ lockKey, recordKey, token: 'a', lockTtlMs: 5000 })
@@ -187,14 +187,14 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expectWithin(await ttlOf(lockKey), 1, 5000)
       })
 
-      test('the same token acquires again: a command may have been sent twice', async () => {
+      test('the same token can acquire the lock again, because a command may be sent twice', async () => {
         const request = { ...someRecord(), token: 'a', lockTtlMs: 5000 }
         await store.acquire(request)
         expect((await store.acquire({ ...request, lockTtlMs: 9000 })).holder).toBe('a')
         expectWithin(await ttlOf(request.lockKey), 5000, 9000)
       })
 
-      test('a hundred at once: exactly one acquires, and all the others see its token', async () => {
+      test('a hundred concurrent calls: exactly one acquires the lock, and the others get its token', async () => {
         const record = someRecord()
         await store.set(record.recordKey, 'v1', 60_000)
         const acquired = await Promise.all(
@@ -206,21 +206,21 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(acquired.every(({ record: read }) => read === 'v1')).toBe(true)
       })
 
-      test('a lock frees itself when its holder is lost', async () => {
+      test('a lock expires if its holder does not release it', async () => {
         const record = someRecord()
         await store.acquire({ ...record, token: 'lost', lockTtlMs: 40 })
         await tested.letPass(41, async () => (await store.get(record.lockKey)) === undefined)
         expect((await store.acquire({ ...record, token: 'b', lockTtlMs: 5000 })).holder).toBe('b')
       })
 
-      test('keys of two slots are refused', async () => {
+      test('keys in different slots are refused', async () => {
         const request = { lockKey: someKey(), recordKey: someKey(), token: 'a', lockTtlMs: 5000 }
         await expect(store.acquire(request)).rejects.toThrow('hash tag')
       })
     })
 
     describe('commit', () => {
-      test('writes the record and its time to live, leaves the shared result, releases the lock', async () => {
+      test('writes the record with its time to live and the shared result, and releases the lock', async () => {
         const locked = await someLock(store, 'v1')
         const settled = await store.commit({
           ...locked,
@@ -235,7 +235,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(locked.lockKey)).toBeUndefined()
       })
 
-      test('keeps the record as it is, its time to live too', async () => {
+      test('keeps the record and its time to live', async () => {
         const locked = await someLock(store, 'v1')
         expect(await store.commit({ ...locked, record: 'keep' })).toBe(true)
         expect(await store.get(locked.recordKey)).toBe('v1')
@@ -251,7 +251,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(locked.lockKey)).toBeUndefined()
       })
 
-      test('writes a record where there was none', async () => {
+      test('writes a new record', async () => {
         const locked = await someLock(store, undefined)
         expect(await store.commit({ ...locked, record: { write: 'v1', ttlMs: 60_000 } })).toBe(true)
         expect(await store.get(locked.recordKey)).toBe('v1')
@@ -259,12 +259,12 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
 
       test.each<[string, string | undefined, string | undefined]>([
         ['has changed', 'v1', 'v1b'],
-        ['is gone', 'v1', undefined],
-        ['has come into being', undefined, 'v0'],
-        ['has come into being, empty', undefined, ''],
-        ['was empty and is gone', '', undefined],
+        ['has been deleted', 'v1', undefined],
+        ['has been created', undefined, 'v0'],
+        ['has been created, empty', undefined, ''],
+        ['was empty and has been deleted', '', undefined],
       ])(
-        'nothing is written when the record %s since, nor the result, and the lock goes',
+        'if the record %s since, neither the record nor the result is written, and the lock is released',
         async (_what, was, is) => {
           for (const record of [
             { write: 'late', ttlMs: 60_000 },
@@ -282,7 +282,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         },
       )
 
-      test('the lock of another is not released: a late holder', async () => {
+      test('a holder whose lock has expired does not release the lock of another', async () => {
         const late = await someLock(store, 'v1', 40)
         await tested.letPass(41, async () => (await store.get(late.lockKey)) === undefined)
         const next = { ...late, token: 'next' }
@@ -303,13 +303,13 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(locked.recordKey)).toBe('v2')
       })
 
-      test('keys of two slots are refused', async () => {
+      test('keys in different slots are refused', async () => {
         const locked = await someLock(store, 'v1')
         const shared = { key: someKey(), value: 'the answer', ttlMs: 5000 }
         await expect(store.commit({ ...locked, record: 'keep', shared })).rejects.toThrow('hash tag')
       })
 
-      test('twenty workers, one counter: no step is lost', async () => {
+      test('twenty workers increment one counter: no increment is lost', async () => {
         const record = someRecord()
         const shared = { key: `${record.recordKey}:shared`, value: 'shared', ttlMs: 5000 }
         await store.set(record.recordKey, '0', 60_000)
@@ -338,7 +338,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     describeCounting(() => tested)
 
     describe('the index', () => {
-      test('fields are put, replaced, listed and removed', async () => {
+      test('fields are added, replaced, listed and removed', async () => {
         const key = someKey()
         expect(await store.indexAll(key)).toEqual({})
         expect(await store.indexPut(key, 'a', '1', 60_000)).toBe(1)
@@ -353,7 +353,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await tested.timeToLive(key)).toBeUndefined()
       })
 
-      test('the time to live grows, and never shrinks', async () => {
+      test('the time to live is extended, never shortened', async () => {
         const key = someKey()
         await store.indexPut(key, 'a', '1', 30_000)
         expectWithin(await ttlOf(key), 25_000, 30_000)
@@ -363,7 +363,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expectWithin(await ttlOf(key), 55_000, 60_000)
       })
 
-      test('a hundred puts at once are all there', async () => {
+      test('a hundred concurrent puts are all stored', async () => {
         const key = someKey()
         const counts = await Promise.all(
           numbers(100).map((n) => store.indexPut(key, `f${n}`, `${n}`, 60_000)),
@@ -372,14 +372,14 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(Object.keys(await store.indexAll(key))).toHaveLength(100)
       })
 
-      test('it is deleted like every key', async () => {
+      test('an index is deleted like any key', async () => {
         const key = someKey()
         await store.indexPut(key, 'a', '1', 30_000)
         expect(await store.delete(key)).toBe(true)
         expect(await store.indexAll(key)).toEqual({})
       })
 
-      test('a key that holds an index is no value, and the other way round', async () => {
+      test('an index cannot be read as a value, nor a value as an index', async () => {
         const [index, value] = [someKey(), someKey()]
         await store.indexPut(index, 'a', '1', 60_000)
         await store.set(value, 'one', 60_000)
@@ -387,7 +387,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         await expect(store.indexAll(value)).rejects.not.toHaveProperty('command')
       })
 
-      test('a field may be named as a part of every object', async () => {
+      test('a field may have the name of an Object.prototype member', async () => {
         const key = someKey()
         await store.indexPut(key, '__proto__', '1', 60_000)
         await store.indexPut(key, 'constructor', '2', 60_000)
@@ -398,7 +398,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       })
     })
 
-    test('a thousand operations at once, on keys of many slots, all come back right', async () => {
+    test('a thousand concurrent operations on keys of many slots all return the right value', async () => {
       const keys = numbers(500).map(() => someKey())
       await Promise.all(keys.map((key, n) => store.set(key, `${n}`, 60_000)))
       const values = await Promise.all(keys.map((key) => store.get(key)))
@@ -409,7 +409,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       await expect(store.ping()).resolves.toBeUndefined()
     })
 
-    test('what it leaves has a time to live, all of it', async () => {
+    test('every key has a time to live', async () => {
       for (const key of madeKeys) {
         const ttl = await tested.timeToLive(key)
         if (ttl !== undefined) expect(ttl).toBeGreaterThan(0)

@@ -24,7 +24,7 @@ const open = (max: number) =>
     },
   })
 
-test('a call that waits longer than its budget fails with busy, however short the queue; the others stay in it', async () => {
+test('a call that waits longer than its budget fails with pool_exhausted; the other calls stay in the queue', async () => {
   const slots = open(1)
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } }) // a free one needs no wait
   const short = slots.acquire({ urgent: true, budget: { leftMs: 1000 } })
@@ -37,7 +37,7 @@ test('a call that waits longer than its budget fails with busy, however short th
   expect(timers.size).toBe(0)
 })
 
-test('a wait that ends a moment early leaves nothing of its budget', async () => {
+test('a timer that fires early leaves nothing of the budget', async () => {
   const slots = open(1)
   const budget = { leftMs: 1000 }
   await slots.acquire({ urgent: true, budget: { leftMs: 0 } })
@@ -48,7 +48,7 @@ test('a wait that ends a moment early leaves nothing of its budget', async () =>
   expect(budget.leftMs).toBe(0)
 })
 
-test('a queue may have any length', async () => {
+test('a queue has no maximum length', async () => {
   const slots = open(1)
   let served = 0
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
@@ -62,7 +62,7 @@ test('a queue may have any length', async () => {
   expect(served).toBe(1000)
 })
 
-test('the wait is taken off the budget, also when a caller waits twice', async () => {
+test('waiting reduces the budget, also if a caller waits twice', async () => {
   const slots = open(1)
   const budget = { leftMs: 2000 }
   const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } })
@@ -79,7 +79,7 @@ test('the wait is taken off the budget, also when a caller waits twice', async (
   releaseAgain()
 })
 
-test('urgent callers get the next free connection before all others; within each kind, in their order', async () => {
+test('urgent callers get the next free connection first; calls of one kind are served in order', async () => {
   const slots = open(1)
   const order: string[] = []
   const release = await slots.acquire({ urgent: false, budget: { leftMs: 1 } })
@@ -93,7 +93,7 @@ test('urgent callers get the next free connection before all others; within each
   expect(order).toEqual(['urgent 1', 'urgent 2', 'later 1', 'later 2'])
 })
 
-test('never more at once than there are connections', async () => {
+test('never more calls in flight than connections', async () => {
   const slots = open(3)
   let running = 0
   let most = 0

@@ -102,20 +102,20 @@ describe('private certificate authorities', () => {
     expect(upstream.arrived()).toBe(0)
   })
 
-  test('the configured authority is trusted, beside the public ones', async () => {
+  test('the configured authority is trusted in addition to the public ones', async () => {
     const upstream = await secureUpstream()
     const answer = await client(`https://localhost:${upstream.port}`, { ca: [certificates.ca] }).send(GET)
     expect(answer.json).toEqual({ secure: true })
   })
 
-  test('a certificate for another name is refused, whoever signed it', async () => {
+  test('a certificate for another name is refused, even of a trusted authority', async () => {
     const upstream = await secureUpstream()
     const other = client(`https://127.0.0.2:${upstream.port}`, { ca: [certificates.ca] })
     expect((await failureOf(other.send(GET))).outcome).toBe('unreachable')
     expect(upstream.arrived()).toBe(0)
   })
 
-  test('a server that speaks no TLS gets no request', async () => {
+  test('a server without TLS gets no request', async () => {
     const stub = await startStubUpstream((_req, res) => res.end())
     open.push(() => stub.close())
     const failure = await failureOf(
@@ -127,7 +127,7 @@ describe('private certificate authorities', () => {
 })
 
 describe('an egress proxy', () => {
-  test('tunnels https, and a private authority holds through the tunnel', async () => {
+  test('tunnels https, and the private authority is trusted through the tunnel', async () => {
     const upstream = await secureUpstream()
     const egress = await proxy()
     const through = client(`https://localhost:${upstream.port}`, {
@@ -158,7 +158,7 @@ describe('an egress proxy', () => {
     expect(egress.credentials).toEqual([`Basic ${Buffer.from('user:word').toString('base64')}`])
   })
 
-  test('that refuses, or is not there, is no answer, and its address is not told', async () => {
+  test('that refuses or is unreachable causes a failure without its address', async () => {
     const upstream = await secureUpstream()
     const refusing = await proxy({ refuses: true })
     for (const httpsProxy of [refusing.url, `http://127.0.0.1:${await deadPort()}/`]) {
@@ -170,7 +170,7 @@ describe('an egress proxy', () => {
     expect(upstream.arrived()).toBe(0)
   })
 
-  test('never gets plain http: that only goes to this very host', async () => {
+  test('never gets plain http, which is sent to the local host only', async () => {
     const stub = await startStubUpstream((_req, res) => sendJson(res, 200, { by: 'upstream' }))
     open.push(() => stub.close())
     const egress = await proxy()
@@ -179,7 +179,7 @@ describe('an egress proxy', () => {
   })
 
   test.each(['localhost', 'LOCALHOST', 'other.example, localhost', '*', '.example.com,localhost'])(
-    'is left out for a host in NO_PROXY (%s)',
+    'is not used for a host in NO_PROXY (%s)',
     async (noProxy) => {
       const upstream = await secureUpstream()
       const egress = await proxy()
@@ -193,7 +193,7 @@ describe('an egress proxy', () => {
     },
   )
 
-  test('NO_PROXY with a port holds for that port only', async () => {
+  test('NO_PROXY with a port applies to that port only', async () => {
     const upstream = await secureUpstream()
     const egress = await proxy()
     const options = { ca: [certificates.ca], httpsProxy: egress.url }
@@ -204,7 +204,7 @@ describe('an egress proxy', () => {
     expect(egress.targets.length).toBe(1)
   })
 
-  test('a name that only ends like one in NO_PROXY goes through the proxy', async () => {
+  test('a host name that only ends like one in NO_PROXY uses the proxy', async () => {
     const egress = await proxy({ refuses: true })
     await client('https://evilexample.invalid', { httpsProxy: egress.url, noProxy: 'example.invalid' })
       .send(GET)

@@ -127,8 +127,8 @@ const CLEO = ['address-c', 'cleo']
 const DORA = ['address-d', 'dora']
 const ELSA = ['address-e', 'elsa']
 
-describe('used up', () => {
-  test('seen by one replica, it holds for all until the reset; then one call goes first', async () => {
+describe('an exhausted limit', () => {
+  test('seen by one replica, closes the gate for all until the reset; then one probe is sent', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     await one.answered(await one.gate.enter(caller('new')), used(30), true)
@@ -144,7 +144,7 @@ describe('used up', () => {
     for (const { gate } of [one, other]) expect(await refused(gate, caller('new'))).toBeUndefined()
   })
 
-  test('those who wait for the probe go when its answer is there', async () => {
+  test('callers that wait for the probe are sent after its response', async () => {
     const { replica, used, left, advance } = world()
     const { promise: asleep, resolve: wake } = deferred()
     const { gate, answered, outcomes } = replica({ asleep })
@@ -160,7 +160,7 @@ describe('used up', () => {
   })
 
   test.each([3_600_000, -3_600_000])(
-    'a clock of ours that is off by %i ms changes nothing',
+    'a system clock that is wrong by %i ms has no effect',
     async (skewMs) => {
       const { replica, used, advance } = world()
       const one = replica({ skewMs })
@@ -171,14 +171,14 @@ describe('used up', () => {
     },
   )
 
-  test('a replica that has not heard the API yet, and whose clock is late, waits no longer than the others', async () => {
+  test('a replica without a response yet and with a slow clock waits no longer than the others', async () => {
     const { replica, used } = world()
     const [one, late] = [replica(), replica({ skewMs: -3_600_000 })]
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(30), true)
     expect((await refused(late.gate, caller('new', ...ADA)))?.waitMs).toBe(30_000)
   })
 
-  test('without the store each replica goes by what it saw itself', async () => {
+  test('without the store, each replica uses only its own responses', async () => {
     const { replica, used, loseStore, advance } = world()
     const [one, other] = [replica(), replica()]
     loseStore(true)
@@ -191,7 +191,7 @@ describe('used up', () => {
     expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
   })
 
-  test('an answer that was on its way when the gate was closed does not open it', async () => {
+  test('the response to a call that was in flight when the gate closed does not open it', async () => {
     const { replica, used, left } = world()
     const { gate, answered } = replica()
     const onItsWay = await gate.enter(caller('new', ...BEA))
@@ -200,7 +200,7 @@ describe('used up', () => {
     expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 30_000 })
   })
 
-  test('what was read just before this process met the limit does not undo what it knows since', async () => {
+  test('a record that was read before this process reached the limit does not replace the newer one', async () => {
     const { replica, used, holdReads } = world()
     const { gate, answered } = replica()
     const pass = await gate.enter(caller('ongoing'))
@@ -211,7 +211,7 @@ describe('used up', () => {
     expect(await next).toMatchObject({ waitMs: 30_000, limit: 600 })
   })
 
-  test('a reset that is years away keeps nobody out for longer than the bound', async () => {
+  test('a reset that is years away closes the gate for maxClosedMs at most', async () => {
     const { replica, used } = world()
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(500_000_000), true)
@@ -219,12 +219,12 @@ describe('used up', () => {
   })
 })
 
-describe('whose limit it is', () => {
+describe('a limit of one caller or of all', () => {
   type Replica = ReturnType<ReturnType<typeof world>['replica']>
   const meets = async ({ gate, answered }: Replica, used: Record<string, string>, asking: GateCaller) =>
     answered(await gate.enter(asking), used, true)
 
-  test('a 429 holds back the one who met it, on every replica; anybody who lacks one of those parties may go', async () => {
+  test('a 429 holds its caller on every replica; a caller without one of its parties is not held', async () => {
     const { replica, used } = world()
     const [one, other] = [replica(), replica()]
     await meets(one, used(60), caller('new', ...ADA))
@@ -237,7 +237,7 @@ describe('whose limit it is', () => {
     }
   })
 
-  test('429s to callers that have something in common close it for nobody else', async () => {
+  test('429s to related callers do not close the gate for others', async () => {
     const { replica, used } = world()
     const one = replica()
     for (const name of ['ada', 'bea', 'cleo']) await meets(one, used(60), caller('new', 'address-a', name))
@@ -248,7 +248,7 @@ describe('whose limit it is', () => {
     expect(one.outcomes).toEqual([])
   })
 
-  test('429s to two with nothing in common close it for all; one probe at a time learns whether they should', async () => {
+  test('429s to two unrelated callers close the gate for all, and one probe at a time is sent', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     await meets(one, used(60), caller('new', ...ADA))
@@ -271,7 +271,7 @@ describe('whose limit it is', () => {
     }
   })
 
-  test('who shares an address with one who met it may be the probe: all may share one', async () => {
+  test('a caller with the same address as a held caller can be the probe, because all may share one address', async () => {
     const { replica, used, left } = world()
     const { gate, answered, outcomes } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
@@ -282,7 +282,7 @@ describe('whose limit it is', () => {
     expect(outcomes).toEqual(['probe', 'refused'])
   })
 
-  test('after its time one call goes first, and when that is answered all go', async () => {
+  test('after the reset one probe is sent, and after its response all calls', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     await meets(one, used(60), caller('new', ...ADA))
@@ -297,7 +297,7 @@ describe('whose limit it is', () => {
         expect(await refused(gate, caller('new', ...parties))).toBeUndefined()
   })
 
-  test('a probe that was refused before the reset holds back the next one until then, and no longer', async () => {
+  test('a probe that was refused before the reset delays the next one until the reset, and no longer', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     for (const met of [ADA, BEA, CLEO]) await meets(one, used(3), caller('new', ...met)) // the last one is the probe
@@ -307,7 +307,7 @@ describe('whose limit it is', () => {
     expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
   })
 
-  test('a probe that was refused after the reset does not hold back the one after the next reset', async () => {
+  test('a probe that was refused after the reset does not delay the probe after the next reset', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     for (let n = 0; n < 3; n++) {
@@ -318,7 +318,7 @@ describe('whose limit it is', () => {
     expect([one.outcomes, other.outcomes]).toEqual([['probe', 'probe'], ['probe']])
   })
 
-  test('an answer with nothing left closes it for all, though it was no refusal', async () => {
+  test('a response with no requests remaining closes the gate for all, although it is no 429', async () => {
     const { replica, used, left } = world()
     const [one, other] = [replica(), replica()]
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60))
@@ -329,7 +329,7 @@ describe('whose limit it is', () => {
     expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined()
   })
 
-  test('an answer that was on its way when it was closed for all does not open it', async () => {
+  test('the response to a call in flight does not open a gate that was closed for all', async () => {
     const { replica, used, left } = world()
     const one = replica()
     const onItsWay = await one.gate.enter(caller('new', ...CLEO))
@@ -340,7 +340,7 @@ describe('whose limit it is', () => {
     await probe.leave()
   })
 
-  test('one after the other may meet a limit of their own, and the rest hardly notices', async () => {
+  test('several callers in turn can reach their own limits with little effect on the others', async () => {
     const { replica, used, left, advance } = world()
     const [one, other] = [replica(), replica()]
     for (let n = 0; n < 20; n++) {
@@ -355,7 +355,7 @@ describe('whose limit it is', () => {
     }
   })
 
-  test('after a probe that got no answer, the next one goes out at once', async () => {
+  test('after a probe without a response, the next one is sent at once', async () => {
     const { replica, used, left } = world()
     const [one, other] = [replica(), replica()]
     await meets(one, used(60), caller('new', ...ADA))
@@ -367,7 +367,7 @@ describe('whose limit it is', () => {
     expect(await refused(one.gate, caller('new', ...ELSA))).toBeUndefined()
   })
 
-  test('a probe whose answer says that little is left opens it for those who have begun', async () => {
+  test('a probe whose response has few requests remaining opens the gate for sign-ins in progress', async () => {
     const { replica, used, left } = world()
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(60))
@@ -376,7 +376,7 @@ describe('whose limit it is', () => {
     expect(await refused(gate, caller('new', ...CLEO))).toBeDefined()
   })
 
-  test('the answer to a probe of an earlier limit does not open a gate that was closed since', async () => {
+  test('the response to a probe of an earlier closing does not open a gate that has closed again', async () => {
     const { replica, used, left, advance } = world()
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(60))
@@ -392,8 +392,8 @@ describe('whose limit it is', () => {
   })
 })
 
-describe('little is left', () => {
-  test('new sign-ins give way until the reset, what has begun goes on, on every replica', async () => {
+describe('few requests remaining', () => {
+  test('new sign-ins are refused until the reset, and sign-ins in progress continue, on every replica', async () => {
     const { replica, left, advance } = world()
     const [one, other] = [replica(), replica()]
     await one.answered(await one.gate.enter(caller('ongoing', ...ADA)), left(60))
@@ -408,7 +408,7 @@ describe('little is left', () => {
     expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
   })
 
-  test('the last calls are for those who have begun, probes too', async () => {
+  test('the last requests, probes included, are reserved for sign-ins in progress', async () => {
     const { replica, left, used } = world()
     const { gate, answered, outcomes } = replica()
     await answered(await gate.enter(caller('ongoing', ...ADA)), left(1))
@@ -418,7 +418,7 @@ describe('little is left', () => {
     expect(outcomes).toEqual(['deferred', 'probe'])
   })
 
-  test('the new minute’s first answer ends it at once', async () => {
+  test('the first response of a new period ends the reservation at once', async () => {
     const { replica, left, advance } = world()
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('ongoing', ...ADA)), left(60, 30))
@@ -428,8 +428,8 @@ describe('little is left', () => {
   })
 })
 
-describe('what it costs', () => {
-  test('with enough left nothing is written, and the store is looked at once in a while', async () => {
+describe('store operations', () => {
+  test('with enough requests remaining, nothing is written, and the store is read at intervals', async () => {
     const { replica, left, asked, advance, entries } = world()
     const { gate, answered } = replica({ lookEveryMs: 250 })
     for (let n = 0; n < 50; n++) await answered(await gate.enter(caller('new', ...ADA)), left(500))
@@ -440,7 +440,7 @@ describe('what it costs', () => {
     expect(entries.size).toBe(0)
   })
 
-  test('a look that was begun is waited for, not repeated', async () => {
+  test('a read in progress is awaited, not repeated', async () => {
     const { replica, used, asked } = world()
     const [one, other] = [replica(), replica({ lookEveryMs: 250 })]
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
@@ -450,7 +450,7 @@ describe('what it costs', () => {
     expect(asked).toEqual(['get'])
   })
 
-  test('every record ends by itself', async () => {
+  test('every record expires', async () => {
     const { replica, used, entries, advance } = world()
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
@@ -468,7 +468,7 @@ test.each([
   '{}',
   JSON.stringify({ version: 3, closed: 'shut' }),
   JSON.stringify({ state: 'closed', untilMs: 9e15 }),
-])('a record that can’t be read (%s) is none', async (text) => {
+])('an unreadable record (%s) is treated as missing', async (text) => {
   const { replica, entries } = world()
   entries.set(RECORD, { content: text, expiresAt: 1e9 })
   expect(await refused(replica().gate, caller('new', ...ADA))).toBeUndefined()

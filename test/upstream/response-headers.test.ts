@@ -41,7 +41,7 @@ test.each<[Record<string, string>, number | undefined]>([
   expect(secondsUntil(headers)).toBe(expected)
 })
 
-test('the sign-in API spells the same headers in another way', () => {
+test('the Authentication API uses other header names', () => {
   const headers = {
     'x-rate-limit-limit': '600',
     'x-rate-limit-remaining': '0',

@@ -63,8 +63,8 @@ const json =
   (_req, res) =>
     sendJson(res, status, body)
 
-describe('there is no answer', () => {
-  test('a refused connection: nothing arrived', async () => {
+describe('no response', () => {
+  test('a refused connection: the request did not arrive', async () => {
     const client = keep(clientFor(`http://127.0.0.1:${await deadPort()}`))
     const failure = await failureOf(client.send(POST))
     expect(failure.outcome).toBe('unreachable')
@@ -80,7 +80,7 @@ describe('there is no answer', () => {
     expect(stub.requests.length).toBe(1)
   })
 
-  test('a caller may be less patient than the client, and never more', async () => {
+  test('a request’s time limit can be shorter than the client’s, and never longer', async () => {
     const LONGER_THAN_A_TEST_MS = 600_000
     const patient = await upstream(() => undefined, { totalTimeoutMs: LONGER_THAN_A_TEST_MS })
     expect((await failureOf(patient.client.send({ ...POST, timeoutMs: 100 }))).outcome).toBe('timeout')
@@ -89,7 +89,7 @@ describe('there is no answer', () => {
     expect((await failureOf(asked)).outcome).toBe('timeout')
   })
 
-  test('a body that drips byte by byte ends at the whole time-out, though every single byte is in time', async () => {
+  test('a body that arrives byte by byte ends at the total time limit', async () => {
     let drip: NodeJS.Timeout | undefined
     const { stub, client } = await upstream(
       (_req, res) => {
@@ -105,7 +105,7 @@ describe('there is no answer', () => {
     expect(stub.requests.length).toBe(1)
   })
 
-  test('a connection cut before any header: the request may have arrived', async () => {
+  test('a connection closed before any header: the request may have arrived', async () => {
     const { stub, client } = await rawly((socket) => socket.destroy())
     const failure = await failureOf(client.send(POST))
     expect(failure.outcome).toBe('connection_lost')
@@ -118,20 +118,20 @@ describe('there is no answer', () => {
     expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
-  test('a connection cut in the middle of the headers', async () => {
+  test('a connection closed in the middle of the headers', async () => {
     const { stub, client } = await rawly((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Ty'))
     expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
     expect(stub.requests.length).toBe(1)
   })
 
-  test('a connection cut after the headers', async () => {
+  test('a connection closed after the headers', async () => {
     const { client } = await rawly((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n')
     })
     expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
-  test('half a body is no answer, although the half may be well-formed JSON', async () => {
+  test('a truncated body is no response, even if it is well-formed JSON', async () => {
     const { stub, client } = await rawly((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a":1}')
     })
@@ -140,7 +140,7 @@ describe('there is no answer', () => {
     expectTellsNothing(failure, stub)
   })
 
-  test('a chunked body without its end is no answer', async () => {
+  test('a chunked body without its end is no response', async () => {
     const { client } = await rawly((socket) => {
       socket.end(
         'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{"a":1}\r\n',
@@ -149,7 +149,7 @@ describe('there is no answer', () => {
     expect((await failureOf(client.send(POST))).outcome).toBe('connection_lost')
   })
 
-  test('more body than its Content-Length says never reaches the next answer', async () => {
+  test('data beyond the Content-Length does not become part of the next response', async () => {
     const { stub, client } = await rawly((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}XYZ')
     })
@@ -166,7 +166,7 @@ describe('there is no answer', () => {
     expect(stub.connections()).toBe(stub.requests.length)
   })
 
-  test('two different lengths', async () => {
+  test('two different Content-Length headers', async () => {
     const { client } = await rawly((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}')
     })
@@ -181,9 +181,9 @@ describe('there is no answer', () => {
   })
 
   test.each([
-    ['with its length told', true],
+    ['with a Content-Length', true],
     ['in chunks', false],
-  ])('a body over the cap, %s, is not read to its end', async (_how, told) => {
+  ])('a body over the size limit, %s, is not read to its end', async (_how, told) => {
     let sent = 0
     const { stub, client } = await upstream(
       (_req, res) => {
@@ -216,11 +216,11 @@ describe('there is no answer', () => {
   })
 })
 
-describe('whatever happens, a request is sent once', () => {
+describe('a request is never sent twice', () => {
   test.each<[string, (socket: Socket) => void]>([
-    ['cut before headers', (socket) => socket.destroy()],
+    ['closed before the headers', (socket) => socket.destroy()],
     ['reset', (socket) => socket.resetAndDestroy()],
-    ['half a body', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{')],
+    ['a truncated body', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{')],
     ['503', (socket) => socket.end('HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n')],
     ['408', (socket) => socket.end('HTTP/1.1 408 Time\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')],
     ['425', (socket) => socket.end('HTTP/1.1 425 Early\r\nContent-Length: 0\r\n\r\n')],
@@ -233,7 +233,7 @@ describe('whatever happens, a request is sent once', () => {
     expect(stub.requests.length).toBe(2)
   })
 
-  test('a kept connection that is cut under the next request', async () => {
+  test('a keep-alive connection that is closed during the next request', async () => {
     let requests = 0
     const { stub, client } = await rawly((socket) => {
       requests += 1
@@ -265,7 +265,7 @@ describe('calls stay on their origin', () => {
   })
 
   test.each(['/.//evil.invalid/x', '/a/..//evil.invalid/x', '/%2e//evil.invalid/x'])(
-    '%j looks like another host only after it was normalized, and still goes to this one',
+    '%j contains another host only after normalization, and is sent to the configured host',
     async (path) => {
       const seen: (string | undefined)[] = []
       const { client } = await upstream((req, res) => {
@@ -278,7 +278,7 @@ describe('calls stay on their origin', () => {
     },
   )
 
-  test('an absolute URL of the same origin, and a query, are fine', async () => {
+  test('an absolute URL of the same origin and a query are accepted', async () => {
     const seen: (string | undefined)[] = []
     const { stub, client } = await upstream((req, res) => {
       seen.push(req.url)
@@ -290,7 +290,7 @@ describe('calls stay on their origin', () => {
   })
 
   test.each([301, 302, 303, 307, 308])(
-    'a redirect (%i) is an answer, and is not followed',
+    'a redirect (%i) is a response, and is not followed',
     async (status) => {
       const other = keep(await startStubUpstream(json({})))
       const { stub, client } = await upstream((_req, res) => {
@@ -305,7 +305,7 @@ describe('calls stay on their origin', () => {
   )
 })
 
-describe('an answer', () => {
+describe('a response', () => {
   test('of any status, with its JSON, its bytes and its headers', async () => {
     const outcomes: string[] = []
     const { client } = await upstream(
@@ -325,14 +325,14 @@ describe('an answer', () => {
 
   test.each<[string, string | undefined, string]>([
     ['HTML', 'text/html', '<html>very-secret</html>'],
-    ['HTML called JSON', 'application/json', '<html></html>'],
-    ['JSON called HTML', 'text/html', '{"status":"SUCCESS"}'],
-    ['JSON called text', 'text/plain', '{"status":"SUCCESS"}'],
+    ['HTML declared as JSON', 'application/json', '<html></html>'],
+    ['JSON declared as HTML', 'text/html', '{"status":"SUCCESS"}'],
+    ['JSON declared as text', 'text/plain', '{"status":"SUCCESS"}'],
     ['JSON without a type', undefined, '{"status":"SUCCESS"}'],
     ['a type that only begins like JSON', 'application/jsonsomething', '{}'],
     ['nothing', 'application/json', ''],
-    ['half of JSON', 'application/json', '{"a":'],
-  ])('that is %s has no JSON', async (_name, type, body) => {
+    ['truncated JSON', 'application/json', '{"a":'],
+  ])('with %s has no JSON', async (_name, type, body) => {
     const { client } = await upstream((_req, res) => {
       res.writeHead(200, type === undefined ? {} : { 'Content-Type': type }).end(body)
     })
@@ -343,7 +343,7 @@ describe('an answer', () => {
   })
 
   test.each(['[1]', '"text"', 'null', '17'])(
-    'that is JSON but no object (%s) comes as it is',
+    'that is JSON but no object (%s) is returned unchanged',
     async (body) => {
       const { client } = await upstream((_req, res) => {
         res.writeHead(200, { 'Content-Type': 'application/hal+json; charset=utf-8' }).end(body)
@@ -360,7 +360,7 @@ describe('an answer', () => {
     expect([answer.status, answer.json, answer.bytes.length]).toEqual([204, undefined, 0])
   })
 
-  test('of exactly the cap passes', async () => {
+  test('of exactly the maximum size is accepted', async () => {
     const body = JSON.stringify('x'.repeat(998))
     const { client } = await upstream(
       (_req, res) => res.writeHead(200, { 'Content-Type': 'application/json' }).end(body),
@@ -369,7 +369,7 @@ describe('an answer', () => {
     expect((await client.send(POST)).bytes.length).toBe(1000)
   })
 
-  test('an interim answer (103) is not taken for the answer', async () => {
+  test('an interim response (103) is ignored', async () => {
     const { client } = await upstream((_req, res) => {
       res.writeEarlyHints({ link: '</a.css>; rel=preload' })
       res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"a":1}')
@@ -378,8 +378,8 @@ describe('an answer', () => {
   })
 })
 
-describe('what is sent', () => {
-  test('JSON byte for byte, our headers and no others of note', async () => {
+describe('requests', () => {
+  test('contain the JSON byte for byte and only the given headers', async () => {
     const { stub, client } = await upstream((_req, res) => res.end())
     const body = { password: '  p\u0000ä😀" ', stateToken: null }
     await client.send({ ...POST, path: '/api?x=1', body })
@@ -393,7 +393,7 @@ describe('what is sent', () => {
     expect(seen?.headers['accept-encoding']).toBe('identity')
   })
 
-  test('a value that could end a header does not make another one', async () => {
+  test('a value with a line break does not add a header', async () => {
     const seen: unknown[] = []
     const { client } = await upstream((req, res) => {
       seen.push(req.headers.injected, req.url)
@@ -408,14 +408,14 @@ describe('what is sent', () => {
     expect(seen).not.toContain('/smuggled')
   })
 
-  test('connections are kept and used again', async () => {
+  test('connections are reused', async () => {
     const { stub, client } = await upstream(json({ ok: true }))
     for (let call = 0; call < 5; call++) await client.send(POST)
     expect(stub.requests.length).toBe(5)
     expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet when the second call comes
   })
 
-  test('no more connections than allowed; further calls wait for one', async () => {
+  test('no more connections than the maximum; further calls wait', async () => {
     let running = 0
     let most = 0
     const { stub, client } = await upstream(
@@ -433,7 +433,7 @@ describe('what is sent', () => {
     expect([most, stub.connections(), stub.requests.length]).toEqual([2, 2, 8])
   })
 
-  test('a call that waits too long for a connection is told so, and was not sent', async () => {
+  test('a call that waits too long for a connection fails and was not sent', async () => {
     const onHold = deferred()
     const { stub, client } = await upstream(
       async (_req, res) => {
@@ -490,7 +490,7 @@ describe('the breaker', () => {
   }
   const fail = (client: UpstreamClient) => client.send(POST).catch((error: UpstreamFailure) => error.outcome)
 
-  test('opens after as many failures in a row, then nothing is sent, and it says how long to stay away', async () => {
+  test('opens after several failures in a row; then nothing is sent, and the failure has a retry time', async () => {
     const { stub, client, states } = await breakable({ cut: true })
     expect([await fail(client), await fail(client)]).toEqual(['connection_lost', 'connection_lost'])
     expect(client.breakerIsOpen()).toBe(false)
@@ -503,7 +503,7 @@ describe('the breaker', () => {
     expect(states).toEqual(['open'])
   })
 
-  test('a failing probe keeps it open, a good one closes it', async () => {
+  test('a failed probe keeps it open, a successful one closes it', async () => {
     const mode = { cut: true }
     const { stub, client, states } = await breakable(mode, { halfOpenAfterMs: 1000 })
     for (let call = 0; call < 3; call++) await fail(client)
@@ -519,7 +519,7 @@ describe('the breaker', () => {
     expect(states.at(-1)).toBe('closed')
   })
 
-  test('while it probes, others wait for the probe and do not pile up on a failing upstream', async () => {
+  test('while a probe is in flight, other calls are not sent', async () => {
     const { stub, client } = await breakable({ cut: true }, { halfOpenAfterMs: 1000 })
     for (let call = 0; call < 3; call++) await fail(client)
     await until(async () => {
@@ -529,7 +529,7 @@ describe('the breaker', () => {
     expect(stub.requests.length).toBe(4)
   })
 
-  test('an answer in between starts the count anew', async () => {
+  test('a response resets the count of failures', async () => {
     const mode = { cut: true }
     const { client } = await breakable(mode)
     await fail(client)
@@ -542,7 +542,7 @@ describe('the breaker', () => {
     expect(client.breakerIsOpen()).toBe(false)
   })
 
-  test('answers of any status and answers over the cap are no failures', async () => {
+  test('responses of any status or size are no failures', async () => {
     const breaker = { consecutiveFailures: 2, halfOpenAfterMs: 1000 }
     const { client } = await upstream(json({ errorCode: 'E0000009' }, 500), { breaker })
     for (let call = 0; call < 5; call++) expect((await client.send(POST)).status).toBe(500)
@@ -553,7 +553,7 @@ describe('the breaker', () => {
     expect([client.breakerIsOpen(), large.client.breakerIsOpen()]).toEqual([false, false])
   })
 
-  test('every call is reported with its kind of end', async () => {
+  test('every call is measured with its outcome', async () => {
     const outcomes: string[] = []
     const { client } = await breakable(
       { cut: true },
