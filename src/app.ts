@@ -49,7 +49,7 @@ export interface AppLimits {
   readonly load: LoadLimits
 }
 
-/** The public listener: what a request passes, from top to bottom, and all routes. */
+/** The public listener: the middleware that every request passes, in order, and all routes. */
 export function createApp(options: AppOptions): Express {
   const { publicOrigin, allowedOrigins, limits, isTrustedProxy, logThrottle, lag, sessions } = options
   const { log, metrics } = options
@@ -84,7 +84,7 @@ export function createApp(options: AppOptions): Express {
       beginRequest({ isTrustedProxy, log, metrics }),
       countBodies(unfinishedBodies),
       runRequestHooks(findRoutes),
-      crossSite.allowOrigins, // before every refusal: a page of an allowed origin may read it
+      crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
       refuseUnknownAddress({ logThrottle, log, metrics }),
       load.admit,
       refuseLongUrl({ maxUrlBytes: limits.maxUrlBytes }),

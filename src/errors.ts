@@ -1,6 +1,6 @@
 /**
- * Every error that Gatehouse itself answers with (DESIGN §2): a status, a stable code, a sentence for users, causes that
- * name what is wrong, and a `cause` that is logged and never sent.
+ * An error that Gatehouse sends (DESIGN §2): a status, a stable code, a summary for users, causes that name the wrong field or setting,
+ * and a `cause` that is logged and never sent.
  */
 export class BrokerError extends Error {
   override readonly name = 'BrokerError'
@@ -30,17 +30,17 @@ export type Dependency = 'authn' | 'pam' | 'store'
 export type Busy = 'overloaded' | 'step_in_progress'
 
 export interface ErrorDetails {
-  /** Sentences for the caller, each naming what is wrong. */
+  /** For the client; each names the wrong field, header or setting. */
   readonly causes?: readonly string[]
-  /** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
+  /** Response headers of the error, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** What really happened; for the log only. */
+  /** For the log only. */
   readonly cause?: unknown
   readonly dependency?: Dependency
   readonly busy?: Busy
 }
 
-/** The body of every error response, in the sign-in API's own shape. `errorLink` repeats the code. */
+/** The body of every error response, in the shape of Okta's errors. `errorLink` repeats the code. */
 export function toErrorObject(error: BrokerError, errorId: string) {
   return {
     errorCode: error.code,
@@ -53,16 +53,15 @@ export function toErrorObject(error: BrokerError, errorId: string) {
 
 export type ErrorObject = ReturnType<typeof toErrorObject>
 
-// 400: the request is wrong
+// 400: the request is invalid
 
-/** The cause begins with the name of what is wrong. */
+/** Each cause starts with the name of the field or header. */
 const invalid = (status: number, causes: readonly string[], cause?: unknown) =>
   new BrokerError(status, 'E0000001', `Api validation failed: ${causes[0]?.split(':', 1)[0] ?? 'request'}`, {
     causes,
     cause,
   })
 
-/** A field is missing, of the wrong type, too long. Each cause begins with the field's name. */
 export const invalidField = (...causes: string[]) => invalid(400, causes)
 
 export const bodyTooLarge = (limitBytes: number) => invalid(413, [`body: larger than ${limitBytes} bytes`])
@@ -72,13 +71,12 @@ export const malformedRequest = (cause?: unknown) => invalid(400, ['request: mal
 /** 414: the URL, 431: the headers. */
 export const tooLong = (what: 'url' | 'headers', status: 414 | 431) => invalid(status, [`${what}: too long`])
 
-/** The request did not arrive in time. */
 export const requestTooSlow = () => invalid(408, ['request: not complete in time'])
 
-/** An `Expect` header with anything but `100-continue`. */
+/** An `Expect` header other than `100-continue`. */
 export const unmetExpectation = () =>
   new BrokerError(417, 'E0000001', 'Api validation failed: request', {
-    causes: ['Expect: only 100-continue is understood'],
+    causes: ['Expect: only 100-continue is supported'],
   })
 
 export const notJson = (cause?: unknown) =>
@@ -99,13 +97,12 @@ export const wrongContentType = (expected = 'application/json') =>
 
 export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')
 
-/** An unknown or expired handle, or one of another browser. The cause says if the device cookie did not come back. */
+/** An unknown or expired handle, or one of another browser. The cause says if the device cookie is missing. */
 export const unknownHandle = (deviceCookieReturned = true) =>
   new BrokerError(401, 'E0000011', 'Invalid token provided', {
     causes: deviceCookieReturned ? [] : ['device cookie not returned'],
   })
 
-/** A call to the admin routes without the right `Authorization`. */
 export const wrongOpsToken = () =>
   new BrokerError(401, 'E0000011', 'Invalid token provided', {
     causes: ['Authorization: must be Bearer and the OPS_TOKEN'],
@@ -115,22 +112,21 @@ export const wrongOpsToken = () =>
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
-/** The sign-in is of another user than the session that is open in this browser. */
+/** The user of the sign-in is not the user of the browser's session. */
 export const otherUsersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
   notAllowed(`${field}: this sign-in is of another user than the open session; sign out first`)
 
-/** The upstream never offered this step in this transaction. */
+/** Okta has not offered this step in this transaction. */
 export const stepNotOffered = () =>
   new BrokerError(403, 'E0000079', 'This operation is not allowed in the current authentication state.')
 
-/** The same words as the upstream's own for a wrong code or answer. */
+/** The same text as Okta's error for a wrong code or answer. */
 export const wrongCode = () =>
   new BrokerError(403, 'E0000068', 'Invalid Passcode/Answer', {
     causes: ["Your token doesn't match our records. Please try again."],
   })
 
-/** Too many wrong codes in this transaction. */
-export const codesExhausted = () =>
+export const tooManyWrongCodes = () =>
   new BrokerError(403, 'E0000069', 'User Locked', {
     causes: ['Maximum number of verification attempts exceeded.'],
   })
@@ -145,8 +141,8 @@ export const wrongMethod = (allow: string) =>
     headers: { Allow: allow },
   })
 
-/** The page names a session that another tab has replaced by now (`X-Gatehouse-Session`). */
-export const otherSession = () =>
+/** The session that the page names in `X-Gatehouse-Session` has been replaced, for example by another tab. */
+export const sessionChanged = () =>
   new BrokerError(409, 'E0000006', 'The session of this browser has changed', {
     causes: ['X-Gatehouse-Session: another session is open in this browser by now'],
   })
@@ -165,7 +161,7 @@ export const rateLimited = (limit: { limit: number; resetAtSeconds: number; retr
     },
   })
 
-/** A code was sent a moment ago; by text message and by call the codes differ (field notes). */
+/** The error codes for text messages and calls differ (field notes). */
 export const sentRecently = (factorType: 'SMS' | 'CALL', retryAfterSeconds: number) => {
   const [code, summary] = SENT_RECENTLY[factorType]
   return new BrokerError(429, code, summary, { headers: retryAfter(retryAfterSeconds) })
@@ -176,7 +172,7 @@ const SENT_RECENTLY = {
   CALL: ['E0000133', 'A voice call was recently made. Please wait 30 seconds before trying again.'],
 } as const
 
-// 5xx: the broker, the store, the upstream. Never a host name, never a stack.
+// 5xx: the broker, the store or an upstream failed. Never with a host name or a stack.
 
 export const internalError = (cause?: unknown) =>
   new BrokerError(500, 'E0000009', 'Internal Server Error', { cause })
@@ -188,18 +184,18 @@ const unavailable = (retryAfterSeconds: number, cause: unknown, details: ErrorDe
     ...details,
   })
 
-/** Redis is unreachable or too slow: never an answer about the session itself. */
+/** Redis is unreachable or too slow. */
 export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, { dependency: 'store' })
 
-/** The broker takes on nothing now: too much is under way. */
+/** The broker is overloaded. */
 export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
   unavailable(retryAfterSeconds, cause, { busy: 'overloaded' })
 
-/** The sign-in API is not called now: its breaker is open, all connections are taken, or the API token is refused. */
+/** Okta is not called now: its breaker is open, all connections are in use, or it has refused the API token. */
 export const upstreamTemporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
   unavailable(retryAfterSeconds, cause, { dependency: 'authn' })
 
-/** The upstream could not be reached, cut the connection or sent something that is no response of the API. */
+/** Okta is unreachable, closed the connection or sent a response that is not one of its API. */
 export const upstreamUnavailable = (cause?: unknown) =>
   upstreamFailed(502, 'The sign-in service did not answer as expected', cause)
 
@@ -209,14 +205,14 @@ export const upstreamTimeout = (cause?: unknown) =>
 const upstreamFailed = (status: 502 | 504, summary: string, cause: unknown) =>
   new BrokerError(status, 'E0000009', summary, { cause, dependency: 'authn' })
 
-/** Another step of the same transaction took longer than this one may wait for it. */
+/** Another step of the transaction took longer than this step may wait. */
 export const stepInProgress = () =>
   new BrokerError(503, 'E0000009', 'Another step of this sign-in is still in progress', {
     headers: retryAfter(1),
     busy: 'step_in_progress',
   })
 
-/** An error of PAM, by the codes of DESIGN §6; never the SPA's 401. */
+/** An error of the PAM API, with the codes of DESIGN §6. Never 401, which would mean that the user has no session. */
 export const pamError = (
   status: 404 | 502 | 503 | 504,
   code: `pam_${string}`,

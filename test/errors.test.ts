@@ -117,7 +117,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
       status: 417,
       code: 'E0000001',
       message: 'Api validation failed: request',
-      causes: ['Expect: only 100-continue is understood'],
+      causes: ['Expect: only 100-continue is supported'],
     },
   ],
   ['no session', errors.noSession(), { status: 401, code: 'E0000005', message: 'Invalid session' }],
@@ -188,7 +188,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
   ],
   [
     'too many wrong codes',
-    errors.codesExhausted(),
+    errors.tooManyWrongCodes(),
     {
       status: 403,
       code: 'E0000069',
@@ -213,7 +213,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
   ],
   [
     'another session',
-    errors.otherSession(),
+    errors.sessionChanged(),
     {
       status: 409,
       code: 'E0000006',

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Session as ExpressSession } from 'express-session'
 import { v4 as uuid } from 'uuid'
-import { noSession, otherSession, otherUsersSession } from '../errors.ts'
+import { noSession, otherUsersSession, sessionChanged } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
 import { allSettledOrThrow } from '../store/store.ts'
 import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
@@ -114,7 +114,7 @@ export function refuseOtherSession(sessions: Pick<Sessions, 'load' | 'find'>): R
     if (expected === undefined) return next()
     return sessions.load(req, res).then(() => {
       const found = sessions.find(req)
-      if (found !== undefined && found.session.publicId !== expected) throw otherSession()
+      if (found !== undefined && found.session.publicId !== expected) throw sessionChanged()
       next()
     })
   }

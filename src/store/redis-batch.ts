@@ -80,7 +80,7 @@ function createBatcher(client: Redis | Cluster): (call: PendingCall) => void {
   }
 }
 
-/** Never rejects: it settles each call. */
+/** Never rejects: it resolves or rejects each call. */
 async function send(client: Redis | Cluster, calls: readonly PendingCall[]): Promise<void> {
   try {
     const keys = calls.flatMap((call) => call.keys)

@@ -71,7 +71,7 @@ class StrictRedis extends Redis {
     select.reject = (error: Error) => {
       const failure = error.name === 'ReplyError' ? toRedisFailure(error, connectionLost) : undefined
       if (failure === undefined) return reject(error)
-      select.reject = () => {} // must stay pending: if it settled, ioredis would treat the connection as ready
+      select.reject = () => {} // must stay pending: otherwise ioredis would treat the connection as ready
       this.silentEmit('error', failure.code === 'ERR' ? databaseNotFound() : failure)
       this.disconnect(true)
     }

@@ -154,7 +154,7 @@ export function assertValidCount({ keyPrefix, windows, override, notAfterMs = 0 
   if (!Number.isFinite(notAfterMs)) throw new TypeError('notAfterMs must be a finite number of milliseconds')
 }
 
-/** Waits until all writes have settled, and then throws the first failure: a rollback must not overlap with a write in flight. */
+/** Waits until all writes have ended, and then throws the first failure: a rollback must not overlap with a write in flight. */
 export async function allSettledOrThrow<Writes extends readonly Promise<unknown>[]>(
   ...writes: Writes
 ): Promise<{ -readonly [Index in keyof Writes]: Awaited<Writes[Index]> }> {

@@ -17,7 +17,7 @@ const context: Route = {
   },
 }
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
-/** What every trusted proxy must send. */
+/** The header that every trusted proxy must send. */
 const CLIENT = { 'X-Forwarded-For': '198.51.100.7' }
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const TRACEPARENT = `00-${TRACE}-b7ad6b7169203331-01`

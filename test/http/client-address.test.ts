@@ -16,7 +16,7 @@ import { keeper, serve } from './serve.ts'
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
-/** A request as Node gives it: several headers of this name arrive joined. */
+/** Node joins several headers of this name. */
 function requestFrom(socketAddress: string | undefined, forwardedFor?: string): IncomingMessage {
   const socket = new Socket()
   Object.defineProperty(socket, 'remoteAddress', { value: socketAddress })
@@ -191,7 +191,7 @@ test('for any header, the address is the socket’s or was added by a chain of t
       const hops = entries.join(',').split(',')
       let believed = proxy
       while (isProxy(believed) && hops.length > 0) {
-        const next = found(EDGE, hops.pop()?.trim(), [`${EDGE}/32`]) // one entry alone, in its clean form
+        const next = found(EDGE, hops.pop()?.trim(), [`${EDGE}/32`]) // one normalized entry
         expect(next.addressProblem).toBeUndefined()
         believed = next.address
       }

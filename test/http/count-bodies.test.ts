@@ -49,7 +49,7 @@ async function harness(limits: BodyLimits) {
       ],
     }),
   )
-  /** A connection of its own that sends one piece after the other, each as soon as something else is waited for. */
+  /** A connection that sends one part after the other. */
   async function open() {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     keep({ close: () => socket.destroy() })
@@ -66,7 +66,7 @@ async function harness(limits: BodyLimits) {
       statuses: () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status)),
     }
   }
-  /** Sends what stays unfinished, and waits until it is counted. */
+  /** Sends an incomplete request and waits until it is counted. */
   async function hold(text: string) {
     const before = counted.length
     const connection = await open()

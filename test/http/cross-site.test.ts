@@ -57,7 +57,7 @@ async function guarded() {
   return { ...served, ...rest }
 }
 
-/** The status of a request that goes through the rules alone, without a server. */
+/** The status of a request that is checked by the rules only, without a server. */
 function statusWith({ refuseUnsafe, protectReads }: CrossSiteRules) {
   const guardedRoutes = protectReads(routes)
   return ({ method, path, headers }: Pick<Request, 'method' | 'path' | 'headers'>): number => {
@@ -106,7 +106,7 @@ const ORIGINS = [
   '',
 ] as const
 
-/** The rules of DESIGN §4, put as a table. */
+/** The rules of DESIGN §4 as a table. */
 function expected(
   { method, path }: { method: string; path: keyof typeof PATHS },
   site: string | undefined,
@@ -163,7 +163,7 @@ test('an origin that is not allowed is logged at its first GET, whether that is 
   await ask({ method: 'POST', headers: { Origin: 'null' } })
   await ask({ headers: { Origin: SPA, 'Sec-Fetch-Site': 'same-site' } })
   await ask({ headers: { 'Sec-Fetch-Site': 'cross-site' } })
-  await ask({ path: '/navigation', headers: { Origin: SIBLING } }) // a proxy's sub-request has the application's
+  await ask({ path: '/navigation', headers: { Origin: SIBLING } }) // a proxy's sub-request has the headers of the application's request
   await ask({}) // neither header
   await ask({ method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
   expect(reported()).toStrictEqual([SIBLING, 'https://evil.example', 'null'])

@@ -11,7 +11,7 @@ test('a request and its response have the prototypes of the app before the app g
     res.json({ path: req.path, known: [req instanceof IncomingMessage, res instanceof ServerResponse] })
   })
   const had: boolean[] = []
-  const inside = app as unknown as { handle: RequestListener } // what Express does first of all
+  const inside = app as unknown as { handle: RequestListener } // the first function of Express
   const handle = inside.handle.bind(app)
   inside.handle = (req, res) => {
     had.push(Object.getPrototypeOf(req) === app.request, Object.getPrototypeOf(res) === app.response)

@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 
 const MB = 1_048_576
 
-/** Collections that take `tookMs`, by a clock that the test moves. */
+/** Collections take `tookMs` on a clock that the test controls. */
 function harness({ tookMs = 0 } = {}) {
   const clock = { nowMs: 0, collections: 0 }
   const collect = () => {
@@ -13,7 +13,7 @@ function harness({ tookMs = 0 } = {}) {
     clock.nowMs += tookMs
   }
   const { noteFreed } = createGarbageCollector(collect, () => clock.nowMs)
-  /** How many collections there were by then. */
+  /** The number of collections so far. */
   const after = async (...megabytes: number[]) => {
     for (const size of megabytes) {
       noteFreed(size * MB)

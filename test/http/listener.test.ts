@@ -16,7 +16,7 @@ async function listening(handle: RequestListener, options: Partial<ListenerOptio
   return { listener, port }
 }
 
-/** A server whose answers wait until they are let go. */
+/** A server whose responses wait until the test releases them. */
 async function slow() {
   const waiting: ServerResponse[] = []
   const served = await listening((_req, res) => waiting.push(res))
@@ -29,7 +29,7 @@ async function slow() {
   }
 }
 
-/** A connection that keeps what it received and knows when it was closed. */
+/** A connection that records the received data and when it was closed. */
 function connection(port: number, { reads = true } = {}) {
   const state = { received: '', closed: false }
   const socket: Socket = connect(port, '127.0.0.1')
@@ -66,7 +66,7 @@ test('disableKeepAlive: new connections are accepted, and every response has Con
 })
 
 describe('a client that pipelines', () => {
-  /** The connection's two answers, in the order in which they were asked for. */
+  /** The two responses of the connection, in the order of the requests. */
   async function ahead(...requests: readonly ('/1' | '/2' | 'disableKeepAlive')[]) {
     const answers = new Map<string, ServerResponse>()
     const { listener, port } = await listening((req, res) => answers.set(req.url ?? '', res))
@@ -119,7 +119,7 @@ describe('a client that pipelines', () => {
     client.leave()
     await until(() => closed.length === 2)
     end('/2')
-    end('/1') // they go nowhere
+    end('/1') // the client is gone
     await new Promise((resolve) => setImmediate(resolve))
     expect(closed.sort()).toEqual(['/1', '/2'])
   })
@@ -182,9 +182,9 @@ describe('more than eight pending requests', () => {
 })
 
 describe('a client that does not read', () => {
-  const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x') // more than what lies between us and a client can hold
+  const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x') // more than the socket buffers hold
 
-  /** `/large` is more than a connection holds, `/held` is answered when it is let go, all else at once. */
+  /** `/large` exceeds the socket buffers, `/held` waits until the test releases it. */
   async function withShortPatience() {
     const held: ServerResponse[] = []
     const closed: string[] = []
@@ -196,7 +196,7 @@ describe('a client that does not read', () => {
       },
       { writeTimeoutMs: 50 },
     )
-    /** So long as it takes for a client that does not read to be let go, thrice. */
+    /** Three times the time after which a client that does not read is disconnected. */
     const patienceEnds = async () => {
       for (const _ of [1, 2, 3]) {
         const before = closed.length
@@ -244,7 +244,7 @@ describe('drain', () => {
     const running = askPort(port, {})
     await until(() => waiting.length === 1)
     const drained = listener.drain(10_000)
-    await nextCheck() // what has arrived by now is taken
+    await nextCheck() // accepts the connections that have arrived
     await expect(askPort(port, {})).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     release()
     const answer = await running
@@ -256,7 +256,7 @@ describe('drain', () => {
     const { listener, port } = await listening((_req, res) => res.end('done'))
     const waiting = Array.from({ length: 50 }, () => connection(port))
     for (const one of waiting) one.get()
-    await new Promise<void>((resolve) => process.nextTick(resolve)) // by now each has asked the system for its connection
+    await new Promise<void>((resolve) => process.nextTick(resolve)) // all sockets are connecting now
     await listener.drain(LONGER_THAN_A_TEST_MS)
     await until(() => waiting.every(({ state }) => state.closed))
     expect(waiting.filter(({ state }) => !state.received.endsWith('done'))).toEqual([])

@@ -20,13 +20,13 @@ const PATHS = {
 const KINDS = Object.keys(PATHS) as LoadKind[]
 const SESSION_PATHS = [PATHS.session, '/forward-auth']
 
-/** A listener whose routes answer when they are let go, and whose lag is what the test says. */
+/** A listener whose responses wait until the test releases them, with a lag that the test sets. */
 async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   const lag = { ms: 0 }
   let started = 0
-  let letGo = (): void => undefined
+  let release = (): void => undefined
   const held = new Promise<void>((resolve) => {
-    letGo = resolve
+    release = resolve
   })
   const route = (loadKind: LoadKind, method: Route['method'], path: string): Route => ({
     loadKind,
@@ -71,14 +71,14 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   let asked = 0
   return {
     ...listener,
-    /** From an address of its own, unless it says where it comes from. */
+    /** From a new address, unless one is given. */
     ask: (about: Ask) => {
       const headers = { 'x-forwarded-for': `192.0.2.${++asked}`, ...about.headers }
       return listener.ask({ ...about, headers })
     },
     limits,
     metrics,
-    letGo,
+    release,
     started: () => started,
     lag: (ms: number) => {
       lag.ms = ms
@@ -86,7 +86,7 @@ async function harness(places: Partial<Record<LoadKind, number>> = {}) {
   }
 }
 
-const TURNED_AWAY = {
+const SHED = {
   status: 503,
   headers: { 'retry-after': '7' },
   json: { errorCode: 'E0000009', errorLink: 'E0000009', errorCauses: [] },
@@ -95,14 +95,14 @@ const TURNED_AWAY = {
 test.each(KINDS)(
   '%s: requests over the capacity of the kind are 503, and other kinds are not affected',
   async (kind) => {
-    const { ask, limits, started, letGo, metrics } = await harness()
+    const { ask, limits, started, release, metrics } = await harness()
     const places = limits.inFlight[kind]
     const underWay = Array.from({ length: places }, () => ask({ path: PATHS[kind] }))
     await until(() => started() === places)
-    expect(await ask({ path: PATHS[kind] })).toMatchObject(TURNED_AWAY)
+    expect(await ask({ path: PATHS[kind] })).toMatchObject(SHED)
     const others = KINDS.filter((other) => other !== kind).map((other) => ask({ path: PATHS[other] }))
     await until(() => started() === places + others.length)
-    letGo()
+    release()
     for (const { status } of await Promise.all([...underWay, ...others])) expect(status).toBe(200)
     expect((await ask({ path: PATHS[kind] })).status).toBe(200)
     expect((await metrics.requestsShed.get()).values).toMatchObject([
@@ -115,27 +115,27 @@ test.each(KINDS)(
 )
 
 test('the addresses of an IPv6 /64 share the sign-in capacity of one address', async () => {
-  const { ask, started, letGo } = await harness()
+  const { ask, started, release } = await harness()
   const from = (address: string) => ask({ path: PATHS.sign_in, headers: { 'x-forwarded-for': address } })
   const underWay = from('2001:db8:1:2::1')
   await until(() => started() === 1)
-  expect(await from('2001:db8:1:2::2')).toMatchObject(TURNED_AWAY)
+  expect(await from('2001:db8:1:2::2')).toMatchObject(SHED)
   const other = from('2001:db8:1:3::1')
   await until(() => started() === 2)
-  letGo()
+  release()
   for (const { status } of await Promise.all([underWay, other])) expect(status).toBe(200)
 })
 
 test('one address gets at most half of the sign-in capacity; other kinds have other shares', async () => {
-  const { ask, started, letGo, metrics } = await harness()
+  const { ask, started, release, metrics } = await harness()
   const headers = { 'x-forwarded-for': '203.0.113.7' }
   const underWay = [ask({ path: PATHS.sign_in, headers })]
   await until(() => started() === 1)
-  expect(await ask({ path: PATHS.sign_in, headers })).toMatchObject(TURNED_AWAY)
+  expect(await ask({ path: PATHS.sign_in, headers })).toMatchObject(SHED)
   underWay.push(ask({ path: PATHS.sign_in }))
   for (const _ of [1, 2, 3]) underWay.push(ask({ path: PATHS.session, headers }))
   await until(() => started() === 5)
-  letGo()
+  release()
   for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
   await until(async () => (await ask({ path: PATHS.sign_in, headers })).status === 200)
   expect((await metrics.requestsShed.get()).values).toContainEqual({
@@ -153,17 +153,17 @@ describe('large requests', () => {
   }
 
   test('of one address are refused over half of 16 MB; other addresses are not affected', async () => {
-    const { ask, started, letGo, metrics } = await harness({ sign_in: 1000 })
+    const { ask, started, release, metrics } = await harness({ sign_in: 1000 })
     const statuses: number[] = []
     const underWay = Array.from({ length: 30 }, async () => {
       statuses.push((await ask(MANY_VALUES)).status)
     })
     await until(() => started() + statuses.length === 30)
     expect(statuses.every((status) => status === 503)).toBe(true)
-    expect(started()).toBe(5) // 20,001 empty objects each, in 60 kB: 1.4 MB when they are parsed
+    expect(started()).toBe(5) // 20,001 empty objects in 60 kB each: 1.4 MB when parsed
     const other = ask({ path: PATHS.sign_in })
     await until(() => started() === 6)
-    letGo()
+    release()
     await Promise.all(underWay)
     expect((await other).status).toBe(200)
     expect((await ask(MANY_VALUES)).status).toBe(200)
@@ -173,7 +173,7 @@ describe('large requests', () => {
   })
 
   test('do not cause refusals of ordinary requests', async () => {
-    const { ask, started, letGo } = await harness({ sign_in: 1000 })
+    const { ask, started, release } = await harness({ sign_in: 1000 })
     const from = (n: number) => ({ ...MANY_VALUES.headers, 'x-forwarded-for': `198.51.100.${n}` })
     const statuses: number[] = []
     const underWay = Array.from({ length: 30 }, async (_, n) => {
@@ -191,12 +191,12 @@ describe('large requests', () => {
       ask({ ...MANY_VALUES, headers: from(n), body: JSON.stringify(signedByAKey) }),
     )
     await until(() => started() === large + ordinary.length)
-    letGo()
+    release()
     await Promise.all([...underWay, ...ordinary])
   })
 
   test('of many addresses are refused over 16 MB; header lines count', async () => {
-    const { ask, started, letGo } = await harness({ sign_in: 1000 })
+    const { ask, started, release } = await harness({ sign_in: 1000 })
     const headers = Object.fromEntries(Array.from({ length: 1500 }, (_, n) => [`x-${n}`, 'b']))
     const statuses: number[] = []
     const underWay = Array.from({ length: 150 }, async () => {
@@ -205,22 +205,22 @@ describe('large requests', () => {
     await until(() => started() + statuses.length === 150)
     expect(statuses.length).toBeGreaterThan(20)
     expect(started()).toBeGreaterThan(50)
-    letGo()
+    release()
     await Promise.all(underWay)
   })
 })
 
 test('one address gets at most a tenth of the recovery capacity', async () => {
-  const { ask, started, letGo, metrics } = await harness()
+  const { ask, started, release, metrics } = await harness()
   const headers = { 'x-forwarded-for': '203.0.113.7' }
   const underWay = [ask({ path: PATHS.recovery, headers })]
   const verify = '/api/v1/authn/recovery/factors/SMS/verify'
   underWay.push(ask({ method: 'POST', path: verify, headers }))
   await until(() => started() === 2)
-  expect(await ask({ path: PATHS.recovery, headers })).toMatchObject(TURNED_AWAY)
+  expect(await ask({ path: PATHS.recovery, headers })).toMatchObject(SHED)
   underWay.push(ask({ path: PATHS.recovery }), ask({ path: PATHS.sign_in, headers }))
   await until(() => started() === 4)
-  letGo()
+  release()
   for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
   await until(async () => (await ask({ path: PATHS.recovery, headers })).status === 200)
   expect((await metrics.requestsShed.get()).values).toContainEqual({
@@ -230,22 +230,22 @@ test('one address gets at most a tenth of the recovery capacity', async () => {
 })
 
 test('a process with event-loop lag refuses requests before it reads them, session requests last', async () => {
-  const { ask, lag, letGo, started } = await harness()
-  letGo()
+  const { ask, lag, release, started } = await harness()
+  release()
   const signIn = {
     method: 'POST',
     path: PATHS.sign_in,
     headers: { 'content-type': 'application/json' },
-    body: 'x'.repeat(70_000), // neither JSON nor small enough: nobody has looked
+    body: 'x'.repeat(70_000), // neither JSON nor small enough, but it was not parsed
   }
   lag(499)
   expect((await ask(signIn)).status).toBe(413)
   lag(500)
-  expect(await ask(signIn)).toMatchObject(TURNED_AWAY)
-  expect(await ask({ path: PATHS.pam })).toMatchObject(TURNED_AWAY)
+  expect(await ask(signIn)).toMatchObject(SHED)
+  expect(await ask({ path: PATHS.pam })).toMatchObject(SHED)
   for (const path of SESSION_PATHS) expect((await ask({ path })).status).toBe(200)
   lag(1500)
-  for (const path of SESSION_PATHS) expect(await ask({ path })).toMatchObject(TURNED_AWAY)
+  for (const path of SESSION_PATHS) expect(await ask({ path })).toMatchObject(SHED)
   expect(started()).toBe(2)
   lag(0)
   expect((await ask({ path: PATHS.pam })).status).toBe(200)
@@ -255,12 +255,12 @@ test.each([
   ['DELETE', '/api/v1/sessions/1', 'session'],
   ['GET', '/api/v1/pam/groups/1', 'pam'],
   ['POST', '/api/v1/authn/recovery/factors/SMS/verify', 'recovery'],
-  ['GET', '/api/v1/sessions', 'sign_in'], // not listed here
+  ['GET', '/api/v1/sessions', 'sign_in'], // not in this table
   ['GET', '/nowhere', 'sign_in'],
 ])('%s %s, with a route parameter or without a route, is of the kind %s', async (method, path, kind) => {
   const { ask, lag, metrics } = await harness()
   lag(1500)
-  expect(await ask({ method, path })).toMatchObject(TURNED_AWAY)
+  expect(await ask({ method, path })).toMatchObject(SHED)
   expect((await metrics.requestsShed.get()).values).toMatchObject([
     { labels: { kind, reason: 'lag' }, value: 1 },
   ])
@@ -280,7 +280,7 @@ describe('an incomplete body', () => {
       '{',
     ].join('\r\n')
 
-  /** Sends all but the last byte; `end` sends that one, and gives the status. */
+  /** Sends all but the last byte; `end` sends the last byte and returns the status. */
   async function slow(port: number, path: string) {
     const socket = connect(port, '127.0.0.1', () => socket.write(begun(path)))
     keep({ close: () => socket.destroy() })
@@ -294,8 +294,8 @@ describe('an incomplete body', () => {
   }
 
   test('reserves no capacity: slow clients cause no refusals', async () => {
-    const { ask, port, limits, letGo, metrics } = await harness()
-    letGo()
+    const { ask, port, limits, release, metrics } = await harness()
+    release()
     const waiting = []
     for (let n = 0; n < 3 * limits.inFlight.sign_in; n++) waiting.push(await slow(port, PATHS.sign_in))
     for (let n = 0; n < 3 * limits.inFlight.session; n++) waiting.push(await slow(port, PATHS.session))
@@ -308,13 +308,13 @@ describe('an incomplete body', () => {
   })
 
   test('is refused when it is complete if the capacity is used up by then', async () => {
-    const { ask, port, limits, letGo, started, metrics } = await harness()
+    const { ask, port, limits, release, started, metrics } = await harness()
     const late = await slow(port, PATHS.sign_in)
     const places = limits.inFlight.sign_in
     const underWay = Array.from({ length: places }, () => ask({ path: PATHS.sign_in }))
     await until(() => started() === places)
     expect(await late.end()).toBe(503)
-    letGo()
+    release()
     for (const { status } of await Promise.all(underWay)) expect(status).toBe(200)
     expect((await metrics.requestsShed.get()).values).toMatchObject([
       { labels: { kind: 'sign_in', reason: 'in_flight' }, value: 1 },
@@ -326,22 +326,22 @@ describe('an incomplete body', () => {
 })
 
 test('a client that disconnects releases its capacity', async () => {
-  const { ask, port, started, letGo } = await harness()
+  const { ask, port, started, release } = await harness()
   const gone = new AbortController()
   const headers = { 'x-forwarded-for': '192.0.2.1' }
   const asking = fetch(`http://127.0.0.1:${port}${PATHS.pam}`, { headers, signal: gone.signal }).catch(
     () => 'gone',
   )
   await until(() => started() === 1)
-  expect(await ask({ path: PATHS.pam })).toMatchObject(TURNED_AWAY)
+  expect(await ask({ path: PATHS.pam })).toMatchObject(SHED)
   gone.abort()
   expect(await asking).toBe('gone')
-  letGo()
+  release()
   await until(async () => (await ask({ path: PATHS.pam })).status === 200)
 })
 
 test('a client that pipelines and disconnects releases its capacity and has a log line for each request', async () => {
-  const { port, limits, started, letGo, metrics, lines } = await harness()
+  const { port, limits, started, release, metrics, lines } = await harness()
   const places = limits.inFlight.session
   const socket = connect(port, '127.0.0.1')
   socket.write(`GET ${PATHS.session} HTTP/1.1\r\nHost: x\r\n${FROM}\r\n\r\n`.repeat(places))
@@ -350,5 +350,5 @@ test('a client that pipelines and disconnects releases its capacity and has a lo
   await until(async () => (await metrics.httpRequestsInFlight.get()).values.every(({ value }) => value === 0))
   const goneLines = () => lines().filter(({ event, status }) => event === 'request' && status === 499)
   await until(() => goneLines().length === places)
-  letGo() // their answers go nowhere
+  release() // the client is gone
 })

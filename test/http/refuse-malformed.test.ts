@@ -19,10 +19,10 @@ const TWO_LENGTHS =
   'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'
 const FULL_JAR = `GET / HTTP/1.1\r\nHost: a\r\nCookie: a=very-secret${'x'.repeat(40_000)}\r\n\r\n`
 
-/** Clients that are slow are found out at once. */
+/** Short limits, so that slow clients are detected at once. */
 const HASTY = { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionsCheckIntervalMs: 20 }
 
-/** Head and body of an answer. */
+/** Head and body of a response. */
 function partsOf(received: string) {
   const [head = '', body = ''] = received.split('\r\n\r\n')
   const requestId = /^x-request-id: (.+)$/im.exec(head)?.[1]
@@ -54,7 +54,7 @@ describe('requests that Node refuses', () => {
       'an unsupported Expect',
       'GET / HTTP/1.1\r\nHost: a\r\nExpect: 200-very-secret\r\n\r\n',
       '417 Expectation Failed',
-      'Expect: only 100-continue is understood',
+      'Expect: only 100-continue is supported',
     ],
     ['too many cookies', FULL_JAR, '431 Request Header Fields Too Large', 'headers: too long'],
     [
@@ -297,7 +297,7 @@ test('a refused Expect is answered after the responses to earlier requests', asy
     'GET /none HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: x\r\n\r\n{}',
   )
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 417'])
-  expect(received).toContain('"errorSummary":"Expect: only 100-continue is understood"')
+  expect(received).toContain('"errorSummary":"Expect: only 100-continue is supported"')
 })
 
 describe('a URL', () => {

@@ -181,7 +181,7 @@ describe('a route with the encoding form', () => {
 })
 
 describe('valid bodies', () => {
-  const bodyOf = (json: unknown) => (json as { body: unknown }).body // what `echo` answers
+  const bodyOf = (json: unknown) => (json as { body: unknown }).body // the response of `echo`
 
   test.each([
     'application/json',
@@ -260,7 +260,7 @@ describe('an incomplete body counts', () => {
   const TEN_BYTES = head('Content-Length: 10')
   const IN_CHUNKS = head('Transfer-Encoding: chunked')
 
-  /** Sends a request, and gives what is counted of its body. */
+  /** Sends a request and returns the counted size of its body. */
   async function sending(text: string) {
     handled = 0
     const counted: UnfinishedBody[] = []
@@ -294,7 +294,7 @@ describe('an incomplete body counts', () => {
     const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
     const without = (await sending(`${head('Content-Length: 5')}{`)).body
     expect(body?.address).toBe('127.0.0.1')
-    expect((body?.bytes ?? 0) - (without?.bytes ?? 0)).toBe(5 + 1) // a header with one digit less
+    expect((body?.bytes ?? 0) - (without?.bytes ?? 0)).toBe(5 + 1) // the header has one digit less
     expect(removed()).toBe(0)
     socket.write('"b" }')
     await until(() => received().includes('{"body":{"a":"b"}}'))

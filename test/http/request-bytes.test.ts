@@ -6,7 +6,7 @@ import { usedHeapBytes } from '../support/heap.ts'
 const TEXT_BYTES = 60_000
 const COPIES = 15
 
-/** Repeats what `part` makes of a number until the text is as long as a body may be. */
+/** Joins the results of `part` up to the maximum length of a body. */
 function repeated(part: (n: number) => string): string {
   const parts: string[] = []
   for (let n = 0, length = 0; length < TEXT_BYTES; n++) {
@@ -19,7 +19,7 @@ function repeated(part: (n: number) => string): string {
 
 const name = (copy: number, n: number) => `${copy}${n.toString(36)}`
 
-/** Bodies that occupy many times their length; each copy has names of its own. */
+/** Bodies that occupy many times their length; each copy has different names. */
 const BODIES: Readonly<Record<string, (copy: number) => string>> = {
   'empty objects': () => `{"x":[${repeated(() => '{}')}]}`,
   'empty lists': () => `{"x":[${repeated(() => '[]')}]}`,
@@ -55,7 +55,7 @@ test.each(Object.entries(BODIES))('a body of %s occupies no more memory than the
   const bodies = Array.from({ length: COPIES }, (_, copy): unknown => JSON.parse(text(copy)))
   const held = usedHeapBytes() - before
   const counted = bodies.reduce<number>((bytes, body) => bytes + bytesOf(body), 0)
-  expect(held).toBeGreaterThan(COPIES * 10_000) // else this test would measure nothing
+  expect(held).toBeGreaterThan(COPIES * 10_000) // otherwise this test would measure nothing
   expect(held).toBeLessThan(1.1 * counted)
 })
 

@@ -25,7 +25,7 @@ const route = (method: Route['method'], path: string): Route => ({
   },
 })
 
-/** The public listener as it is in production, with routes of ours where the rooms' own would stand beside. */
+/** The public listener as in production, with additional routes of this test. */
 async function publicListener() {
   seen.length = 0
   const { log } = collectLog()

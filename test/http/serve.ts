@@ -18,7 +18,7 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The body as JSON; undefined when it is none. */
+  /** The parsed body; undefined if it is not JSON. */
   readonly json: unknown
 }
 
@@ -27,7 +27,7 @@ export interface Ask {
   readonly path?: string
   readonly headers?: OutgoingHttpHeaders
   readonly body?: string | Buffer
-  /** Sent without a Content-Length. */
+  /** Sends the body chunked. */
   readonly chunked?: boolean
 }
 
@@ -36,10 +36,10 @@ export interface ServeParts {
   readonly routes?: readonly Route[]
   readonly trusted?: readonly string[]
   readonly patience?: Partial<ListenerOptions>
-  /** Where the routes under test log and count too. */
+  /** The log of the routes under test. */
   readonly collected?: CollectedLog
   readonly metrics?: Metrics
-  /** What else is done to the application. */
+  /** Changes the application before its first middleware. */
   readonly prepare?: (app: Express) => void
 }
 
@@ -54,7 +54,7 @@ export const PATIENCE = {
 
 const LOG_THROTTLE = { periodMs: 3_600_000, maxLines: 3 }
 
-/** A real server on a free port with the middleware under test between the first and the last of the real ones. */
+/** A server on a free port, with the middleware under test between the first and the last of the real ones. */
 export async function serve({
   before = [],
   routes = [],
@@ -76,7 +76,7 @@ export async function serve({
   return { ask, raw, port, close, lines, logText: text, metrics }
 }
 
-/** Any Express application on a free port. */
+/** Serves an Express application on a free port. */
 export async function listenFor(
   app: Express,
   patience: Partial<ListenerOptions> = {},
@@ -111,12 +111,12 @@ export function askPort(port: number, { method = 'GET', path = '/', headers = {}
   })
 }
 
-/** Sends bytes as they are and gives what came back until the server closed the connection. */
+/** Sends bytes and returns the data that arrives until the server closes the connection. */
 export function rawExchange(port: number, text: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     const socket = connect(port, '127.0.0.1', () => socket.write(text))
-    socket.setTimeout(TIMEOUT_MS, () => socket.destroy()) // a server that never closes it: the test sees what is missing
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy()) // for a server that never closes it
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.on('error', () => undefined)
     socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
@@ -127,11 +127,11 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // not every answer is JSON
+    return undefined // not JSON
   }
 }
 
-/** Keeps what has to be closed after each test. */
+/** Collects servers that must be closed after each test. */
 export function keeper() {
   const kept: (() => Promise<unknown> | unknown)[] = []
   return {

@@ -101,7 +101,7 @@ test('a growing body counts with its current size, and can cause evictions', () 
   expect(evicted).toEqual([])
   growing.resize(91)
   expect(evicted).toEqual(['growing'])
-  growing.resize(1000) // it is gone
+  growing.resize(1000) // has been evicted
   for (const name of ['c', 'd', 'e']) add(name, name, 30)
   expect(evicted).toEqual(['growing'])
 })
@@ -131,7 +131,7 @@ test('a released or evicted body frees its capacity only once', () => {
   const second = add('b', 'b', 10)
   add('c', 'c', 10)
   add('d', 'd', 10)
-  second.remove() // it was evicted
+  second.remove() // already evicted
   expect(evicted).toEqual(['b'])
   add('e', 'e', 10)
   expect(evicted).toEqual(['b', 'c'])

@@ -6,7 +6,7 @@ test('returns all results in order', async () => {
   expect(await allSettledOrThrow()).toEqual([])
 })
 
-test('throws the first failure only after all writes have settled', async () => {
+test('throws the first failure only after all writes have ended', async () => {
   let write = () => {}
   const slow = new Promise<void>((resolve) => {
     write = resolve

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals'
 import type { CountResult, LimitWindow } from '../../src/store/attempt-counters.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
-/** The part of the store contract that counts. `tested` is asked for when a test runs. */
+/** The contract of `AttemptCounters`. `tested` is called when a test runs. */
 export function describeCounting(tested: () => StoreUnderTest): void {
   const store = () => tested().store
   const newKeyPrefix = () => `gatehouse:test:{${randomUUID()}}`
@@ -84,7 +84,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       )
       expect((await Promise.all(alone)).filter(Boolean)).toHaveLength(2)
       const { full } = await store().countAttempt({ keyPrefix, windows: [narrow, wide] })
-      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) }) // the one that ends last
+      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) }) // of the full windows, the one that ends last
     })
 
     test('a refunded attempt is available again, once, and the last refund removes the window', async () => {
@@ -159,7 +159,7 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       const inTime = await store().countAttempt({ ...counting, notAfterMs: tested().clock() + 60_000 })
       expect(inTime).toMatchObject({ full: undefined, countedWindows: [{ window: { name: 'a' } }] })
       expect(inTime.late).toBeUndefined()
-      expect(await store().countAttempt(late)).toEqual(nothing) // whether it is full is not looked at
+      expect(await store().countAttempt(late)).toEqual(nothing) // also if the window is full
       expect(await store().countAttempt(counting)).toMatchObject({ full: { index: 0 } })
     })
 

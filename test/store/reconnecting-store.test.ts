@@ -18,7 +18,7 @@ import {
 
 afterEach(cleanUpAll)
 
-/** A store that follows a URL, and a way to change it. */
+/** A store with a URL that the test can change. */
 function follow(first: string, boundMs = BOUND_MS) {
   const url: SecretHolder<string> = createSecret(first)
   const followed = followUrl(url, { commandTimeoutMs: boundMs, connectTimeoutMs: boundMs })
@@ -34,7 +34,7 @@ function follow(first: string, boundMs = BOUND_MS) {
 
 const withPassword = ({ port }: RedisServer, password: string) => `redis://:${password}@127.0.0.1:${port}`
 
-/** How many look at the server beside the one that asks. */
+/** The number of other connections to the server. */
 async function connectionsTo(redis: RedisServer): Promise<number> {
   const look = redis.client()
   const list = String(await look.client('LIST', 'TYPE', 'NORMAL'))
@@ -280,10 +280,10 @@ describe('closing', () => {
     const told = names().length
     await Promise.all([store.close(), store.close()])
     await promise
-    await running.catch(() => {}) // it ends as it may
+    await running.catch(() => {}) // may fail
     await expectUnavailable(store)
     await until(async () => (await connectionsTo(one)) + (await connectionsTo(other)) === 0)
-    change(one.url) // nobody listens
+    change(one.url) // no listener is left
     expect([names().length, await connectionsTo(one)]).toEqual([told, 0])
   })
 })

@@ -18,7 +18,7 @@ import {
   server,
 } from './redis-harness.ts'
 
-/** They take seconds to start, so the tests share them. */
+/** Shared by the tests, because they take seconds to start. */
 let watched: WatchedRedis
 let cluster: RedisCluster
 beforeAll(async () => {
@@ -102,7 +102,7 @@ describe('a user with too few rights', () => {
     ]),
   ])('%s: ping fails', async (_, rules, reason) => {
     const { store } = await connectAs(rules)
-    await store.ping().catch(() => {}) // the client's first one is EVAL; from then on it is EVALSHA
+    await store.ping().catch(() => {}) // the first call is EVAL, later ones are EVALSHA
     await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { code: reason } })
     expect(await redis.client().dbsize()).toBeLessThanOrEqual(OWN_KEYS)
   })
@@ -208,7 +208,7 @@ describe('TLS on one side only', () => {
   })
 })
 
-/** Most keys that a probe leaves for a while. */
+/** The maximum number of keys that a probe leaves until they expire. */
 const OWN_KEYS = 8
 
 function documentedRule(): string[] {
@@ -217,7 +217,7 @@ function documentedRule(): string[] {
   return rule.split(' ')
 }
 
-/** Every command that the store sends by itself or runs in its script. */
+/** Every command that the store sends, or runs in its script. */
 function commandsOfTheStore(): string[] {
   const scripts = readFileSync('src/store/redis-scripts.ts', 'utf8')
   const inScripts = [...scripts.matchAll(/redis\.call\('([A-Z]+)'/g)].map(([, name = '']) =>

@@ -17,7 +17,7 @@ async function harness() {
     return calls.reduce((sum, [, count]) => sum + Number(count), 0)
   }
   const ofThePing = await allScripts()
-  /** How often Redis was sent a script, beside the ping. */
+  /** The number of scripts that Redis has executed, without the ping. */
   const scripts = async () => (await allScripts()) - ofThePing
   return { redis, store, outside, scripts }
 }
@@ -59,7 +59,7 @@ describe('operations of one turn', () => {
     )
     expect(written.every(Boolean)).toBe(true)
     expect(await scripts()).toBe(4)
-    const claims = await Promise.all(
+    const acquired = await Promise.all(
       numbers(200).map((n) =>
         store.acquire({
           lockKey: `gatehouse:lock:{gatehouse:n:${n}}`,
@@ -70,7 +70,7 @@ describe('operations of one turn', () => {
       ),
     )
     for (const n of numbers(200))
-      expect(claims[n]).toMatchObject({ holder: `token ${n}`, record: `value ${n}` })
+      expect(acquired[n]).toMatchObject({ holder: `token ${n}`, record: `value ${n}` })
   })
 
   test('are not affected by one that fails', async () => {
@@ -91,7 +91,7 @@ describe('operations of one turn', () => {
 })
 
 describe('operations that are called while replies are outstanding', () => {
-  /** Time stands still, and the first reply lies here until it is let through. */
+  /** With fake timers. The first reply is delayed until `pay` is called. */
   async function owing() {
     const { client, call } = await connectClient((await server()).url)
     if (client.isCluster) throw new Error('one server was started')
@@ -139,7 +139,7 @@ describe('operations that are called while replies are outstanding', () => {
     expect(await Promise.all(asked.slice(1))).toEqual([1, 1, 1])
     const next = set('gatehouse:next')
     await turns()
-    expect(sent).toEqual([1, 3]) // it waits as they did
+    expect(sent).toEqual([1, 3]) // waits like the others
     pay()
     expect(await Promise.all([next, ...asked])).not.toContain(0)
     expect(sent).toEqual([1, 3, 1])
@@ -155,7 +155,7 @@ test('operations that could not be sent are sent once the connection is restored
       false,
     ),
   )
-  client.disconnect() // they wait for the end of the turn
+  client.disconnect() // before the end of the turn, when the operations are sent
   expect(await Promise.all(asked)).toEqual([1, 1, 1])
   expect(await scripts()).toBe(1)
 })

@@ -10,7 +10,7 @@ test('a read-only server causes one reconnection, not one for every refused writ
     commandTimeoutMs: 1000,
     connectTimeoutMs: 1000,
   })
-  client.on('error', () => {}) // nobody is there
+  client.on('error', () => {}) // the server does not exist
   client.disconnect()
   if (!(client instanceof Redis)) throw new Error('one server was named')
   const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })

@@ -5,7 +5,7 @@ import { cleanUpAll, connect, stopped } from './redis-harness.ts'
 afterEach(cleanUpAll)
 
 const NODES = 3
-/** Keys of enough slots that each node has several. */
+/** Keys of so many slots that each node has several. */
 const KEYS = Array.from({ length: 8 * NODES }, (_, n) => `gatehouse:a{${n}}`)
 
 test('an operation that is called while a node is connecting waits for it and is executed once', async () => {

@@ -57,7 +57,7 @@ describe('failover', () => {
     const writer = connect(redis.url)
     await expectWorking(writer.store)
     for (const key of keys) await writer.store.set(key, key, 600_000)
-    // Gives up soon, so that its connections come and go often.
+    // a short limit, so that connections are opened and closed often
     const { store } = connect(redis.url, { commandTimeoutMs: 100 })
     await until(() => store.ping().then(() => true))
     await killed?.kill()

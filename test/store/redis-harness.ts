@@ -14,14 +14,14 @@ import type { Store } from '../../src/store/store.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
-/** What no operation may take longer than. */
+/** The time limit of an operation. */
 export const BOUND_MS = 500
-/** What a machine that stands still for a while is granted on top: an operation that never ends is found out still. */
+/** Additional time for a slow machine; still detects an operation that never ends. */
 export const SLACK_MS = 20_000
 
 const cleanUps: (() => Promise<void>)[] = []
 
-/** Ends what the test has started, the last first: for `afterEach`. */
+/** For `afterEach`: stops everything that the test has started, in reverse order. */
 export async function cleanUpAll(): Promise<void> {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 }
@@ -43,7 +43,7 @@ export function connect(url: string, options: Partial<Omit<ReconnectingConnectio
   return follow(createSecret(url), options)
 }
 
-/** A store whose URL may change. */
+/** A store with a URL that can change. */
 export function follow(
   url: ReconnectingConnectionOptions['url'],
   options: Partial<Omit<ReconnectingConnectionOptions, 'url'>> = {},
@@ -107,7 +107,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['ping', (store) => store.ping()],
 ]
 
-/** Each on its own and all at once: 503 every time, and never later than the bound. */
+/** Runs all operations concurrently: each must be 503 within the time limit. Returns the reasons. */
 export async function expectUnavailable(store: Store, operations = OPERATIONS): Promise<string[]> {
   const started = performance.now()
   const outcomes = await Promise.all(

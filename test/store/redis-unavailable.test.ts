@@ -200,11 +200,11 @@ describe('Redis refuses', () => {
     const { store, isReady } = connect(replica.url)
     await until(() => isReady())
     const writing = OPERATIONS.filter(
-      // These change nothing where there is nothing, and a replica says the same as its primary then.
+      // these change nothing if the key does not exist, so a replica does not refuse them
       ([name]) =>
         !['get', 'indexAll', 'deleteIf', 'commit', 'commit, deleting', 'refundAttempt'].includes(name),
     )
-    // On that answer the client looks for the primary anew, so some may meet a connection that is just being made.
+    // after this reply the client reconnects, so some operations may find no connection
     await until(async () => (await expectUnavailable(store, writing)).includes('redis: READONLY'))
     await outside.call('REPLICAOF', 'NO', 'ONE')
     await expectWorking(store)

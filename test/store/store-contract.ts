@@ -5,16 +5,16 @@ import { describeCounting } from './attempt-counters-contract.ts'
 
 export interface StoreUnderTest {
   readonly store: Store
-  /** Milliseconds until the key goes away; undefined when it is not there. Looks past the store. */
+  /** Milliseconds until the key expires, read without the store. Undefined if there is no key. */
   timeToLive(key: string): Promise<number | undefined>
-  /** Makes so much time pass, or as much of it as has passed when the promise resolves. */
+  /** Lets `ms` pass, or waits until the condition is true. */
   letPass(ms: number, isOver: () => Promise<boolean>): Promise<void>
-  /** Milliseconds since 1970, by the store's own clock. */
+  /** Milliseconds since 1970, on the store's clock. */
   clock(): number
   close(): Promise<void>
 }
 
-/** What every form of the store must do. Each test has keys of its own, so one store serves them all. */
+/** The contract of every store. Each test has its own keys, so all tests share one store. */
 export function describeStoreContract(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`the store contract: ${name}`, () => {
     let tested: StoreUnderTest
@@ -222,12 +222,12 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     describe('commit', () => {
       test('writes the record with its time to live and the shared result, and releases the lock', async () => {
         const locked = await someLock(store, 'v1')
-        const settled = await store.commit({
+        const committed = await store.commit({
           ...locked,
           record: { write: 'v2', ttlMs: 30_000 },
           shared: { key: locked.resultKey, value: 'the answer', ttlMs: 5000 },
         })
-        expect(settled).toBe(true)
+        expect(committed).toBe(true)
         expect(await store.get(locked.recordKey)).toBe('v2')
         expectWithin(await ttlOf(locked.recordKey), 25_000, 30_000)
         expect(await store.get(locked.resultKey)).toBe('the answer')
@@ -418,7 +418,7 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
   })
 }
 
-/** Every key that a test made up, for the look at their times to live. */
+/** Every key of the tests, to check the times to live. */
 const madeKeys: string[] = []
 
 function someKey(tag: string = randomUUID()): string {

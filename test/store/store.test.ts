@@ -12,7 +12,7 @@ import { describeStoreContract, type StoreUnderTest } from './store-contract.ts'
 describeStoreContract('memory', async () => {
   let time = 1000
   const entries = new Map<string, MemoryEntry>()
-  const clock = () => 5_000_000 + time // not the system's, and not the one that times to live go by
+  const clock = () => 5_000_000 + time // neither the system clock nor the clock of the times to live
   const store = createMemoryStore({ monotonic: () => time, now: clock, entries })
   return {
     store,
@@ -33,7 +33,7 @@ describeStoreContract('redis with a password', () => onRedis(() => startRedis({ 
 describeStoreContract('redis behind sentinels', () => onRedis(() => startSentinels()))
 describeStoreContract('a redis cluster', () => onRedis(() => startRedisCluster(3)))
 
-/** Times to live are looked up by a client of the test's own, and time passes by itself. */
+/** Times to live are read with another client, on the real clock. */
 async function onRedis(
   start: () => Promise<{ url: string; stop(): Promise<void> }>,
 ): Promise<StoreUnderTest> {

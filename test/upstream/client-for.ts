@@ -1,7 +1,7 @@
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createUpstreamClient, type UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
 
-/** A client without any patience problem of its own: a test about a limit sets that limit. */
+/** A client with generous limits; a test of a limit sets that limit. */
 export function clientFor(baseUrl: string, options: Partial<UpstreamClientOptions> = {}) {
   return createUpstreamClient({
     baseUrl,

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals'
 import { createConnectionLimiter } from '../../src/upstream/connections.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
-/** A clock of the test's own: `advance` ends the waits whose time is over. */
+/** A fake clock: `advance` fires the timers that are due. */
 let time: number
 let timers: Set<{ at: number; ring: () => void }>
 beforeEach(() => {
@@ -26,7 +26,7 @@ const open = (max: number) =>
 
 test('a call that waits longer than its budget fails with pool_exhausted; the other calls stay in the queue', async () => {
   const slots = open(1)
-  const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } }) // a free one needs no wait
+  const release = await slots.acquire({ urgent: true, budget: { leftMs: 0 } }) // a free connection needs no wait
   const short = slots.acquire({ urgent: true, budget: { leftMs: 1000 } })
   const patient = slots.acquire({ urgent: true, budget: { leftMs: 2000 } })
   advance(1000)
@@ -42,7 +42,7 @@ test('a timer that fires early leaves nothing of the budget', async () => {
   const budget = { leftMs: 1000 }
   await slots.acquire({ urgent: true, budget: { leftMs: 0 } })
   const waiting = slots.acquire({ urgent: true, budget })
-  time = 999.5 // Node's timers and its clock are not the same
+  time = 999.5 // Node's timers and its clock differ slightly
   for (const { ring } of timers) ring()
   await expect(waiting).rejects.toMatchObject({ outcome: 'pool_exhausted' })
   expect(budget.leftMs).toBe(0)

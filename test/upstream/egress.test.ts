@@ -49,7 +49,7 @@ async function secureUpstream() {
   return { port, arrived: () => arrived }
 }
 
-/** An egress proxy; `targets` are the hosts that were asked for, `plain` the requests that came without a tunnel. */
+/** An egress proxy; `targets` are the requested hosts, `plain` the requests without a tunnel. */
 async function proxy({ refuses = false } = {}) {
   const targets: string[] = []
   const plain: string[] = []

@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
 })
 
-/** The API's clock, one store, and replicas whose own clocks may be off. */
+/** The API's clock, one store, and replicas whose clocks may be wrong. */
 function world() {
   let elapsed = 0
   let away = false
@@ -88,7 +88,7 @@ function world() {
     loseStore: (lost: boolean) => {
       away = lost
     },
-    /** What is read from now on is read, and on its way until the function that it returns is called. */
+    /** Delays the results of reads until the returned function is called. */
     holdReads: () => {
       const { promise, resolve } = deferred()
       delivered = promise
@@ -260,7 +260,7 @@ describe('a limit of one caller or of all', () => {
     for (const { gate } of [one, other]) {
       const dora = caller('new', ...DORA)
       expect(await refused(gate, dora)).toBeDefined()
-      expect(dora.budget.leftMs).toBe(1000) // nobody waits for what is known
+      expect(dora.budget.leftMs).toBe(1000) // no time was spent waiting
     }
 
     advance(5001)
@@ -324,7 +324,7 @@ describe('a limit of one caller or of all', () => {
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60))
     const probe = await other.gate.enter(caller('new', ...BEA))
     expect(await refused(other.gate, caller('ongoing', ...CLEO))).toMatchObject({ limit: 600 })
-    await other.answered(probe, left(500)) // it was a limit of its own
+    await other.answered(probe, left(500)) // the limit was the caller's own
     expect(await refused(one.gate, caller('new', ...CLEO))).toBeUndefined()
     expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined()
   })
@@ -403,7 +403,7 @@ describe('few requests remaining', () => {
       expect(outcomes).toEqual(['deferred'])
     }
     await one.answered(await one.gate.enter(caller('ongoing', ...ADA)), left(590))
-    expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined() // an answer of the same minute, overtaken
+    expect(await refused(one.gate, caller('new', ...ADA))).toBeDefined() // a late response from the same period
     advance(60_001)
     expect(await refused(one.gate, caller('new', ...ADA))).toBeUndefined()
   })
@@ -456,7 +456,7 @@ describe('store operations', () => {
     await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
     await answered(await gate.enter(caller('new', ...BEA)), used(60), true)
     await answered(await gate.enter(caller('new', ...CLEO)), used(60), true)
-    expect(entries.size).toBe(2) // what is known, and that one asks
+    expect(entries.size).toBe(2) // the record and the key of the probe
     advance(90_000)
     expect([...entries.values()].every(({ expiresAt }) => expiresAt <= 90_000)).toBe(true)
   })

@@ -14,19 +14,19 @@ test.each<[Record<string, string>, number | undefined]>([
   [{ 'x-ratelimit-retry-at': `${at(5)}` }, 5],
   [{ 'x-ratelimit-retry-at': `${at(5)}250` }, 5],
   [{ 'x-ratelimit-retry-at': `${at(5)}.25` }, 5],
-  // the sooner one, whichever unit it has
+  // the earlier one, in either unit
   [{ 'x-ratelimit-retry-at': `${at(5)}`, 'x-ratelimit-reset': `${at(30)}` }, 5],
   [{ 'x-ratelimit-retry-at': `${at(30)}`, 'x-ratelimit-reset': `${at(5)}` }, 5],
   [{ 'x-ratelimit-retry-at': `${at(30)}000`, 'x-ratelimit-reset': `${at(5)}` }, 5],
   [{ 'x-ratelimit-retry-at': `${at(30)}`, 'x-ratelimit-reset': `${at(5)}000` }, 5],
-  // whole seconds may lie just behind the time of the response
+  // whole seconds can be slightly earlier than the time of the response
   [{ 'x-ratelimit-retry-at': `${at(0)}`, 'x-ratelimit-reset': `${at(30)}` }, 0],
-  // a time long ago says nothing
+  // a time in the past is ignored
   [{ 'x-ratelimit-retry-at': '0', 'x-ratelimit-reset': `${at(30)}` }, 30],
   [{ 'x-ratelimit-retry-at': `${at(-600)}`, 'x-ratelimit-reset': `${at(30)}` }, 30],
   [{ 'x-ratelimit-retry-at': 'soon', 'x-ratelimit-reset': '-1' }, undefined],
   [{}, undefined],
-  // Retry-After (RFC 9110, section 10.2.3), where the other two say nothing
+  // Retry-After (RFC 9110, section 10.2.3), if the others are missing
   [{ 'retry-after': '7' }, 7],
   [{ 'retry-after': '0' }, 0],
   [{ 'retry-after': 'Tue, 01 Jan 2030 00:01:00 GMT' }, 60],

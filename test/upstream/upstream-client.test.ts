@@ -28,7 +28,7 @@ async function upstream(answer: StubListener, options: Partial<UpstreamClientOpt
   return { stub, client: keep(clientFor(stub.origin, options)) }
 }
 
-/** Answers that no HTTP server would send. */
+/** For responses that no HTTP server would send. */
 function rawly(onRequest: (socket: Socket) => void, options: Partial<UpstreamClientOptions> = {}) {
   return upstream(({ socket }) => onRequest(socket), options)
 }
@@ -50,7 +50,7 @@ async function failureOf(sending: Promise<unknown>): Promise<UpstreamFailure> {
   return error as UpstreamFailure // just checked
 }
 
-/** What may stand in a log: kind and code, and nothing of where, what and with what. */
+/** The error must contain only the outcome and the code, and no part of the request or the host. */
 function expectTellsNothing(failure: UpstreamFailure, stub?: StubUpstream) {
   const told = `${failure.message} ${JSON.stringify(failure)} ${JSON.stringify(Object.entries(failure))}`
   expect(told).not.toMatch(/secret|127\.0\.0\.1|localhost|http:/)
@@ -412,7 +412,7 @@ describe('requests', () => {
     const { stub, client } = await upstream(json({ ok: true }))
     for (let call = 0; call < 5; call++) await client.send(POST)
     expect(stub.requests.length).toBe(5)
-    expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet when the second call comes
+    expect(stub.connections()).toBeLessThanOrEqual(2) // the first one may not be free yet at the second call
   })
 
   test('no more connections than the maximum; further calls wait', async () => {
@@ -462,7 +462,7 @@ describe('requests', () => {
 })
 
 describe('the breaker', () => {
-  /** Open for longer than a test takes, unless the test is about what comes then. */
+  /** Stays open for longer than a test takes, unless the test sets another time. */
   const LONG_MS = 60_000
   async function breakable(
     mode: { cut: boolean },

@@ -1,5 +1,5 @@
 import {
-  codesExhausted,
+  tooManyWrongCodes,
   sentRecently,
   stepNotOffered,
   upstreamTemporarilyUnavailable,
@@ -60,7 +60,7 @@ export function createChallengeSteps(deps: ChallengeStepsDeps): TakeChallengeSte
   return async (current, step, client) => {
     switch (step.operation) {
       case 'recovery_verify':
-        if (current.challenge.wrongCodes >= deps.maxWrongCodes) throw codesExhausted()
+        if (current.challenge.wrongCodes >= deps.maxWrongCodes) throw tooManyWrongCodes()
         return withMinDuration(deps.answerMs, () => verify(current, step, client, deps))
       case 'recovery_resend':
         return resend(current, step, client, deps)
