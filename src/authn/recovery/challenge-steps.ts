@@ -1,7 +1,7 @@
 import {
-  tooManyWrongCodes,
   sentRecently,
   stepNotOffered,
+  tooManyWrongCodes,
   upstreamTemporarilyUnavailable,
   wrongCode,
 } from '../../errors.ts'
