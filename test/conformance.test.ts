@@ -17,7 +17,7 @@ function readTest(path: string): string | undefined {
   return existsSync(url) ? readFileSync(url, 'utf8') : undefined
 }
 
-/** Everything that is wrong with the ids and the tests of a source, each as one sentence. */
+/** All problems with the ids and the tests of a source, one sentence each. */
 function problemsOf(source: ConformanceSource, read: ReadTest): string[] {
   const wanted = source.sections.flatMap(({ rows }, section) =>
     rows.map((_, at) => `${source.letter}-${section + 1}.${at + 1}`),
@@ -43,7 +43,7 @@ test.each(list.map((source) => [source.title, source] as const))(
   },
 )
 
-test('no row is lost', () => {
+test('the number of rows of each source is unchanged', () => {
   const counts = Object.fromEntries(list.map((source) => [source.letter, rowsOf(source).length]))
   expect(counts).toEqual({ A: 135, F: 95, P: 85, D: 57 })
 })
@@ -55,7 +55,7 @@ function sourceOf(...rows: object[]) {
   return { letter: 'A', title: 'API', source: 'a specification', sections: [{ heading: 'Errors', rows }] }
 }
 
-describe('a row that is not sound is found', () => {
+describe('a problem in a row is found', () => {
   const SOURCE = `
     const ROWS = {
       quota_exceeded: [403],
@@ -75,11 +75,7 @@ describe('a row that is not sound is found', () => {
       { [FILE]: ['Errors, row %s › unknown_error'] },
       `${FILE} has no test or row named: unknown_error`,
     ],
-    [
-      'the second of two tests',
-      { ...GOOD, 'test/gone.test.ts': ['x'] },
-      'there is no file test/gone.test.ts',
-    ],
+    ['a missing second file', { ...GOOD, 'test/gone.test.ts': ['x'] }, 'there is no file test/gone.test.ts'],
   ])('%s', (_what, proof, problem) => {
     expect(problems({ id: 'A-1.1', text: 'text', sandbox: proof, broker: 'a reason' })).toEqual([
       `A-1.1, sandbox: ${problem}`,
@@ -90,9 +86,9 @@ describe('a row that is not sound is found', () => {
   })
 
   test.each([
-    ['a first id that is not the first', ['A-1.2'], ['A-1.2: expected A-1.1']],
+    ['a first id other than 1', ['A-1.2'], ['A-1.2: expected A-1.1']],
     ['a gap', ['A-1.1', 'A-1.3'], ['A-1.3: expected A-1.2']],
-    ['the same id twice', ['A-1.1', 'A-1.1'], ['A-1.1: expected A-1.2']],
+    ['a repeated id', ['A-1.1', 'A-1.1'], ['A-1.1: expected A-1.2']],
     ['an id of another section', ['A-2.1'], ['A-2.1: expected A-1.1']],
     ['an id of another source', ['P-1.1'], ['P-1.1: expected A-1.1']],
   ])('%s', (_what, ids, expected) => {
@@ -108,20 +104,20 @@ describe('a row that is not sound is found', () => {
     ['no test', { sandbox: {} }],
     ['a file without a title', { sandbox: { [FILE]: [] } }],
     ['an empty title', { sandbox: { [FILE]: [''] } }],
-    ['a file that is no test', { broker: { 'src/main.ts': ['x'] } }],
+    ['a file that is not a test', { broker: { 'src/main.ts': ['x'] } }],
     ['an unknown member', { note: 'x' }],
   ])('%s', (_what, change) => {
     const row = { id: 'A-1.1', text: 'text', sandbox: GOOD, broker: GOOD, ...change }
     expect(() => parseSource(sourceOf(row))).toThrow()
   })
 
-  test('but titles, rows of a table, keys and reasons that exist pass', () => {
+  test('existing titles, table rows, keys and reasons are accepted', () => {
     const sandbox = { [FILE]: ["it doesn't matter", 'a row of a table', 'Errors, row %s › quota_exceeded'] }
     expect(problems({ id: 'A-1.1', text: 'text', sandbox, broker: 'a reason' })).toEqual([])
   })
 })
 
-test('the page counts the rows of each section and names the files of their tests, each once', () => {
+test('the page counts the rows of each section and lists their test files once', () => {
   const page = conformanceTables([
     parseSource(
       sourceOf(

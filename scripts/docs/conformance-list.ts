@@ -25,7 +25,7 @@ export type ConformanceSource = z.infer<typeof SOURCE>
 
 export const PARTS = ['sandbox', 'broker'] as const
 
-const FILES = ['sign-in-api', 'real-clients', 'pam-api', 'pam-rules']
+const FILES = ['authn-api', 'real-clients', 'pam-api', 'pam-rules']
 
 /** The whole list, in the order of the page. */
 export function readConformanceList(folder = 'docs/conformance'): ConformanceSource[] {

@@ -203,7 +203,7 @@ describe('the push app', () => {
     const bySms = hrefAt(page.held, `${ACTIVATION}._links.send.1`)
     expect(errorOf(await page.send(bySms))).toEqual([400, 'E0000001'])
     harness.forget()
-    const otherUsersLink = bySms.replace(harness.sandbox.user(ERIN).id, '00uSomebodyElse')
+    const otherUsersLink = bySms.replace(harness.sandbox.user(ERIN).id, '00uOtherUser')
     expect(errorOf(await page.send(otherUsersLink))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
   })

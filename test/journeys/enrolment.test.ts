@@ -98,7 +98,7 @@ describe('a factor that is enrolled in one step', () => {
     expect(causesOf(wrong)).toEqual(['profile.question: must be a string'])
     expect(harness.upstreamCalls()).toEqual([])
     const profile = { question: 'favorite_toy', answer: 'a top', admin: true }
-    await enrol(page, { factorType: 'question', profile, status: 'ACTIVE', userId: 'somebody' })
+    await enrol(page, { factorType: 'question', profile, status: 'ACTIVE', userId: '00uOtherUser' })
     const stateToken = expect.stringMatching(/^00[\w-]+$/)
     expect(harness.upstreamCalls().map(({ body }) => body)).toEqual([
       {

@@ -56,7 +56,7 @@ describe('a factor that is verified in one step', () => {
       'question',
       'OKTA',
       { answer: 'windmill' },
-      () => ({ answer: ' LightHouse ' }),
+      () => ({ answer: ' LIGHTHOUSE ' }),
       'kba',
     ],
     ['Google Authenticator', TOMAS, 'token:software:totp', 'GOOGLE', wrongCode, totpOf(TOMAS), 'otp'],

@@ -66,9 +66,9 @@ describe('a signed-out user', () => {
 
   test('is not admitted because of forged identity headers', async () => {
     const before = portal.arrived.length
-    const claims = IDENTITY_HEADERS.flatMap((name) => [name, '00u1person'])
-    expect((await portal.open(undefined, { headers: claims })).status).toBe(401)
-    expect((await portal.open('__Host-gatehouse=s%3Aforged.x', { headers: claims })).status).toBe(401)
+    const forged = IDENTITY_HEADERS.flatMap((name) => [name, '00u1person'])
+    expect((await portal.open(undefined, { headers: forged })).status).toBe(401)
+    expect((await portal.open('__Host-gatehouse=s%3Aforged.x', { headers: forged })).status).toBe(401)
     expect(portal.arrived.length).toBe(before)
   })
 
@@ -115,8 +115,8 @@ describe('a signed-in user', () => {
   ])('cannot forge X-Auth-Request-* %s', async (_name, spell) => {
     const cookie = await portal.signIn(AMELIA)
     const session = await sessionOf(cookie)
-    const claims = IDENTITY_HEADERS.flatMap(spell).flatMap((name) => [name, 'somebody-else'])
-    expect((await portal.open(cookie, { headers: claims })).status).toBe(200)
+    const forged = IDENTITY_HEADERS.flatMap(spell).flatMap((name) => [name, 'another-user'])
+    expect((await portal.open(cookie, { headers: forged })).status).toBe(200)
     expect(identityIn(lastArrived()).toSorted()).toEqual([
       ['x-auth-request-preferred-username', encodeURIComponent(AMELIA)],
       ['x-auth-request-session', session.id],

@@ -82,7 +82,7 @@ describe('an invalid response', () => {
     answerNext('/api/v1/authn/factors', {
       status: 'SUCCESS',
       sessionToken: 'real-session-token-0123456789',
-      _embedded: { user: { id: '00uSomebodyElse', profile: { login: PRIYA } } },
+      _embedded: { user: { id: '00uOtherUser', profile: { login: PRIYA } } },
     })
     const answer = await browser.post(verifyHref(asked, 'token:software:totp'), {
       stateToken: handleOf(asked),

@@ -291,7 +291,7 @@ describe('known and unknown users cannot be told apart', () => {
       await endPause()
       const limited = { kind: 'status', status: 429, body: errorOfTheOrg('E0000047'), times: 1 } as const
       harness.sandbox.faults.authn.set(limited)
-      const credentials = { username: 'somebody.else@example.test', password: NEW_PASSWORD }
+      const credentials = { username: 'another.user@example.test', password: NEW_PASSWORD }
       expect((await browser.post('/api/v1/authn', credentials)).status).toBe(429)
       const elsewhere = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '203.0.113.9' })
       expect((await start(elsewhere, NO_PHONE, 'EMAIL')).status).toBe(200) // not held back by the 429 of other calls

@@ -192,14 +192,14 @@ describe('the response to an offered GET', () => {
   const enrolling = () => pageWith({ status: 'MFA_ENROLL', _embedded: { user: USER, factors: factors() } })
   const LINKS = ['_embedded.factors.0._links.questions', '_embedded.factors.1._links.qrcode']
   const alarmsOf = async (act: () => Promise<unknown>) => {
-    const [alarms, byGuard] = [
+    const [alarms, blocked] = [
       linesOf('token_leak_blocked').length,
       await metric('gatehouse_token_leaks_blocked_total{found_in="body"}'),
     ]
     await act()
     return {
       lines: linesOf('token_leak_blocked').slice(alarms),
-      cut: (await metric('gatehouse_token_leaks_blocked_total{found_in="body"}')) - byGuard,
+      removed: (await metric('gatehouse_token_leaks_blocked_total{found_in="body"}')) - blocked,
     }
   }
 
@@ -235,7 +235,7 @@ describe('the response to an offered GET', () => {
         ],
       ])
     })
-    expect(alarms).toEqual({ lines: [expect.objectContaining({ level: 'error', count: 3 })], cut: 3 })
+    expect(alarms).toEqual({ lines: [expect.objectContaining({ level: 'error', count: 3 })], removed: 3 })
   })
 
   test.each(LINKS)(
@@ -481,7 +481,7 @@ describe('a status', () => {
 
   test('that names another user than before raises an alarm and opens no session', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
-    stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uSomebodyElse' } } }, SUCCESS)
+    stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uOtherUser' } } }, SUCCESS)
     expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([502, 'E0000009'])
     expect(await page.session()).toBeUndefined()
     expect(linesOf('user_mismatch')).toMatchObject([{ level: 'error', operation: 'verify' }])

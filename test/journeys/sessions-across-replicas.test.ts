@@ -7,7 +7,7 @@ import { navigate } from '../support/navigate.ts'
 
 /** A session that ends at one replica ends at all others at once and for good, even under concurrent requests. */
 
-const MAX_PER_PERSON = 3
+const MAX_SESSIONS = 3
 const ROUNDS = 20
 const ME = '/api/v1/sessions/me'
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
     env: { STEP_UP: 'on' },
     tunables: (shipped) => ({
       ...generousLimits(shipped),
-      session: { moveEverySeconds: 0, maxPerPerson: MAX_PER_PERSON }, // every use writes the session
+      session: { moveEverySeconds: 0, maxPerPerson: MAX_SESSIONS }, // every use writes the session
     }),
   })
   replica = await harness.replica()
@@ -125,9 +125,9 @@ describe('the maximum number of sessions per user', () => {
     )
     expect(answers.map(({ json }) => json.status)).toEqual(Array(12).fill('SUCCESS'))
     const statuses = await Promise.all(browsers.map((browser) => statusOf(browser)))
-    expect(statuses.filter((status) => status === 200)).toHaveLength(MAX_PER_PERSON)
+    expect(statuses.filter((status) => status === 200)).toHaveLength(MAX_SESSIONS)
     const survivor = browsers[statuses.indexOf(200)]
-    expect((await survivor?.get(onReplica('/api/v1/sessions')))?.json.sessions).toHaveLength(MAX_PER_PERSON)
+    expect((await survivor?.get(onReplica('/api/v1/sessions')))?.json.sessions).toHaveLength(MAX_SESSIONS)
   })
 })
 

@@ -295,7 +295,7 @@ describe('recoveries', () => {
     await limitedTo({ recovery: { perAddress: atMost(2) } })
     const statuses: number[] = []
     for (let n = 0; n < 3; n++)
-      statuses.push((await startRecovery(await harness.visit(), `somebody-${n}`, 'EMAIL')).status)
+      statuses.push((await startRecovery(await harness.visit(), `user-${n}`, 'EMAIL')).status)
     expect(statuses).toEqual([200, 200, 429])
   })
 

@@ -146,7 +146,7 @@ describe('wrong passwords', () => {
     const from = async (...addresses: string[]) => {
       const answers: unknown[] = []
       for (const address of addresses)
-        answers.push((await wrong(`somebody-${++sequence}`, undefined, address)).status)
+        answers.push((await wrong(`user-${++sequence}`, undefined, address)).status)
       return answers
     }
     expect(await from('203.0.113.5', '::ffff:203.0.113.5', '203.0.113.5')).toEqual([401, 401, 429])
