@@ -427,12 +427,12 @@ describe('a wrong old password', () => {
 
   const only = { perUser: atMost(1000), perDevice: atMost(1000), perAddress: atMost(1000) }
   test.each([
-    ['user', 'person', { ...only, perUser: atMost(2) }],
-    ['device', 'device', { ...only, perDevice: atMost(2) }],
-    ['address', 'address', { ...only, perAddress: atMost(2) }],
+    ['user', { ...only, perUser: atMost(2) }],
+    ['device', { ...only, perDevice: atMost(2) }],
+    ['address', { ...only, perAddress: atMost(2) }],
   ])(
     'counts by %s; beyond the limit even the right one is refused, and nothing is sent upstream',
-    async (_name, scope, password) => {
+    async (scope, password) => {
       await limitedTo({ password })
       const page = await openExpiredPassword()
       const from = '203.0.113.7'
