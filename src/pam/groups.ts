@@ -34,19 +34,9 @@ export type Groups = ReturnType<typeof createGroups>
 
 /** The lookups behind the routes. They throw `BrokerError`. */
 export function createGroups({ cache, userName, access }: GroupsOptions) {
-  async function getList(list: ListRef, { requestId, maxAgeMs }: LookupOptions): Promise<ServedList> {
-    try {
-      return await cache.get(list, { requestId, maxAgeMs })
-    } catch (error) {
-      if (!(error instanceof PamFailure)) throw error
-      const isMaxAgeError = maxAgeMs !== undefined && error.outcome !== 'unknown_user'
-      throw isMaxAgeError ? error.toMaxAgeError() : error.toBrokerError()
-    }
-  }
-
   async function getDirectory(session: Session, options: LookupOptions): Promise<ServedList> {
     await access(session, options.requestId)
-    return getList({ kind: 'directory' }, options)
+    return getList(cache, { kind: 'directory' }, options)
   }
 
   return {
@@ -54,7 +44,7 @@ export function createGroups({ cache, userName, access }: GroupsOptions) {
     async me({ login }: Session, options: LookupOptions): Promise<LookupResult> {
       const user = toPamUserName(login, userName)
       if (user === undefined) throw new PamFailure('unknown_user').toBrokerError()
-      const served = await getList({ kind: 'me', user }, options)
+      const served = await getList(cache, { kind: 'me', user }, options)
       return toResult(served, served.list, () => {
         const { groups } = served.list
         return { user, groups, ...combineRoles(groups.map(({ roles }) => roles)) }
@@ -75,6 +65,20 @@ export function createGroups({ cache, userName, access }: GroupsOptions) {
       if (group === undefined) throw notFound('group (Group)')
       return toResult(served, undefined, () => ({ ...group }))
     },
+  }
+}
+
+async function getList(
+  cache: GroupCache,
+  list: ListRef,
+  { requestId, maxAgeMs }: LookupOptions,
+): Promise<ServedList> {
+  try {
+    return await cache.get(list, { requestId, maxAgeMs })
+  } catch (error) {
+    if (!(error instanceof PamFailure)) throw error
+    const isMaxAgeError = maxAgeMs !== undefined && error.outcome !== 'unknown_user'
+    throw isMaxAgeError ? error.toMaxAgeError() : error.toBrokerError()
   }
 }
 

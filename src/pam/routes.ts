@@ -21,8 +21,6 @@ export interface PamRoutesOptions {
   readonly log: Logger
 }
 
-type LookupName = AuditFields<'group_lookup'>['operation']
-
 /** Concurrent lookups of one user in this process: enough for several tabs that load at once. */
 const MAX_CONCURRENT_PER_USER = 100
 
@@ -31,7 +29,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
   const limitPerUser = createLimitPerUser()
 
   const lookup = (
-    operation: LookupName,
+    operation: AuditFields<'group_lookup'>['operation'],
     find: (session: Session, req: Request) => Promise<LookupResult>,
   ): Route['handle'] =>
     async function handleLookup(req, res) {

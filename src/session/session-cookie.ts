@@ -9,21 +9,6 @@ import { readCookie } from '../http/cookies.ts'
 import type { DeviceBinding } from './session-device.ts'
 import { newSessionId, type SessionStore } from './session-store.ts'
 
-/** The session cookie, in the format of express-session: `s:<id>.<signature>`. */
-export interface SessionCookie {
-  readonly name: string
-  readonly attributes: SessionCookieAttributes
-  /** The signing keys, the newest first. The array is a new one after a rotation. */
-  secrets(): readonly [KeyObject, ...KeyObject[]]
-  /** The `Set-Cookie` header that sets the cookie. */
-  setCookie(id: string): string
-  /** The `Set-Cookie` header that deletes the cookie. */
-  clearCookie(): string
-  isPresent(req: IncomingMessage): boolean
-  /** The session id of a correctly signed cookie. The session may not exist any more. */
-  readId(req: IncomingMessage): string | undefined
-}
-
 export interface SessionCookieOptions {
   readonly masterKeys: MasterKeys
   /** `__Host-` and Secure if PUBLIC_URL is https; neither for http://localhost. */
@@ -31,16 +16,14 @@ export interface SessionCookieOptions {
   readonly sameSite: 'lax' | 'strict'
 }
 
-interface SessionCookieAttributes extends Pick<SessionCookieOptions, 'secure' | 'sameSite'> {
-  readonly path: '/'
-  readonly httpOnly: true
-}
-
 const SIGNED = 's:'
 
-export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions): SessionCookie {
+export type SessionCookie = ReturnType<typeof createSessionCookie>
+
+/** The session cookie, in the format of express-session: `s:<id>.<signature>`. */
+export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCookieOptions) {
   const name = secure ? '__Host-gatehouse' : 'gatehouse'
-  const attributes: SessionCookieAttributes = { path: '/', httpOnly: true, secure, sameSite }
+  const attributes = { path: '/', httpOnly: true, secure, sameSite }
   const valueIn = readCookie(name)
   const secrets = memoizeLast(
     labelledKeys(masterKeys, 'sign/session-cookie'),
@@ -50,11 +33,15 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
   return {
     name,
     attributes,
+    /** The signing keys, the newest first. The array is a new one after a rotation. */
     secrets,
-    setCookie: (id) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0]), attributes),
+    /** The `Set-Cookie` header that sets the cookie. */
+    setCookie: (id: string) => stringifySetCookie(name, SIGNED + sign(id, secrets()[0]), attributes),
+    /** The `Set-Cookie` header that deletes the cookie. */
     clearCookie: () => stringifySetCookie(name, '', { ...attributes, maxAge: 0 }),
-    isPresent: (req) => valueIn(req) !== undefined,
-    readId(req) {
+    isPresent: (req: IncomingMessage) => valueIn(req) !== undefined,
+    /** The session id of a correctly signed cookie. The session may not exist any more. */
+    readId(req: IncomingMessage): string | undefined {
       const value = valueIn(req)
       if (value?.startsWith(SIGNED) !== true) return undefined
       const signed = value.slice(SIGNED.length)

@@ -60,19 +60,14 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
       else if (await sessionStore.remove(id)) metrics.sessionsEnded.inc({ reason })
     },
 
-    /** @returns how many sessions were ended */
+    /** Returns how many sessions were ended. */
     async endAll(userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> {
-      const { id: keepId, createdSinceMs = Number.POSITIVE_INFINITY } = keep
-      const isOther = ({ id, createdAtMs }: SessionIndexEntry) =>
-        id !== keepId && createdAtMs < createdSinceMs
+      const { createdSinceMs = Number.POSITIVE_INFINITY } = keep
+      const isOther = (entry: SessionIndexEntry) => entry.id !== keep.id && entry.createdAtMs < createdSinceMs
       return endEach(userId, (await index.all(userId)).filter(isOther), reason)
     },
 
-    /**
-     * Ends the oldest sessions above the limit.
-     *
-     * @returns how many sessions were ended
-     */
+    /** Ends the oldest sessions above the limit, and returns how many. */
     async evict(userId: string): Promise<number> {
       const listed = await list(userId)
       const excess = listed.slice(maxPerUser).map(({ id, session }) => ({ id, ...session }))

@@ -38,30 +38,18 @@ export type GroupLists = ReturnType<typeof createGroupLists>
  * the store is read again, so a list that another replica has read or purged is found within that time.
  */
 export function createGroupLists(options: GroupListsOptions) {
-  const { records, generations, scope, clock, monotonic, tunables, team, keptMs, confirmMs } = options
+  const { records, scope, monotonic, tunables, keptMs, confirmMs } = options
   const memory: Memory = new LRUCache({ maxSize: options.maxMemoryBytes, sizeCalculation: sizeInBytes })
   const state = { ...options, memory }
 
-  /** @throws PamFailure `disabled_team` */
-  async function validate(cached: CachedList | undefined): Promise<CachedList | undefined> {
-    const invalidBeforeMs = await team.check()
-    if (cached === undefined || cached.fetchedAtMs <= invalidBeforeMs) return undefined
-    return isFromFuture(cached, clock.now()) ? undefined : cached
-  }
-
-  /** Starts a new generation: all that any replica has read before, or is reading now, is invalid. */
-  async function purge(list: ListRef): Promise<void> {
-    await generations.set(listName(list, scope), randomUUID(), keptMs[list.kind])
-    memory.delete(listName(list, scope)) // last: a read may have stored its list while the generation was set
-  }
-
   return {
+    /** @throws PamFailure `disabled_team` */
     async get(list: ListRef): Promise<CachedList | undefined> {
       const entry = memory.get(listName(list, scope))
       const isConfirmed = entry !== undefined && monotonic() - entry.confirmedAt < confirmMs
-      return validate(isConfirmed ? entry.cached : await findInStore(list, state))
+      return validate(isConfirmed ? entry.cached : await findInStore(list, state), options)
     },
-    getFromStore: async (list: ListRef) => validate(await findInStore(list, state)),
+    getFromStore: async (list: ListRef) => validate(await findInStore(list, state), options),
 
     async put(list: ListRef, read: ReadResult): Promise<CachedList> {
       const name = listName(list, scope)
@@ -80,14 +68,29 @@ export function createGroupLists(options: GroupListsOptions) {
     },
 
     getGeneration: (list: ListRef) => getGeneration(list, options),
-    purge,
+    purge: (list: ListRef) => purge(list, state),
     /** Purges the list, and deletes its age. */
     async remove(list: ListRef): Promise<void> {
-      await purge(list)
+      await purge(list, state)
       await records.remove(listName(list, scope))
     },
     clearMemory: () => memory.clear(),
   }
+}
+
+/** Starts a new generation: all that any replica has read before, or is reading now, is invalid. */
+async function purge(list: ListRef, { generations, scope, keptMs, memory }: State): Promise<void> {
+  await generations.set(listName(list, scope), randomUUID(), keptMs[list.kind])
+  memory.delete(listName(list, scope)) // last: a read may have stored its list while the generation was set
+}
+
+async function validate(
+  cached: CachedList | undefined,
+  { team, clock }: GroupListsOptions,
+): Promise<CachedList | undefined> {
+  const invalidBeforeMs = await team.check()
+  if (cached === undefined || cached.fetchedAtMs <= invalidBeforeMs) return undefined
+  return isFromFuture(cached, clock.now()) ? undefined : cached
 }
 
 /** A list from the near future is new. One from the far future was dated by a wrong clock. */

@@ -34,11 +34,7 @@ export function createTeamDisabled(options: TeamDisabledOptions) {
   }
 
   return {
-    /**
-     * Returns the time, by the API's clock, before which every list that was read is invalid.
-     *
-     * @throws PamFailure `disabled_team` during the pause
-     */
+    /** Returns the API's time before which lists that were read are invalid. Throws `disabled_team` during the pause. */
     async check(): Promise<number> {
       if (monotonic() - confirmedAt >= confirmMs) {
         confirmedAt = monotonic()

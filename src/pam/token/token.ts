@@ -49,10 +49,7 @@ export function createServiceToken(options: ServiceTokenOptions) {
   function refreshIfDue(requestId: string | undefined): void {
     if (current === undefined || !clock.isSet() || clock.now() < current.refreshAtMs) return
     const fetch = createFetch(current, { background: true, requestId }, source)
-    coalescing.refresh(lockKey(), fetch)?.then(use, (error) => {
-      options.metrics.pamTokens.inc({ outcome: 'refresh_failed' })
-      options.log.warn('pam_token_refresh_failed', { requestId, upstream: 'pam' }, error)
-    })
+    coalescing.refresh(lockKey(), fetch)?.then(use, (error) => logRefreshFailure(error, requestId, options))
   }
 
   return {
@@ -77,6 +74,15 @@ export function createServiceToken(options: ServiceTokenOptions) {
 
     stop: () => clearInterval(timer),
   }
+}
+
+function logRefreshFailure(
+  error: unknown,
+  requestId: string | undefined,
+  options: ServiceTokenOptions,
+): void {
+  options.metrics.pamTokens.inc({ outcome: 'refresh_failed' })
+  options.log.warn('pam_token_refresh_failed', { requestId, upstream: 'pam' }, error)
 }
 
 /** A stored token is used if it expires later than `old`. Otherwise a token is minted. */
