@@ -78,7 +78,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
     extendEveryMs: tunables.session.moveEverySeconds * 1000,
-    maxPerUser: tunables.session.maxPerPerson,
+    maxPerUser: tunables.session.maxPerUser,
   })
   const names = createSigner(masterKeys, 'user-key-names')
   const revocationTimes = createRevocationTimes({ store, names, now })

@@ -20,7 +20,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   signInSteps: 'a sharp rise of E0000004 or E0000068: attackers guess passwords or codes',
   sessionsOpened: 'a fall to zero in working hours',
   sessionsEnded:
-    '`evicted`: a script signs in repeatedly, or `session.maxPerPerson` is too low; `rolled_back`: steps that finished too late or could not be committed',
+    '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
   requestsRefused:
     '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `no_visible_factors`: a user has only factors of `HIDDEN_FACTORS`; `too_many_steps`: raise `transaction.maxOfferedSteps`; `invalid_forwarded_for`: a proxy does not name the client; `unknown_handle`, `not_offered`, `hidden_factor`: single ones are normal',

@@ -73,8 +73,7 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
   'device.renewAfterHours': 'age from which a used device cookie is renewed',
   'device.knownDays': 'time that a device stays known to a user who has signed in on it',
   'session.moveEverySeconds': 'the last use of a session is written at most once in this time',
-  'session.maxPerPerson':
-    'sessions of one user, over all replicas; when one more opens, the oldest is evicted',
+  'session.maxPerUser': 'sessions of one user, over all replicas; when one more opens, the oldest is evicted',
   'store.connectTimeoutMs': 'time to connect to Redis',
   'store.commandTimeoutMs': 'time of one Redis command',
   'pam.token.refreshBeforeMs': 'a token is refreshed this long before it expires',

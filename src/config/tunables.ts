@@ -86,7 +86,7 @@ const SHAPE = z.strictObject({
     renewAfterHours: z.int().min(0).max(9600),
     knownDays: z.int().min(1).max(400),
   }),
-  session: z.strictObject({ moveEverySeconds: z.int().min(0).max(3600), maxPerPerson: count }),
+  session: z.strictObject({ moveEverySeconds: z.int().min(0).max(3600), maxPerUser: count }),
   store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
   pam: z.strictObject({
     token: z.strictObject({

@@ -18,7 +18,7 @@ beforeAll(async () => {
     env: { STEP_UP: 'on' },
     tunables: (shipped) => ({
       ...generousLimits(shipped),
-      session: { moveEverySeconds: 0, maxPerPerson: MAX_SESSIONS }, // every use writes the session
+      session: { moveEverySeconds: 0, maxPerUser: MAX_SESSIONS }, // every use writes the session
     }),
   })
   replica = await harness.replica()
