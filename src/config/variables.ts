@@ -1,4 +1,4 @@
-/** Every variable, in the order of `.env.example` and `docs/configuration.md` (a test compares the three). */
+/** Every variable, in the order of `.env.example` and `docs/configuration.md`, which `npm run docs` generates. */
 export const VARIABLES = [
   { name: 'PUBLIC_URL', required: true },
   { name: 'AUTHN_BASE_URL', required: true },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /**
  * The audit events (DESIGN §5): who did what, one strict schema each. Only the fields of the event's schema are written.
- * `docs/audit.md` describes them.
+ * `scripts/docs/audit.ts` describes them for `docs/audit.md`.
  */
 const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // of the broker's own code
 const hash = z.string().regex(/^[\w-]{16}$/)
