@@ -208,10 +208,8 @@ function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number
     has: (key: string): boolean => contentAt(key) !== undefined,
     text,
     fields,
-
-    put(key: string, content: string, ttlMs: number): void {
-      entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) })
-    },
+    put: (key: string, content: string, ttlMs: number) =>
+      void entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) }),
 
     /** Extends the life of the key to `expiresAt`, and never shortens it. */
     putField(key: string, field: string, value: string, expiresAt: number): number {

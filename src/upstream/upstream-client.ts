@@ -101,8 +101,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 
   async function call(url: string, request: UpstreamRequest, startedAt: number) {
     const timeoutMs = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
-    const wait = { urgent: true, budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) } }
-    const release = await connections.acquire(request.wait ?? wait)
+    const release = await connections.acquire(request.wait ?? defaultWait(timeoutMs))
     try {
       const timeout = Math.ceil(startedAt + timeoutMs - monotonic())
       if (timeout <= 0) throw poolExhausted()
@@ -112,6 +111,10 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       release()
     }
   }
+}
+
+function defaultWait(timeoutMs: number): ConnectionWait {
+  return { urgent: true, budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) } }
 }
 
 /** Normalizes path and query. */
