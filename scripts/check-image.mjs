@@ -1,7 +1,7 @@
 /**
- * `npm run image:check`: carries the Dockerfile out without Docker (in a clean temporary folder, on the image's own
- * Node when the registry has it), looks at what would be in the image, starts it as its user, and stops it. It reads
- * the Dockerfile and the .dockerignore themselves; an instruction that it does not know is an error.
+ * `npm run image:check`: builds the image without Docker (in a temporary folder, with the image's Node version if the
+ * registry has it), checks its files, starts it as its user, and stops it. It interprets the Dockerfile and the
+ * .dockerignore; an unsupported instruction is an error.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -29,8 +29,8 @@ const START_MS = 20_000
 const project = fileURLToPath(new URL('..', import.meta.url))
 const read = (path) => readFileSync(join(project, path), 'utf8')
 const work = mkdtempSync(join(tmpdir(), 'gatehouse-image-'))
-/** Made up; nothing listens at these addresses. */
-const SOUND = {
+/** A valid configuration; nothing listens at these addresses. */
+const VALID_CONFIG = {
   PUBLIC_URL: 'https://portal.example.com',
   AUTHN_BASE_URL: 'https://org.example.net',
   AUTHN_API_TOKEN: 'made-up-api-token',
@@ -41,13 +41,13 @@ const failures = []
 const children = new Set()
 
 try {
-  chmodSync(work, 0o755) // the image's user is somebody else than us
+  chmodSync(work, 0o755) // the image's user is not the current user
   await main()
 } finally {
   for (const child of children) child.kill('SIGKILL')
   rmSync(work, { recursive: true, force: true })
 }
-console.log(failures.length === 0 ? '\nThe image is sound.' : `\n${failures.length} checks failed.`)
+console.log(failures.length === 0 ? '\nAll checks passed.' : `\n${failures.length} checks failed.`)
 process.exitCode = failures.length === 0 ? 0 : 1
 
 async function main() {
@@ -57,7 +57,7 @@ async function main() {
   const image = buildStages({
     stages,
     project,
-    given: readDockerignore(read('.dockerignore')),
+    isIncluded: readDockerignore(read('.dockerignore')),
     into: work,
     path: `${node.folder}${delimiter}${process.env.PATH}`,
   })
@@ -66,18 +66,16 @@ async function main() {
   await checkRun(image, node)
 }
 
-/** The image's Node from the package registry, in a folder for PATH; the one at hand when there is none, and that is said. */
+/** The image's Node version from the registry, in a folder for PATH. Falls back to the current Node and reports it. */
 function nodeOf(imageName) {
   const folder = join(work, 'bin')
   mkdirSync(folder)
   const major = /^node:(\d+)/.exec(imageName)?.[1]
-  if (major === undefined) throw new Error(`Dockerfile: FROM ${imageName} is no node image`)
+  if (major === undefined) throw new Error(`Dockerfile: FROM ${imageName} is not a node image`)
   const path = process.version.startsWith(`v${major}.`) ? process.execPath : installedNode(major)
   symlinkSync(path ?? process.execPath, join(folder, 'node'))
   const version = execFileSync(join(folder, 'node'), ['--version'], { encoding: 'utf8' }).trim()
-  console.log(
-    `        Node ${version}${path === undefined ? `, for want of Node ${major} from the registry` : ''}`,
-  )
+  console.log(`        Node ${version}${path === undefined ? `, as the registry has no Node ${major}` : ''}`)
   return { folder }
 }
 
@@ -94,28 +92,28 @@ function checkContent(app) {
   const files = filesIn(app)
   const own = files.filter((path) => !path.startsWith('node_modules/'))
   check(
-    'beside packages there are only package.json, the licence, the figures and compiled JavaScript',
+    'besides packages, there are only package.json, the licence, config/default.json and compiled JavaScript',
     own.filter((path) => !/^(package\.json|LICENSE|config\/default\.json|dist\/.+\.js(\.map)?)$/.test(path)),
   )
   check(
-    'no sandbox, demo, test or benchmark is among them',
+    'there is no sandbox, demo, test or benchmark',
     own.filter((path) => /(^|\/)(sandbox|demo|tests?|bench|scripts)(\/|\.)/.test(path)),
   )
   const { packages } = JSON.parse(read('package-lock.json'))
   const locked = Object.entries(packages).filter(([path]) => path !== '')
   check(
-    'no development package is there',
+    'there is no development package',
     locked.filter(([path, { dev }]) => dev && existsSync(join(app, path))).map(([path]) => path),
   )
   check(
-    'every production package is there',
+    'all production packages are installed',
     locked
       .filter(([path, { dev, optional, peer }]) => !(dev || optional || peer) && !existsSync(join(app, path)))
       .map(([path]) => path),
   )
   const megabytes = files.reduce((sum, path) => sum + statSync(join(app, path)).size, 0) / 1e6
   check(
-    `${files.length} files, ${megabytes.toFixed(1)} MB beside Node; no more than ${MAX_MEGABYTES}`,
+    `${files.length} files, ${megabytes.toFixed(1)} MB without Node; at most ${MAX_MEGABYTES}`,
     megabytes <= MAX_MEGABYTES,
   )
 }
@@ -124,15 +122,15 @@ function checkConfiguration(image, node) {
   const [, ...args] = image.command
   const run = (env) =>
     spawnSync(join(node.folder, 'node'), [...args, '--check-config'], runOptions(image, env)).status
-  check('--check-config: a sound configuration ends with 0', run(SOUND) === 0)
-  check('--check-config: none ends with 78', run({}) === 78)
+  check('--check-config: a valid configuration exits with 0', run(VALID_CONFIG) === 0)
+  check('--check-config: no configuration exits with 78', run({}) === 78)
 }
 
-/** Without Redis and an org: starting needs neither. */
+/** Without Redis and Okta, which are not needed to start. */
 async function checkRun(image, node) {
   const [command, ...args] = image.command
   check('the command is node', command === 'node')
-  const options = runOptions(image, { ...SOUND, PORT: '0', OPS_PORT: '0', OPS_HOST: '127.0.0.1' })
+  const options = runOptions(image, { ...VALID_CONFIG, PORT: '0', OPS_PORT: '0', OPS_HOST: '127.0.0.1' })
   const child = spawn(join(node.folder, 'node'), args, options)
   children.add(child)
   const exited = once(child, 'exit')
@@ -148,8 +146,8 @@ async function checkRun(image, node) {
   if (port === undefined) return
 
   const statusOf = async (path) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
-  check('/livez answers 200', (await statusOf('/livez')) === 200)
-  check('/readyz answers 503 while there is no Redis', (await statusOf('/readyz')) === 503)
+  check('/livez responds 200', (await statusOf('/livez')) === 200)
+  check('/readyz responds 503 without Redis', (await statusOf('/readyz')) === 503)
   const health = spawnSync(
     join(node.folder, 'node'),
     image.health.slice(1),
@@ -158,13 +156,13 @@ async function checkRun(image, node) {
   check("the image's health check passes", image.health[0] === 'node' && health.status === 0)
   child.kill(image.stopSignal)
   const [code] = await exited
-  check(`${image.stopSignal} ends it with 0`, code === 0)
+  check(`${image.stopSignal}: exits with 0`, code === 0)
   const none = spawnSync(
     join(node.folder, 'node'),
     image.health.slice(1),
     runOptions(image, { OPS_PORT: port }),
   )
-  check('and then the health check fails', none.status === 1)
+  check('after the stop, the health check fails', none.status === 1)
 }
 
 async function listeningPort(child, output) {
@@ -177,7 +175,7 @@ async function listeningPort(child, output) {
   return undefined
 }
 
-/** As root we can be the image's user, who may write to nothing of it. */
+/** Root can run as the image's user, which has no write access to the image. */
 function runOptions(image, env) {
   const [uid, gid] = image.user.split(':').map(Number)
   const mayChange = process.getuid?.() === 0
@@ -189,7 +187,7 @@ function runOptions(image, env) {
 }
 
 function describeUser({ uid }) {
-  return uid === undefined ? `${process.getuid?.()}, for want of the right to be the image's own` : uid
+  return uid === undefined ? `${process.getuid?.()}, as only root can run as the image's user` : uid
 }
 
 function filesIn(folder) {
@@ -198,11 +196,11 @@ function filesIn(folder) {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
 }
 
-/** `found`: true when all is well, or a list of what is wrong. */
-function check(what, found) {
-  const wrong = Array.isArray(found) ? found : found ? [] : [what]
-  console.log(`${wrong.length === 0 ? 'ok      ' : 'FAILED  '}${what}`)
-  if (wrong.length === 0) return
-  failures.push(what)
-  if (Array.isArray(found)) for (const one of wrong.slice(0, 20)) console.log(`          ${one}`)
+/** `result`: whether the check passed, or a list of problems. */
+function check(name, result) {
+  const problems = Array.isArray(result) ? result : result ? [] : [name]
+  console.log(`${problems.length === 0 ? 'ok      ' : 'FAILED  '}${name}`)
+  if (problems.length === 0) return
+  failures.push(name)
+  if (Array.isArray(result)) for (const problem of problems.slice(0, 20)) console.log(`          ${problem}`)
 }

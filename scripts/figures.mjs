@@ -5,11 +5,11 @@ import { parseSync } from '@swc/core'
 import { startDemo } from '../build/demo/demo.js'
 import { defaultConfigPath } from '../build/sandbox/sandbox-config.js'
 
-/** `npm run figures`: prints the figures of docs/architecture.md, and what is above them. */
+/** `npm run figures`: prints the code metrics of docs/architecture.md, and the files and functions above the goals. */
 
 const MAX_BODY_LINES = 40
 const MAX_FILE_LINES = 250
-/** They put parts together, one after the other. */
+/** Composition roots are long, but have no logic. */
 const COMPOSITION_ROOTS = /^src\/(wiring|app|ops|authn\/create-authn|pam\/create-pam)\.ts$/
 
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
@@ -21,7 +21,7 @@ const linesIn = (text) => text.toString().split('\n').length - 1
 const linesOf = (path) => linesIn(readFileSync(path))
 const sum = (paths) => paths.reduce((lines, path) => lines + linesOf(path), 0)
 
-/** The lines between the braces of every function in a file, with the place of the function. */
+/** The number of lines in the body of each function of a file, with its location. */
 function bodiesIn(path) {
   const text = readFileSync(path)
   const bodies = []
@@ -38,7 +38,7 @@ function bodiesIn(path) {
   return bodies
 }
 
-/** Files of the broker with a function that ran while `work` was done. */
+/** The broker's files with a function that ran during `work`. */
 async function filesThatRan(work) {
   const session = new Session()
   session.connect()
@@ -55,7 +55,7 @@ async function filesThatRan(work) {
     .filter((path) => files.includes(path))
 }
 
-/** One right password through the whole broker, once everything has run before. */
+/** The files that a successful password step runs through, after a warm-up. */
 async function filesOfPasswordStep() {
   const demo = await startDemo({
     port: 28_080, // the public origin is part of the configuration, so it must be known
@@ -68,7 +68,7 @@ async function filesOfPasswordStep() {
       headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
       body: JSON.stringify({ username: 'amelia.stone', password: 'Demo-Password-1' }),
     })
-    if (!response.ok) throw new Error(`the password step was answered with ${response.status}`)
+    if (!response.ok) throw new Error(`the password step responded ${response.status}`)
   }
   try {
     await signIn()

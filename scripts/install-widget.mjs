@@ -1,6 +1,6 @@
 /**
- * Installs the vendor's sign-in widget into `tools/widget`, apart from the main install: about 130 MB that only its demo
- * (`npm run demo:widget`) and its tests need. What is there already stays as it is.
+ * Installs Okta's sign-in widget into `tools/widget`, unless it is installed. It is not part of the main install, because
+ * only its demo (`npm run demo:widget`) and its tests need these 130 MB.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -15,10 +15,10 @@ export function widgetIsInstalled() {
   return isThere
 }
 
-/** Whether the widget is there now. */
+/** @returns whether the widget is installed now */
 export function installWidget() {
   if (widgetIsInstalled()) return true
-  console.log('\nInstalling the vendor’s sign-in widget into tools/widget: about 130 MB\n')
+  console.log('\nInstalling Okta’s sign-in widget into tools/widget: about 130 MB\n')
   return spawnSync('npm', ['ci', '--prefix', FOLDER, '--ignore-scripts'], { stdio: 'inherit' }).status === 0
 }
 

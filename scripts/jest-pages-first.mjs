@@ -2,8 +2,8 @@ import Sequencer from '@jest/test-sequencer'
 
 const PAGES = /\/test\/(demo|widget)\//
 
-/** Runs the longest test files first, also where no run before has measured any: no worker is then left alone with one of them. */
-// biome-ignore lint/style/noDefaultExport: jest takes a sequencer as the module's default export
+/** Runs the longest test files first, even without timings of earlier runs, so that no worker runs one of them alone at the end. */
+// biome-ignore lint/style/noDefaultExport: jest expects a sequencer as the module's default export
 export default class PagesFirst extends Sequencer {
   async sort(tests) {
     const sorted = await super.sort(tests)

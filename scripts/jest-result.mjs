@@ -1,13 +1,13 @@
-/** A jest reporter that leaves the runner's own count in test-results/jest.json, for scripts/ci-verdict.mjs. */
+/** A jest reporter that writes the counts to test-results/jest.json, for scripts/ci-verdict.mjs. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const FILE = join(dirname(fileURLToPath(import.meta.url)), '..', 'test-results', 'jest.json')
 
-// biome-ignore lint/style/noDefaultExport: jest takes a reporter as the module's default export
+// biome-ignore lint/style/noDefaultExport: jest expects a reporter as the module's default export
 export default class JestResult {
-  /** A run that falls over must not leave the count of the one before. */
+  /** Deletes the counts of the previous run, in case this run crashes. */
   onRunStart() {
     rmSync(FILE, { force: true })
   }

@@ -1,5 +1,5 @@
 /**
- * `npm run mutants [-- MODULE…]`: changes the code of each module in one place at a time and runs the tests that must notice
+ * `npm run mutants [-- MODULE…]`: makes one change at a time to the code of each module, and runs the tests that must fail
  * (docs/testing.md). Prints the score of each module and the mutants that survived. Exits with 1 if a module scores below the
  * bound, or if scripts/mutants/on-purpose.json lists a mutant that does not survive.
  */
@@ -15,17 +15,17 @@ const modules = Object.entries(read('modules'))
 const onPurpose = read('on-purpose')
 
 const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
-/** Reuses results of the module's last incremental run that no later change can affect: for writing tests. */
+/** Reuses results of the module's last incremental run that later changes do not affect, for use while writing tests. */
 const incremental = process.argv.includes('--incremental')
 const chosen = modules.filter(
   ([name]) => wanted.length === 0 || wanted.some((one) => name === one || name.startsWith(`${one}/`)),
 )
 if (chosen.length === 0) {
-  console.error(`No such module. Modules: ${modules.map(([name]) => name).join(', ')}`)
+  console.error(`Unknown module. Modules: ${modules.map(([name]) => name).join(', ')}`)
   process.exit(2)
 }
 
-// Many mutants make a test wait for something that never happens.
+// With many mutants, a test waits for an event that never occurs.
 const WAIT_MS = 3000
 process.env.UNTIL_TIMEOUT_MS = String(WAIT_MS) // read by test/support/until.ts
 
@@ -62,7 +62,7 @@ function optionsOf(name, { sources, tests, everyTest, timeoutMs = 20_000 }) {
     concurrency: 1,
     // Node 20 does not free modules of a vm context, so a process that has run tests often is replaced.
     maxTestRunnerReuse: 25,
-    timeoutMS: timeoutMs, // an endless loop is noticed sooner, by its number of rounds
+    timeoutMS: timeoutMs, // endless loops end sooner, by their number of iterations
     tempDirName: `test-results/mutants/${name}`,
     ignorePatterns: ['build', 'dist', 'test-results'],
     disableTypeChecks: false,
@@ -92,8 +92,8 @@ function judge({ sources }, mutants) {
   }
 }
 
-function isSame(one, other) {
-  return one.file === other.file && one.line === other.line && one.change === other.change
+function isSame(a, b) {
+  return a.file === b.file && a.line === b.line && a.change === b.change
 }
 
 /** Where a mutant is and what it changes, as scripts/mutants/on-purpose.json spells it. */

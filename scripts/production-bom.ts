@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * The part of npm's bill of materials that runs in production. `npm sbom --omit dev` can't be asked for it: it leaves
- * out what a development package needs too (npm/cli issue 7909). So npm lists everything, and the lock file, in
- * which npm marks each place of a package, says which of it is for development only.
+ * The production part of npm's bill of materials. `npm sbom --omit dev` cannot be used, because it omits packages that a
+ * development package needs too (npm/cli issue 7909). So npm lists all packages, and the lock file, in which npm marks
+ * development packages, decides which are kept.
  */
 const Bom = z.looseObject({
   bomFormat: z.literal('CycloneDX'),
@@ -26,7 +26,7 @@ const Lock = z.object({
   ),
 })
 
-/** Takes both as parsed JSON. Throws when a production package of the lock file is not in the bill. */
+/** Throws if a production package of the lock file is missing from the bill of materials. */
 export function productionBom(bomJson: unknown, lockJson: unknown): Bom {
   const bom = Bom.parse(bomJson)
   const { packages } = Lock.parse(lockJson)
@@ -42,7 +42,7 @@ export function productionBom(bomJson: unknown, lockJson: unknown): Bom {
   const kept = new Map(components.map((component) => [component['bom-ref'], component.name]))
   return {
     ...bom,
-    // npm calls the root after the folder that it happens to lie in
+    // npm names the root after its folder
     metadata: { ...bom.metadata, component: { ...application, type: 'application', name: root.name } },
     components,
     dependencies: bom.dependencies.flatMap(({ ref, dependsOn, ...rest }) => {
@@ -54,7 +54,7 @@ export function productionBom(bomJson: unknown, lockJson: unknown): Bom {
   }
 }
 
-/** `name@version` of every package that production installs. */
+/** `name@version` of all production packages. */
 export function productionPackages(lockJson: unknown): Set<string> {
   const { packages } = Lock.parse(lockJson)
   return new Set(

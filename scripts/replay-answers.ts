@@ -6,8 +6,8 @@ import { advance, createTransaction, isOngoing } from '../src/authn/transaction/
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'
 
 /**
- * One recorded answer, sent through the code that the broker sends every upstream answer through, and looked over
- * by rules of this file's own.
+ * The result of processing one recorded response with the broker's code for upstream responses, and checking the output
+ * with independent rules.
  */
 export type Verdict =
   | {
@@ -15,16 +15,16 @@ export type Verdict =
       readonly findings: readonly string[]
       readonly notes: readonly string[]
     }
-  /** The broker answers 502 to these, whatever they hold. */
+  /** The broker responds 502 to these. */
   | { readonly kind: 'not JSON' | 'not an object' }
 
 export const PUBLIC_ORIGIN = 'https://portal.example.test'
-/** Stands for the org in recordings that name none. */
+/** The org's origin for recordings with a placeholder. */
 export const PLACEHOLDER_ORIGIN = 'https://org.example.test'
 const HANDLE = `00${'replay'.repeat(7)}-`
 const DEVICE = '0'.repeat(32)
 
-/** `https://{yourOktaDomain}`, `https://${org}.example.com`, `{{url}}`: a place that was left to be filled in. */
+/** `https://{yourOktaDomain}`, `https://${org}.example.com`, `{{url}}`: placeholders in recordings. */
 const PLACEHOLDER = /(?:https?:\/\/)?(?:[\w.-]*\$?\{\{?[\w .-]+\}\}?[\w.-]*)+(?=[/"?#])/g
 
 export function replayAnswer(text: string): Verdict {
@@ -34,14 +34,14 @@ export function replayAnswer(text: string): Verdict {
   const findings: string[] = []
   const notes: string[] = []
   try {
-    examine(answer.value, findings, notes)
+    checkOutput(answer.value, findings, notes)
   } catch (error) {
     findings.push(`throws: ${error instanceof Error ? error.message : String(error)}`)
   }
   return { kind: findings.length === 0 ? 'ok' : 'findings', findings, notes }
 }
 
-function examine(given: Readonly<Record<string, unknown>>, findings: string[], notes: string[]): void {
+function checkOutput(given: Readonly<Record<string, unknown>>, findings: string[], notes: string[]): void {
   const origins = originsOf(given)
   const rewritten = rewriteAnswer(given, {
     upstreamOrigins: origins,
@@ -57,13 +57,13 @@ function examine(given: Readonly<Record<string, unknown>>, findings: string[], n
 
   const out = parse(text)?.value
   if (!isRecord(out)) {
-    findings.push('what comes out is no JSON object')
+    findings.push('the output is not a JSON object')
     return
   }
   const secrets = secretsOf(given)
   for (const { place, secret } of secrets)
     if (text.includes(secret) || text.includes(encodeURIComponent(secret)))
-      findings.push(`${place} comes out`)
+      findings.push(`${place} is in the output`)
   findings.push(
     ...differences(
       given,
@@ -79,15 +79,16 @@ function examine(given: Readonly<Record<string, unknown>>, findings: string[], n
     if (url === undefined) continue
     for (const method of methods) {
       if (findStep(rewritten.offered, method, url.pathname) === undefined)
-        findings.push(`${method} ${url.pathname}: offered upstream, not by us`)
-      else if (!hasRoute(method, url.pathname)) notes.push(`${method} ${url.pathname}: no route of ours`)
+        findings.push(`${method} ${url.pathname}: offered upstream, but not by the broker`)
+      else if (!hasRoute(method, url.pathname))
+        notes.push(`${method} ${url.pathname}: not a route of the broker`)
     }
   }
-  examineReading(given, rewritten.offered, findings, notes)
+  checkReading(given, rewritten.offered, findings, notes)
 }
 
-/** What the rules read out of the answer is what stands in it. */
-function examineReading(
+/** Checks that the broker reads the response correctly. */
+function checkReading(
   given: Readonly<Record<string, unknown>>,
   offered: Parameters<typeof advance>[2]['offered'],
   findings: string[],
@@ -104,12 +105,12 @@ function examineReading(
   })
   if (after.stateToken !== stateToken) findings.push('stateToken misread')
   if (after.offered.length !== offered.length) findings.push('an offered step is not remembered')
-  if (after.credentialAccepted) findings.push('a credential counts as accepted, and none was shown')
-  if (answer.status === '') notes.push('no status: an error, or a part of an answer')
-  else notes.push(`${answer.status}${isOngoing(after) ? '' : ', ends here'}`)
+  if (after.credentialAccepted) findings.push('a credential counts as accepted, but none was sent')
+  if (answer.status === '') notes.push('no status: an error, or part of a response')
+  else notes.push(`${answer.status}${isOngoing(after) ? '' : ', ends the transaction'}`)
 }
 
-/** The placeholder's, and every host under which the answer offers steps of the sign-in API. */
+/** The placeholder's origin, and all origins with links to the authentication API. */
 function originsOf(given: unknown): readonly [string, ...string[]] {
   const named = linksOf(given).flatMap(({ href }) => {
     const url = URL.canParse(href) ? new URL(href) : undefined
@@ -147,7 +148,7 @@ interface Secret {
 
 const SECRET_FIELD = /^(state|session|recovery)token$/i
 
-/** Tokens in fields, in queries and in the paths of pictures; read anew, not by the code under trial. */
+/** Tokens in fields, queries and paths of QR codes; found by this file, not by the code under test. */
 function secretsOf(value: unknown, place = ''): Secret[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) => {
@@ -161,7 +162,7 @@ function secretsOf(value: unknown, place = ''): Secret[] {
   })
 }
 
-/** Where the answer differs from what was given, beside tokens and links. */
+/** Differences between input and output, except tokens and links. */
 function differences(
   given: unknown,
   out: unknown,
@@ -196,15 +197,15 @@ function hrefDifferences(
   secrets: readonly string[],
   origins: readonly string[],
 ): string[] {
-  if (typeof out !== 'string') return [`${place}: no text any more`]
+  if (typeof out !== 'string') return [`${place}: not a string`]
   const url = ownUrl(given, origins)
   if (url === undefined) {
     return out === given || secrets.some((secret) => given.includes(secret))
       ? []
-      : [`${place}: a foreign link changed`]
+      : [`${place}: a third-party link changed`]
   }
   const moved = URL.canParse(out) ? new URL(out) : undefined
-  if (moved?.origin !== PUBLIC_ORIGIN) return [`${place}: not on our own address`]
+  if (moved?.origin !== PUBLIC_ORIGIN) return [`${place}: not on the broker's origin`]
   const samePath = moved.pathname === url.pathname || PICTURE.test(url.pathname)
   const sameQuery = [...moved.searchParams.keys()].join() === [...url.searchParams.keys()].join()
   return samePath && sameQuery ? [] : [`${place}: another path or query`]
@@ -227,7 +228,7 @@ function parse(text: string): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) }
   } catch {
-    return undefined // the verdict says so
+    return undefined // reported as not JSON
   }
 }
 

@@ -4,15 +4,15 @@ import { PLACEHOLDER_ORIGIN, replayAnswer } from './replay-answers.ts'
 
 const HELP = `npm run replay -- DIR…
 
-Sends every *.json file of a folder, and of the folders in it, through the code that makes an upstream answer fit for
-a browser, as if the upstream had just said it, and reports what did not come out sound: a token, a link that still
-names the upstream, a lost or changed member, an offered step that could not be taken.
+Processes all *.json files in these folders and their subfolders with the broker's code for upstream responses, and
+reports problems in the output: a token, a link to the upstream, a missing or changed member, an offered step that
+cannot be taken.
 
-A host that was left open, such as https://{yourOktaDomain}, is taken for the upstream (${PLACEHOLDER_ORIGIN} is put in
-its place before the file is parsed); so is every host under which the answer links to /api/v1/.
+A placeholder host, such as https://{yourOktaDomain}, is the upstream (replaced with ${PLACEHOLDER_ORIGIN} before the
+file is parsed), and so is every host in links to /api/v1/.
 
-One line a file: ok, findings, not JSON, not an object (the broker answers 502 to those two), then the counts.
-Exit code 0: all sound; 1: findings; 2: nothing to replay.
+Prints one line per file: ok, findings, not JSON, or not an object (the broker responds 502 to the last two), then the
+counts. Exit code 0: no findings; 1: findings; 2: nothing to replay.
 `
 
 export interface ReplayResult {
@@ -21,7 +21,7 @@ export interface ReplayResult {
   readonly err: string
 }
 
-/** Replays every *.json file of these folders, and of the folders in them. */
+/** Replays all *.json files in these folders and their subfolders. */
 export function replayFolders(folders: readonly string[]): ReplayResult {
   const errors: string[] = []
   const files = folders.flatMap((folder) => jsonFilesIn(folder, errors)).sort()

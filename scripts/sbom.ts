@@ -4,7 +4,7 @@ import { productionBom } from './production-bom.ts'
 
 /**
  * `npm run sbom`: writes build/sbom.cdx.json, the software bill of materials (CycloneDX) of what runs in production.
- * From the lock file alone: nothing is asked of the network, and nothing of this machine stands in it.
+ * Made from the lock file only, without network access, and without information about this machine.
  */
 const FILE = 'build/sbom.cdx.json'
 const EVERYTHING = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only']

@@ -7,7 +7,7 @@ import { chromium } from 'playwright-core'
 import { startDemo } from '../build/demo/demo.js'
 import { defaultConfigPath } from '../build/sandbox/sandbox-config.js'
 
-/** `npm run screenshots`: pictures of the demo's page for the documentation, in light and in dark. */
+/** `npm run screenshots`: screenshots of the demo for the docs, in light and dark. */
 
 const OUT = fileURLToPath(new URL('../docs/images/', import.meta.url))
 const BIG_BYTES = 200_000
@@ -89,7 +89,7 @@ function findChromium() {
     try {
       return execFileSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
     } catch {
-      // not under this name: try the next
+      // not installed under this name
     }
   }
   throw new Error('Chromium is not installed: run "npm run setup"')

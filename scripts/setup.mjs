@@ -1,18 +1,17 @@
 /**
- * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies that
- * `deploy/proxies/` has examples for (nginx, Caddy, HAProxy, Apache), a Chromium and openssl. They come from the
- * system's own package manager; the sign-in widget that some tests drive comes from npm into `tools/widget`. `--check`
- * installs nothing.
+ * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies of
+ * `deploy/proxies/` (nginx, Caddy, HAProxy, Apache), Chromium and openssl, with the system's package manager, and the
+ * sign-in widget from npm into `tools/widget`. `--check` installs nothing.
  *
- * The tests start these programs themselves, on free ports. The services that some packages bring must not run: Debian
- * would start three of the proxies at once, each on port 80.
+ * The tests start these programs themselves, on free ports. The services of some packages must not run: Debian would
+ * start three proxies, each on port 80.
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { installWidget, widgetIsInstalled } from './install-widget.mjs'
 
-/** Packages by package manager; where distributions differ in a name, the names are tried in turn. */
+/** Packages by package manager. If distributions use different names, each is tried in turn. */
 const TOOLS = [
   {
     name: 'redis-server',
@@ -93,12 +92,12 @@ process.exitCode = main(process.argv.slice(2))
 function main(args) {
   const unknown = args.filter((arg) => arg !== '--check')
   if (unknown.length > 0)
-    return fail(`Unknown argument ${unknown.join(' ')}. Known: --check (look, install nothing)`)
+    return fail(`Unknown argument ${unknown.join(' ')}. Known: --check (install nothing)`)
 
   const missing = report()
   if (args.includes('--check')) {
     if (missing.length > 0) return fail(whatToInstall(missing))
-    return widgetIsInstalled() ? 0 : fail('Please run npm run setup: it installs the sign-in widget')
+    return widgetIsInstalled() ? 0 : fail('The sign-in widget is missing. Run: npm run setup')
   }
   if (!installWidget()) return fail('The sign-in widget could not be installed: npm ci --prefix tools/widget')
   if (missing.length === 0) return 0
@@ -107,9 +106,7 @@ function main(args) {
   if (manager === undefined) return fail(whatToInstall(missing))
   const runner = asAdministrator(manager)
   if (runner === undefined) {
-    return fail(
-      `${whatToInstall(missing)}\n${manager} needs root, and sudo does not let us without a password.`,
-    )
+    return fail(`${whatToInstall(missing)}\n${manager} needs root, and sudo requires a password.`)
   }
 
   if (manager === 'apt-get') run([...runner, 'apt-get', 'update'])
@@ -124,7 +121,7 @@ function main(args) {
   return stillMissing.length === 0 ? 0 : fail(whatToInstall(stillMissing))
 }
 
-/** Says for each program whether it is there, and gives those that are not. */
+/** Prints whether each program is installed, and returns the missing ones. */
 function report() {
   return TOOLS.filter((tool) => {
     const path = tool.commands.map(find).find((found) => found !== undefined)
@@ -142,16 +139,14 @@ function install(tool, manager, runner) {
   if (!existsSync('/run/systemd/system')) return
   for (const service of tool.service ?? []) {
     if (!run(['systemctl', 'cat', service], 'ignore')) continue
-    console.log(
-      `Disabling the service ${service}: it came with the package, and the tests start their own process`,
-    )
+    console.log(`Disabling the service ${service}: the tests start their own process`)
     run([...runner, 'systemctl', 'disable', '--now', service])
   }
 }
 
 /**
- * Debian's packages start their services as they are installed, unless `policy-rc.d` forbids it (invoke-rc.d(8)).
- * Returns what takes it away again. A `policy-rc.d` of the machine's own stays as it is.
+ * Debian packages start their services at installation, unless `policy-rc.d` forbids it (invoke-rc.d(8)). Returns a
+ * function that removes the file. An existing `policy-rc.d` is not changed.
  */
 function forbidServices(runner) {
   if (existsSync(POLICY)) return () => {}
@@ -159,7 +154,7 @@ function forbidServices(runner) {
   return () => void run([...runner, 'rm', '-f', POLICY])
 }
 
-/** What to put before a command of the package manager; undefined when we may not use it. */
+/** The prefix for commands of the package manager (such as sudo); undefined without permission. */
 function asAdministrator(manager) {
   const environment = ['env', 'DEBIAN_FRONTEND=noninteractive']
   if (manager === 'brew') return []
@@ -168,7 +163,7 @@ function asAdministrator(manager) {
   return maySudo ? ['sudo', '-n', ...environment] : undefined
 }
 
-/** GETDEL, which the store needs, came with 6.2. */
+/** The store needs GETDEL, which Redis has since 6.2. */
 function redisProblem(path) {
   const output = spawnSync(path, ['--version'], { encoding: 'utf8' }).stdout ?? ''
   const version = /v=(\d+)\.(\d+)/.exec(output)
@@ -176,7 +171,7 @@ function redisProblem(path) {
   return isTooOld ? `version ${version[1]}.${version[2]} is too old, 6.2 or later is needed` : undefined
 }
 
-/** Where a program is. Those for administrators are not on everybody's PATH, and yet everybody may start them. */
+/** Finds a program. /sbin folders are not on every user's PATH, but all users may start their programs. */
 function find(command) {
   if (isAbsolute(command)) return isExecutable(command) ? command : undefined
   const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin']
@@ -188,7 +183,7 @@ function isExecutable(path) {
     accessSync(path, constants.X_OK)
     return true
   } catch {
-    return false // not there, or not for us: either way we look on
+    return false // missing or not executable: try the next
   }
 }
 

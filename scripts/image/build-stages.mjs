@@ -3,13 +3,13 @@ import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import { basename, join, posix } from 'node:path'
 
 /**
- * Carries the steps of the stages out, each stage in a folder of its own under `into` instead of a container, and gives
- * what is left of the last one: `{ root, workdir, env, user, ports, health, command, stopSignal }`.
+ * Executes the stages, each in its own folder under `into` instead of a container, and returns the last image:
+ * `{ root, workdir, env, user, ports, health, command, stopSignal }`.
  *
- * @param given which paths of `project` may be copied (.dockerignore)
- * @param path the PATH of RUN, its node the one of the image
+ * @param isIncluded whether a path of `project` may be copied (.dockerignore)
+ * @param path the PATH of RUN, with the image's node
  */
-export function buildStages({ stages, project, given, into, path }) {
+export function buildStages({ stages, project, isIncluded, into, path }) {
   const built = new Map()
   let image
   for (const [at, stage] of stages.entries()) {
@@ -17,7 +17,7 @@ export function buildStages({ stages, project, given, into, path }) {
     mkdirSync(image.root)
     for (const { word, rest } of stage.steps) {
       const step = STEPS[word]
-      step({ image, rest, built, project, given, path })
+      step({ image, rest, built, project, isIncluded, path })
     }
     built.set(stage.name ?? String(at), image)
   }
@@ -29,7 +29,7 @@ const STEPS = {
     image.workdir = posix.resolve(image.workdir, rest)
     mkdirSync(inside(image, '.'), { recursive: true })
   },
-  /** Its default value: no build argument is given. */
+  /** Its default value: no build argument is passed. */
   ARG({ image, rest }) {
     const [, name, value] = assignment('ARG', rest)
     image.args[name] = value
@@ -38,13 +38,13 @@ const STEPS = {
     const [, name, value] = assignment('ENV', rest)
     image.env[name] = value.startsWith('$') ? image.args[value.slice(1)] : value
   },
-  COPY({ image, rest, built, project, given }) {
+  COPY({ image, rest, built, project, isIncluded }) {
     const words = rest.split(/\s+/)
     const from = words[0].startsWith('--from=') ? words.shift().slice('--from='.length) : undefined
     if (words.some((word) => word.startsWith('--'))) throw new Error(`Dockerfile: cannot read COPY ${rest}`)
     const to = words.pop()
     for (const source of words) {
-      if (from === undefined) copyFromProject(project, source, inside(image, target(source, to)), given)
+      if (from === undefined) copyFromProject(project, source, inside(image, target(source, to)), isIncluded)
       else copyFromStage(built, from, source, inside(image, to))
     }
   },
@@ -71,7 +71,7 @@ const STEPS = {
   },
   HEALTHCHECK({ image, rest }) {
     const found = /^(?:--\S+\s+)*CMD\s+(\[.*\])$/.exec(rest)
-    if (found === null) throw new Error('Dockerfile: HEALTHCHECK is no list of words')
+    if (found === null) throw new Error('Dockerfile: HEALTHCHECK is not an array')
     image.health = JSON.parse(found[1])
   },
 }
@@ -82,30 +82,31 @@ function assignment(word, rest) {
   return found
 }
 
-/** A path of the image, as the file system here has it. */
+/** The host path of a path in the image. */
 function inside(image, path) {
   return join(image.root, posix.resolve(image.workdir, path))
 }
 
-/** A file goes into a folder under its own name; a folder's content goes into it. */
+/** As in COPY: a file keeps its name in a target folder; of a folder, the content is copied. */
 function target(source, to) {
   return to.endsWith('/') ? posix.join(to, basename(source)) : to
 }
 
-function copyFromProject(project, source, to, given) {
+function copyFromProject(project, source, to, isIncluded) {
   const start = join(project, source)
-  if (!existsSync(start) || !given(source)) throw new Error(`Dockerfile: COPY ${source}: not given`)
+  if (!existsSync(start) || !isIncluded(source))
+    throw new Error(`Dockerfile: COPY ${source}: not found, or excluded by .dockerignore`)
   cpSync(start, to, {
     recursive: true,
-    filter: (path) => given(posix.join(source, path.slice(start.length))),
+    filter: (path) => isIncluded(posix.join(source, path.slice(start.length))),
   })
 }
 
 function copyFromStage(built, from, source, to) {
   const stage = built.get(from)
-  if (stage === undefined) throw new Error(`Dockerfile: COPY --from=${from}: no such stage`)
+  if (stage === undefined) throw new Error(`Dockerfile: COPY --from=${from}: unknown stage`)
   const start = join(stage.root, source)
   if (!statSync(start).isDirectory())
-    throw new Error(`Dockerfile: COPY --from=${from}: ${source} is no folder`)
+    throw new Error(`Dockerfile: COPY --from=${from}: ${source} is not a folder`)
   cpSync(start, to, { recursive: true, verbatimSymlinks: true })
 }

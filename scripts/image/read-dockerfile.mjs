@@ -1,19 +1,19 @@
 /**
- * The stages of a Dockerfile: `[{ image, name, steps: [{ word, rest }] }]`. Only what check-image.mjs can do is known;
- * anything else is an error, so that an instruction nobody carried out is never taken for checked.
+ * The stages of a Dockerfile: `[{ image, name, steps: [{ word, rest }] }]`. An instruction that
+ * check-image.mjs does not support is an error, so that no instruction is skipped.
  */
 export function readDockerfile(text) {
   const stages = []
   for (const { word, rest } of instructions(text)) {
     if (word === 'FROM') stages.push(stageOf(rest))
-    else if (!KNOWN.has(word)) throw new Error(`Dockerfile: ${word} is not known to this check`)
+    else if (!SUPPORTED.has(word)) throw new Error(`Dockerfile: ${word} is not supported by this check`)
     else if (stages.length === 0) throw new Error(`Dockerfile: ${word} before the first FROM`)
     else stages.at(-1).steps.push({ word, rest })
   }
   return stages
 }
 
-/** Which paths of the project the image may be given, by a .dockerignore of plain paths: the last rule that fits counts. */
+/** Whether .dockerignore includes a path. Supports plain paths only; the last matching rule applies. */
 export function readDockerignore(text) {
   const rules = text
     .split('\n')
@@ -27,9 +27,9 @@ export function readDockerignore(text) {
   return (path) => rules.findLast((rule) => fits(rule.path, path))?.given ?? true
 }
 
-const KNOWN = new Set('WORKDIR COPY RUN ARG ENV USER EXPOSE HEALTHCHECK STOPSIGNAL CMD'.split(' '))
+const SUPPORTED = new Set('WORKDIR COPY RUN ARG ENV USER EXPOSE HEALTHCHECK STOPSIGNAL CMD'.split(' '))
 
-/** One a logical line: comments are gone, lines that end in a backslash are joined. */
+/** Logical lines, without comments, and with continuation lines joined. */
 function instructions(text) {
   const lines = text.split('\n').filter((line) => !/^\s*(#|$)/.test(line))
   return lines

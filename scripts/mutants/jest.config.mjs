@@ -3,7 +3,7 @@ import everyday from '../../jest.config.mjs'
 
 const { runtime: _runtime, ...rest } = everyday
 
-/** jest's own runtime, which loads the modules anew for each run: a mutant outside of functions takes effect then. */
+/** jest's own runtime reloads the modules for each run, so that mutants outside of functions take effect. */
 export default {
   ...rest,
   rootDir: '../..',

@@ -25,34 +25,26 @@ const { readDockerfile, readDockerignore } = (await script('read-dockerfile.mjs'
 const { buildStages } = (await script('build-stages.mjs')) as { buildStages(parts: object): Image }
 
 describe('reading', () => {
-  test('the Dockerfile has nothing in it that the check cannot carry out', () => {
+  test('the check supports all instructions of the Dockerfile', () => {
     const stages = readDockerfile(readFileSync('Dockerfile', 'utf8'))
     expect(stages.map(({ name }) => name)).toEqual(['build', 'packages', undefined])
     expect(stages.at(-1)?.steps.at(-1)?.word).toBe('CMD')
   })
 
-  test.each(['ADD a b', 'VOLUME /data', 'ONBUILD RUN true'])(
-    '%s is refused: nobody would carry it out',
-    (line) => {
-      expect(() => readDockerfile(`FROM node:24\n${line}`)).toThrow(/is not known/)
-    },
-  )
+  test.each(['ADD a b', 'VOLUME /data', 'ONBUILD RUN true'])('%s is not supported and refused', (line) => {
+    expect(() => readDockerfile(`FROM node:24\n${line}`)).toThrow(/is not supported/)
+  })
 
-  test('lines that go on are one, comments are none', () => {
+  test('continuation lines are joined, and comments removed', () => {
     const [stage] = readDockerfile('FROM a AS b\n# no\nRUN one \\\n  # nor this\n  && two\n')
     expect(stage).toEqual({ image: 'a', name: 'b', steps: [{ word: 'RUN', rest: 'one && two' }] })
   })
 
-  test('of .dockerignore the last rule that fits counts, and a pattern is refused', () => {
-    const given = readDockerignore('*\n# why\n!src\nsrc/demo\n')
-    expect(['src', 'src/a.ts', 'src/demo', 'src/demo/b.ts', 'src/demonic.ts', 'test'].map(given)).toEqual([
-      true,
-      true,
-      false,
-      false,
-      true,
-      false,
-    ])
+  test('.dockerignore: the last matching rule applies, and patterns are refused', () => {
+    const isIncluded = readDockerignore('*\n# why\n!src\nsrc/demo\n')
+    expect(
+      ['src', 'src/a.ts', 'src/demo', 'src/demo/b.ts', 'src/demonic.ts', 'test'].map(isIncluded),
+    ).toEqual([true, true, false, false, true, false])
     expect(() => readDockerignore('*\n!src/**/*.ts')).toThrow(/is not a plain path/)
   })
 })
@@ -76,13 +68,13 @@ describe('building', () => {
     return buildStages({
       stages: readDockerfile(lines.join('\n')),
       project: join(folder, 'project'),
-      given: readDockerignore('*\n!src\nsrc/hidden\n'),
+      isIncluded: readDockerignore('*\n!src\nsrc/hidden\n'),
       into: join(folder, 'into'),
       path: process.env.PATH,
     })
   }
 
-  test('a stage has what was copied and made in it, and from another stage what is named', () => {
+  test('a stage has the copied and created files, and those copied from another stage', () => {
     const image = build(
       'FROM node:24 AS made',
       'WORKDIR /app',
@@ -109,9 +101,9 @@ describe('building', () => {
   })
 
   test.each([
-    ['what .dockerignore keeps back', 'COPY c.txt ./'],
-    ['what is not there', 'COPY src/none ./'],
-    ['a stage that is not there', 'COPY --from=none /app ./'],
+    ['a path that .dockerignore excludes', 'COPY c.txt ./'],
+    ['a missing path', 'COPY src/none ./'],
+    ['an unknown stage', 'COPY --from=none /app ./'],
     ['an option of COPY', 'COPY --chown=1:1 src ./src'],
     ['a command that fails', 'RUN false'],
   ])('%s ends it', (_, line) => {

@@ -19,7 +19,7 @@ const modules: Record<string, Module> = JSON.parse(read('scripts/mutants/modules
 const onPurpose: Survivors[] = JSON.parse(read('scripts/mutants/on-purpose.json'))
 const sources = Object.values(modules).flatMap((module) => module.sources)
 
-test('every file that mutation testing names is there, and each source is in one module', () => {
+test('all files of the mutation testing modules exist, and each source is in one module', () => {
   const named = [...sources, ...Object.values(modules).flatMap(({ tests }) => tests)]
   expect(named.filter((path) => !existsSync(new URL(path, root)))).toEqual([])
   expect(sources).toEqual([...new Set(sources)])
@@ -29,7 +29,7 @@ test.each(Object.entries(modules))('%s has sources and tests', (_name, module) =
   expect([module.sources.length > 0, module.tests.length > 0]).toEqual([true, true])
 })
 
-test('a mutant that survives on purpose is one of a line that is there, and has a reason', () => {
+test('each mutant in on-purpose.json has an existing line and a reason', () => {
   for (const { file, line, changes, reason } of onPurpose) {
     expect(sources).toContain(file)
     const lines = read(file)

@@ -11,7 +11,7 @@ const ORG = 'https://{yourOrg}'
 const TOKEN = '00stateTokenOfTheUpstream_abcdefghijklmnop'
 const POST = { hints: { allow: ['POST'] } }
 
-const SOUND = {
+const VALID_RESPONSE = {
   stateToken: TOKEN,
   expiresAt: '2026-06-01T10:05:00.000Z',
   status: 'MFA_ENROLL_ACTIVATE',
@@ -44,9 +44,9 @@ const SOUND = {
   },
 }
 
-describe('one recorded answer', () => {
-  test('that comes out sound is ok; hosts left open and hosts of steps are the upstream', () => {
-    expect(replayAnswer(JSON.stringify(SOUND))).toEqual({
+describe('one recorded response', () => {
+  test('ok without findings; placeholder hosts and hosts of steps are the upstream', () => {
+    expect(replayAnswer(JSON.stringify(VALID_RESPONSE))).toEqual({
       kind: 'ok',
       findings: [],
       notes: ['1 token(s) removed from links', 'MFA_ENROLL_ACTIVATE'],
@@ -54,7 +54,7 @@ describe('one recorded answer', () => {
   })
 
   test.each(['https://{yourOktaDomain}', 'https://{org}.example.com', '{{url}}', 'http://{a b}'])(
-    'a place left open is the upstream: %s',
+    'a placeholder is the upstream: %s',
     (host) => {
       const answer = {
         status: 'MFA_ENROLL',
@@ -66,29 +66,29 @@ describe('one recorded answer', () => {
         _links: { skip: { href: `${host}/api/v1/authn/other/x`, ...POST } },
       }
       expect(replayAnswer(JSON.stringify(page))).toMatchObject({
-        notes: expect.arrayContaining(['POST /api/v1/authn/other/x: no route of ours']),
+        notes: expect.arrayContaining(['POST /api/v1/authn/other/x: not a route of the broker']),
       })
     },
   )
 
   test('a token that only the token filter removes is a finding', () => {
-    const verdict = replayAnswer(JSON.stringify({ ...SOUND, note: `your token is ${TOKEN}` }))
+    const verdict = replayAnswer(JSON.stringify({ ...VALID_RESPONSE, note: `your token is ${TOKEN}` }))
     expect(verdict).toMatchObject({
       kind: 'findings',
       findings: ['the token filter had to remove 1 token(s)', '.note: string changed'],
     })
   })
 
-  test('an error, and an answer that ends the transaction, are ok', () => {
+  test('an error and a response that ends the transaction are ok', () => {
     const error = { errorCode: 'E0000004', errorSummary: 'Authentication failed', errorCauses: [] }
     expect(replayAnswer(JSON.stringify(error))).toMatchObject({ kind: 'ok' })
     expect(replayAnswer('{"status":"SUCCESS","sessionToken":"20sessionTokenOfTheUpstream"}')).toMatchObject({
       kind: 'ok',
-      notes: ['SUCCESS, ends here'],
+      notes: ['SUCCESS, ends the transaction'],
     })
   })
 
-  test('what is no JSON, and what is no object', () => {
+  test('invalid JSON and values that are not objects are reported', () => {
     expect(replayAnswer('{"status": ...}')).toEqual({ kind: 'not JSON' })
     expect(replayAnswer('')).toEqual({ kind: 'not JSON' })
     for (const text of ['[]', 'null', '17', '"text"'])
@@ -105,12 +105,12 @@ describe('npm run replay', () => {
     writeFileSync(join(folder, path), text)
   }
 
-  test('says of each file how it came out, counts, and fails on findings only', async () => {
-    write('sound/one.json', JSON.stringify(SOUND))
+  test('prints a line per file and the counts, and fails only on findings', async () => {
+    write('sound/one.json', JSON.stringify(VALID_RESPONSE))
     write('sound/deep/list.json', '[]')
     write('sound/deep/page.json', '<html>')
     write('sound/readme.txt', 'not looked at')
-    write('unsound/note.json', JSON.stringify({ ...SOUND, note: TOKEN }))
+    write('unsound/note.json', JSON.stringify({ ...VALID_RESPONSE, note: TOKEN }))
     mkdirSync(join(folder, 'empty'))
 
     const sound = replayFolders([join(folder, 'sound')])

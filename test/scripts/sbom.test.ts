@@ -8,7 +8,7 @@ import { productionBom, productionPackages } from '../../scripts/production-bom.
 const root = new URL('../../', import.meta.url)
 const readJson = (path: string) => JSON.parse(readFileSync(new URL(path, root), 'utf8'))
 
-test('npm run sbom lists every production package with its licence and hash, and nothing of this machine', async () => {
+test('npm run sbom lists all production packages with licence and hash, and nothing about this machine', async () => {
   await promisify(execFile)('npm', ['run', '--silent', 'sbom'], { cwd: fileURLToPath(root) })
   const text = readFileSync(new URL('build/sbom.cdx.json', root), 'utf8')
   const bom = JSON.parse(text)
@@ -60,7 +60,7 @@ describe('what production needs', () => {
     },
   }
 
-  test('keeps what a development package needs too, and drops what only that needs', () => {
+  test('keeps packages that production needs too, and omits those that only development packages need', () => {
     expect(productionBom(everything, lock)).toMatchObject({
       metadata: { component: { name: 'app', type: 'application' } },
       components: [component('web', '1.0.0'), component('shared', '2.0.0')],
@@ -72,7 +72,7 @@ describe('what production needs', () => {
     })
   })
 
-  test('and is whole or an error', () => {
+  test('throws if a production package is missing', () => {
     const short = { ...everything, components: everything.components.slice(0, 1) }
     expect(() => productionBom(short, lock)).toThrow(
       "1 production packages are not in npm's bill of materials",

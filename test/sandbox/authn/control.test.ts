@@ -27,7 +27,7 @@ test('GET /sandbox/users: id, login, password, current code and description of e
     login: 'tomas.berg@example.test',
     password: 'Demo-Password-1',
     code: client.sandbox.totpCode('tomas.berg'),
-    description: 'Is asked for a code of an authenticator app.',
+    description: 'Must enter a code from an authenticator app.',
   })
 })
 
