@@ -93,7 +93,7 @@ export const wrongContentType = (expected = 'application/json') =>
     { causes: [`Content-Type: must be ${expected} in UTF-8`] },
   )
 
-// 401, 403: not signed in, or not allowed
+// 401, 403: not signed in or not allowed
 
 export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')
 
@@ -144,7 +144,7 @@ export const wrongMethod = (allow: string) =>
 /** The session that the page names in `X-Gatehouse-Session` has been replaced, for example by another tab. */
 export const sessionChanged = () =>
   new BrokerError(409, 'E0000006', 'The session of this browser has changed', {
-    causes: ['X-Gatehouse-Session: another session is open in this browser by now'],
+    causes: ['X-Gatehouse-Session: another session is now open in this browser'],
   })
 
 // 429
@@ -197,10 +197,10 @@ export const upstreamTemporarilyUnavailable = (retryAfterSeconds: number, cause?
 
 /** Okta is unreachable, closed the connection or sent a response that is not one of its API. */
 export const upstreamUnavailable = (cause?: unknown) =>
-  upstreamFailed(502, 'The sign-in service did not answer as expected', cause)
+  upstreamFailed(502, 'The sign-in service returned an invalid response', cause)
 
 export const upstreamTimeout = (cause?: unknown) =>
-  upstreamFailed(504, 'The sign-in service did not answer in time', cause)
+  upstreamFailed(504, 'The sign-in service did not respond in time', cause)
 
 const upstreamFailed = (status: 502 | 504, summary: string, cause: unknown) =>
   new BrokerError(status, 'E0000009', summary, { cause, dependency: 'authn' })
@@ -226,15 +226,15 @@ export const pamError = (
 
 const PAM_SUMMARY: Readonly<Record<string, string>> = {
   pam_bad_request: 'The access service refused the request',
-  pam_credentials: 'The access service did not accept our credentials',
+  pam_credentials: 'The access service refused the credentials',
   pam_not_permitted: 'The access service does not permit this lookup',
-  pam_unexpected: 'The access service answered unexpectedly',
-  pam_quota: 'The team has exceeded its allotment at the access service',
+  pam_unexpected: 'The access service returned an unexpected response',
+  pam_quota: 'The team has exceeded its quota at the access service',
   pam_team_disabled: 'The team is disabled at the access service',
-  pam_user_unknown: 'This person is not known to the access service',
+  pam_user_unknown: 'The access service does not know this user',
   pam_misconfigured: 'The access service is not configured correctly',
   pam_deprecated: 'The access service no longer offers this resource',
-  pam_rate_limited: 'The access service limits our requests for now',
+  pam_rate_limited: 'The access service is rate limiting requests',
   pam_unavailable: 'The access service is not available',
-  pam_timeout: 'The access service did not answer in time',
+  pam_timeout: 'The access service did not respond in time',
 }

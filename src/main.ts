@@ -19,12 +19,12 @@ const EX_CONFIG = 78
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const printError = (text: string) => process.stderr.write(`${text}\n`)
 
-/** Until the broker has a log of its own. */
+/** For the time before the configuration is loaded. */
 let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
 exitOnCrash()
 captureOutput({ console, process, log: () => log })
-// Node opens an inspector at SIGUSR1, which shows its client everything that this process holds; a listener of our own
-// prevents it. The image has `--disable-sigusr1` too, which works from the first moment on, but is not in Node 20.
+// At SIGUSR1, Node opens an inspector, which exposes the memory of the process; this listener prevents it. The image also has
+// `--disable-sigusr1`, which takes effect earlier but does not exist in Node 20.
 process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 
 const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)
@@ -56,7 +56,7 @@ function checkConfig(): void {
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
-/** Undefined if it has problems; they are printed then. */
+/** Prints the problems and returns undefined if the configuration is not valid. */
 function configuration(): Config | undefined {
   try {
     return loadConfig({ env: process.env, parseRedisUrl })
@@ -70,12 +70,15 @@ function configuration(): Config | undefined {
   }
 }
 
-/** Runs the broker until a signal stops it: readiness fails first, then running requests finish, and everything is closed. */
+/**
+ * Runs the broker until a signal stops it. Then readiness fails first, requests in flight finish, and all connections
+ * close.
+ */
 async function start(): Promise<void> {
   const config = configuration()
   if (config === undefined) return
   const { http, secrets } = config.tunables
-  const { createGatehouse } = await import('./wiring.ts') // most of the start: a command or an invalid configuration does without
+  const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
   const broker = createGatehouse(config)
   log = broker.log
   log.info('configured', configSummary(config))
@@ -86,7 +89,7 @@ async function start(): Promise<void> {
   stopOnSignal(async () => {
     broker.health.drain()
     app.disableKeepAlive()
-    await pause(http.readinessLeadMs) // the load balancer sees it, and sends new requests elsewhere
+    await pause(http.readinessLeadMs) // the load balancer notices and sends new requests elsewhere
     await app.drain(http.shutdownGraceMs - http.readinessLeadMs)
     await ops.drain(0)
     watch.stop()
@@ -105,7 +108,7 @@ function stopOnSignal(stop: () => Promise<void>): void {
     try {
       await stop()
       log.info('stopped')
-      process.exit(0) // what a library still holds open must not keep a stopped broker alive
+      process.exit(0) // handles that a library still has open must not keep the process alive
     } catch (error) {
       log.error('stop_failed', {}, error)
       process.exit(1)
@@ -123,7 +126,7 @@ async function listen(name: string, listener: Listener, { port, host }: Config['
   }
 }
 
-/** Node itself would print the message of a crash, and messages quote what they were given. */
+/** Node would print the message of the error, and messages may quote input. */
 function exitOnCrash(): void {
   for (const [crash, event] of [
     ['uncaughtException', 'uncaught_exception'],
@@ -131,7 +134,7 @@ function exitOnCrash(): void {
   ] as const) {
     process.on(crash, (error: unknown) => {
       log.error(event, {}, error)
-      process.exit(1) // as Node does by default: the state of what is left is unknown
+      process.exit(1) // as Node does by default: the state of the process is unknown
     })
   }
 }

@@ -1,4 +1,6 @@
-/** One request body and one response body of an operation, as they look in practice. Every secret in them is made up. */
+/**
+ * One request body and one response body of an operation, as they look in practice. Every secret in them is made up.
+ */
 export interface OperationExample {
   readonly body?: object
   readonly response?: unknown

@@ -136,7 +136,7 @@ function securityOf(cookies: Operation['cookies']): Record<string, string[]>[] {
   return required.length === all.length ? [schemes(all)] : [schemes(required), schemes(all)]
 }
 
-/** What every operation can answer (DESIGN §2), and what this one adds. */
+/** The responses of every operation (DESIGN §2) and of this one. */
 function errorsOf({ method, cookies, errors = {}, withoutBody }: Operation): ErrorsByStatus {
   const all: Record<number, ErrorCode[]> = {}
   const sources = [

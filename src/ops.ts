@@ -21,7 +21,7 @@ export interface OpsOptions extends AdminRoutesOptions, RequireOpsTokenOptions {
   readonly log: Logger
 }
 
-/** The ops listener: for the platform and its operators, never published. */
+/** The ops listener, for the platform and operators. It must never be published. */
 export function createOps(options: OpsOptions): Express {
   const app = express()
   app.disable('x-powered-by')
@@ -34,7 +34,7 @@ export function createOps(options: OpsOptions): Express {
   return app
 }
 
-/** No proxy stands before this listener: it uses no id or address that a request names. */
+/** No proxy is in front of this listener, so it ignores request ids and addresses from headers. */
 function beginOpsRequest(): RequestHandler {
   return function beginOpsRequest(req, res, next) {
     setRequestContext(req, res, { requestId: uuid(), address: socketAddress(req.socket) })
@@ -44,7 +44,7 @@ function beginOpsRequest(): RequestHandler {
 }
 
 function opsRoutes({ health, metrics }: OpsOptions): Route[] {
-  /** Made when it is requested first: that takes longer than all the rest of the start. */
+  /** Built on the first request, because it takes longer than the rest of the start. */
   let openApi: string | undefined
   const get = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, handle })
   return [

@@ -34,7 +34,7 @@ export interface Gatehouse {
 }
 
 export interface GatehouseOptions {
-  /** Where log lines go; standard output unless given. */
+  /** Default: standard output. */
   readonly logStream?: NodeJS.WritableStream
   readonly now?: () => number
 }
@@ -42,7 +42,7 @@ export interface GatehouseOptions {
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** The composition root: the only place that creates components. Each gets what it needs, and nothing else. */
+/** The composition root: creates every component and passes it only what it needs. */
 export function createGatehouse(config: Config, options: GatehouseOptions = {}): Gatehouse {
   const { tunables, publicUrl } = config
   const { logStream, now = Date.now } = options
@@ -173,7 +173,7 @@ interface Records {
   readonly now: () => number
 }
 
-/** Follows a changed `REDIS_URL_FILE` by itself. */
+/** Reconnects by itself when `REDIS_URL_FILE` changes. */
 function createStore({ redis, tunables }: Config, { log, metrics, now }: Records): Store {
   return openStore({
     url: redis.url,

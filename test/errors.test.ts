@@ -218,7 +218,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
       status: 409,
       code: 'E0000006',
       message: 'The session of this browser has changed',
-      causes: ['X-Gatehouse-Session: another session is open in this browser by now'],
+      causes: ['X-Gatehouse-Session: another session is now open in this browser'],
     },
   ],
   [
@@ -279,7 +279,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
     {
       status: 502,
       code: 'E0000009',
-      message: 'The sign-in service did not answer as expected',
+      message: 'The sign-in service returned an invalid response',
       cause,
       dependency: 'authn',
     },
@@ -290,7 +290,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
     {
       status: 504,
       code: 'E0000009',
-      message: 'The sign-in service did not answer in time',
+      message: 'The sign-in service did not respond in time',
       cause,
       dependency: 'authn',
     },
@@ -336,17 +336,17 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
 describe('an error of PAM', () => {
   test.each([
     ['pam_bad_request', 'The access service refused the request'],
-    ['pam_credentials', 'The access service did not accept our credentials'],
+    ['pam_credentials', 'The access service refused the credentials'],
     ['pam_not_permitted', 'The access service does not permit this lookup'],
-    ['pam_unexpected', 'The access service answered unexpectedly'],
-    ['pam_quota', 'The team has exceeded its allotment at the access service'],
+    ['pam_unexpected', 'The access service returned an unexpected response'],
+    ['pam_quota', 'The team has exceeded its quota at the access service'],
     ['pam_team_disabled', 'The team is disabled at the access service'],
-    ['pam_user_unknown', 'This person is not known to the access service'],
+    ['pam_user_unknown', 'The access service does not know this user'],
     ['pam_misconfigured', 'The access service is not configured correctly'],
     ['pam_deprecated', 'The access service no longer offers this resource'],
-    ['pam_rate_limited', 'The access service limits our requests for now'],
+    ['pam_rate_limited', 'The access service is rate limiting requests'],
     ['pam_unavailable', 'The access service is not available'],
-    ['pam_timeout', 'The access service did not answer in time'],
+    ['pam_timeout', 'The access service did not respond in time'],
     ['pam_never_heard_of', 'The access service is not available'],
   ] as const)('%s says: %s', (code, message) => {
     expect(shown(errors.pamError(502, code, { cause }))).toEqual({

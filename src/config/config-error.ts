@@ -1,6 +1,6 @@
 /**
- * The configuration is not valid. Each of `problems` begins with the name of a variable (or with the path in
- * `config/default.json`), and none contains a value. The exit code is 78 (EX_CONFIG).
+ * The configuration is not valid. Each problem begins with the name of a variable or with a path in
+ * `config/default.json`, and contains no value. The exit code is 78 (EX_CONFIG).
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -14,8 +14,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Thrown by the parser of one variable. `reasons` are half sentences that follow the variable's name. They never contain the value or
- * a part of it: many values are secrets, and all reasons are printed.
+ * Thrown by the parser of a variable. Each reason is a predicate to the variable's name, such as `must be https`. It
+ * never contains any part of the value: many values are secrets, and all reasons are printed.
  */
 export class InvalidValue extends Error {
   override readonly name = 'InvalidValue'

@@ -13,11 +13,11 @@ export interface EnvReaderOptions {
   readonly readFile: ReadFile
 }
 
-/** Reads variables one by one and collects what is wrong with them. Never throws, never repeats a value. */
+/** Reads variables one by one and collects their problems. It never throws and never repeats a value. */
 export class EnvReader {
   /** Each begins with the name of the variable. */
   readonly problems: string[] = []
-  /** Valid, but seldom intended; each begins with the name of the variable. */
+  /** About valid but unusual values; each begins with the name of the variable. */
   readonly notes: string[] = []
   /** The secrets that came from files; for `watchSecretFiles`. */
   readonly secretFiles: SecretFile[] = []
@@ -32,7 +32,7 @@ export class EnvReader {
     return this.#valueOf(name) !== undefined || this.#secretPathOf(name) !== undefined
   }
 
-  /** Undefined if it is not set or not valid. Then there is a problem, unless it is optional and not set. */
+  /** Undefined if the variable is not set or not valid. Adds a problem unless it is optional and not set. */
   read<T>(name: VariableName, parse: (text: string) => T): T | undefined {
     const { required, requiredWith, secret } = definitionOf(name)
     if (!this.isSet(name) && (required || (requiredWith && this.isSet(requiredWith)))) {
@@ -41,7 +41,7 @@ export class EnvReader {
     const text = this.#textOf(name)
     if (text === undefined) return undefined
     if (secret && text.includes(PLACEHOLDER)) {
-      this.refuse(name, 'still holds the placeholder of the example')
+      this.refuse(name, 'is still the placeholder of the example')
       return undefined
     }
     const quotes = isInQuotes(text) ? [IN_QUOTES] : []
@@ -50,13 +50,13 @@ export class EnvReader {
       this.notes.push(...quotes.map((note) => `${this.#labelOf(name)}: ${note}`))
       return value
     } catch (error) {
-      // only reasons of a InvalidValue are shown: an error of the platform may quote the value
-      this.refuse(name, ...(error instanceof InvalidValue ? error.reasons : ['is not understood']), ...quotes)
+      // only reasons of an InvalidValue are shown: an error of the platform may quote the value
+      this.refuse(name, ...(error instanceof InvalidValue ? error.reasons : ['cannot be parsed']), ...quotes)
       return undefined
     }
   }
 
-  /** A secret that `read` makes of the variables `names`. It can be reloaded if one of them comes from a file. */
+  /** A secret that `read` builds from the variables `names`. It can be reloaded if one of them comes from a file. */
   secret<T>(names: readonly SecretName[], read: (reader: EnvReader) => T | undefined): Secret<T> | undefined {
     const value = read(this)
     if (value === undefined) return undefined
@@ -89,7 +89,7 @@ export class EnvReader {
     const path = this.#secretPathOf(name)
     if (path === undefined) return direct
     if (direct === undefined) return this.#contentOf(`${name}_FILE`, path)
-    this.#report(name, [`is set, and so is ${name}_FILE: keep one of them`])
+    this.#report(name, [`is set together with ${name}_FILE: keep one of them`])
     return undefined
   }
 
@@ -122,20 +122,20 @@ export class EnvReader {
   }
 }
 
-/** A secret, and the file or files that it came from. */
+/** A secret and the files that it was read from. */
 export interface SecretFile {
   /** The variables that name the files, such as `AUTHN_API_TOKEN_FILE`, in the order of `paths`. */
   readonly variables: readonly string[]
   readonly paths: readonly string[]
-  /** Reads the files again. A valid value that is new replaces the secret's; with problems, the old value stays. */
+  /** Reads the files again. A new valid value replaces the old one; if there are problems, the old value stays. */
   reload(): { readonly changed: boolean; readonly problems: readonly string[] }
 }
 
-/** Every made-up secret of `.env.example` and `deploy/` begins with it. */
+/** Every placeholder for a secret in `.env.example` and `deploy/` begins with it. */
 const PLACEHOLDER = 'replace-with-'
 
 const IN_QUOTES =
-  'is in quotes, which are part of the value: env files of Docker, and secret files, are read as they are'
+  'is in quotes, which become part of the value: in env files of Docker and in secret files, quotes are not removed'
 
 /** The whole value, or an entry of a list. */
 function isInQuotes(text: string): boolean {

@@ -13,14 +13,17 @@ import { apiTokens, certificates, isOverTls, opsToken, redisUrl, secretKeys } fr
 import { parseTunables, TUNABLES_FILE, type Tunables } from './tunables.ts'
 import { pageUrl, proxyUrl, publicOrigin, redirectPrefix, upstreamOrigin, webOrigin } from './url-values.ts'
 
-/** The whole configuration, checked and frozen. Only `main`, `wiring` and `demo` see it; a module gets the part that it needs. */
+/**
+ * The whole configuration, checked and frozen. Only `main`, `wiring` and `demo` see it; a module gets the part that it
+ * needs.
+ */
 export type Config = ReturnType<typeof loadConfig>
 
 export interface LoadConfigOptions {
   readonly env: Environment
   /** How secret and certificate files are read. */
   readonly readFile?: ReadFile
-  /** Instead of `config/default.json`. */
+  /** Default: `config/default.json`. */
   readonly tunables?: Tunables
   /** The store's own parser of `REDIS_URL`. It throws an Error that names what is wrong without the value. */
   readonly parseRedisUrl: (url: string) => unknown
@@ -66,13 +69,13 @@ export function loadConfig({ env, readFile = readText, parseRedisUrl, ...options
     /** The first key seals and signs, all open and verify. Each has 32 bytes. */
     secretKeys: keys,
     tunables,
-    /** What was noticed while reading: valid, but seldom intended. `configNotes` adds the rest. */
+    /** Valid but unusual settings that were found while reading. `configNotes` adds the others. */
     notes: [...reader.notes, ...ignoredProxyVariables(env)],
     secretFiles: reader.secretFiles,
   })
 }
 
-/** The checked figures of `config/default.json`. Throws ConfigError. */
+/** The tunables in `config/default.json`. Throws ConfigError. */
 export function defaultTunables(): Tunables {
   const tunables = loadTunables()
   if (tunables instanceof ConfigError) throw tunables
@@ -101,7 +104,7 @@ function loadListeners(reader: EnvReader) {
     token: reader.secret(['OPS_TOKEN'], (from) => from.read('OPS_TOKEN', opsToken)),
   }
   if (listen.port === ops.port && listen.port !== 0)
-    reader.refuse('OPS_PORT', 'must be another port than PORT')
+    reader.refuse('OPS_PORT', 'must be a different port from PORT')
   return { listen, ops }
 }
 
@@ -117,7 +120,7 @@ function loadAllowedOrigins(reader: EnvReader, publicUrl: string | undefined): s
   return [...origins]
 }
 
-/** A page elsewhere would get a sign-in handle and could do nothing with it. */
+/** A page on another origin would get a handle that it cannot use. */
 function loadSignInUrl(reader: EnvReader, publicUrl: string | undefined, allowed: readonly string[]): string {
   const ownPage = (text: string) => {
     const url = pageUrl(text)
@@ -153,7 +156,7 @@ function loadRedis(reader: EnvReader, parseUrl: (text: string) => string) {
   const url = reader.secret(['REDIS_URL'], (from) => from.read('REDIS_URL', parseUrl))
   const ca = reader.read('REDIS_CA_FILE', certificates)
   if (ca !== undefined && url !== undefined && !isOverTls(url.current()))
-    reader.refuse('REDIS_CA_FILE', 'only goes with a REDIS_URL over TLS, such as rediss://')
+    reader.refuse('REDIS_CA_FILE', 'requires a REDIS_URL over TLS, such as rediss://')
   return url && { url, ca }
 }
 
@@ -182,12 +185,14 @@ function loadSession(reader: EnvReader) {
 
 function sameSite(text: string): 'lax' | 'strict' {
   if (text.toLowerCase() === 'none') {
-    throw new InvalidValue('must be lax or strict: with none, every site could send the session cookie')
+    throw new InvalidValue(
+      'must be lax or strict: with none, requests from every site would carry the session cookie',
+    )
   }
   return oneOf('lax', 'strict')(text)
 }
 
-/** Regular files only: reading a pipe could block the process, and a device never ends. */
+/** Regular files only: reading a pipe could block the process, and a device may never end. */
 function readText(path: string | URL): string {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
@@ -204,5 +209,4 @@ function unreadable(code: string): Error {
   return Object.assign(new Error('unreadable'), { code })
 }
 
-/** Bundles of certificates are the largest. */
 const MAX_FILE_BYTES = 4_194_304

@@ -5,7 +5,7 @@ import { currentAndStandby } from './secret-values.ts'
 import { upstreamBaseUrl } from './url-values.ts'
 import { VARIABLES } from './variables.ts'
 
-/** Undefined if PAM is not configured (no `PAM_BASE_URL`), or not correctly (there is a problem then). */
+/** Undefined without `PAM_BASE_URL`, or if a PAM variable is not valid, which is reported as a problem. */
 export function loadPam(reader: EnvReader) {
   if (!reader.isSet('PAM_BASE_URL')) {
     const names = VARIABLES.map(({ name }) => name).filter((name) => name.startsWith('PAM_'))
@@ -27,13 +27,13 @@ export function loadPam(reader: EnvReader) {
   return { baseUrl, team, keys, ...rest }
 }
 
-/** One key, or two: the current one and a standby. The first id belongs to the first secret. */
+/** The current key and, optionally, a standby. Ids and secrets are in the same order. */
 function readKeys(reader: EnvReader): readonly { id: string; secret: string }[] | undefined {
   const ids = reader.read('PAM_KEY_ID', currentAndStandby)
   const secrets = reader.read('PAM_KEY_SECRET', currentAndStandby)
   if (ids === undefined || secrets === undefined) return undefined
   if (ids.length !== secrets.length) {
-    reader.refuse('PAM_KEY_SECRET', 'must hold as many values as PAM_KEY_ID')
+    reader.refuse('PAM_KEY_SECRET', 'must have as many values as PAM_KEY_ID')
     return undefined
   }
   return ids.map((id, index) => ({ id, secret: secrets[index] ?? '' }))
@@ -54,7 +54,7 @@ function readUserName(reader: EnvReader): PamUserName {
     return { kind, domains: domains ?? [] }
   }
   if (reader.isSet('PAM_USER_DOMAINS') && !(reader.isSet('PAM_USER_NAME') && kind === undefined)) {
-    reader.refuse('PAM_USER_DOMAINS', 'only goes with PAM_USER_NAME=login-local-part')
+    reader.refuse('PAM_USER_DOMAINS', 'requires PAM_USER_NAME=login-local-part')
   }
   return { kind: 'login' }
 }

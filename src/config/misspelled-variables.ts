@@ -2,8 +2,9 @@ import type { Environment } from './env-reader.ts'
 import { isSecret, VARIABLES } from './variables.ts'
 
 /**
- * Variables that are set, are unknown, and resemble a known name that is not set. Only close names count: a platform sets many
- * variables of its own (Kubernetes sets `REDIS_PORT` for a service called redis), which must not keep the broker from starting.
+ * Finds unknown variables whose names are close to that of a known variable that is not set. More distant names are
+ * ignored: platforms set variables of their own (Kubernetes sets `REDIS_PORT` for a service called redis), which must
+ * not prevent the start.
  */
 export function misspelledVariables(env: Environment): string[] {
   const isSet = (key: string) => (env[key]?.trim() ?? '') !== ''
@@ -12,9 +13,9 @@ export function misspelledVariables(env: Environment): string[] {
     .flatMap((key) => {
       const plain = key.replace(/_FILE$/, '')
       if (key !== plain && NOT_SECRET.has(plain))
-        return [`${key}: ${plain} is no secret and is not read from a file`]
+        return [`${key}: ${plain} is not a secret and cannot be read from a file`]
       const meant = NAMES.find((name) => resembles(key, name))
-      return meant === undefined || isSet(meant) ? [] : [`${key}: is not known; did you mean ${meant}?`]
+      return meant === undefined || isSet(meant) ? [] : [`${key}: is unknown; did you mean ${meant}?`]
     })
 }
 
@@ -23,7 +24,7 @@ export function ignoredProxyVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => PROXY.test(name) && name !== 'HTTPS_PROXY' && name !== 'NO_PROXY')
     .filter((name) => (env[name]?.trim() ?? '') !== '')
-    .map((name) => `${name}: is ignored. Only HTTPS_PROXY and NO_PROXY are read, in capitals`)
+    .map((name) => `${name}: is ignored. Only HTTPS_PROXY and NO_PROXY are read, in upper case`)
 }
 
 const PROXY = /^(https?|all|no|socks[45]?|ftp)_proxy$/i
@@ -37,9 +38,9 @@ const NOT_SECRET: ReadonlySet<string> = new Set(
   VARIABLE_NAMES.filter((name) => !isSecret(name) && !['PORT', 'HOST', 'NODE_ENV'].includes(name)),
 )
 
-/** Close to a known name, but common for other reasons. */
+/** Close to a known name, but used by other programs. */
 const FOREIGN: ReadonlySet<string> = new Set(['HTTP_PROXY', 'GATEHOUSE_OPS_PORT'])
-/** Programs read these in lower case too. */
+/** Other programs also read these in lower case. */
 const CONVENTIONAL_PROXY = /^(HTTPS|NO)_PROXY$/
 
 function resembles(key: string, name: string): boolean {
@@ -49,7 +50,7 @@ function resembles(key: string, name: string): boolean {
   return isWithinEdits(name.length < 10 ? 1 : 2, key, name)
 }
 
-/** An edit adds, drops or changes a letter, or swaps it with its neighbour. */
+/** Damerau–Levenshtein distance: an edit inserts, deletes or changes a character, or swaps two neighbours. */
 function isWithinEdits(edits: number, from: string, to: string): boolean {
   if (from === to) return true
   if (edits === 0) return false

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { InvalidValue } from './config-error.ts'
 import { listOf } from './plain-values.ts'
 
-/** What a listener binds to: an address, or a host name. */
+/** The address or host name that a listener binds to. */
 export function listenHost(text: string): string {
   if (isIP(text) === 0 && !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) {
     throw new InvalidValue('must be an IP address or a host name')
@@ -22,17 +22,15 @@ export function port(text: string): number {
 }
 
 /**
- * One entry of `TRUST_PROXY` as a CIDR. An entry that trusts every address is refused: any client could then forge the address that
- * limits, logs and the upstream use.
+ * One entry of `TRUST_PROXY` as a CIDR. An entry that covers every address is refused: any client could then forge its
+ * address.
  */
 function trustedProxy(text: string): string {
   if (/^(\*|true|yes|on|all)$/i.test(text)) {
-    throw new InvalidValue('must name the proxies: trusting everybody lets anybody forge the client address')
+    throw new InvalidValue('must name the proxies: otherwise any client can forge its address')
   }
   if (/^\d+$/.test(text)) {
-    throw new InvalidValue(
-      'must not be a number of hops: who comes by a shorter way could forge the client address',
-    )
+    throw new InvalidValue('must not be a number of hops: a client on a shorter path could forge its address')
   }
   const [address = '', bits, ...more] = text.split('/')
   const family = address.includes('%') ? 0 : isIP(address)
@@ -48,19 +46,17 @@ function trustedProxy(text: string): string {
     throw new InvalidValue('must be written as IPv4, not as an IPv4-mapped address')
   }
   if (Number(bits) === 0) {
-    throw new InvalidValue(
-      'must not hold every address: trusting everybody lets anybody forge the client address',
-    )
+    throw new InvalidValue('must not cover every address: otherwise any client can forge its address')
   }
   return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
 }
 
-/** `TRUST_PROXY` as a whole: neither one entry nor all of them together may cover every address. */
+/** All of `TRUST_PROXY`. Together, the entries must not cover every address either. */
 export function trustedProxies(text: string): readonly string[] {
   const cidrs = listOf(trustedProxy)(text)
   if (ALL_ADDRESSES.some((range) => isCovered(range, cidrs.map(rangeOf)))) {
     throw new InvalidValue(
-      'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address',
+      'must not cover every address, even in several entries: otherwise any client can forge its address',
     )
   }
   return cidrs

@@ -4,11 +4,11 @@ import type { VariableName } from './variables.ts'
 
 export interface NotesOptions {
   readonly nowMs: number
-  /** The mode of a file; undefined when it cannot be read. */
+  /** The mode of a file; undefined if it cannot be read. */
   readonly modeOf?: (path: string) => number | undefined
 }
 
-/** What is valid, but seldom intended. Each note begins with the variable's name and has no value in it. */
+/** Notes on valid but unusual settings. Each begins with the variable's name and contains no value. */
 export function configNotes(config: Config, { nowMs, modeOf = fileMode }: NotesOptions): string[] {
   const readableFiles = config.secretFiles.flatMap(({ variables, paths }) =>
     variables.filter((_, index) => isOpenToOthers(modeOf(paths[index] ?? ''))),
@@ -16,11 +16,11 @@ export function configNotes(config: Config, { nowMs, modeOf = fileMode }: NotesO
   return [
     ...config.notes,
     ...RULES.filter(([, applies]) => applies(config, nowMs)).map(([name, , note]) => `${name}: ${note}`),
-    ...readableFiles.map((name) => `${name}: every user of this machine can read the file, or write to it`),
+    ...readableFiles.map((name) => `${name}: every user of this machine can read or write the file`),
   ]
 }
 
-/** Another role in `PAM_DIRECTORY` may be a typing mistake, or new in PAM. */
+/** Other roles in `PAM_DIRECTORY` may be typos, or new in PAM. */
 export const KNOWN_PAM_ROLES: readonly string[] = [
   'pam_admin',
   'resource_admin',
@@ -39,12 +39,12 @@ const RULES: readonly Rule[] = [
   [
     'LOGIN_DOMAINS',
     ({ authn }) => authn.loginDomains.length === 0,
-    'is not set. If the org takes a short name for a full one, each has a limit of its own for wrong passwords',
+    'is not set. If the org accepts short and full names, set it; otherwise each form has its own limit for wrong passwords',
   ],
   [
     'LOGIN_DOMAINS',
     ({ authn }) => authn.loginDomains.length > 1,
-    "has several domains. The same local part in two of them shares its limits per day and shorter, even if the org has two users of that name. Only known browsers and failures in a row are each user's own",
+    'has several domains. Users with the same local part in two of them share the limits of a day and shorter. Limits of known devices and of failures in a row are per user',
   ],
   [
     'AUTHN_BASE_URL',
@@ -59,7 +59,7 @@ const RULES: readonly Rule[] = [
   [
     'OPS_TOKEN',
     ({ ops }) => new Set(ops.token?.current()).size === 1,
-    'is one character, repeated. Use a random token',
+    'is one repeated character. Use a random token',
   ],
   [
     'SESSION_IDLE_MINUTES',
@@ -74,13 +74,13 @@ const RULES: readonly Rule[] = [
   [
     'PAM_KEY_EXPIRES_AT',
     ({ pam }, nowMs) => pam?.keyExpiresAtMs !== undefined && pam.keyExpiresAtMs <= nowMs,
-    'is past',
+    'is in the past',
   ],
   [
     'PAM_DIRECTORY',
     ({ pam }) =>
       pam?.directory.kind === 'rules' && pam.directory.roles.some((role) => !KNOWN_PAM_ROLES.includes(role)),
-    `has a role that is not known. Known roles: ${KNOWN_PAM_ROLES.join(', ')}`,
+    `has an unknown role. Known roles: ${KNOWN_PAM_ROLES.join(', ')}`,
   ],
 ]
 
@@ -90,6 +90,6 @@ function fileMode(path: string): number | undefined {
   try {
     return statSync(path).mode
   } catch {
-    return undefined // it was there a moment ago: the reload reports it
+    return undefined // deleted since it was read: the reload reports it
   }
 }

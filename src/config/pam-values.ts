@@ -2,7 +2,7 @@ import { InvalidValue } from './config-error.ts'
 import { domain, listOf } from './plain-values.ts'
 import { hasUnsafePath } from './url-values.ts'
 
-/** The PAM user name of `ada@<domain>` is `<prefix>ada`. No two have the same domain, or the same prefix in any case. */
+/** The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains and prefixes (ignoring case) are unique. */
 export interface PamUserDomain {
   /** Lower case. */
   readonly domain: string
@@ -15,7 +15,7 @@ type PamDirectory =
   | { readonly kind: 'none' | 'all' }
   | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
-/** A team's name as it stands in paths: one segment that needs no encoding. */
+/** A team's name: one path segment that needs no encoding. */
 export function teamName(text: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._~-]{0,254}$/.test(text)) {
     throw new InvalidValue('must be a team name: letters, digits, and . _ ~ - after the first one')
@@ -29,7 +29,7 @@ export function tokenPath(text: string): string {
   const path = text.replaceAll('{team_name}', 'team')
   if (/[{}]/.test(path)) throw new InvalidValue('must have no placeholder but {team_name}')
   if (hasUnsafePath(path))
-    throw new InvalidValue('must have no dot segments, no empty ones and no encoded slashes')
+    throw new InvalidValue('must have no dot segments, empty segments or encoded slashes')
   if (!/^\/([A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})+$/.test(path)) {
     throw new InvalidValue('must be an absolute path, such as /v1/teams/{team_name}/service_token')
   }
@@ -41,7 +41,7 @@ export function instant(text: string): number {
   const parts = RFC_3339.exec(text)?.groups
   const ms = parts === undefined ? Number.NaN : Date.parse(text.toUpperCase().replace(' ', 'T'))
   const day = `${parts?.date}T00:00:00Z`
-  // The platform takes 30 February for 2 March.
+  // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(ms) || new Date(day).toISOString().slice(0, 10) !== parts?.date) {
     throw new InvalidValue('must be a date and time of RFC 3339, such as 2027-01-31T00:00:00Z')
   }
@@ -52,12 +52,12 @@ const RFC_3339 =
   /^(?<date>\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))[Tt ]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
 /**
- * One domain, or several as `<domain>=<prefix>`. Two mappings that give users of two domains the same name are
- * refused. A prefix may begin another one (the empty prefix begins all of them): the look-up keeps those apart.
+ * One domain, or several as `<domain>=<prefix>`. Refuses mappings that could give users of two domains the same name.
+ * One prefix may be the beginning of another one: the lookup tells them apart.
  */
 export function userDomains(text: string): readonly PamUserDomain[] {
   const entries = listOf(userDomain)(text)
-  // The same mapping may stand twice, like any entry of a list.
+  // As in every list, repeated entries are ignored.
   const domains = [...new Map(entries.map((entry) => [`${entry.domain}=${entry.prefix}`, entry])).values()]
   if (domains.length > 1 && domains.some(({ hasPrefix }) => !hasPrefix)) {
     throw new InvalidValue(
@@ -66,7 +66,7 @@ export function userDomains(text: string): readonly PamUserDomain[] {
     )
   }
   const isUnique = (values: readonly string[]) => new Set(values).size === domains.length
-  if (!isUnique(domains.map((entry) => entry.domain))) throw new InvalidValue('has one domain twice')
+  if (!isUnique(domains.map((entry) => entry.domain))) throw new InvalidValue('has the same domain twice')
   if (!isUnique(domains.map(({ prefix }) => prefix.toLowerCase()))) {
     throw new InvalidValue('two domains have the same prefix: their users would have the same PAM user')
   }

@@ -25,7 +25,7 @@ export function listOf<T>(parse: (entry: string) => T, separator = /,/): (text: 
   return (text) => {
     const entries = text.split(separator).map((entry) => entry.trim())
     const given = [...new Set(entries.filter((entry) => entry !== ''))]
-    if (given.length === 0) throw new InvalidValue('holds no entry')
+    if (given.length === 0) throw new InvalidValue('has no entry')
     const reasons: string[] = []
     const values = given.flatMap((entry, index) => {
       try {

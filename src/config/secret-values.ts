@@ -2,13 +2,13 @@ import { X509Certificate } from 'node:crypto'
 import { InvalidValue } from './config-error.ts'
 import { listOf, visibleAscii } from './plain-values.ts'
 
-/** In a file, entries may also stand on lines of their own. */
+/** In a file, entries may also be on separate lines. */
 const SEPARATOR = /[,\r\n]+/
 
-/** A credential and, if wanted, its standby: the current one first. */
+/** A credential and, optionally, a standby; the current one comes first. */
 export function currentAndStandby(text: string): readonly string[] {
   const values = listOf(visibleAscii, SEPARATOR)(text)
-  if (values.length > 2) throw new InvalidValue('must hold one value, or two: the current one and a standby')
+  if (values.length > 2) throw new InvalidValue('must have one value or two: the current one and a standby')
   return values
 }
 
@@ -23,13 +23,13 @@ export function opsToken(text: string): string {
   return visibleAscii(text)
 }
 
-/** 32 bytes each in base64, standard or URL-safe, padded or not; the first one seals and signs. */
+/** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export function secretKeys(text: string): readonly Buffer[] {
   const entries = text.split(SEPARATOR).map((entry) => entry.trim())
   const keys = entries.filter((entry) => entry !== '').map(secretKey)
-  if (keys.length === 0) throw new InvalidValue('holds no key')
+  if (keys.length === 0) throw new InvalidValue('has no key')
   if (new Set(keys.map((key) => key.toString('hex'))).size < keys.length) {
-    throw new InvalidValue('holds the same key twice')
+    throw new InvalidValue('has the same key twice')
   }
   return keys
 }
@@ -39,13 +39,13 @@ function secretKey(text: string): Buffer {
   if (key?.length !== 32)
     throw new InvalidValue('must be keys of exactly 32 bytes in base64, comma-separated')
   if (key.every((byte) => byte === key[0]))
-    throw new InvalidValue('must be random keys, not one byte over and over')
+    throw new InvalidValue('must be random keys, not one repeated byte')
   return key
 }
 
 export const isOverTls = (url: string): boolean => /^rediss[+:]/i.test(url)
 
-/** `parse` is the store's own parser: it throws an Error whose message names what is wrong, without the value. */
+/** `parse` is the store's parser. It throws an Error whose message names the problem without the value. */
 export function redisUrl({
   production,
   parse,
@@ -55,13 +55,14 @@ export function redisUrl({
 }): (text: string) => string {
   return (text) => {
     if (text === 'memory:') {
-      if (production) throw new InvalidValue('must not be memory: in production: it holds for one process')
+      if (production)
+        throw new InvalidValue('must not be memory: in production: it works for one process only')
       return text
     }
     try {
       parse(text)
     } catch (error) {
-      throw new InvalidValue(error instanceof Error ? error.message : 'is not understood')
+      throw new InvalidValue(error instanceof Error ? error.message : 'cannot be parsed')
     }
     return text
   }
@@ -70,15 +71,15 @@ export function redisUrl({
 /** One or more PEM certificates, without the text between them. */
 export function certificates(text: string): string {
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
-    throw new InvalidValue('holds a private key: only certificates belong there')
+    throw new InvalidValue('contains a private key: only certificates belong there')
   }
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  if (found.length === 0) throw new InvalidValue('holds no PEM certificate')
+  if (found.length === 0) throw new InvalidValue('has no PEM certificate')
   for (const [index, pem] of found.entries()) {
     try {
       new X509Certificate(pem)
     } catch {
-      throw new InvalidValue(`certificate ${index + 1} in it cannot be read`) // the platform's error says no more
+      throw new InvalidValue(`certificate ${index + 1} cannot be read`) // Node's error has no further information
     }
   }
   return `${found.join('\n')}\n`

@@ -1,23 +1,23 @@
 import { inspect } from 'node:util'
 
 /**
- * A secret as a module gets it. A module calls `current()` each time, so that a changed file takes effect at once, or listens with
- * `onChange` if it derives something costly from the value (a connection, a set of keys).
+ * A secret as a module gets it. Call `current()` for each use, so that a changed file takes effect at once, or use
+ * `onChange` if something expensive is derived from the value (a connection, a set of keys).
  */
 export interface Secret<T> {
-  /** Bound: it can be passed on as it is. */
+  /** Can be passed on without its object. */
   readonly current: () => T
-  /** Called with each new value, never with the first one. Returns a function that stops it. */
+  /** Calls the listener with each new value, not with the current one. Returns a function that stops it. */
   onChange(listener: (value: T) => void): () => void
 }
 
-/** For the configuration, which may replace the value. */
+/** For the configuration, which replaces the value. */
 export interface SecretHolder<T> extends Secret<T> {
-  /** Every listener gets the new value, even if another one throws. */
+  /** Calls every listener, even if one throws. */
   replace(value: T): void
 }
 
-/** The value shows neither in `JSON.stringify`, nor in `util.inspect` and logs, nor in a string. */
+/** The value is hidden from `JSON.stringify`, `util.inspect`, logs and string conversion. */
 export function createSecret<T>(value: T): SecretHolder<T> {
   return new HiddenValue(value)
 }
@@ -49,9 +49,9 @@ class HiddenValue<T> implements SecretHolder<T> {
       try {
         listener(value)
       } catch (error) {
-        errors.push(error) // thrown below, once all listeners were called
+        errors.push(error) // thrown below, after all listeners were called
       }
     }
-    if (errors.length > 0) throw new AggregateError(errors, 'A listener did not take the new secret')
+    if (errors.length > 0) throw new AggregateError(errors, 'A listener failed to use the new secret')
   }
 }

@@ -1,7 +1,7 @@
 import type { LogFields } from '../observability/log-fields.ts'
 import type { Config } from './load-config.ts'
 
-/** What the broker is configured for, for the log: no secret, and no address of a host, user or page. */
+/** The fields of the log event `configured`: no secret, and no address of a host, user or page. */
 export function configSummary(config: Config): LogFields {
   const { authn, session } = config
   const features = [

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ConfigError } from './config-error.ts'
 import { type DeepReadonly, deepFreeze } from './deep-freeze.ts'
 
-/** The figures of `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
+/** The settings in `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
 export type Tunables = DeepReadonly<z.infer<typeof SHAPE>>
 
 export const TUNABLES_FILE = 'config/default.json'
@@ -82,7 +82,7 @@ const SHAPE = z.strictObject({
     }),
   }),
   device: z.strictObject({
-    cookieDays: z.int().min(1).max(400), // browsers cut longer ones (RFC 6265bis, section 5.6)
+    cookieDays: z.int().min(1).max(400), // browsers shorten longer lifetimes (RFC 6265bis, section 5.6)
     renewAfterHours: z.int().min(0).max(9600),
     knownDays: z.int().min(1).max(400),
   }),
@@ -146,10 +146,10 @@ const SHAPE = z.strictObject({
   }),
 })
 
-/** Of one account (NIST SP 800-63B-4, section 3.2.2). */
+/** Per account (NIST SP 800-63B-4, section 3.2.2). */
 const MAX_FAILURES_IN_A_ROW = 100
 
-/** The figure at the first path must be at most the one at the second. */
+/** The value at the first path must be at most the one at the second. */
 const AT_MOST = [
   ['http.maxUrlBytes', 'http.maxHeaderBytes'],
   ['http.headersTimeoutMs', 'http.requestTimeoutMs'],
@@ -165,7 +165,7 @@ const AT_LEAST = [
   ['pam.token.refusedPauseMaxMs', 'pam.token.refusedPauseMinMs'],
 ] as const
 
-/** Figures that contradict each other. */
+/** Values that contradict each other. */
 function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
   const { http, upstream, transaction, limits } = figures
   const at = (path: string) =>
@@ -206,13 +206,13 @@ function problemsOf(issue: z.core.$ZodIssue): string[] {
   const at = (...more: string[]) => `${TUNABLES_FILE}: ${[...issue.path, ...more].join('.') || 'the file'}`
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => `${at(key)} is not known`)
+      return issue.keys.map((key) => `${at(key)} is unknown`)
     case 'too_small':
       return [`${at()} must be at least ${issue.minimum}`]
     case 'too_big':
       return [`${at()} must be at most ${issue.maximum}`]
     case 'invalid_type':
-      return [`${at()} must be there and be of type ${issue.expected}`]
+      return [`${at()} is missing or not of type ${issue.expected}`]
     default:
       return [`${at()} is not valid`]
   }

@@ -10,19 +10,19 @@ export function upstreamOrigin(text: string): string {
   return originOf(upstreamUrl(text))
 }
 
-/** The same, and a path if the API is served under one; without a slash at the end. */
+/** As `upstreamOrigin`, but a path is allowed; without a slash at the end. */
 export function upstreamBaseUrl(text: string): string {
   const { origin, pathname } = upstreamUrl(text)
   checkPath(text)
   return origin + pathname.replace(/\/$/, '')
 }
 
-/** Any http or https origin: whether it suits `PUBLIC_URL` is another rule (same-site.ts). */
+/** Any http or https origin; same-site.ts compares it with `PUBLIC_URL`. */
 export function webOrigin(text: string): string {
   return originOf(httpUrl(text, () => true, ''))
 }
 
-/** An absolute URL; a path, a query and a fragment are fine. */
+/** An absolute URL; a path, a query and a fragment are allowed. */
 export function pageUrl(text: string): URL {
   const url = httpUrl(text, () => true, '')
   if (url.searchParams.has('stateToken')) {
@@ -32,8 +32,8 @@ export function pageUrl(text: string): URL {
 }
 
 /**
- * One of `SSO_REDIRECTS`: a `redirectUrl` is allowed if it has this origin, and this path or one below it. The path begins with a
- * slash, and ends with one only if it is the root. Compare whole segments.
+ * One of `SSO_REDIRECTS`: a `redirectUrl` is allowed if it has this origin, and this path or one below it. The path
+ * begins with a slash, and ends with one only if it is the root. Compare whole segments.
  */
 export function redirectPrefix(text: string): { readonly origin: string; readonly pathPrefix: string } {
   const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
@@ -50,7 +50,7 @@ export function proxyUrl(text: string): string {
   return url.href
 }
 
-/** `/./`, `/../` and their encoded forms; `%2f` and `%5c`, which some servers take for slashes. */
+/** Dot segments and their encoded forms, and `%2f` and `%5c`, which some servers treat as slashes. */
 export function hasUnsafePath(path: string): boolean {
   return /(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\|\/\//i.test(path)
 }
@@ -63,14 +63,13 @@ function upstreamUrl(text: string): URL {
   return url
 }
 
-/** Of a URL, as it was written. */
+/** Checks the path of a URL as it was written. */
 function checkPath(text: string): void {
   if (hasQueryOrFragment(text)) throw new InvalidValue('must have no query and no fragment')
   const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
   if (hasUnsafePath(path))
     throw new InvalidValue('must have no dot segments and no encoded slashes in its path')
-  if (!canDecode(path))
-    throw new InvalidValue('must have percent-encoded UTF-8 in its path, if anything is encoded')
+  if (!canDecode(path)) throw new InvalidValue('must have only percent-encoded UTF-8 in its path')
 }
 
 function canDecode(text: string): boolean {
@@ -86,12 +85,11 @@ function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, othe
   const url = parseUrl(text)
   if (!/^https?:$/.test(url.protocol)) throw new InvalidValue('must begin with https://')
   if (url.protocol === 'http:' && !plainHttpAllowed(url.hostname)) throw new InvalidValue(otherwise)
-  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text))
-    throw new InvalidValue('must have no user name and no password in it')
+  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text)) throw new InvalidValue('must have no user name and no password')
   return url
 }
 
-/** The platform's parser, without its leniency: `https:host`, backslashes and white space are no URL here. */
+/** Stricter than the URL class: `https:host`, backslashes and white space are refused. */
 function parseUrl(text: string): URL {
   const host = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(text)?.[1]?.split('@').at(-1) ?? text
   if (host.includes('*')) throw new InvalidValue('must not have a wildcard: list each one')
@@ -101,7 +99,7 @@ function parseUrl(text: string): URL {
   }
   const url = new URL(text)
   if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/.test(url.hostname)) {
-    throw new InvalidValue('must have a plain host name or address in it')
+    throw new InvalidValue('must have a plain host name or address')
   }
   return url
 }

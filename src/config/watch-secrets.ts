@@ -9,11 +9,10 @@ export interface WatchSecretFilesOptions {
 }
 
 /**
- * Reloads changed secret files without a restart. In each interval it looks at the identity of every file (device, inode, size,
- * times), through symlinks, so that it notices when Kubernetes swaps a whole folder. It reads a file once two checks found the same
- * identity, so it does not read half-written files. A valid value replaces the old one and is logged as `secret_reloaded`; an invalid
- * one is logged as `secret_reload_failed`, once for each change. A new value takes effect when the holder of the `Secret` asks for it or
- * listens to it.
+ * Reloads changed secret files without a restart. Each interval, it compares the identity of every file (device, inode,
+ * size, times) through symlinks, because Kubernetes replaces the whole folder. It reads a file after two checks with
+ * the same identity, so that it does not read half-written files. A valid value replaces the old one
+ * (`secret_reloaded`); an invalid one is logged once per change (`secret_reload_failed`).
  */
 export function watchSecretFiles({ config, log, intervalMs }: WatchSecretFilesOptions): { stop(): void } {
   const checks = config.secretFiles.map((file) => createCheck(file, log))
@@ -58,11 +57,7 @@ function reload(file: SecretFile, log: WatchSecretFilesOptions['log']): void {
     for (const problem of problems) log.error('secret_reload_failed', { name, reason: problem })
   } catch (error) {
     // the value is replaced, but a listener failed: an operator must look at it
-    log.error(
-      'secret_reload_failed',
-      { name, reason: 'a part of the broker did not take the new value' },
-      error,
-    )
+    log.error('secret_reload_failed', { name, reason: 'a component failed to use the new value' }, error)
   }
 }
 
@@ -71,6 +66,6 @@ async function identityOf(path: string): Promise<string> {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
     return [dev, ino, size, mtimeNs, ctimeNs].join(':')
   } catch {
-    return 'missing' // the reload reports why
+    return 'missing' // the reload reports the error
   }
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
  * The audit events (DESIGN §5): who did what, one strict schema each. Only the fields of the event's schema are written.
  * `scripts/docs/audit.ts` describes them for `docs/audit.md`.
  */
-const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // of the broker's own code
+const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // a constant of the broker's code
 const hash = z.string().regex(/^[\w-]{16}$/)
 const opaque = z.string().min(1).max(128)
 const errorCode = z.string().regex(/^(E\d{7}|pam_[a-z_]+)$/)
@@ -14,7 +14,7 @@ const request = {
   address: z.union([z.ipv4(), z.ipv6()]),
 }
 
-/** In a sign-in, the login is known if the user has typed it; the user id, once the org has named the user. */
+/** The login hash exists once the user has entered a login; the user id, once Okta has named the user. */
 const inSignIn = {
   ...request,
   deviceHash: hash,
@@ -36,10 +36,10 @@ export const AUDIT_EVENTS = {
 
   factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
 
-  /** A wrong code or answer has an error code; a push that was rejected or expired has a reason. */
+  /** A wrong code or answer has an error code; a rejected or expired push has a reason. */
   factor_failed: z.strictObject({ ...factor, ...refused, reason: opaque.optional() }),
 
-  /** `methods`: the proofs, by their names in RFC 8176, separated by spaces. */
+  /** `methods`: the authentication methods by their names in RFC 8176, separated by spaces. */
   sign_in_succeeded: z.strictObject({ ...inSignIn, userId: opaque, methods: opaque, sessionId: z.uuid() }),
 
   sign_in_failed: z.strictObject({ ...refused, reason: opaque.optional() }),
@@ -77,7 +77,7 @@ export const AUDIT_EVENTS = {
     reason: z.enum(['other_device', 'no_device_cookie']),
   }),
 
-  /** Any page can cause it: throttled to one line a minute for each address and origin, and few lines in all. */
+  /** Any page can cause it, so it is limited to one line per minute for each address and origin, and to a total. */
   cross_site_refused: z.strictObject({
     ...request,
     method: z.string().regex(/^[A-Z]{1,20}$/),
@@ -87,13 +87,13 @@ export const AUDIT_EVENTS = {
 
   signed_out: z.strictObject(signedIn),
 
-  /** The browser was redirected to an app with the org's own session token. */
+  /** The browser was redirected to an app with Okta's session token. */
   sso_token_redeemed: z.strictObject(signedIn),
 
-  /** A session's cookie came with the cookie of another device, or with none; `deviceHash` is that device. */
+  /** A session cookie was sent with another device's cookie or none; `deviceHash` is that device. */
   session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
 
-  /** Sessions that ended neither by sign-out nor by a newer sign-in. Device and login are those of the user who ended them. */
+  /** Sessions ended, except by sign-out or a newer sign-in. Device and login are those of the user who ended them. */
   sessions_revoked: z.strictObject({
     ...request,
     userId: opaque,
@@ -113,7 +113,7 @@ export const AUDIT_EVENTS = {
     retryAfterSeconds: z.int().min(0).optional(),
   }),
 
-  /** Limits of a user were reset: those by user id or, if there is a login's hash, those by login. */
+  /** A user's limits were reset: those by user id or, with `loginHash`, those by login. */
   limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
 
   group_lookup: z.strictObject({
@@ -124,7 +124,7 @@ export const AUDIT_EVENTS = {
     ageMs: z.int().min(0).optional(),
   }),
 
-  /** A call to `/admin` of the ops listener, refused ones too; `userId` is the user in its path. */
+  /** A call to `/admin` of the ops listener, even if refused; `userId` is the user in its path. */
   admin_call: z.strictObject({
     ...request,
     operation: z.enum(['list_sessions', 'end_sessions', 'end_limits', 'none']),

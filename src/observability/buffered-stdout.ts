@@ -2,9 +2,9 @@ import { writeSync } from 'node:fs'
 import { Writable } from 'node:stream'
 
 /**
- * Standard output for log lines, written once in each turn of the event loop: one system call for all requests that were answered in
- * that turn (docs/performance.md). When the process exits, it writes the rest and waits for it: a pipe takes 64 kB at once, and the
- * last line is the one that says why a process crashed.
+ * Standard output for log lines, flushed once per turn of the event loop: one system call for all lines of that turn
+ * (docs/performance.md). At exit, it writes the rest synchronously, because the last line says why a process crashed
+ * and a pipe accepts only 64 kB at once.
  */
 export function bufferedStdout(outlet: Outlet = STDOUT): Writable {
   let waiting = ''
@@ -33,18 +33,18 @@ export function bufferedStdout(outlet: Outlet = STDOUT): Writable {
   })
 }
 
-/** Where the lines go; one text at a time. */
+/** Gets one text at a time. */
 export interface Outlet {
   write(text: string, done: () => void): void
-  /** How much of the last text is still in this process. */
+  /** Bytes of the last text that are still in this process. */
   unsentBytes(): number
-  /** At the exit of the process. Returns when everything is written, or when nothing reads it. */
+  /** For the exit of the process. Returns when everything is written, or when no reader takes it. */
   writeSync(bytes: Buffer): void
 }
 
 const STDOUT: Outlet = {
   write: (text, done) => process.stdout.write(text, done),
-  /** Node tells it only here, and only of pipes and sockets. Files and terminals have no queue. */
+  /** Node has no public property for this. Only pipes and sockets have a queue. */
   unsentBytes() {
     const handle: unknown = '_handle' in process.stdout ? process.stdout._handle : undefined
     if (typeof handle !== 'object' || handle === null || !('writeQueueSize' in handle)) return 0
@@ -57,7 +57,7 @@ const STDOUT_FD = 1
 const RETRY_MS = 10
 const MAX_RETRIES = 200
 
-/** A full pipe fails with EAGAIN until its reader has taken something. */
+/** Writing to a full pipe fails with EAGAIN until its reader has read. */
 function writeToStdout(bytes: Buffer): void {
   const timer = new Int32Array(new SharedArrayBuffer(4))
   let retries = 0
@@ -66,7 +66,7 @@ function writeToStdout(bytes: Buffer): void {
       at += writeSync(STDOUT_FD, bytes, at)
     } catch (error) {
       const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
-      if (!isFull || retries >= MAX_RETRIES) return // nothing reads it: the process must still exit
+      if (!isFull || retries >= MAX_RETRIES) return // no reader: the process must still exit
       retries += 1
       Atomics.wait(timer, 0, 0, RETRY_MS)
     }

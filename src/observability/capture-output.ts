@@ -3,13 +3,13 @@ import type { Logger } from './logger.ts'
 export interface CaptureOutputOptions {
   readonly console: Pick<Console, (typeof METHODS)[number]>
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners'>
-  /** Called for each line: the log may change after the start. */
+  /** Called for each line, because the logger changes once the configuration is loaded. */
   readonly log: () => Pick<Logger, 'warn'>
 }
 
 /**
- * Turns what libraries and Node print into log lines, so that every line is JSON. The text is left out, because it may quote a
- * value; the stack says where it was printed.
+ * Turns output of libraries and warnings of Node into log lines, so that every line is JSON. The text is left out
+ * because it may contain a value; the stack shows where it was printed.
  */
 export function captureOutput({ console, process, log }: CaptureOutputOptions): void {
   for (const method of METHODS) {

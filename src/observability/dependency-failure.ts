@@ -1,15 +1,12 @@
 import type { BrokerError } from '../errors.ts'
 import type { LogFields } from './log-fields.ts'
 
-/**
- * How a call to a dependency failed, told where it happens; it becomes the cause of a `BrokerError`. It holds no host, path, key
- * or value.
- */
+/** How a call to a dependency failed; the cause of a `BrokerError`. It contains no host, path, key or value. */
 export class DependencyFailure extends Error {
   override readonly name: string = 'DependencyFailure'
-  /** One of the words in docs/operations.md, such as `timeout`. */
+  /** One of the outcomes in docs/operations.md, such as `timeout`. */
   readonly outcome: string
-  /** The platform's or Redis' own word, such as `ECONNREFUSED` or `OOM`. */
+  /** The error code of the platform or of Redis, such as `ECONNREFUSED` or `OOM`. */
   readonly code: string | undefined
   readonly upstreamStatus: number | undefined
 
@@ -29,8 +26,8 @@ export interface FailureDetails {
 }
 
 /**
- * What a log line says about the dependency that failed. Without an `outcome`, the error may be a fault of the broker: its stack
- * helps more.
+ * The log fields of a failed dependency. Without an `outcome`, the error may be a fault of the broker, so its stack is
+ * logged.
  */
 export function failureFields({ dependency, cause }: BrokerError): LogFields {
   const failure = innermostFailure(cause)
@@ -44,10 +41,10 @@ export function failureFields({ dependency, cause }: BrokerError): LogFields {
   }
 }
 
-/** A word or a few. With a dot, a colon or a slash it could be a host, an address or a path. */
+/** Words only: text with a dot, a colon or a slash could be a host, an address or a path. */
 const CODE = /^[A-Za-z][\w -]{0,63}$/
 
-/** The innermost one: the name of PAM's failure says less than how the call under it ended. */
+/** The innermost one says how the call ended; the PAM failure around it says less. */
 export function innermostFailure(error: unknown, depth = 0): DependencyFailure | undefined {
   if (!(error instanceof Error) || depth > MAX_DEPTH) return undefined
   return innermostFailure(error.cause, depth + 1) ?? (error instanceof DependencyFailure ? error : undefined)

@@ -1,4 +1,4 @@
-/** What a log line says about an error: name, code, stack frames, and the same of its cause. */
+/** The log's description of an error: name, code, stack frames, and the same for its cause. */
 export interface ErrorDescription {
   readonly name: string
   readonly code?: string
@@ -9,7 +9,7 @@ export interface ErrorDescription {
 const MAX_DEPTH = 4
 const MAX_FRAMES = 8
 
-/** Messages are left out on purpose: those of parsers, clients and stores quote their input. */
+/** Without messages: those of parsers, clients and stores quote their input. */
 export function describeError(error: unknown, depth = 0): ErrorDescription {
   if (!(error instanceof Error)) return { name: typeof error }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
@@ -25,7 +25,7 @@ export function describeError(error: unknown, depth = 0): ErrorDescription {
 
 const FRAME = /^\s+at .*(:\d+:\d+|<anonymous>|native)\)?$/
 
-/** The message is removed from the stack first, because its lines may look like frames. */
+/** Removes the message from the stack first, because its lines may look like frames. */
 function framesOf({ stack = '', message }: Error): string[] {
   return stack
     .replace(message, '')

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** How late the event loop of this process is. */
+/** The delay of this process's event loop. */
 export interface EventLoopLag {
   /** The median of the last window, in milliseconds. */
   readonly ms: number
@@ -10,8 +10,8 @@ export interface EventLoopLag {
 const RESOLUTION_MS = 20
 
 /**
- * The median, not the maximum: one long pause (a garbage collection, a suspended machine) is over before anything could be done
- * about it, but work that piles up delays every turn.
+ * Uses the median, not the maximum: a single pause (a garbage collection, a suspended machine) is over before load
+ * shedding could help, but a queue of work delays every turn.
  */
 export function watchEventLoopLag({ windowMs }: { windowMs: number }): EventLoopLag {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })

@@ -1,10 +1,10 @@
 import { innermostFailure } from './dependency-failure.ts'
 
-/** Whether this replica should get requests. Liveness is another question: a process that answers is alive. */
+/** Readiness: whether this replica should get requests. */
 export interface Health {
   /** Never throws. Each check limits its own time. */
   readiness(): Promise<Readiness>
-  /** From now on not ready, whatever the checks say: the replica is about to stop. */
+  /** Makes the replica not ready, whatever the checks say, because it is about to stop. */
   drain(): void
   isDraining(): boolean
 }
@@ -16,7 +16,7 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, CheckState>>
 }
 
-/** `unknown`: nothing has proved it yet. */
+/** `unknown`: not verified yet. */
 export type CheckState = 'ok' | 'failing' | 'unknown'
 
 export type Check = RequiredCheck | InformationalCheck
@@ -28,19 +28,19 @@ export interface RequiredCheck {
   readonly run: () => Promise<void>
 }
 
-/** Reported only: every other replica would see the same. */
+/** Reported, but without effect on readiness, because it would fail on every replica. */
 export interface InformationalCheck {
   readonly name: string
   readonly state: () => CheckState
 }
 
 export interface HealthOptions {
-  /** Called when a required check begins to fail, fails in another way than before, or passes again (without an error). */
+  /** Called when a required check starts to fail, fails for another reason, or passes again (without an error). */
   readonly onChange?: (change: { readonly name: string; readonly error?: unknown }) => void
 }
 
 export function createHealth(checks: readonly Check[], { onChange = () => {} }: HealthOptions = {}): Health {
-  /** By the name of each failing check: how it fails. */
+  /** Failing checks by name, each with its outcome and code. */
   const failures = new Map<string, string>()
   let draining = false
 

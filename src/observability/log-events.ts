@@ -2,13 +2,13 @@ export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
 
 interface Description {
   readonly meaning: string
-  /** What an operator should do. Omitted: nothing. */
+  /** For an operator; omitted if none is needed. */
   readonly action?: string
 }
 
 /**
- * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other event. The table of the log events
- * in the documentation is generated from these texts.
+ * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other event. The table of
+ * the log events in the documentation is generated from these texts.
  */
 export const LOG_EVENTS = {
   error: {

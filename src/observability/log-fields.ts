@@ -1,6 +1,6 @@
 /**
- * Every field of a log line, audit lines excepted (`audit-events.ts`), with the type of its value. A field that is not listed is not
- * written.
+ * Every field of a log line, audit lines excepted (`audit-events.ts`), with the type of its value. A field that is not
+ * listed is not written.
  */
 export const LOG_FIELDS = {
   /** The broker's id of the request, also in `X-Request-Id` and in `errorId` of its own errors. */
@@ -15,27 +15,27 @@ export const LOG_FIELDS = {
   /** The client's address, found with TRUST_PROXY. */
   address: 'string',
   errorCode: 'string',
-  /** What failed: `authn`, `pam` or `store`. */
+  /** The dependency that failed: `authn`, `pam` or `store`. */
   dependency: 'string',
-  /** How it failed; of an upstream call, in the words of the metrics. */
+  /** How it failed; for an upstream call, as in the label `outcome` of the metrics. */
   outcome: 'string',
-  /** The platform's or Redis' own word, such as `ECONNREFUSED` or `OOM`; never a host and never a value. */
+  /** The error code of the platform or of Redis, such as `ECONNREFUSED` or `OOM`; never a host or a value. */
   code: 'string',
   /** `authn` or `pam`. */
   upstream: 'string',
   upstreamStatus: 'number',
-  /** The upstream's own error id, for its support. */
+  /** The upstream's error id, for its support. */
   upstreamErrorId: 'string',
   upstreamErrorCode: 'string',
-  /** Why something was done: a word from the broker's own code. */
+  /** A constant of the broker's code. */
   reason: 'string',
-  /** The org's opaque user id. */
+  /** Okta's opaque user id. */
   userId: 'string',
   operation: 'string',
   count: 'number',
   name: 'string',
   port: 'number',
-  /** What a listener binds to. */
+  /** The address that a listener binds to. */
   host: 'string',
   signal: 'string',
   state: 'string',
@@ -46,7 +46,9 @@ export const LOG_FIELDS = {
   // of `configured`
   /** The commit that the image was built from. */
   revision: 'string',
-  /** Optional features that are on, separated by commas: `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`. */
+  /**
+   * Optional features that are on, separated by commas: `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`.
+   */
   features: 'string',
   /** The scheme of `REDIS_URL`, such as `rediss+sentinel`. */
   store: 'string',

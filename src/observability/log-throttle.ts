@@ -3,12 +3,12 @@ export type LogThrottle = (key: string) => boolean
 
 export interface LogThrottleOptions {
   readonly periodMs: number
-  /** In one period. Clients choose the keys, so their number needs a limit too. */
+  /** Per period, for all keys together: clients choose the keys. */
   readonly maxLines: number
   readonly now?: () => number
 }
 
-/** For log events that any client can cause: one line for each key in each period, and few lines in all. */
+/** For log events that any client can cause: one line per key and period, and a limited number in total. */
 export function createLogThrottle({
   periodMs,
   maxLines,

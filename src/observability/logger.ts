@@ -10,12 +10,12 @@ import { LOG_FIELDS, type LogFields } from './log-fields.ts'
 import { VERSION } from './version.ts'
 
 /**
- * Each event is one line of JSON: `{time, level, service, version, event, …fields}`. Fields that are not on the event's list
- * (`log-fields.ts`, `audit-events.ts`) are dropped. No body, cookie, token, password, code, link or login is ever written. Errors
- * are described by name, code and stack frames, never by message: a message may quote its input.
+ * Each event is one line of JSON: `{time, level, service, version, event, …fields}`. Fields that are not on the event's
+ * list (`log-fields.ts`, `audit-events.ts`) are dropped. No body, cookie, token, password, code, link or login is ever
+ * written. Errors are described by name, code and stack frames, never by message: a message may quote its input.
  *
- * error: an operator must act. warn: the broker recovers by itself. info: one line per request, and changes of state. debug: for
- * development.
+ * error: an operator must act. warn: the broker recovers by itself. info: one line per request, and changes of state.
+ * debug: for development.
  */
 export interface Logger {
   error(event: LogEvent<'error'>, fields?: LogFields, error?: unknown): void

@@ -7,7 +7,7 @@ const refusing = () => {
   throw new InvalidValue('is too odd', 'and too even')
 }
 const QUOTES =
-  'is in quotes, which are part of the value: env files of Docker, and secret files, are read as they are'
+  'is in quotes, which become part of the value: in env files of Docker and in secret files, quotes are not removed'
 
 function readerOf(env: Record<string, string>, files: Record<string, string | (() => string)> = {}) {
   const readFile = (path: string) => {
@@ -56,7 +56,7 @@ test('a secret may come from a file, without the white space around it; another 
 test('a secret is given once', () => {
   const reader = readerOf({ OPS_TOKEN: 'x', OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
   expect(reader.read('OPS_TOKEN', asItIs)).toBeUndefined()
-  expect(reader.problems).toEqual(['OPS_TOKEN: is set, and so is OPS_TOKEN_FILE: keep one of them'])
+  expect(reader.problems).toEqual(['OPS_TOKEN: is set together with OPS_TOKEN_FILE: keep one of them'])
 })
 
 test.each<[string, () => string, string]>([
@@ -115,7 +115,7 @@ test('an error of the platform, which may quote the value, is not shown', () => 
     throw new TypeError('marked')
   }
   expect(reader.read('HOST', parse)).toBeUndefined()
-  expect(reader.problems).toEqual(['HOST: is not understood'])
+  expect(reader.problems).toEqual(['HOST: cannot be parsed'])
 })
 
 test('the placeholder of the examples is refused in a secret', () => {
@@ -127,8 +127,8 @@ test('the placeholder of the examples is refused in a secret', () => {
   expect(reader.read('PAM_KEY_ID', refusing)).toBeUndefined()
   expect(reader.read('HOST', asItIs)).toBe('replace-with-your-host')
   expect(reader.problems).toEqual([
-    'OPS_TOKEN: still holds the placeholder of the example',
-    'PAM_KEY_ID_FILE: still holds the placeholder of the example',
+    'OPS_TOKEN: is still the placeholder of the example',
+    'PAM_KEY_ID_FILE: is still the placeholder of the example',
   ])
 })
 

@@ -277,13 +277,13 @@ test.each([
   ['OPS_TOKENFILE', 'OPS_TOKEN_FILE', {}],
 ])('%s is reported as a misspelled %s', (name, meant, without) => {
   expect(problemsOf({ ...without, [name]: 'x' })).toContainEqual(
-    `${name}: is not known; did you mean ${meant}?`,
+    `${name}: is unknown; did you mean ${meant}?`,
   )
 })
 
 test('a variable that is no secret is not read from a file', () => {
   expect(problemsOf({ TRUST_PROXY_FILE: '/x' })).toEqual([
-    'TRUST_PROXY_FILE: TRUST_PROXY is no secret and is not read from a file',
+    'TRUST_PROXY_FILE: TRUST_PROXY is not a secret and cannot be read from a file',
   ])
 })
 

@@ -64,7 +64,7 @@ test('a key and its standby: the first id goes with the first secret', () => {
     { id: 'id-2', secret: 'secret-2' },
   ])
   expect(loaded({ ...two, PAM_KEY_ID: 'id-1' }).problems).toEqual([
-    'PAM_KEY_SECRET: must hold as many values as PAM_KEY_ID',
+    'PAM_KEY_SECRET: must have as many values as PAM_KEY_ID',
   ])
 })
 
@@ -109,7 +109,7 @@ test('local parts need their domains', () => {
 
 test('domains go with nothing else; where the kind of name is unsound, that is the one problem', () => {
   const domains = { ...REQUIRED, PAM_USER_DOMAINS: 'corp.example' }
-  const why = ['PAM_USER_DOMAINS: only goes with PAM_USER_NAME=login-local-part']
+  const why = ['PAM_USER_DOMAINS: requires PAM_USER_NAME=login-local-part']
   expect(loaded(domains).problems).toEqual(why)
   expect(loaded({ ...domains, PAM_USER_NAME: 'login' }).problems).toEqual(why)
   expect(loaded({ ...domains, PAM_USER_NAME: 'email' }).problems).toEqual([

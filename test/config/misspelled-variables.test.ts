@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { misspelledVariables } from '../../src/config/misspelled-variables.ts'
 
-const meant = (key: string, name: string) => [`${key}: is not known; did you mean ${name}?`]
+const meant = (key: string, name: string) => [`${key}: is unknown; did you mean ${name}?`]
 
 test.each([
   ['a letter is missing', 'LOG_LEVE', 'LOG_LEVEL'],
@@ -68,11 +68,11 @@ test('every misspelled name is reported', () => {
 })
 
 test.each(['TRUST_PROXY', 'LOG_LEVEL', 'HTTPS_PROXY', 'PAM_TEAM'])(
-  '%s is no secret and is not read from a file',
+  '%s is not a secret and cannot be read from a file',
   (name) => {
     const key = `${name}_FILE`
     expect(misspelledVariables({ [key]: '/x', [name]: 'x' })).toEqual([
-      `${key}: ${name} is no secret and is not read from a file`,
+      `${key}: ${name} is not a secret and cannot be read from a file`,
     ])
   },
 )

@@ -31,7 +31,7 @@ test('a token path is absolute, with the team as its only placeholder', () => {
   )
   expectInvalid(
     tokenPath,
-    'must have no dot segments, no empty ones and no encoded slashes',
+    'must have no dot segments, empty segments or encoded slashes',
     ...['/v1/../token', '//evil.example/token', '/a/./b', '/a%2Fb', '/a%5cb', '/a\\b'],
   )
   expectInvalid(
@@ -88,7 +88,7 @@ test('domains of users, each with its prefix', () => {
 test('domains of users that would share a PAM user are refused', () => {
   expectInvalid(userDomains, NEED, 'a.b,c.d', 'a.b,c.d=x-', 'a.b=x-,c.d')
   expectInvalid(userDomains, SAME, 'a.b=,c.d=', 'a.b=x-,c.d=X-')
-  expectInvalid(userDomains, 'has one domain twice', 'a.b=,A.b=x-')
+  expectInvalid(userDomains, 'has the same domain twice', 'a.b=,A.b=x-')
   expectInvalid(
     userDomains,
     'a prefix must be of letters, digits and . _ ~ @ + -',

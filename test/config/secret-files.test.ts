@@ -47,7 +47,7 @@ test.each(['AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS', 'OPS_TOKEN', 'PAM_KEY_
     const value = { REDIS_URL: 'memory:', SECRET_KEYS: KEY }[name] ?? 'a-value-of-some-length'
     const path = await file('secret', '')
     expect(problemsOf({ ...PAM, [name]: value, [`${name}_FILE`]: path })).toEqual([
-      `${name}: is set, and so is ${name}_FILE: keep one of them`,
+      `${name}: is set together with ${name}_FILE: keep one of them`,
     ])
   },
 )
@@ -78,7 +78,7 @@ test('a file that cannot be read, is empty or holds nonsense is refused, by the 
   expect([...problems].sort()).toEqual([
     'AUTHN_API_TOKEN_FILE: the file cannot be read (ENOENT)',
     'OPS_TOKEN_FILE: the file is empty',
-    'REDIS_CA_FILE: holds no PEM certificate',
+    'REDIS_CA_FILE: has no PEM certificate',
     'REDIS_URL_FILE: the file cannot be read (EISDIR)',
     'SECRET_KEYS_FILE: must be keys of exactly 32 bytes in base64, comma-separated',
     'UPSTREAM_CA_FILE: the file cannot be read (ENOENT)',
@@ -88,10 +88,10 @@ test('a file that cannot be read, is empty or holds nonsense is refused, by the 
 test('a certificate file with a private key or a broken certificate in it is refused', () => {
   const pem = (name: string) => `-----BEGIN ${name}-----\nbm9uc2Vuc2U=\n-----END ${name}-----\n`
   expect(problemsOf({ REDIS_CA_FILE: '/ca' }, { readFile: () => pem('PRIVATE KEY') })).toEqual([
-    'REDIS_CA_FILE: holds a private key: only certificates belong there',
+    'REDIS_CA_FILE: contains a private key: only certificates belong there',
   ])
   expect(problemsOf({ REDIS_CA_FILE: '/ca' }, { readFile: () => pem('CERTIFICATE') })).toEqual([
-    'REDIS_CA_FILE: certificate 1 in it cannot be read',
+    'REDIS_CA_FILE: certificate 1 cannot be read',
   ])
 })
 
@@ -222,7 +222,7 @@ test('a part that cannot take the new value is reported', async () => {
     {
       event: 'secret_reload_failed',
       name: 'AUTHN_API_TOKEN_FILE',
-      reason: 'a part of the broker did not take the new value',
+      reason: 'a component failed to use the new value',
     },
   ])
 })

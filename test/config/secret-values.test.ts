@@ -17,9 +17,9 @@ test('a credential and its standby, separated by a comma or a line', () => {
     for (const text of ['one,two', 'one\ntwo\n', 'one\r\ntwo', ' one ,\n two ']) {
       expect(parse(text)).toEqual(['one', 'two'])
     }
-    expectInvalid(parse, 'must hold one value, or two: the current one and a standby', 'a,b,c')
+    expectInvalid(parse, 'must have one value or two: the current one and a standby', 'a,b,c')
     expectInvalid(parse, 'must be visible ASCII characters without spaces', 'a b')
-    expectInvalid(parse, 'holds no entry', ',', '')
+    expectInvalid(parse, 'has no entry', ',', '')
   }
 })
 
@@ -76,18 +76,9 @@ test('secret keys that are not random, not 32 bytes or not there are refused', (
     ],
     ...[`${key},short`, 'not base64 !', `${'/_'.repeat(21)}A`],
   )
-  expectInvalid(
-    secretKeys,
-    'must be random keys, not one byte over and over',
-    Buffer.alloc(32).toString('base64'),
-  )
-  expectInvalid(
-    secretKeys,
-    'holds the same key twice',
-    `${key},${key}`,
-    `${key},${ONE.toString('base64url')}`,
-  )
-  expectInvalid(secretKeys, 'holds no key', '', ',', ' \n')
+  expectInvalid(secretKeys, 'must be random keys, not one repeated byte', Buffer.alloc(32).toString('base64'))
+  expectInvalid(secretKeys, 'has the same key twice', `${key},${key}`, `${key},${ONE.toString('base64url')}`)
+  expectInvalid(secretKeys, 'has no key', '', ',', ' \n')
 })
 
 test('a Redis URL is the store’s own affair, but for memory: in production', () => {
@@ -99,14 +90,14 @@ test('a Redis URL is the store’s own affair, but for memory: in production', (
     const read = redisUrl({ production, parse })
     expect(read('redis://redis')).toBe('redis://redis')
     expectInvalid(read, 'host: is missing', 'bad')
-    expectInvalid(read, 'is not understood', 'odd')
+    expectInvalid(read, 'cannot be parsed', 'odd')
   }
   expect(redisUrl({ production: false, parse: () => expect('memory:').toBe('not parsed') })('memory:')).toBe(
     'memory:',
   )
   expectInvalid(
     redisUrl({ production: true, parse }),
-    'must not be memory: in production: it holds for one process',
+    'must not be memory: in production: it works for one process only',
     'memory:',
   )
 })
@@ -127,15 +118,15 @@ test('certificates: each whole one, and nothing that stands between them', () =>
   const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
   expect(certificates(one)).toBe(`${one}\n`)
   expect(certificates(`# first\n${one}\n# second\n${two}\n`)).toBe(`${one}\n${two}\n`)
-  expectInvalid(certificates, 'holds no PEM certificate', '', 'text', one.replace('BEGIN', 'BEGINNING'))
+  expectInvalid(certificates, 'has no PEM certificate', '', 'text', one.replace('BEGIN', 'BEGINNING'))
   const broken = one.replace(/\n[^-]{20}/, '\n')
-  expectInvalid(certificates, 'certificate 1 in it cannot be read', broken, `${broken}\n${two}`)
-  expectInvalid(certificates, 'certificate 2 in it cannot be read', `${one}\n${broken}`)
+  expectInvalid(certificates, 'certificate 1 cannot be read', broken, `${broken}\n${two}`)
+  expectInvalid(certificates, 'certificate 2 cannot be read', `${one}\n${broken}`)
   const key = '-----BEGIN PRIVATE KEY-----\nplainly-fake\n-----END PRIVATE KEY-----'
   const rsa = key.replaceAll('PRIVATE', 'RSA PRIVATE')
   expectInvalid(
     certificates,
-    'holds a private key: only certificates belong there',
+    'contains a private key: only certificates belong there',
     key,
     rsa,
     `${one}\n${key}`,

@@ -39,7 +39,7 @@ test('a listener that throws keeps no other one from hearing', () => {
   })
   secret.onChange((value) => heard.push(value))
   expect(() => secret.replace('new')).toThrow(
-    new AggregateError([], 'A listener did not take the new secret'),
+    new AggregateError([], 'A listener failed to use the new secret'),
   )
   expect(heard).toEqual(['new'])
 })

@@ -24,22 +24,22 @@ function problemsIn(data: unknown): readonly string[] {
 }
 
 test.each([
-  ['http.bodyLimitByts', 1, 'config/default.json: http.bodyLimitByts is not known'],
-  ['extra', {}, 'config/default.json: extra is not known'],
+  ['http.bodyLimitByts', 1, 'config/default.json: http.bodyLimitByts is unknown'],
+  ['extra', {}, 'config/default.json: extra is unknown'],
   ['http.bodyLimitBytes', 0, 'config/default.json: http.bodyLimitBytes must be at least 1024'],
   [
     'http.bodyLimitBytes',
     '65536',
-    'config/default.json: http.bodyLimitBytes must be there and be of type number',
+    'config/default.json: http.bodyLimitBytes is missing or not of type number',
   ],
   [
     'store.commandTimeoutMs',
     1.5,
-    'config/default.json: store.commandTimeoutMs must be there and be of type int',
+    'config/default.json: store.commandTimeoutMs is missing or not of type int',
   ],
-  ['store', undefined, 'config/default.json: store must be there and be of type object'],
+  ['store', undefined, 'config/default.json: store is missing or not of type object'],
   ['pam.token.jitterShare', -0.1, 'config/default.json: pam.token.jitterShare must be at least 0'],
-  ['store', null, 'config/default.json: store must be there and be of type object'],
+  ['store', null, 'config/default.json: store is missing or not of type object'],
   ['device.cookieDays', 401, 'config/default.json: device.cookieDays must be at most 400'],
   ['pam.token.jitterShare', 1.1, 'config/default.json: pam.token.jitterShare must be at most 1'],
   ['http.maxUrlBytes', 32768, 'http.maxUrlBytes is more than http.maxHeaderBytes'],
@@ -55,7 +55,7 @@ test.each([
   ['pam.token.refusedPauseMaxMs', 1, 'pam.token.refusedPauseMaxMs is less than'],
   ['limits.password.perUser.inARow.attempts', 61, 'are more than 100 together'],
   ['limits.code.perKnownUser.inARow.attempts', 41, 'are more than 100 together'],
-  ['limits.password.perUser.inARow', undefined, 'limits.password.perUser.inARow must be there'],
+  ['limits.password.perUser.inARow', undefined, 'limits.password.perUser.inARow is missing'],
 ])('%s = %j is refused, by its path', (path, value, problem) => {
   expect(problemsIn(changed(path, value))).toEqual([expect.stringContaining(problem)])
 })
@@ -122,7 +122,7 @@ test('all contradictions are reported at once', () => {
 })
 
 test('a file that is no object is refused', () => {
-  expect(problemsIn([])).toEqual(['config/default.json: the file must be there and be of type object'])
+  expect(problemsIn([])).toEqual(['config/default.json: the file is missing or not of type object'])
 })
 
 test('the shipped tunables are valid and frozen', () => {

@@ -50,7 +50,7 @@ describe('plain values', () => {
   test('lists: entries once each, without those that are empty', () => {
     expectParsed(listOf(wholeNumber(0, 9)), ['1', [1]], [' 1 ,, 2,1 ', [1, 2]])
     expectParsed(listOf(wholeNumber(0, 9), /;/), ['1;2', [1, 2]])
-    expectInvalid(listOf(visibleAscii), 'holds no entry', '', ',', ' , ')
+    expectInvalid(listOf(visibleAscii), 'has no entry', '', ',', ' , ')
   })
 
   test('lists name each wrong entry by its place, if there are several', () => {
@@ -178,7 +178,7 @@ describe('what listeners and proxies are named by', () => {
     )
   })
 
-  const FORGE = 'must name the proxies: trusting everybody lets anybody forge the client address'
+  const FORGE = 'must name the proxies: otherwise any client can forge its address'
   const NOT_CIDR = 'must be an IP address or a CIDR, such as 10.0.0.0/8'
 
   test('a trusted proxy, as a CIDR', () => {
@@ -195,7 +195,7 @@ describe('what listeners and proxies are named by', () => {
     expectInvalid(trustedProxy, FORGE, '*', 'true', 'TRUE', 'yes', 'on', 'all')
     expectInvalid(
       trustedProxy,
-      'must not be a number of hops: who comes by a shorter way could forge the client address',
+      'must not be a number of hops: a client on a shorter path could forge its address',
       '1',
       '42',
     )
@@ -226,7 +226,7 @@ describe('what listeners and proxies are named by', () => {
     )
     expectInvalid(
       trustedProxy,
-      'must not hold every address: trusting everybody lets anybody forge the client address',
+      'must not cover every address: otherwise any client can forge its address',
       '0.0.0.0/0',
       '::/0',
       '10.0.0.0/000',
@@ -249,7 +249,7 @@ describe('what listeners and proxies are named by', () => {
       ['3000::/4,2000::/5', ['3000::/4', '2000::/5']],
     )
     const holds =
-      'must not hold every address, not by several entries either: trusting everybody lets anybody forge the client address'
+      'must not cover every address, even in several entries: otherwise any client can forge its address'
     expectInvalid(
       trustedProxies,
       holds,
@@ -273,8 +273,8 @@ describe('what listeners and proxies are named by', () => {
 describe('URLs', () => {
   const ABSOLUTE = 'must be an absolute URL, such as https://host.example.com'
   const ORIGIN_ONLY = 'must be an origin only: scheme, host and port, without path, query and fragment'
-  const NO_USER = 'must have no user name and no password in it'
-  const HOST = 'must have a plain host name or address in it'
+  const NO_USER = 'must have no user name and no password'
+  const HOST = 'must have a plain host name or address'
   const DOTS = 'must have no dot segments and no encoded slashes in its path'
   const QUERY = 'must have no query and no fragment'
   const WILDCARD = 'must not have a wildcard: list each one'
@@ -388,7 +388,7 @@ describe('URLs', () => {
     )
     expectInvalid(
       upstreamBaseUrl,
-      'must have percent-encoded UTF-8 in its path, if anything is encoded',
+      'must have only percent-encoded UTF-8 in its path',
       'https://a.b/%zz',
       'https://a.b/%ff',
     )
@@ -470,7 +470,7 @@ describe('URLs', () => {
 describe('the same site', () => {
   const PUBLIC = 'https://portal.example.com'
   const OTHER_SITE =
-    'is not on the same site as PUBLIC_URL (public suffix list): the cookies would not come back'
+    'is not on the same site as PUBLIC_URL (public suffix list): browsers would not send the cookies'
 
   test.each([
     [PUBLIC, PUBLIC, undefined],
@@ -484,7 +484,7 @@ describe('the same site', () => {
     [
       'http://app.example.com',
       PUBLIC,
-      'has another scheme than PUBLIC_URL, which makes it another site: the cookies would not come back',
+      'has another scheme than PUBLIC_URL, so it is another site: browsers would not send the cookies',
     ],
   ])('%s and %s: %s', (origin, publicUrl, reason) => {
     expect(sameSiteProblem(origin, publicUrl)).toBe(reason)
