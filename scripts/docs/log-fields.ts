@@ -22,7 +22,7 @@ interface LogFieldText {
 /** Fields of log lines. Those that only audit events have are in scripts/docs/audit.ts. */
 export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   time: { meaning: 'time of the event, UTC', ecs: '@timestamp', otel: 'Timestamp' },
-  level: { meaning: 'see above', ecs: 'log.level', otel: 'SeverityText' },
+  level: { meaning: '`error`, `warn`, `info` or `debug`', ecs: 'log.level', otel: 'SeverityText' },
   event: { meaning: 'name of the event', ecs: 'event.action', otel: 'EventName' },
   service: { meaning: '`gatehouse`', ecs: 'service.name', otel: 'service.name' },
   version: { meaning: 'version of the broker', ecs: 'service.version', otel: 'service.version' },
@@ -61,8 +61,8 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   reason: { meaning: 'a reason from a closed list', ecs: 'event.reason' },
   userId: { meaning: "Okta's user id", ecs: 'user.id', otel: 'user.id' },
   operation: { meaning: 'the step or operation' },
-  count: { meaning: 'a number of things' },
-  name: { meaning: 'what the event is about' },
+  count: { meaning: 'a number; see the event' },
+  name: { meaning: 'a name; see the event' },
   port: { meaning: 'port of a listener', ecs: 'server.port', otel: 'server.port' },
   host: { meaning: 'address of a listener', ecs: 'server.address', otel: 'server.address' },
   signal: { meaning: 'signal of the operating system' },
