@@ -23,7 +23,7 @@ export interface PamClientOptions
 }
 
 const FIRST_PAGE_SUBJECT = { me: 'user', directory: 'team' } as const
-/** The request was not sent. */
+/** They show nothing about the API: a rate limit, an open circuit breaker, or no free connection. */
 const INCONCLUSIVE: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back'])
 
 export type PamClient = ReturnType<typeof createPamClient>
