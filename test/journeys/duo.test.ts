@@ -49,7 +49,7 @@ function complete(page: PortalPage, frame: string, form: Record<string, string> 
 const approved = (login: string) => ({ sig_response: harness.sandbox.duoResponse(login) })
 
 describe('Duo', () => {
-  test('the page gets the host, the signature, the complete link at our origin and the script link of the org', async () => {
+  test('the page gets the host, the signature, the complete link at PUBLIC_URL and the script link of the org', async () => {
     const page = await startDuo(DARIO)
     expect(valueAt(page.held.json, VERIFICATION)).toEqual({
       host: 'api-sandbox.duosecurity.example',

@@ -128,7 +128,7 @@ describe('SECRET_KEYS of one broker', () => {
     expectNothingWrong(harness.gatehouse, other)
   })
 
-  test('after the old key is removed, what it alone sealed is gone, without any error', async () => {
+  test('after the old key is removed, records that only it can open are gone, without any error', async () => {
     const [oldKeyOnly, renewed, waiting] = [
       await harness.visit(),
       await harness.visit(),

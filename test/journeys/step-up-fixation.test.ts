@@ -62,7 +62,7 @@ beforeEach(() => {
   waitFor = async () => {}
 })
 
-/** The planted link, opened in the victim's browser, where the page has asked where the sign-in stands. */
+/** Opens the attacker's link in the victim's browser, whose page then requests the state. */
 async function importByAttacker(): Promise<{ browser: Browser; stateToken: string }> {
   const browser = openBrowser(harness.gatehouse.url)
   const arrived = await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
