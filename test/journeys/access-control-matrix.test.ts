@@ -72,10 +72,10 @@ function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisito
   const state = encodeURIComponent(browser.handle)
   switch (nameOf(route)) {
     case 'POST /api/v1/authn':
-      return { method, path, body: { username: 'another.user@example.test', password: 'plainly-fake' } }
+      return { method, path, body: { username: 'someone@example.test', password: 'plainly-fake' } }
     case 'POST /api/v1/authn/recovery/password':
     case 'POST /api/v1/authn/recovery/unlock':
-      return { method, path, body: { username: 'another.user@example.test', factorType: 'EMAIL' } }
+      return { method, path, body: { username: 'someone@example.test', factorType: 'EMAIL' } }
     case 'POST /api/v1/authn/recovery/token':
       return { method, path, body: { recoveryToken: 'plainly-fake-recovery' } }
     case 'GET /api/v1/users/:uid/factors/:id/qr/:token':
