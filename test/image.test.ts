@@ -13,7 +13,7 @@ const lines = (path: string) =>
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
 
-test('of the project the image is given a list of files: no source control, test, sandbox, demo or secret', () => {
+test('the build context is a list of files without source control, tests, sandbox, demo and secrets', () => {
   const [first, ...rest] = lines('.dockerignore')
   expect(first).toBe('*')
   const given = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
@@ -26,7 +26,7 @@ test('of the project the image is given a list of files: no source control, test
   expect(rest.slice(-2)).toEqual(['src/sandbox', 'src/demo'])
 })
 
-test('the last stage runs as nobody of note, in production, with production packages alone', () => {
+test('the last stage runs as an unprivileged user, in production, with production packages only', () => {
   const last =
     read('Dockerfile')
       .split(/^FROM /m)
@@ -39,7 +39,7 @@ test('the last stage runs as nobody of note, in production, with production pack
   expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)
 })
 
-test('the command asks Node for nothing that it does not know, and leaves its young generation room', () => {
+test('the command has only flags that Node knows, and sets the size of the young generation', () => {
   const command: unknown = JSON.parse(/^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '')
   expect(command).toEqual([
     'node',
@@ -64,7 +64,7 @@ test.each([
   ['at all addresses', '0.0.0.0', '0.0.0.0'],
   ['at all addresses, new ones too', '::', '::'],
   ['at a new one', '::1', '::1'],
-])('the health check asks the ops listener where it is: %s', async (_, listensAt, opsHost) => {
+])('the health check requests /livez where the ops listener is: %s', async (_, listensAt, opsHost) => {
   const words: unknown = JSON.parse(
     /^HEALTHCHECK [^\n]*\\\n +CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '',
   )

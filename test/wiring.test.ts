@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { startGatehouse } from './support/gatehouse.ts'
 
-test('the clock that the broker is given reaches the access service’s room too', async () => {
+test('the clock option also reaches the PAM module', async () => {
   const gatehouse = await startGatehouse({
     env: {
       AUTHN_BASE_URL: 'https://org.example.net', // nothing here is sent there

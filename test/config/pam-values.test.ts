@@ -111,7 +111,7 @@ test('who may list groups', () => {
   expectInvalid(
     directory,
     'must be none, all, or a list of role:<role> and group:<uuid>',
-    ...['', ',', 'everybody', 'role:', 'role:A', 'role:0a', 'role:a-b', 'xrole:a', 'role:a b', 'all,role:a'],
+    ...['', ',', 'everyone', 'role:', 'role:A', 'role:0a', 'role:a-b', 'xrole:a', 'role:a b', 'all,role:a'],
     ...[`role:a${'b'.repeat(64)}`, 'group:', 'group:not-a-uuid', `xgroup:${lower}`, `group:${lower}0`],
     ...[`role:a,group:${lower.slice(1)}`, 'None', 'ALL'],
   )

@@ -123,7 +123,7 @@ describe('with secrets made by make-secrets.sh', () => {
     expect(readProject('.gitignore').split('\n')).toContain('deploy/compose/secrets/')
   })
 
-  test('they are for everybody in a folder for nobody else, and the authority’s key is gone', () => {
+  test('the files are readable, their folder is private, and the key of the authority is deleted', () => {
     expect(statSync(join(home, 'compose/secrets')).mode & 0o777).toBe(0o700)
     expect(readdirSync(join(home, 'compose/secrets')).filter((name) => name.includes('ca-key'))).toEqual([])
   })

@@ -9,7 +9,7 @@ import { OTHER_IDENTITY_HEADERS } from '../support/proxies.ts'
 const { path: FORWARD_AUTH, responses } = FORWARD_AUTH_OPERATIONS.forwardAuth
 const { headers: IDENTITY_HEADERS } = responses[200]
 
-/** What the examples say, compared with what the code does. Four of them are run: proxies-attacked.test.ts. */
+/** Compares the example configurations with the code. proxies-attacked.test.ts runs four of them. */
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
 const NAMES: readonly string[] = IDENTITY_HEADERS
@@ -27,7 +27,7 @@ function valuesUnder(key: string, tree: unknown): unknown[] {
 describe('traefik.yml', () => {
   const tree: unknown = parse(read('traefik.yml'))
 
-  test('hands on exactly what the broker says, and asks it without the client’s own word', () => {
+  test('passes exactly the broker’s identity headers on, and removes the client’s from the sub-request', () => {
     const [forwardAuth] = valuesUnder('forwardAuth', tree)
     expect(forwardAuth).toEqual({
       address: `http://gatehouse:8080${FORWARD_AUTH}`,
@@ -38,7 +38,7 @@ describe('traefik.yml', () => {
     })
   })
 
-  test('takes every spelling of them, other claims and upgrades away first, wherever a request goes', () => {
+  test('removes identity headers in every spelling and upgrades from every request first', () => {
     const [taken, alsoForWhoWantsIt] = valuesUnder('customRequestHeaders', tree)
     expect(alsoForWhoWantsIt).toEqual({ Cookie: '' })
     const spellings = NAMES.flatMap((name) => spellingsOf(name))
@@ -77,12 +77,12 @@ describe('envoy.yaml', () => {
   const patterns = (key: string) =>
     valuesUnder(key, tree).flatMap((value) => valuesUnder('exact', value) as string[]) // strings in this file
 
-  test('hands on exactly what the broker says, and takes it from clients', () => {
+  test('passes exactly the broker’s identity headers on, and removes those of clients', () => {
     expect(patterns('allowed_upstream_headers')).toEqual(inSmallLetters)
-    const otherClaims = OTHER_IDENTITY_HEADERS.map((name) => name.toLowerCase())
+    const otherIdentityHeaders = OTHER_IDENTITY_HEADERS.map((name) => name.toLowerCase())
     expect(valuesUnder('remove', tree)).toEqual([
       ...inSmallLetters,
-      ...otherClaims,
+      ...otherIdentityHeaders,
       'forwarded',
       'traceparent',
     ])
@@ -112,7 +112,7 @@ describe('envoy.yaml', () => {
 describe('Caddyfile', () => {
   const text = read('Caddyfile')
 
-  test('hands on exactly what the broker says, and takes it from clients', () => {
+  test('passes exactly the broker’s identity headers on, and removes those of clients', () => {
     expect(text).toContain(`uri ${FORWARD_AUTH}\n`)
     expect(text).toContain(`copy_headers ${NAMES.join(' ')}\n`)
     expect(text).toContain('request_header -X-Auth*\n')

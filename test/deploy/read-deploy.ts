@@ -11,8 +11,8 @@ export function readProject(path: string): string {
 /** One document, without a warning. Merge keys (`<<`) as Compose has them. */
 export function readYaml(path: string): unknown {
   const document = parseDocument(readProject(path), { merge: true })
-  const trouble = [...document.errors, ...document.warnings]
-  if (trouble.length > 0) throw new Error(`${path}: ${trouble.map(({ message }) => message).join('; ')}`)
+  const problems = [...document.errors, ...document.warnings]
+  if (problems.length > 0) throw new Error(`${path}: ${problems.map(({ message }) => message).join('; ')}`)
   return parse(readProject(path), { merge: true })
 }
 
@@ -32,13 +32,13 @@ export function readEnvFile(path: string): Record<string, string> {
 
 const figures = z.object({ http: z.object({ readinessLeadMs: z.number(), shutdownGraceMs: z.number() }) })
 
-/** What stopping takes at most, in seconds, and what is added for letting Redis go. */
+/** The longest shutdown in seconds, with the time to close the connection to Redis. */
 export function longestStopSeconds(): number {
   const { http } = figures.parse(JSON.parse(readProject('config/default.json')))
   return http.shutdownGraceMs / 1000 + 3
 }
 
-/** What the last stage of the Dockerfile says. */
+/** The instructions of the last stage of the Dockerfile. */
 export function imageFacts(): { user: string; port: string } {
   const last =
     readProject('Dockerfile')

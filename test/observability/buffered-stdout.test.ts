@@ -25,7 +25,7 @@ function outlet() {
     hold: () => {
       holding = true
     },
-    letGo: () => {
+    resume: () => {
       holding = false
       for (const done of held.splice(0)) done()
     },
@@ -44,7 +44,7 @@ test('what is written in one turn leaves at once, in its order', async () => {
 })
 
 test('while a text is on its way, what comes waits and goes behind it', async () => {
-  const { out, written, hold, letGo } = outlet()
+  const { out, written, hold, resume } = outlet()
   const output = bufferedStdout(out)
   hold()
   output.write('one\n')
@@ -52,7 +52,7 @@ test('while a text is on its way, what comes waits and goes behind it', async ()
   for (const line of ['two\n', 'three\n']) output.write(line)
   await new Promise((resolve) => setImmediate(resolve))
   expect(written).toEqual(['one\n'])
-  letGo()
+  resume()
   expect(written).toEqual(['one\n', 'two\nthree\n'])
 })
 
@@ -79,7 +79,7 @@ const LINES = 1000
 const MANY = `for (let n = 0; n < ${LINES}; n++) output.write(n + ' ' + 'é'.repeat(200) + '\\n');`
 const IN_ANOTHER_TURN = (then: string) => `setImmediate(() => setImmediate(() => { ${then} }))`
 
-/** What a reader gets who begins to read a pipe only when the process that writes into it is at its end. */
+/** The output of a process whose pipe is read only after the process has started to exit. */
 async function readLate(body: string): Promise<string[]> {
   const command = '"$0" "$@" | { read -r _ <&3; cat; }' // what Node gives a child of its own is a socket, no pipe
   const shell = spawn('bash', ['-c', command, process.execPath, ...scriptOf(body)], {

@@ -126,7 +126,7 @@ describe('what might name a place or a value is left out', () => {
 })
 
 describe('in the log', () => {
-  test('fields stand in place of the stack', () => {
+  test('fields replace the stack', () => {
     const { log, lines } = collectLog()
     log.warn('attempt_refund_failed', { requestId: 'r' }, redis(reply('OOM command not allowed')))
     expect(lines()[0]).toMatchObject({ requestId: 'r', dependency: 'store', outcome: 'refused', code: 'OOM' })
@@ -141,7 +141,7 @@ describe('in the log', () => {
     expect(text()).not.toContain('very-secret')
   })
 
-  test('an error that is nobody else’s trouble names no dependency', () => {
+  test('an error without a dependency names none', () => {
     expect(failureFields(temporarilyUnavailable(2, new Error('load is shed: lag')))).toEqual({})
     expect(new BrokerError(500, 'E0000009', 'x').dependency).toBeUndefined()
   })

@@ -7,7 +7,7 @@ import { VERSION } from '../../src/observability/version.ts'
 import { codePoint } from '../support/code-point.ts'
 import { collectLog } from './collect-log.ts'
 
-/** Fields that types would refuse, as a slip or a cast would let them in. */
+/** Fields that the types forbid, as a cast or a mistake could pass them. */
 const slipped = (fields: Record<string, unknown>) => fields as LogFields // on purpose: see above
 const slippedAudit = (fields: Record<string, unknown>) => fields as AuditFields<'signed_out'>
 
