@@ -54,7 +54,7 @@ process.exit()
 function usersSignedIn(users: number): Promise<RedisMemoryRow[]> {
   return withEnvironment({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'S', users)
-    await settled(redis)
+    await waitForExpiry(redis)
     const session = (await freed(redis, /^gatehouse:sess:/)) + (await freed(redis, /^gatehouse:user-sess:/))
     const known = await freed(redis, /^gatehouse:known:/)
     return [
@@ -71,7 +71,7 @@ function usersSignedIn(users: number): Promise<RedisMemoryRow[]> {
 function transactions(users: number): Promise<RedisMemoryRow[]> {
   return withEnvironment({}, async ({ origins: [origin], redis }) => {
     await prepare(origin, 'V', users)
-    await settled(redis)
+    await waitForExpiry(redis)
     const bytes = (await freed(redis, /^gatehouse:txn:/)) / users
     return [{ record: 'a transaction, with two factors offered', bytes, kept: '5 min after its last step' }]
   })
@@ -91,7 +91,7 @@ async function failedSignIns(attempts: number): Promise<RedisMemoryRow[]> {
   await flood(`http://127.0.0.1:${port}`, 1, attempts) // exclude one-time costs
   const before = await usedBytes(redis)
   await flood(`http://127.0.0.1:${port}`, attempts)
-  await settled(redis)
+  await waitForExpiry(redis)
   const total = (await usedBytes(redis)) - before
   const consecutive = await freed(redis, /:in_a_row$/)
   const address = await freed(redis, /^gatehouse:limit:/, HOUR_MS)
@@ -169,7 +169,7 @@ async function freed(redis: Redis, kind: RegExp, ttlMs = Number.POSITIVE_INFINIT
 }
 
 /** Waits until the shared results, which live for seconds, have expired and Redis has freed their memory. */
-async function settled(redis: Redis): Promise<void> {
+async function waitForExpiry(redis: Redis): Promise<void> {
   for (;;) {
     const keys = await redis.keys('*')
     const isOver =

@@ -13,7 +13,7 @@ import type { PushAnswer } from './authn/transaction.ts'
 import type { User } from './authn/user.ts'
 import type { Outbox } from './outbox.ts'
 
-/** What tests and the demo can inspect and change. A login may be a short name (the part before the `@`). */
+/** The operations that tests and the demo use to inspect and change the sandbox. A login may be a short name (the part before the `@`). */
 export type AuthnControl = {
   /** The first API token of the configuration. */
   apiToken: string

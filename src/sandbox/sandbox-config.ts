@@ -68,7 +68,7 @@ const user = z.strictObject({
   recoveryPhone: z.string().optional(),
   recoveryQuestion: z.strictObject({ question: z.string(), answer: z.string() }).optional(),
   factors: z.array(factor).default([]),
-  /** One sentence: what happens when this user signs in. */
+  /** One sentence about the sign-in of this user. */
   description: z.string(),
 })
 

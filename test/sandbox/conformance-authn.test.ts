@@ -64,12 +64,12 @@ test.each(BEGINNINGS)('multiOptionalFactorEnroll, %s: MFA_ENROLL again', async (
 })
 
 test('warnBeforePasswordExpired, step-up with a session: PASSWORD_WARN', async () => {
-  const goOn = (wish: boolean | null | undefined) => {
+  const next = (wish: boolean | null | undefined) => {
     const { stateToken } = client.sandbox.startStepUp('payroll', 'walter.warn')
     return client.post(AUTHN, { stateToken, options: { warnBeforePasswordExpired: wish } })
   }
-  expect(outcome(await goOn(true))).toBe('200 PASSWORD_WARN')
-  for (const none of [false, null, undefined]) expect(outcome(await goOn(none))).toBe('200 SUCCESS')
+  expect(outcome(await next(true))).toBe('200 PASSWORD_WARN')
+  for (const none of [false, null, undefined]) expect(outcome(await next(none))).toBe('200 SUCCESS')
 })
 
 test('options apply to later requests of the transaction that have none', async () => {

@@ -31,7 +31,7 @@ const failure = z.strictObject({
 
 export type FailNext = z.input<typeof failure>
 
-/** What tests and the demo can inspect and change. All arguments can be written as JSON. */
+/** The operations that tests and the demo use to inspect and change the sandbox. All arguments can be written as JSON. */
 export type PamControl = {
   /** Restores the configured state, without tokens, counts and failures. Keeps the request log and the faults. */
   reset(): void

@@ -85,7 +85,7 @@ test.each(['verification', 'activation'] as const)('%s: wrong forms', async (way
   }
   expect(await refused({ sig_response: 'AUTH|x|x:APP|x|x' })).toBe('403 E0000068')
   expect(await refused({ sig_response: '' })).toBe('400 E0000001')
-  expect(await refused({ id: 'dsf-of-somebody-else' })).toBe('400 E0000001')
+  expect(await refused({ id: 'dsf-of-another-user' })).toBe('400 E0000001')
   expect(await refused({ stateToken: '00unknown' })).toBe('401 E0000011')
   expect(await refused({}, 'application/json')).toBe('415 E0000021')
   expect((await client.follow(asked, '_links.next')).body.factorResult).toBe('WAITING')

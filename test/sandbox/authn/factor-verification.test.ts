@@ -42,7 +42,7 @@ const ONE_REQUEST: [
     codeCause(),
   ],
   [
-    "verify totp (the vendor's)",
+    'verify totp (Okta Verify)',
     'otto.token',
     'token:software:totp',
     nextFactorCode('otto.token'),
@@ -261,10 +261,10 @@ const credentialIds = () =>
 
 test('verify webauthn by type: one challenge for all keys, and any key may sign', async () => {
   const keys = credentialIds().map((id) => client.sandbox.authenticator('kim.twokeys', id))
-  const stranger = createVirtualAuthenticator({ seed: 'a key of nobody' })
+  const unknownKey = createVirtualAuthenticator({ seed: 'a key of nobody' })
   expect(new Set(credentialIds()).size).toBe(2)
   for (const [key, leadsTo] of [
-    [stranger, '403 E0000068'],
+    [unknownKey, '403 E0000068'],
     ...keys.map((key) => [key, '200 SUCCESS'] as const),
   ] as const) {
     const asked = await client.follow(await client.signIn('kim.twokeys'), BY_TYPE)
