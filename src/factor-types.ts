@@ -10,7 +10,7 @@ export interface FactorType {
    * provider.
    */
   readonly proof?: 'passCode' | 'answer' | 'password' | 'signatureData'
-  /** What a challenge sends: a message to a phone or mailbox, or a push. It is throttled even if Okta rejects it. */
+  /** A challenge sends a message to a phone or mailbox, or a push. It is throttled even if Okta rejects it. */
   readonly sends?: 'message' | 'push'
   /** A user may have several: enrolling another one replaces none. */
   readonly several?: boolean

@@ -19,7 +19,7 @@ const FORGED_ID = 'forged-request-id'
 
 /** Proxies whose own limits let the attack through to Gatehouse and to the application; others may refuse it. */
 const TAKES_ALL_LINES: readonly ProxyName[] = ['Caddy']
-/** What the name of a header may consist of beside letters, digits and hyphens. */
+/** The characters that a header name may contain in addition to letters, digits and hyphens. */
 const OTHER_SIGNS = [..."!#$%&'*+.^_`|~"]
 
 const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy', 'Apache']
@@ -36,8 +36,8 @@ describe.each(NAMES)('%s', (name) => {
   afterAll(() => portal?.stop())
 
   /**
-   * Signs in with these headers from the client's address, as a user whose next step is a factor: no session, which
-   * would evict the one of `cookie`. What the org was told, if it was asked.
+   * Signs in with these headers from the client's address, as a user with a second factor, so no session opens that would evict the
+   * one of `cookie`. Returns the address that Okta received, if it was called.
    */
   async function signInWith(headers: readonly string[]) {
     portal.harness.forget()
@@ -48,10 +48,10 @@ describe.each(NAMES)('%s', (name) => {
       body: JSON.stringify({ username: TOMAS, password: PASSWORD }),
     })
     const calls = portal.harness.upstreamCalls()
-    return { ...answer, toldOrg: calls.map((call) => call.headers['x-forwarded-for']) }
+    return { ...answer, addressesAtOkta: calls.map((call) => call.headers['x-forwarded-for']) }
   }
 
-  /** Opens the application; what reached it, if anything did. */
+  /** Opens the application and returns the requests that reached it. */
   async function openWith(cookie: string | undefined, ask: PortalRequest = {}) {
     const before = portal.arrived.length
     const answer = await portal.open(cookie, { from: CLIENT, ...ask }).catch(cutOff)
@@ -85,9 +85,9 @@ describe.each(NAMES)('%s', (name) => {
     const lines = Array.from({ length: count }, () => ['W', 'b']).flat()
 
     test('the org is told the client’s address, or the proxy refuses', async () => {
-      const { status, toldOrg } = await signInWith(lines)
-      if (mustPass || status === 200) expect([status, toldOrg]).toEqual([200, [CLIENT]])
-      else expect([REFUSED.has(status), toldOrg]).toEqual([true, []])
+      const { status, addressesAtOkta } = await signInWith(lines)
+      if (mustPass || status === 200) expect([status, addressesAtOkta]).toEqual([200, [CLIENT]])
+      else expect([REFUSED.has(status), addressesAtOkta]).toEqual([true, []])
     })
 
     test('the application is told who is signed in, or the proxy refuses', async () => {
@@ -152,8 +152,8 @@ describe.each(NAMES)('%s', (name) => {
     const ALL = Object.entries({ ...FORGERIES, ...OTHER_SPELLINGS })
 
     test.each(ALL)('%s: the org and the log are told the truth', async (_name, headers) => {
-      const { status, toldOrg, headers: received } = await signInWith(headers)
-      expect([status, toldOrg]).toEqual([200, [CLIENT]])
+      const { status, addressesAtOkta, headers: received } = await signInWith(headers)
+      expect([status, addressesAtOkta]).toEqual([200, [CLIENT]])
       const requestId = received['x-request-id']
       expect(requestId).not.toContain('forged')
       const log = portal.harness.gatehouse
@@ -174,7 +174,7 @@ describe.each(NAMES)('%s', (name) => {
     })
 
     if (asksWhoIsSignedIn)
-      test('do not sign anybody in', async () => {
+      test('sign no one in', async () => {
         for (const [, headers] of ALL) {
           expect(await openWith(undefined, { headers })).toMatchObject({ status: 401, arrived: [] })
         }
@@ -252,9 +252,9 @@ describe.each(NAMES)('%s', (name) => {
 
   test('two Host headers are refused, or mean nothing', async () => {
     for (const second of ['evil.example', 'portal.example.com', '127.0.0.1']) {
-      const { status, toldOrg } = await signInWith(['Host', second])
-      if (status === 200) expect(toldOrg).toEqual([CLIENT])
-      else expect([REFUSED.has(status), toldOrg]).toEqual([true, []])
+      const { status, addressesAtOkta } = await signInWith(['Host', second])
+      if (status === 200) expect(addressesAtOkta).toEqual([CLIENT])
+      else expect([REFUSED.has(status), addressesAtOkta]).toEqual([true, []])
       const opened = await openWith(cookie, { headers: ['Host', second] })
       if (opened.status === 200) {
         await expectTruth(opened.arrived, cookie)

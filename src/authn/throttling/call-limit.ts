@@ -61,10 +61,10 @@ export function createCallLimit(deps: CallLimitDeps): CallLimit {
   const reserve = async (user: CallingUser, operation: string, client: Client): Promise<CallWindow> => {
     const { key, label } = toWindowKey(user, client, canonicalLogin)
     const shared = windowOf(key)
-    const hasRoom = ({ calls }: CallWindow) => calls < limit.attempts
-    const isKnown = !hasRoom(shared) && (await isKnownDevice(user, client))
+    const isBelowLimit = ({ calls }: CallWindow) => calls < limit.attempts
+    const isKnown = !isBelowLimit(shared) && (await isKnownDevice(user, client))
     const window = isKnown ? windowOf(`${key} known`) : shared
-    if (!hasRoom(window)) {
+    if (!isBelowLimit(window)) {
       const reached = isKnown ? 'calls_known_user' : label
       const usedUp = { label: reached, max: limit.attempts, leftMs: window.endsAtMs - now() }
       throw limitReachedError(deps, usedUp, { operation, userId: user.userId, login: user.login }, client)

@@ -30,7 +30,7 @@ const SCOPE_NAMES = {
   perKnownUser: 'known_person',
 } as const
 
-/** All windows of a scope apply, so that slow guessing is limited like fast guessing. */
+/** All windows of a scope apply, so that slow brute-force attempts are limited like fast ones. */
 type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitConfig | undefined>>>
 
 /** `inARow` counts consecutive failures: the user's next full sign-in ends that window. */

@@ -156,9 +156,9 @@ async function countAttempt(
   notAfterMs?: number,
 ): Promise<readonly CountedWindows[]> {
   const requests = windowsOfAttempt(deps, attempt, client)
-  const settled = await Promise.allSettled(requests.map((request) => countOne(deps, request, notAfterMs)))
-  const results = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const failure = settled.find((one) => one.status === 'rejected')
+  const outcomes = await Promise.allSettled(requests.map((request) => countOne(deps, request, notAfterMs)))
+  const results = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const failure = outcomes.find((one) => one.status === 'rejected')
   if (failure === undefined) return results
   refund(deps, results, client)
   throw failure.reason

@@ -1,7 +1,7 @@
 import { getFactorType } from '../../factor-types.ts'
 import type { Answer, AnsweredUser } from './answer.ts'
 
-/** What a step proves if Okta accepts it: that the user knows a password, or has a factor. */
+/** The proof that a step gives if Okta accepts it: the user knows a password or has a factor. */
 export interface Proof {
   readonly kind: 'password' | 'factor'
   /** False for a credential that an attacker could have planted, or that is chosen in this step. */

@@ -28,7 +28,7 @@ export interface IssuedSession {
   rollback(): Promise<void>
 }
 
-/** What the browser gets, as data: identical requests share it, on this replica and on others. */
+/** The response to the browser, as data. Identical requests share it, on this replica and on others. */
 export type StepOutcome = StepAnswer | StepRefusal
 
 export interface StepAnswer {

@@ -6,7 +6,7 @@ import { acceptedProof, type Proof } from './proof.ts'
 /** A sign-in transaction, and its rules (DESIGN §4). Pure: no package, no input or output, time as a parameter. */
 export interface Transaction {
   readonly version: 1
-  /** `begun` here; `imported` with a state token from outside; `redirect-only`: what a finished transaction leaves. */
+  /** `begun` in this broker; `imported` with a state token from outside; `redirect-only` after SUCCESS with a redirect. */
   readonly origin: 'begun' | 'imported' | 'redirect-only'
   /** Okta's state token; it never leaves the broker. */
   readonly stateToken: string

@@ -327,7 +327,7 @@ describe('a reservation whose step may not run', () => {
     await until(() => counts().every((count) => count === 1))
   })
 
-  test('can be refunded while the store is unreachable; only a request that goes on gets 503', async () => {
+  test('can be refunded while the store is unreachable; only a request that awaits the reservation gets 503', async () => {
     const { reserve, lines } = throttlingOn({ countAttempt: () => Promise.reject(storeUnavailable()) })
     reserve(password, client).refund()
     const reservation = reserve(password, client)
