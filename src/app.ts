@@ -99,7 +99,7 @@ export function createApp(options: AppOptions): Express {
   return app
 }
 
-/** All routes of the public listener (DESIGN §2). */
+/** All routes of the public listener. */
 export function publicRoutes(options: AppOptions): Route[] {
   const { sessions } = options
   return [

@@ -1,6 +1,6 @@
 /**
- * An error that Gatehouse sends (DESIGN §2): a status, a stable code, a summary for users, causes that name the wrong field or setting,
- * and a `cause` that is logged and never sent.
+ * An error that Gatehouse sends: a status, a stable code, a summary for users, causes that name the wrong field or
+ * setting, and a `cause` that is logged and never sent.
  */
 export class BrokerError extends Error {
   override readonly name = 'BrokerError'
@@ -161,7 +161,7 @@ export const rateLimited = (limit: { limit: number; resetAtSeconds: number; retr
     },
   })
 
-/** The error codes for text messages and calls differ (field notes). */
+/** The error codes for text messages and calls differ (docs/conformance.md F-1.25). */
 export const sentRecently = (factorType: 'SMS' | 'CALL', retryAfterSeconds: number) => {
   const [code, summary] = SENT_RECENTLY[factorType]
   return new BrokerError(429, code, summary, { headers: retryAfter(retryAfterSeconds) })
@@ -212,7 +212,7 @@ export const stepInProgress = () =>
     busy: 'step_in_progress',
   })
 
-/** An error of the PAM API, with the codes of DESIGN §6. Never 401, which would mean that the user has no session. */
+/** An error of the PAM API (docs/operations.md#pam-errors). Never 401, which would mean that the user has no session. */
 export const pamError = (
   status: 404 | 502 | 503 | 504,
   code: `pam_${string}`,

@@ -136,7 +136,7 @@ function securityOf(cookies: Operation['cookies']): Record<string, string[]>[] {
   return required.length === all.length ? [schemes(all)] : [schemes(required), schemes(all)]
 }
 
-/** The responses of every operation (DESIGN §2) and of this one. */
+/** The responses of every operation and of this one. */
 function errorsOf({ method, cookies, errors = {}, withoutBody }: Operation): ErrorsByStatus {
   const all: Record<number, ErrorCode[]> = {}
   const sources = [

@@ -16,7 +16,7 @@ const shown = ({ status, code, message, causes, headers, cause: why, dependency 
 const NONE = { causes: [], headers: {}, cause: undefined, dependency: undefined }
 const retryAfter = (seconds: string) => ({ 'Retry-After': seconds })
 
-/** Status, code and texts of each error that the broker makes itself (DESIGN §2). */
+/** Status, code and texts of each error that the broker makes itself. */
 test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<typeof shown>>]>([
   [
     'a wrong field',

@@ -23,7 +23,7 @@ const msOrNone = z.int().min(0).max(86_400_000)
 const minutes = z.int().min(1).max(1440)
 const share = z.number().min(0).max(1)
 
-/** A window, and windows that apply together (DESIGN §4, "Throttling"). */
+/** A window, and windows that apply together (docs/configuration.md#limits). */
 const limit = z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(2_592_000) })
 const windows = z.strictObject({ burst: limit, sustained: limit })
 const inARow = z.strictObject({ inARow: limit })

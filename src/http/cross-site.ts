@@ -29,8 +29,8 @@ export interface CrossSiteRules {
 }
 
 /**
- * Protection against cross-site requests (DESIGN §4; OWASP CSRF cheat sheet): the browser's headers must say that the page is of the
- * same origin, or name an allowed origin. A refusal names the header and the setting, for the portal's developers.
+ * Protection against cross-site requests (OWASP CSRF cheat sheet): the browser's headers must say that the page is of
+ * the same origin, or name an allowed origin. A refusal names the header and the setting, for the portal's developers.
  */
 export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
   const { origins, hasSessionCookie, logThrottle, log, metrics } = options

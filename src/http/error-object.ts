@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The body of every error response (DESIGN §2). */
+/** The body of every error response. */
 export const errorObjectSchema = z
   .strictObject({
     errorCode: z

@@ -109,8 +109,8 @@ export interface RefuseUnknownAddressOptions extends Telemetry {
 }
 
 /**
- * Refuses a request of a trusted proxy without the client's address (DESIGN §4, "Client context"). With the proxy's address instead,
- * the org's network rules would admit clients that they deny, and all clients would share their limits.
+ * Refuses a request of a trusted proxy without the client's address. With the proxy's address instead, the
+ * org's network rules would admit clients that they deny, and all clients would share their limits.
  */
 export function refuseUnknownAddress(options: RefuseUnknownAddressOptions): RequestHandler {
   const { logThrottle, log, metrics } = options

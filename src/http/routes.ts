@@ -7,7 +7,7 @@ import type { LoadKind } from './load-shedding.ts'
 import type { BodyEncoding } from './request-body.ts'
 import { getRequestContext } from './request-context.ts'
 
-/** A route of a listener (DESIGN §2). Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
+/** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** May contain `:name` segments. Also the route's name in logs and metrics. */
@@ -22,8 +22,8 @@ export interface Route {
   /** For a GET with side effects: HEAD, which must be safe, gets 405. */
   readonly withoutHead?: true
   /**
-   * For a GET: the pages that may read it without an allowed `Origin`, besides those of the same origin (DESIGN §4, "Cross-site
-   * requests"). `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's sub-request, which has the
+   * For a GET: the pages that may read it without an allowed `Origin`, besides those of the same origin.
+   * `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's sub-request, which has the
    * headers of the application's own request.
    */
   readonly readableFrom?: 'same-site' | 'any-site'

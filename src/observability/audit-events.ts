@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * The audit events (DESIGN §5), each with a strict schema. No other fields are written.
+ * The audit events (docs/audit.md), each with a strict schema. No other fields are written.
  * `scripts/docs/audit.ts` describes them for `docs/audit.md`.
  */
 const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // a constant of the broker's code

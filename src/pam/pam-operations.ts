@@ -131,7 +131,7 @@ const codesOf = (status: number): ErrorCode[] =>
     Object.values(PAM_ERROR_POLICIES).some((rule) => rule.code === code && rule.status === status),
   )
 
-/** With `maxAge`, every failure becomes a 503 if there is no data that is new enough (DESIGN §6). */
+/** With `maxAge`, every failure becomes a 503 if there is no data that is new enough. */
 const ERRORS: ErrorsByStatus = {
   400: ['E0000001'],
   404: ['E0000007', ...codesOf(404)],

@@ -1,6 +1,4 @@
-/**
- * Roles are a partial order (DESIGN §6). A user has the roles of all their groups; the maximal ones are the effective permission.
- */
+/** Roles are a partial order. A user has the roles of all their groups; the maximal ones are the effective permission. */
 export const ROLES = [
   'pam_admin',
   'resource_admin',

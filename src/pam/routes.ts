@@ -84,7 +84,7 @@ function createLimitPerUser() {
   }
 }
 
-/** The same paths, if `PAM_BASE_URL` is not set: 404 (DESIGN §3). */
+/** The same paths, if `PAM_BASE_URL` is not set: 404. */
 export function createPamNotConfiguredRoutes(): Route[] {
   return Object.values(PAM_OPERATIONS).map((operation) => ({
     ...operation,

@@ -29,7 +29,7 @@ export const FORWARD_AUTH_OPERATIONS = {
   },
 } as const satisfies Operations
 
-/** Responds 200 with the user in headers, or 401. `X-Auth-Request-*` headers of the request are ignored (DESIGN §2). */
+/** Responds 200 with the user in headers, or 401. `X-Auth-Request-*` headers of the request are ignored. */
 export function createForwardAuthRoutes({ sessions, metrics }: ForwardAuthOptions): Route[] {
   const routes = routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {

@@ -20,7 +20,7 @@ export interface SessionRoutesOptions {
   readonly log: Logger
 }
 
-/** The session of this browser. Reading it does not extend it (DESIGN §4). */
+/** The session of this browser. Reading it does not extend it. */
 export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
   const { sessions, ensureDevice } = options
   const present = createPresenter(options)

@@ -106,7 +106,7 @@ const ORIGINS = [
   '',
 ] as const
 
-/** The rules of DESIGN §4 as a table. */
+/** The rules for cross-site requests as a table. */
 function expected(
   { method, path }: { method: string; path: keyof typeof PATHS },
   site: string | undefined,

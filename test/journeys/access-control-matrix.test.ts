@@ -107,7 +107,7 @@ interface Expected {
   readonly session: 'opens' | 'closes' | undefined
 }
 
-/** The rules of DESIGN §4 in the order in which they are checked. */
+/** The access rules in the order in which they are checked. */
 function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
   const { verdicts, setsDevice, opened, serves, session } = classNamed(
     CLASS_OF[nameOf(route)] as RouteClassName,

@@ -6,7 +6,7 @@ import { causesOf, errorOf } from '../support/transaction-view.ts'
 
 /**
  * Login CSRF: an attacker makes a user open a link with an activation or recovery token of another user. It must not
- * replace the open session (DESIGN §4, "Session").
+ * replace the open session (docs/security.md#sessions).
  */
 const ANNA = 'anna.activate@example.test'
 const ARNO = 'arno.activate@example.test'

@@ -3,7 +3,7 @@ import { type Browser, openBrowser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
 
-/** A session belongs to the device that opened it (DESIGN §4, "Session"). */
+/** A session belongs to the device that opened it (docs/security.md#sessions). */
 
 const ME = '/api/v1/sessions/me'
 const HOUR_MS = 3_600_000

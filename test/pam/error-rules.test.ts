@@ -25,7 +25,7 @@ const NOTHING = {
 } as const
 const KEEPS = { ...NOTHING, stale: true, keepsPages: true } as const
 
-/** The rows of DESIGN §6, and the broker's own outcomes. */
+/** The rows of docs/conformance.md D-6, and the broker's own outcomes. */
 const POLICIES: Readonly<Record<PamOutcome, PamErrorPolicy>> = {
   invalid_request: { ...NOTHING, status: 502, code: 'pam_bad_request' },
   unsupported_content_type: { ...NOTHING, status: 502, code: 'pam_bad_request' },

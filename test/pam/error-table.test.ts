@@ -5,7 +5,7 @@ import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-/** The rows of DESIGN §6: the response without a cached list, the number of calls, and whether a stale list is served. */
+/** The rows of docs/conformance.md D-6: the response without a cached list, the number of calls, and whether a stale list is served. */
 interface Row {
   readonly status: number
   readonly code: string

@@ -61,7 +61,7 @@ test('a role named like an object property is an unknown role', () => {
   expect(combineRoles([['constructor', '__proto__']]).unknownRoles).toEqual(['__proto__', 'constructor'])
 })
 
-/** DESIGN §6: the roles that each role covers. */
+/** The roles that each role covers (docs/conformance.md D-5.3). */
 const COVERS = {
   pam_admin: ['resource_admin', 'delegated_resource_admin', 'security_admin', 'delegated_security_admin'],
   resource_admin: ['delegated_resource_admin'],

@@ -86,7 +86,7 @@ function expectNone(where: string, text: string, secrets: readonly string[]): vo
   throw new Error(`found a secret in ${where} (${more.length} more): ${JSON.stringify(around)}`)
 }
 
-/** The protocol's redirects to Okta carry the real token (DESIGN §2). */
+/** The protocol's redirects to Okta carry the real token (docs/security.md#remaining-risks). */
 function withoutRedirectsToOkta(answers: string, authnUrl: string): string {
   return answers
     .split('\n')

@@ -1,6 +1,6 @@
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 
-/** The access rules of each route (DESIGN §2 and §4) as data for tests. They are not derived from the code. */
+/** The access rules of each route as data for tests. They are not derived from the code. */
 
 /** The validity of the request's cookies. Every kind except `none` has a device cookie and a session cookie. */
 export type Cookies =

@@ -3,7 +3,7 @@ import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
 import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 
 /**
- * The template of all answers while a recovery code is awaited (field notes). Known and unknown users get the same
+ * The template of all answers while a recovery code is awaited. Known and unknown users get the same
  * fields in the same order. Nothing is copied from Okta's answer.
  */
 export function challengeAnswer(

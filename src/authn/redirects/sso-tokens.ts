@@ -23,7 +23,7 @@ export interface SsoTokensOptions {
   readonly metrics: Metrics
 }
 
-/** The lifetime of Okta's session token (field notes). */
+/** The lifetime of Okta's session token (docs/conformance.md F-1.20). */
 const TTL_MS = 300_000
 
 const SsoRecord = z.object({

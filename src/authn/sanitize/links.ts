@@ -2,7 +2,7 @@ import { mergeSteps, normalizePath, type OfferedStep, PICTURE } from '../transac
 import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './tokens.ts'
 
 /**
- * Rewrites an Okta answer for a browser (DESIGN §1). Links to the API lead to Gatehouse, and tokens are replaced with
+ * Rewrites an Okta answer for a browser. Links to the API lead to Gatehouse, and tokens are replaced with
  * the handle or removed. Also lists the steps that the answer offers. Pure: no package, no input or output.
  */
 

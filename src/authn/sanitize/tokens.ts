@@ -15,7 +15,7 @@ export function tokenField(name: string): TokenField | undefined {
   return FIELD_BY_NAME.get(name.toLowerCase())
 }
 
-/** Some answers have a token only in the query or fragment of a link to the org (field notes). */
+/** Some answers have a token only in the query or fragment of a link to the org (docs/conformance.md F-1.14). */
 export function tokensInUrl(url: URL | undefined): string[] {
   if (url === undefined || (url.search === '' && url.hash === '')) return []
   const fragment = new URLSearchParams(url.hash.replace(/^#\/?\??/, ''))

@@ -7,7 +7,7 @@ import { factorsIn, record } from '../upstream/read-answer.ts'
 const MAX_NAMES = 50
 const NAME = /^[\w:.-]{1,64}$/
 
-/** All statuses of the specification and the field notes. */
+/** All statuses of Okta's specification, and those seen in recordings (docs/conformance.md F-1.4, F-1.5). */
 export const STATUSES: ReadonlySet<string> = new Set([
   'SUCCESS',
   'PASSWORD_EXPIRED',

@@ -131,7 +131,7 @@ export const cancelResponse = z
 
 export const emptyResponse = z.strictObject({}).meta({ id: 'Empty' })
 
-/** Made from one template for known and unknown users (DESIGN §4). */
+/** Made from one template for known and unknown users. */
 export const recoveryResponse = z
   .strictObject({
     status: z.literal('RECOVERY_CHALLENGE'),

@@ -56,7 +56,7 @@ export interface RunStepDeps {
   readonly now: () => number
 }
 
-/** The sign-in pipeline, from the step lock to the answer (DESIGN §12). */
+/** The sign-in pipeline, from the step lock to the answer (docs/architecture.md#four-requests). */
 export function createRunStep(deps: RunStepDeps): RunStep {
   const { coalescing, commits, metrics } = deps
   return async (step, client) => {

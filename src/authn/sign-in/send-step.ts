@@ -168,7 +168,7 @@ async function wasUserSignedOut(
   )
 }
 
-/** The browser's user may not have begun the sign-in, so it must not replace another user's session (DESIGN §4). */
+/** The browser's user may not have begun the sign-in, so it must not replace another user's session (docs/security.md#sessions). */
 function mayBePlanted(before: Transaction, after: Transaction): boolean {
   return before.origin === 'imported' || !after.userProved
 }

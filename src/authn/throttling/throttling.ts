@@ -19,8 +19,8 @@ import {
 } from './limits.ts'
 
 /**
- * Throttling of guesses, and of messages and calls to a user's phone or mailbox (DESIGN §4; docs/security.md lists the
- * limits and their reasons). An attempt is reserved in every limit before anything is sent to Okta, and refunded unless
+ * Throttling of guesses, and of messages and calls to a user's phone or mailbox (docs/security.md#throttling; limits
+ * and their reasons: docs/configuration.md#limits). An attempt is reserved in every limit before anything is sent to Okta, and refunded unless
  * it failed.
  *
  * Reserving takes one round trip to Redis: one script for the limits of the user and one for those of the address, sent

@@ -3,7 +3,7 @@ import { type Enrolment, nextEnrolment } from './enrolment.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 import { acceptedProof, type Proof } from './proof.ts'
 
-/** A sign-in transaction, and its rules (DESIGN §4). Pure: no package, no input or output, time as a parameter. */
+/** A sign-in transaction, and its rules. Pure: no package, no input or output, time as a parameter. */
 export interface Transaction {
   readonly version: 1
   /** `begun` in this broker; `imported` with a state token from outside; `redirect-only` after SUCCESS with a redirect. */
@@ -41,7 +41,7 @@ export interface Transaction {
   readonly sessionId?: string | undefined
   /** The accepted authentication methods (RFC 8176). */
   readonly amr: readonly string[]
-  /** Set while a recovery code is awaited: known and unknown users get the same answers (DESIGN §4, "Recovery"). */
+  /** Set while a recovery code is awaited: known and unknown users get the same answers. */
   readonly recovery?: RecoveryChallenge | undefined
 }
 

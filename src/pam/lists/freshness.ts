@@ -2,7 +2,7 @@ import type { ListRef } from '../upstream/group.ts'
 import type { ListTunables, PamDeps, PamTunables } from '../upstream/pam-deps.ts'
 import type { CachedList, GroupList } from './list-records.ts'
 
-/** The greatest age at which a list is served while it is refreshed, and after a failed refresh (DESIGN §6, "Freshness"). */
+/** The greatest age at which a list is served while it is refreshed, and after a failed refresh (docs/conformance.md D-3.2, D-3.3). */
 export interface AgeLimits {
   readonly staleMs: number
   readonly onErrorMs: number

@@ -6,7 +6,7 @@ import type { GroupLists } from './group-lists.ts'
 import type { ListReader } from './list-reader.ts'
 import type { CachedList, GroupList } from './list-records.ts'
 
-/** Serves lists: fresh, stale during a refresh, or stale after a failed refresh (DESIGN §6). */
+/** Serves lists: fresh, stale during a refresh, or stale after a failed refresh. */
 export interface GroupCache {
   /**
    * @param options.maxAgeMs the greatest age that the list may have at the time of the call

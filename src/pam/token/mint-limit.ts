@@ -9,7 +9,7 @@ const REFUSED_MS = INTERVAL_MS.mint
 export type MintLimit = ReturnType<typeof createMintLimit>
 
 /**
- * Prevents a list that PAM refuses with every token from having a token minted for each request (DESIGN §6). After a 401 for a
+ * Prevents a list that PAM refuses with every token from having a token minted for each request. After a 401 for a
  * list, tokens are minted for it once in 60 s, over all replicas. Each 401 also discards the token that all lists share, so a
  * refused list is sent with a token that was minted for another list only once in 10 s. Other lists have no limit.
  *

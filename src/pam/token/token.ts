@@ -31,7 +31,7 @@ export type ServiceToken = ReturnType<typeof createServiceToken>
 
 /**
  * The bearer token of the service user: from memory, else from the store, else minted, once over all replicas. It is refreshed in
- * the background before it expires. Until then the old token is used, even if the refresh fails (DESIGN §6).
+ * the background before it expires. Until then the old token is used, even if the refresh fails.
  */
 export function createServiceToken(options: ServiceTokenOptions) {
   const { names, scope, records, coalescing, clock } = options
@@ -127,7 +127,7 @@ export type AuthorizedCall = (request: PamRequest, limit: MintLimit) => Promise<
 
 /**
  * Sends requests with the service user's token. A 401 discards the token that was sent. If another token may help, the request is
- * repeated once (DESIGN §6).
+ * repeated once.
  */
 export function createAuthorizedCall(call: PamCall, token: ServiceToken, log: Logger): AuthorizedCall {
   return async function authorizedCall(request, limit) {

@@ -37,7 +37,7 @@ export function parseGroup(data: unknown): Group | undefined {
   return isDeleted(deleted_at) ? undefined : { id: id.toLowerCase(), name, roles: list }
 }
 
-/** Older deployments write this instead of null for a group that is not deleted (field notes). */
+/** Older deployments write this instead of null for a group that is not deleted (docs/conformance.md F-7.8). */
 const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
 
 function isDeleted(deletedAt: unknown): boolean {

@@ -3,7 +3,7 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
-/** One row of the table in DESIGN §6: the broker's reaction to a failure, and its response to the SPA. */
+/** One row of the table in docs/operations.md#pam-errors: the broker's reaction to a failure, and its response to the SPA. */
 export interface PamErrorPolicy {
   readonly retries: number
   /** Mint a new token and repeat the call, once. */
@@ -157,7 +157,7 @@ export class PamFailure extends DependencyFailure {
   }
 }
 
-/** The body may name one of the 16 errors; otherwise the status decides (DESIGN §6). */
+/** The body may name one of the 16 errors; otherwise the status decides. */
 export function readErrorName({ status, json }: Pick<UpstreamResponse, 'status' | 'json'>): PamErrorName {
   return nameIn(json) ?? NAME_BY_STATUS[status] ?? (status >= 500 ? 'unknown_error' : 'invalid_request')
 }

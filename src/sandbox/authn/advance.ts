@@ -76,7 +76,7 @@ function isDenied(policy: SignOnPolicy, { client }: Transaction): boolean {
 
 /**
  * Whether the policy requires no factor on this device. For the `device` and `session` policies, only the device of the
- * user's last sign-in is exempt (authn-api.md, "Rules for deviceToken" 2).
+ * user's last sign-in is exempt (docs/conformance.md A-5.2).
  */
 function isMfaExempt(
   org: Org,

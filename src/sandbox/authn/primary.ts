@@ -116,7 +116,7 @@ function begin(org: Org, body: PrimaryBody, client: ClientContext): Transaction 
   return transaction
 }
 
-/** Allowed in any state (authn-api.md, "States and transitions", last row). Without options, the earlier ones apply. */
+/** Allowed in any state (docs/conformance.md ). Without options, the earlier ones apply. */
 function applyOptions(transaction: Transaction, { options }: PrimaryBody): void {
   if (options === undefined || options === null) return
   transaction.warnBeforePasswordExpired = options.warnBeforePasswordExpired ?? false

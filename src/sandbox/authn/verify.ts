@@ -140,7 +140,7 @@ function findFactor(call: FactorCall): Factor {
 }
 
 /**
- * The key that signed the answer, as clients do not name the key that they used (field-notes.md, "verify webauthn"). The
+ * The key that signed the answer, as clients do not name the key that they used (docs/conformance.md F-2.14). The
  * first key, if there is no answer or no key signed it.
  */
 function findSigningKey(factors: readonly Factor[], call: FactorCall): Factor | undefined {

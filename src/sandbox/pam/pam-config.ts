@@ -4,7 +4,7 @@ import { ERROR_SHAPES } from './pam-errors.ts'
 const time = z.iso.datetime({ offset: true })
 const seconds = z.number().positive()
 
-/** The roles of the API (pam-api.md, "Role"), and `devops_admin`, which real teams have too. */
+/** The roles of the API (docs/conformance.md P-3), and `devops_admin`, which real teams have too. */
 export const ROLES: readonly string[] = [
   'pam_admin',
   'resource_admin',

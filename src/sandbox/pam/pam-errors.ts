@@ -1,6 +1,6 @@
 import type { CannedResponse } from '../fault-responses.ts'
 
-/** The 16 errors of the API (pam-api.md, "Errors"). */
+/** The 16 errors of the API (docs/conformance.md P-12). */
 export const PAM_ERRORS = {
   invalid_request: { status: 400, message: 'The request body is improper or invalid' },
   authentication_error: { status: 401, message: 'A correct API token was not provided' },

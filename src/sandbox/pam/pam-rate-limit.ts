@@ -15,7 +15,7 @@ export type RateLimiter = { consume(subject: string): RateLimitStatus }
 
 /**
  * A limit per service user, replenished in equal parts. The first interval starts with the first request after the limit
- * was full (pam-api.md, "Limits").
+ * was full (docs/conformance.md P-14).
  */
 export function createRateLimiter({
   rateLimit,

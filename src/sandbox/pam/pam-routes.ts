@@ -7,7 +7,7 @@ import { bearerToken, requestTarget, requireJsonObject } from './pam-middleware.
 import { paginate, parseListQuery, rejectQuery } from './pam-pagination.ts'
 import type { PamState } from './pam-state.ts'
 
-/** The operations of the API, as in pam-api.md and field-notes.md. */
+/** The operations of the API (docs/conformance.md P and F-7). */
 export function createPamRoutes({ state }: { state: () => PamState }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 

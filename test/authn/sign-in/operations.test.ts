@@ -8,7 +8,7 @@ const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 type Proves = Operation['proves']
 
-/** Every operation in a transaction (DESIGN §2): path, forwarded query, credential, and whether it polls. */
+/** Every operation in a transaction: path, forwarded query, credential, and whether it polls. */
 const TABLE: readonly (readonly [
   name: string,
   path: string,
@@ -63,7 +63,7 @@ describe('the operations', () => {
     expect(new Set(OPERATIONS.map(({ encoding }) => encoding))).toEqual(new Set(['form', 'json']))
   })
 
-  /** The fields besides the state token (authn-api.md, field-notes.md). */
+  /** The fields besides the state token (docs/conformance.md F-2). */
   test.each<[name: string, fields: Readonly<Record<string, unknown>>]>([
     ['change_password', { oldPassword: 'old', newPassword: 'new' }],
     ['reset_password', { newPassword: 'new' }],
@@ -173,7 +173,7 @@ describe('the credential that a step proves', () => {
     const counts = (factorType: string, fields: Record<string, unknown>) =>
       proof('factor', IMPORTED, { factorType, fields }) !== undefined
 
-    /** The fields of a verification that prove each factor (field-notes.md); none if it is approved elsewhere. */
+    /** The fields of a verification that prove each factor (docs/conformance.md F-2); none if it is approved elsewhere. */
     test.each<[factorType: string, shownBy: readonly string[]]>([
       ['password', ['password']],
       ['question', ['answer']],

@@ -54,7 +54,7 @@ async function countedKinds(result: Partial<StepResult> = {}): Promise<AttemptKi
   return ATTEMPT_KINDS.filter((_, n) => counted[n])
 }
 
-/** Which refusals stay counted, by kind of attempt (DESIGN §4, "Throttling"). */
+/** Which refusals stay counted, by kind of attempt (docs/security.md#throttling). */
 describe('an attempt that Okta refused', () => {
   const COUNTS: Readonly<Record<string, readonly AttemptKind[]>> = {
     E0000004: ['password', 'code', 'token', 'push'],

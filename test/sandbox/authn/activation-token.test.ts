@@ -5,7 +5,7 @@ const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 
-/** authn-api.md, "States and transitions": the rows of POST /api/v1/authn with an activation token. */
+/** docs/conformance.md A-10: the rows of POST /api/v1/authn with an activation token. */
 const ROWS = [
   ['user has password, no MFA → SUCCESS', 'anna.activate', '200 SUCCESS'],
   ['user has password, MFA configured → MFA_ENROLL', 'arno.activate', '200 MFA_ENROLL'],
@@ -17,7 +17,7 @@ test.each(ROWS)('activation token with an API token: %s', async (_row, login, le
   expect(outcome(answer)).toBe(leadsTo)
 })
 
-/** authn-api.md, "Primary authentication": Authorization is optional for activation tokens. */
+/** docs/conformance.md A-12: Authorization is optional for activation tokens. */
 test.each(ROWS)('activation token without an API token: %s', async (_row, login, leadsTo) => {
   const answer = await client.post(AUTHN, { token: client.sandbox.activationToken(login) }, {})
   expect(outcome(answer)).toBe(leadsTo)

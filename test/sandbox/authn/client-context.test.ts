@@ -10,7 +10,7 @@ const trusted = (more: Record<string, string> = {}) => ({
 })
 const lastSeen = () => client.sandbox.signIns.at(-1)
 
-/** authn-api.md, "Authentication". */
+/** docs/conformance.md A-17. */
 test.each([
   ['no token: public app', {}, '200 SUCCESS', false],
   [
@@ -38,7 +38,7 @@ test.each([
   }
 })
 
-/** field-notes.md, error code 6: the token is valid, but its administrator lacks permission. */
+/** docs/conformance.md F-1.26, error code 6: the token is valid, but its administrator lacks permission. */
 test.each([
   ['primary authentication', '/api/v1/authn', { username: 'amelia.stone', password: PASSWORD }],
   ['recovery', '/api/v1/authn/recovery/password', { username: 'amelia.stone', factorType: 'EMAIL' }],
@@ -55,7 +55,7 @@ test('a revoked API token is not valid', async () => {
   expect(outcome(await client.signIn('amelia.stone'))).toBe('401 E0000011')
 })
 
-/** authn-api.md, "Rules for deviceToken" 1, and header rules 1 and 2. */
+/** docs/conformance.md A-5.1, A-13.1 and A-13.2. */
 test('without an API token deviceToken, X-Forwarded-For and X-Device-Fingerprint are ignored', async () => {
   const headers = { 'x-forwarded-for': '198.51.100.7', 'x-device-fingerprint': 'print-1' }
   await client.signIn('amelia.stone', CONTEXT, headers)
@@ -95,14 +95,14 @@ test('X-Forwarded-For is ignored if the client’s address is not a gateway', as
   }
 })
 
-/** authn-api.md, "What the service does": policy evaluation depends on the client's address. */
+/** docs/conformance.md A-2.6: policy evaluation depends on the client's address. */
 test('a sign-on policy denies an address, with 401 E0000004', async () => {
   const from = (address: string) => client.signIn('oscar.office', {}, trusted({ 'x-forwarded-for': address }))
   expect(outcome(await from('203.0.113.66'))).toBe('401 E0000004')
   expect(outcome(await from('198.51.100.7'))).toBe('200 SUCCESS')
 })
 
-/** authn-api.md, "Limits": context.deviceToken has at most 32 characters. */
+/** docs/conformance.md A-20.1: context.deviceToken has at most 32 characters. */
 test('a deviceToken of 33 characters is 400 E0000001 and named; a public app’s is ignored', async () => {
   const long = { context: { deviceToken: `${DEVICE}x` } }
   const refused = await client.signIn('amelia.stone', long)
@@ -125,7 +125,7 @@ test('context and deviceToken may be null', async () => {
   expect(outcome(await client.signIn('amelia.stone', none))).toBe('200 SUCCESS')
 })
 
-/** authn-api.md, header rule 2, and "Events". */
+/** docs/conformance.md A-13.3 and A-18.2. */
 test('an unknown fingerprint from a trusted app sends one email after a successful sign-in', async () => {
   const headers = trusted({ 'x-device-fingerprint': 'print-1' })
   const mails = () => client.sandbox.outbox.messages.filter((one) => one.purpose === 'new-device').length
@@ -152,7 +152,7 @@ test('no new-device email is sent if the notification is off', async () => {
   }
 })
 
-/** authn-api.md, "Rules for deviceToken" 2 and 3: the three policies. */
+/** docs/conformance.md A-5.2 and A-5.3: the three policies. */
 const withCode = async (login: string, deviceToken: string | undefined, query = '') => {
   const required = await client.signIn(login, { context: { deviceToken } })
   if (required.body.status !== 'MFA_REQUIRED') return String(required.body.status)

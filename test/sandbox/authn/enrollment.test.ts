@@ -29,7 +29,7 @@ const serial = (factorType: string, provider: string, credentialId: string) => (
   passCode: client.sandbox.tokenCode(credentialId),
 })
 
-/** field-notes.md, operations: "enroll" that leads to SUCCESS in one request. */
+/** docs/conformance.md F-2.5, where one request leads to SUCCESS. */
 test.each<[string, () => object]>([
   ['question', () => question],
   ['token of RSA', () => serial('token', 'RSA', 'RSA-7')],
@@ -41,7 +41,7 @@ test.each<[string, () => object]>([
   expect(outcome(await client.signIn(LOGIN))).toBe('200 MFA_REQUIRED')
 })
 
-/** field-notes.md, operations: "enroll" → MFA_ENROLL_ACTIVATE → "activate". */
+/** docs/conformance.md F-2.5 and F-2.6: enroll → MFA_ENROLL_ACTIVATE → activate. */
 test.each<[string, object, string, object]>([
   ['sms', sms, 'sms', { phoneNumber: '+1 XXX-XXX-7788' }],
   ['call', { ...sms, factorType: 'call' }, 'call', { phoneNumber: '+1 XXX-XXX-7788' }],
@@ -98,7 +98,7 @@ test('a QR code that is not offered is 404 E0000007', async () => {
   expect(answer.status).toBe(404)
 })
 
-/** field-notes.md, operations: "activation poll". */
+/** docs/conformance.md F-2.7: polling an activation. */
 test('enroll push: WAITING with QR code and send links, poll, SUCCESS when the phone approves', async () => {
   const activating = await enroll(push)
   expect(activating.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
@@ -127,7 +127,7 @@ test('enroll push: TIMEOUT has an activate link, which starts again', async () =
   expect(again.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
 })
 
-/** field-notes.md, operations: "send a push activation link", both paths. */
+/** docs/conformance.md F-2.8: sending a push activation link, both paths. */
 test.each([
   ['email', 'of the user', {}],
   ['sms', 'of the user', { profile: phone }],
@@ -197,7 +197,7 @@ test('enroll u2f: a registration message, then a sign-in with that key', async (
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-/** authn-api.md, "Link targets": GET …/factors/questions. */
+/** docs/conformance.md A-15: GET …/factors/questions. */
 test('the questions link lists the questions that can be enrolled', async () => {
   const start = await client.signIn(LOGIN)
   const questions = await client.get(String(start.at('_embedded.factors.question._links.questions.href')))
@@ -207,7 +207,7 @@ test('the questions link lists the questions that can be enrolled', async () => 
   })
 })
 
-/** authn-api.md, options: multiOptionalFactorEnroll. */
+/** docs/conformance.md A-3: multiOptionalFactorEnroll. */
 test('multiOptionalFactorEnroll: MFA_ENROLL again while optional factors remain; skip ends it', async () => {
   const again = await enroll(question, LOGIN, { options: { multiOptionalFactorEnroll: true } })
   expect(outcome(again)).toBe('200 MFA_ENROLL')
@@ -239,7 +239,7 @@ test('MFA_ENROLL_ACTIVATE: previous returns to MFA_ENROLL, and nothing is enroll
   expect(back.at('_embedded.factors.sms.status')).toBe('NOT_SETUP')
 })
 
-/** field-notes.md: updatePhone is a query parameter. */
+/** docs/conformance.md F-2.21: updatePhone is a query parameter. */
 test.each([
   ['another phone number without updatePhone', '', '400 E0000001'],
   ['another phone number with updatePhone=true', '?updatePhone=true', '200 MFA_ENROLL_ACTIVATE'],
@@ -253,7 +253,7 @@ test.each([
   expect(outcome(answer)).toBe(leadsTo)
 })
 
-/** field-notes.md, factor types: password. */
+/** docs/conformance.md F-1.18: the factor type password. */
 test('enroll password: sets the password if it meets the policy', async () => {
   const pilar = 'pilar.password'
   const password = (text: string) => ({
@@ -281,7 +281,7 @@ test.each(['sms', 'call'])(
   },
 )
 
-/** authn-api.md, header rule 3: factors must be enabled before enrollment. */
+/** docs/conformance.md A-13.6: factors must be enabled before enrollment. */
 test.each<[string, object]>([
   ['not offered', { factorType: 'push', provider: 'NOBODY' }],
   ['a malformed phone number', { ...sms, profile: { phoneNumber: '12' } }],

@@ -8,7 +8,7 @@ const client = useSandbox()
 const ORIGIN = 'https://portal.example.test'
 const link = (type: string) => `_embedded.factors.${type}._links.verify`
 
-/** field-notes.md, operations: "verify …" where one request with the answer leads to SUCCESS. */
+/** docs/conformance.md F-2.10 and F-2.11: one request with the answer leads to SUCCESS. */
 const ONE_REQUEST: [
   row: string,
   login: string,
@@ -95,7 +95,7 @@ test.each(ONE_REQUEST)('%s: a wrong answer is 403 E0000068 and can be tried agai
   expect(outcome(await client.follow(required, link(type), correct()))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md, operations: "verify sms, call, email": no passCode = send; passCode = check. */
+/** docs/conformance.md F-2.12: no passCode = send; passCode = check. */
 const SENT: [type: 'sms' | 'call' | 'email', login: string, shown: object][] = [
   ['sms', 'sana.sms', { phoneNumber: '+1 XXX-XXX-0003' }],
   ['call', 'carl.call', { phoneNumber: '+1 XXX-XXX-0004' }],
@@ -142,7 +142,7 @@ test.each(SENT)('verify %s: sends a code, MFA_CHALLENGE, then SUCCESS', async (t
   expect(outcome(await client.follow(challenge, '_links.next', { passCode: code }))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md, error codes: 109 and 133, a message was sent within the last 30 seconds. */
+/** docs/conformance.md F-1.25: a message was sent within the last 30 seconds. */
 test.each<[string, string, string, string]>([
   ['resend while verifying: sms within 30 s', 'sms', 'sana.sms', '429 E0000109'],
   ['resend while verifying: call within 30 s', 'call', 'carl.call', '429 E0000133'],
@@ -160,7 +160,7 @@ test.each<[string, string, string, string]>([
   expect(outcome(await client.follow(challenge, '_links.next', { passCode: code }))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md, operations: "verify push": polling repeats the same call. */
+/** docs/conformance.md F-2.13: polling repeats the same call. */
 test('verify push: WAITING until the user approves, then SUCCESS', async () => {
   const required = await client.signIn('priya.nair')
   const waiting = await client.follow(required, link('push'))
@@ -221,7 +221,7 @@ test('autoPush=true is remembered: later responses have autoPushEnabled', async 
   expect(next.at('_embedded.policy.factorsPolicyInfo')).toEqual({ [String(id)]: { autoPushEnabled: true } })
 })
 
-/** field-notes.md, operations: "verify webauthn, u2f". */
+/** docs/conformance.md F-2.14: webauthn and u2f. */
 test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS with a valid signature', async () => {
   const challenge = await client.follow(await client.signIn('wanda.key'), link('webauthn'))
   expect(challenge.body).toMatchObject({
@@ -239,7 +239,7 @@ test('verify webauthn: MFA_CHALLENGE with a challenge, then SUCCESS with a valid
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md: `_embedded.factorTypes[]._links.next`; recorded responses have it for users with several keys. */
+/** docs/conformance.md F-1.11: `_embedded.factorTypes[]._links.next`; recorded responses have it for users with several keys. */
 test('for a user with two security keys, factorTypes links to verification by type', async () => {
   const required = await client.signIn('kim.twokeys')
   const href = `${client.url}/api/v1/authn/factors/webauthn/verify`
@@ -311,7 +311,7 @@ test('a malformed security key message is 403 E0000068', async () => {
   expect(outcome(refused)).toBe('403 E0000068')
 })
 
-/** field-notes.md: factorResult PASSCODE_REPLAYED and TIME_WINDOW_EXCEEDED, error code 69. */
+/** docs/conformance.md F-1.16: factorResult PASSCODE_REPLAYED and TIME_WINDOW_EXCEEDED, error code 69. */
 test('a used code is PASSCODE_REPLAYED', async () => {
   const passCode = client.sandbox.totpCode('tomas.berg')
   await client.follow(await client.signIn('tomas.berg'), link('token:software:totp'), { passCode })
@@ -335,7 +335,7 @@ test.each([0, 1, 2])(
   },
 )
 
-/** field-notes.md, error codes 82 and 83: the same results as errors. */
+/** docs/conformance.md F-1.26, error codes 82 and 83: the same results as errors. */
 test('with refusedCodes: error, a used code is 403 E0000082 and a code outside the time window is 403 E0000083', async () => {
   client.sandbox.settings.refusedCodes = 'error'
   const verify = async (passCode: string) =>
@@ -419,7 +419,7 @@ test('a factor of another user is 404 E0000007', async () => {
   expect(outcome(answer)).toBe('404 E0000007')
 })
 
-/** authn-api.md, header rule 3: factors must be enabled and a sign-on policy assigned. */
+/** docs/conformance.md A-13.6: factors must be enabled and a sign-on policy assigned. */
 test('without a sign-on policy, an enrolled factor is not required', async () => {
   expect(outcome(await client.signIn('nora.nopolicy'))).toBe('200 SUCCESS')
 })

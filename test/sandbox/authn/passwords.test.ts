@@ -7,7 +7,7 @@ const GOOD = 'Brand-New-Word-2'
 const warned = () => client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })
 const expired = () => client.signIn('olga.expired')
 
-/** authn-api.md, "States and transitions": the two rows of change_password. */
+/** docs/conformance.md A-10: the two rows of change_password. */
 test.each([
   ['PASSWORD_EXPIRED → change_password → SUCCESS', expired],
   ['PASSWORD_WARN → change_password → SUCCESS', warned],
@@ -26,7 +26,7 @@ test('after the change, the new password signs in without a warning, and the old
   expect(outcome(await client.signIn('walter.warn', { password: GOOD, options }))).toBe('200 SUCCESS')
 })
 
-/** authn-api.md, "Change password": Errors. */
+/** docs/conformance.md A-14: errors. */
 test('a wrong oldPassword is 403 E0000014 and named', async () => {
   const refused = await client.follow(await expired(), '_links.next', {
     oldPassword: 'No',
@@ -56,7 +56,7 @@ test.each<[string, string[]]>([
   })
 })
 
-/** authn-api.md, "Policy object": each complexity requirement is checked on its own. */
+/** docs/conformance.md A-8: each complexity requirement is checked on its own. */
 test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   ['no requirement', 'AbcDef12!?xy', undefined],
   ['minLength', 'AbcDef12!?x', 'at least 12 characters'],
@@ -108,7 +108,7 @@ test.each([
   expect(refused.at('errorCauses.0.errorSummary')).toBe(`${field}: The field cannot be left blank`)
 })
 
-/** authn-api.md, "Change password": revokeSessions. */
+/** docs/conformance.md A-14: revokeSessions. */
 test.each([
   ['revokeSessions true ends the other sessions', true, 401],
   ['without revokeSessions, the other sessions stay open', undefined, 302],
@@ -147,7 +147,7 @@ test.each([
   expect(await statusAtApp(anothers)).toBe('SUCCESS')
 })
 
-/** authn-api.md, "Link targets": skip and cancel. */
+/** docs/conformance.md A-15: skip and cancel. */
 test('PASSWORD_WARN → skip → SUCCESS', async () => {
   expect(outcome(await client.follow(await warned(), '_links.skip'))).toBe('200 SUCCESS')
 })

@@ -4,7 +4,7 @@ import { DEVICE, outcome, PASSWORD, startSandbox, useSandbox } from './sandbox-c
 
 const client = useSandbox()
 
-/** authn-api.md, "States and transitions": the rows of POST /api/v1/authn with username and password. */
+/** docs/conformance.md A-10: the rows of POST /api/v1/authn with username and password. */
 const PRIMARY_ROWS: [row: string, login: string, more: object, leadsTo: string, links: string[]][] = [
   ['valid password, no further requirement → SUCCESS', 'amelia.stone@example.test', {}, '200 SUCCESS', []],
   [
@@ -148,7 +148,7 @@ test('MFA_REQUIRED lists factors with verify links, and the policy', async () =>
   })
 })
 
-/** authn-api.md, "Policy object": each member comes from the sign-on policy. */
+/** docs/conformance.md A-8: each member comes from the sign-on policy. */
 test.each<[member: string, policy: Partial<SignOnPolicy>]>([
   ['allowRememberDevice', { allowRememberDevice: true }],
   ['rememberDeviceLifetimeInMinutes', { rememberDeviceLifetimeInMinutes: 43200 }],
@@ -208,7 +208,7 @@ test('every response has the relayState', async () => {
   expect(done.body).toMatchObject({ status: 'SUCCESS', relayState: '/deep/link' })
 })
 
-/** authn-api.md, "Primary authentication": either username with password, or token. */
+/** docs/conformance.md A-12: either username with password, or token. */
 test.each<[string, object, string]>([
   ['username alone', { username: 'amelia.stone' }, 'password: The field cannot be left blank'],
   ['password alone', { password: PASSWORD }, 'username: The field cannot be left blank'],
@@ -228,7 +228,7 @@ test('a member with a wrong type is 400 E0000001 and named', async () => {
   expect(answer.at('errorCauses.0.errorSummary')).toMatch(/^username: /)
 })
 
-/** authn-api.md, "States and transitions": lockout after wrong passwords. */
+/** docs/conformance.md A-10: lockout after wrong passwords. */
 test('after too many wrong passwords, the correct one is refused with the same error', async () => {
   for (let attempt = 0; attempt < 10; attempt += 1) await client.signIn('amelia.stone', { password: 'No-1' })
   expect(outcome(await client.signIn('amelia.stone'))).toBe('401 E0000004')

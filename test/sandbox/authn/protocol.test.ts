@@ -10,7 +10,7 @@ async function raw(method: string, path: string, body?: string, type = 'applicat
   )
 }
 
-/** authn-api.md, "Errors": body shape. */
+/** docs/conformance.md A-19: body shape. */
 test('every error is an Error object; errorLink equals the code, and errorCauses may be empty', async () => {
   const { body } = await client.signIn('nobody')
   expect(body).toEqual({
@@ -58,7 +58,7 @@ test.each<[string, string, string, string | undefined, string | undefined, strin
   expect(outcome(await raw(method, path, body, type))).toBe(leadsTo)
 })
 
-/** authn-api.md, "Endpoints": send Accept: application/json. */
+/** docs/conformance.md A-11: send Accept: application/json. */
 test.each<[accept: string, leadsTo: string]>([
   ['application/json', '200 SUCCESS'],
   ['text/html, application/json;q=0.5', '200 SUCCESS'],
@@ -82,7 +82,7 @@ test('405 has the allowed method', async () => {
   expect(answer.headers.get('allow')).toBe('POST')
 })
 
-/** authn-api.md, "Limits" and "Errors": rate limits. */
+/** docs/conformance.md A-19 and A-20: rate limits. */
 test('every response has rate limit headers', async () => {
   for (const answer of [
     await client.signIn('amelia.stone'),
@@ -121,7 +121,7 @@ test('over the limit: 429 E0000047 with the headers, until the next window', asy
   }
 })
 
-/** authn-api.md, "What the service does": public apps are strictly rate-limited. */
+/** docs/conformance.md A-2.9: public apps are strictly rate-limited. */
 test('in the default configuration, the public limit is lower', async () => {
   const limit = async (headers?: Record<string, string>) =>
     Number((await client.signIn('amelia.stone', {}, headers)).headers.get('x-rate-limit-limit'))

@@ -17,7 +17,7 @@ function sentTo(login: string) {
   return message
 }
 
-/** field-notes.md, operations: "forgot password, unlock" → RECOVERY_CHALLENGE. */
+/** docs/conformance.md F-2.16: forgotten password and unlock → RECOVERY_CHALLENGE. */
 test.each([
   ['forgot password by EMAIL', 'password', 'amelia.stone', 'PASSWORD'],
   ['unlock by EMAIL', 'unlock', 'luis.locked', 'UNLOCK'],
@@ -59,7 +59,7 @@ test.each([
   })
 })
 
-/** field-notes.md, operations: verify recovery factor → RECOVERY, recovery answer → PASSWORD_RESET, reset → SUCCESS. */
+/** docs/conformance.md F-2.17, F-2.19, F-2.4: verify recovery factor → RECOVERY, recovery answer → PASSWORD_RESET, reset → SUCCESS. */
 test.each(['SMS', 'CALL'])('forgot password by %s, from start to end', async (factorType) => {
   const challenge = await start('password', { username: 'amelia.stone', factorType })
   const wrong = await client.follow(challenge, '_links.next', { passCode: 'no' })
@@ -102,7 +102,7 @@ test('without a recovery question, the next status is PASSWORD_RESET', async () 
   expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 SUCCESS')
 })
 
-/** field-notes.md, operations: reset password leads to SUCCESS or MFA. */
+/** docs/conformance.md F-2.4: reset password leads to SUCCESS or MFA. */
 test('reset password leads to MFA_REQUIRED if a factor is required', async () => {
   const recovery = await client.post(`${RECOVERY}/token`, {
     recoveryToken: client.sandbox.recoveryToken('tomas.berg'),
@@ -111,7 +111,7 @@ test('reset password leads to MFA_REQUIRED if a factor is required', async () =>
   expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 MFA_REQUIRED')
 })
 
-/** field-notes.md, operations: recovery answer → SUCCESS with recoveryType UNLOCK. */
+/** docs/conformance.md F-2.19: recovery answer → SUCCESS with recoveryType UNLOCK. */
 test('unlock, from start to end: SUCCESS with recoveryType UNLOCK and no session token; then the password works', async () => {
   const challenge = await start('unlock', { username: 'lena.locked', factorType: 'SMS' })
   const recovery = await client.follow(challenge, '_links.next', { passCode: sentTo('lena.locked').code })
@@ -137,7 +137,7 @@ test.each<[string, () => Promise<string>]>([
   )
 })
 
-/** field-notes.md, operations: resend of a recovery factor. */
+/** docs/conformance.md F-2.17: resend of a recovery factor. */
 test.each([
   ['SMS', '429 E0000109'],
   ['CALL', '429 E0000133'],
@@ -156,7 +156,7 @@ test('after 5 wrong recovery codes, the correct one is refused too: 403 E0000069
   expect(outcome(await client.follow(challenge, '_links.next', { passCode }))).toBe('403 E0000069')
 })
 
-/** field-notes.md, "The trap of the trusted app". */
+/** docs/conformance.md F-3: recovery calls of a trusted application. */
 test.each([
   ['password', 'amelia.stone', 'PASSWORD'],
   ['unlock', 'lena.locked', 'UNLOCK'],

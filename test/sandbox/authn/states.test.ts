@@ -43,7 +43,7 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
   UNAUTHENTICATED: anonymous,
 }
 
-/** The operations of field-notes.md with a well-formed body; `duo-callback` is a form. */
+/** The operations (docs/conformance.md F-2) with a well-formed body; `duo-callback` is a form. */
 const OPERATIONS: Record<Operation, [path: string, body: Record<string, string>]> = {
   state: ['', {}],
   authenticate: ['', { username: 'amelia.stone', password: 'wrong' }],
@@ -66,8 +66,8 @@ const OPERATIONS: Record<Operation, [path: string, body: Record<string, string>]
 }
 
 /**
- * The operations that each status allows, from the specifications: "leads to" in the operations of field-notes.md, the links
- * of each status in authn-api.md, "Change password" (valid for PASSWORD_EXPIRED and PASSWORD_WARN), and recorded responses
+ * The operations that each status allows, from the specifications: the statuses in docs/conformance.md F-2, the links of
+ * each status in A-10, "Change password" (A-14; valid for PASSWORD_EXPIRED and PASSWORD_WARN), and recorded responses
  * for `previous` and the resends. All statuses allow `state` and `cancel`. Anything else is 403 E0000079.
  */
 const ACCEPTED: Record<keyof typeof REQUESTS_TO_REACH, readonly Operation[]> = {
@@ -97,14 +97,14 @@ test.each(Object.entries(REQUESTS_TO_REACH))('%s can be reached', async (status,
   expect(outcome(await reach())).toBe(`200 ${status}`)
 })
 
-/** authn-api.md: LOCKED_OUT has no state token, so no operation is possible. */
+/** docs/conformance.md F-1.15: LOCKED_OUT has no state token, so no operation is possible. */
 test('LOCKED_OUT has no state token', async () => {
   const locked = await client.signIn('luis.locked')
   expect(outcome(locked)).toBe('200 LOCKED_OUT')
   expect(locked.body).not.toHaveProperty('stateToken')
 })
 
-/** field-notes.md: an operation that is not allowed in the state is 403 E0000079. */
+/** docs/conformance.md F-1.23: an operation that is not allowed in the state is 403 E0000079. */
 test.each(
   Object.entries(REQUESTS_TO_REACH).flatMap(([status, reach]) =>
     Object.entries(OPERATIONS).map(([operation, call]) => [status, operation, reach, call] as const),

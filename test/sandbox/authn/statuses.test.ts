@@ -3,7 +3,7 @@ import { type Operation, requireAllowed, type Status } from '../../../src/sandbo
 
 /**
  * The operations that each status allows besides `state` and `cancel`, which all statuses except LOCKED_OUT allow. Sources:
- * "leads to" in the operations of field-notes.md, the links of each status in authn-api.md, and recorded responses for
+ * the statuses in docs/conformance.md F-2, the links of each status in A-10, and recorded responses for
  * `previous` and the resends.
  */
 const ACCEPTED: Record<Status, readonly Operation[]> = {

@@ -25,7 +25,7 @@ function authenticate(stateToken: unknown, username: string, password = PASSWORD
   return client.post(AUTHN, { stateToken, username, password })
 }
 
-/** authn-api.md, "States and transitions": step-up, no session. */
+/** docs/conformance.md A-10: step-up, no session. */
 test('step-up without a session → UNAUTHENTICATED, with the app and no user', async () => {
   const { body } = await begin()
   expect(body).toEqual({
@@ -61,7 +61,7 @@ test('UNAUTHENTICATED with a wrong password is 401, and the user can try again',
   expect(outcome(await authenticate(stateToken, 'amelia.stone'))).toBe('200 SUCCESS')
 })
 
-/** authn-api.md, "States and transitions": step-up with an existing session. */
+/** docs/conformance.md A-10: step-up with an existing session. */
 test.each([
   ['policy requires enrollment → MFA_ENROLL', 'erin.enrol', '200 MFA_ENROLL'],
   ['policy requires verification → MFA_REQUIRED', 'priya.nair', '200 MFA_REQUIRED'],
@@ -91,7 +91,7 @@ test('after all factors are verified → SUCCESS with the link original', async 
   })
 })
 
-/** authn-api.md, "Link targets": GET /login/step-up/redirect. */
+/** docs/conformance.md A-15: GET /login/step-up/redirect. */
 test('the redirect signs in to the app once, and opens a session at the org', async () => {
   const done = await begin('amelia.stone')
   const href = String(done.at('_links.next.href'))
@@ -119,7 +119,7 @@ test('the client context of a step-up is that of the authenticating request', as
   expect(client.sandbox.signIns.at(-1)).toMatchObject({ ...context, address: '203.0.113.66' })
 })
 
-/** authn-api.md, "Step-up notes": SP-initiated only for SAML apps with a custom sign-in page. */
+/** docs/conformance.md A-16: SP-initiated only for SAML apps with a custom sign-in page. */
 test('an app with a custom sign-in page redirects there with a state token', async () => {
   const answer = await client.get('/app/payroll/sso')
   expect(answer.status).toBe(302)
@@ -151,7 +151,7 @@ test.each([
   })
 })
 
-/** authn-api.md, "Authentication Transaction object": _embedded.target._links.logo. */
+/** docs/conformance.md A-6: _embedded.target._links.logo. */
 test('the logo of the target is a PNG image that the org serves', async () => {
   const pictures = await Promise.all(
     ['payroll', 'travel'].map(async (audience) => {
@@ -169,7 +169,7 @@ test('the logo of the target is a PNG image that the org serves', async () => {
   expect((await client.get('/assets/img/logos/unknown.png')).status).toBe(404)
 })
 
-/** authn-api.md, "States and transitions": identity-provider-initiated step-up. */
+/** docs/conformance.md A-10: identity-provider-initiated step-up. */
 test.each([
   ['SAML with a custom sign-in page, no MFA → SUCCESS', 'payroll', 'amelia.stone', '200 SUCCESS'],
   ['SAML without a custom sign-in page', 'travel', 'amelia.stone', '200 SUCCESS'],
@@ -196,7 +196,7 @@ test.each([
   })
 })
 
-/** field-notes.md: a sessionToken is valid for 5 minutes, and sessionCookieRedirect redeems it once. */
+/** docs/conformance.md F-1.20: a sessionToken is valid for 5 minutes, and sessionCookieRedirect redeems it once. */
 test('sessionCookieRedirect redirects the browser once', async () => {
   const { body } = await client.signIn('amelia.stone')
   const path = `/login/sessionCookieRedirect?token=${body.sessionToken}&redirectUrl=https%3A%2F%2Fapp.example.test%2Fx`

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals'
 import { PAM_ERROR_NAMES, PAM_ERRORS } from '../../../src/sandbox/pam/pam-errors.ts'
 import { type Answer, KEY, listOf, namesOf, START, startPamServer, TEAM, usePamServer } from './pam-server.ts'
 
-/** One test for each row of pam-api.md, named after its table and row. */
+/** One test for each row of docs/conformance.md P, named after its table and row. */
 
 const server = usePamServer()
 let token: string
