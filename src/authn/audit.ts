@@ -5,7 +5,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './browser/client.ts'
 import { STATUSES } from './sanitize/unknown-steps.ts'
 import type { Answer } from './transaction/answer.ts'
-import type { Enrolment } from './transaction/enrolment.ts'
+import type { Enrolment } from './transaction/credentials.ts'
 import type { Transaction } from './transaction/transaction.ts'
 import { type AuthnReply, isWrongOldPassword } from './upstream/read-answer.ts'
 

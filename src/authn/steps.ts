@@ -4,10 +4,10 @@ import type { StepAudit } from './audit.ts'
 import type { Client } from './browser/client.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
-import { type CredentialsDeps, sendCredentials, sendIfAwaited } from './sign-in/credentials.ts'
 import { type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { Step, StepPlan } from './sign-in/run-step.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
+import { type CredentialsDeps, sendCredentials, sendIfAwaited } from './sign-in/send-credentials.ts'
 import {
   buildOperationStep,
   buildStateStep,
@@ -16,7 +16,7 @@ import {
   type StateFields,
 } from './sign-in/upstream-step.ts'
 import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
-import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/proof.ts'
+import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/credentials.ts'
 import type { StepResult } from './transaction/step-result.ts'
 import { isOffered, type Transaction } from './transaction/transaction.ts'
 

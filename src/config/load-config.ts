@@ -44,8 +44,6 @@ export function loadConfig({ env, readFile = readText, parseRedisUrl, ...options
     allowedOrigins,
     ...loadListeners(reader),
     signInUrl: loadSignInUrl(reader, publicOriginText, allowedOrigins),
-    /** CIDRs, a single address as `/32` or `/128`. */
-    trustProxy: reader.read('TRUST_PROXY', trustedProxies) ?? [],
     pam: loadPam(reader),
     egress: loadEgress(reader),
     session: loadSession(reader),
@@ -105,7 +103,9 @@ function loadListeners(reader: EnvReader) {
   }
   if (listen.port === ops.port && listen.port !== 0)
     reader.refuse('OPS_PORT', 'must be a different port from PORT')
-  return { listen, ops }
+  /** CIDRs, a single address as `/32` or `/128`. */
+  const trustProxy = reader.read('TRUST_PROXY', trustedProxies) ?? []
+  return { listen, ops, trustProxy }
 }
 
 function loadAllowedOrigins(reader: EnvReader, publicUrl: string | undefined): string[] {

@@ -4,16 +4,25 @@ import { v4 as uuid } from 'uuid'
 import { noSession, otherUsersSession, sessionChanged } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
 import { allSettledOrThrow } from '../store/store.ts'
-import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
-import { createLoadSession, type SessionCookie } from './session-cookie.ts'
+import {
+  createSessionStore,
+  formatTimes,
+  newSessionId,
+  remainingMs,
+  type Session,
+  SessionEnded,
+  type SessionStore,
+  type SessionsOptions,
+} from './session.ts'
 import {
   createDeviceBinding,
   createDeviceSessions,
+  createLoadSession,
   type DeviceBinding,
   type DeviceSessions,
   type DeviceSwap,
-} from './session-device.ts'
-import { createSessionStore, newSessionId, SessionEnded, type SessionStore } from './session-store.ts'
+  type SessionCookie,
+} from './session-cookie.ts'
 import { createUserSessions, type SessionToEnd, type UserSessions } from './user-indexes.ts'
 
 export type Sessions = ReturnType<typeof createSessions>

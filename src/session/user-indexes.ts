@@ -3,8 +3,7 @@ import { createSeal, createSigner, type Signer } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
-import type { IdentifiedSession, Session, SessionsOptions } from './session.ts'
-import type { SessionStore } from './session-store.ts'
+import type { IdentifiedSession, Session, SessionStore, SessionsOptions } from './session.ts'
 
 export type UserSessions = ReturnType<typeof createUserSessions>
 

@@ -1,6 +1,5 @@
 import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
-import type { WindowKey } from './attempt-counters.ts'
 import {
   assertOneSlot,
   assertValidCount,
@@ -11,6 +10,7 @@ import {
   type OperationResult,
   roundUpTtl,
   type Store,
+  type WindowKey,
 } from './store.ts'
 
 export interface MemoryStoreOptions {

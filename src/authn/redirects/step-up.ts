@@ -1,8 +1,13 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
 import { addressForLimits } from '../../http/request-context.ts'
-import { type LimitConfig, limitKeyPrefix, limitWindow } from '../../store/attempt-counters.ts'
-import { allSettledOrThrow, type Store } from '../../store/store.ts'
+import {
+  allSettledOrThrow,
+  type LimitConfig,
+  limitKeyPrefix,
+  limitWindow,
+  type Store,
+} from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'

@@ -7,7 +7,7 @@ import {
   RATE_LIMIT_HEADERS,
 } from '../../http/operation.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
-import type { Proves } from '../transaction/proof.ts'
+import type { Proves } from '../transaction/credentials.ts'
 import { cancelResponse, emptyResponse, paramsOf, transactionResponse } from './response-schemas.ts'
 import {
   activateBody,

@@ -6,9 +6,9 @@ import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { SanitizedStep, Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import type { Answer } from '../transaction/answer.ts'
+import { acceptedProof, isUnverifiedImport } from '../transaction/credentials.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { acceptedProof, isUnverifiedImport } from '../transaction/proof.ts'
 import { createAnswer, type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import {
   afterRejectedStep,
@@ -20,8 +20,8 @@ import {
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
+import { type IssueSessionDeps, issueSession } from './commit.ts'
 import type { EndOtherSessions } from './end-other-sessions.ts'
-import { type IssueSessionDeps, issueSession } from './issue-session.ts'
 import {
   type AnsweredStep,
   type AnsweredStepDeps,
@@ -115,10 +115,10 @@ async function decide(
   const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
   if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
     return { outcome: refusePlanted(before, step, client, deps), after: undefined }
-  const stateTokens = [after.stateToken, ...after.retiredTokens]
-  const ttlMs = after.expiresAtMs - deps.now()
-  await deps.offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
   if (!opensSession(after, answer)) {
+    const stateTokens = [after.stateToken, ...after.retiredTokens]
+    const ttlMs = after.expiresAtMs - deps.now()
+    await deps.offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
     const sessionId = open === undefined ? undefined : client.sessionId
     return { outcome, after: nextTransaction(after, offered, sessionId, deps) }
   }

@@ -9,11 +9,13 @@ import type { Answer } from '../transaction/answer.ts'
 import {
   completesEnrolment,
   type Enrolment,
+  EXTERNAL_FACTOR_PROOF,
   enrolmentOfStep,
   findActivated,
-} from '../transaction/enrolment.ts'
+  getProof,
+  type Proof,
+} from '../transaction/credentials.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { EXTERNAL_FACTOR_PROOF, getProof, type Proof } from '../transaction/proof.ts'
 import {
   advance,
   isDifferentUser,

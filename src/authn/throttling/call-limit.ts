@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { addressForLimits } from '../../http/request-context.ts'
-import type { LimitConfig } from '../../store/attempt-counters.ts'
+import type { LimitConfig } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
 import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'

@@ -9,7 +9,7 @@ import {
   limitKeyPrefix,
   limitWindow,
   type WindowKey,
-} from '../../store/attempt-counters.ts'
+} from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
 import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
 import type { ReachedLimit } from './limit-reached.ts'

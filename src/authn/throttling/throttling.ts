@@ -1,7 +1,6 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { UserKeys } from '../../session/user-indexes.ts'
-import type { CountResult } from '../../store/attempt-counters.ts'
-import type { Store } from '../../store/store.ts'
+import type { CountResult, Store } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { StepResult } from '../transaction/step-result.ts'

@@ -1,7 +1,6 @@
 import type { Answer, AnsweredUser } from './answer.ts'
-import { type Enrolment, nextEnrolment } from './enrolment.ts'
+import { acceptedProof, type Enrolment, nextEnrolment, type Proof } from './credentials.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
-import { acceptedProof, type Proof } from './proof.ts'
 
 /** A sign-in transaction, and its rules. Pure: no package, no input or output, time as a parameter. */
 export interface Transaction {

@@ -3,7 +3,7 @@ import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
-import { factorName } from '../transaction/enrolment.ts'
+import { factorName } from '../transaction/credentials.ts'
 
 /** An answer of the Authentication API: a success or an Error object. */
 export interface AuthnReply {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { OPERATIONS, type Operation, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
-import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from '../../../src/authn/transaction/proof.ts'
+import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from '../../../src/authn/transaction/credentials.ts'
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`

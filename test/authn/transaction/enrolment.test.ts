@@ -7,7 +7,7 @@ import {
   factorName,
   findActivated,
   nextEnrolment,
-} from '../../../src/authn/transaction/enrolment.ts'
+} from '../../../src/authn/transaction/credentials.ts'
 
 const STEP: EnrolmentStep = { operation: 'enroll', fields: {}, updatePhone: false, factorType: undefined }
 const NONE = { enrolment: undefined, activeFactors: [] }

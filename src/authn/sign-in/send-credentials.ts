@@ -1,5 +1,10 @@
 import type { Client } from '../browser/client.ts'
-import { awaitsCredential, isUnverifiedImport, PASSWORD_PROOF, type Proof } from '../transaction/proof.ts'
+import {
+  awaitsCredential,
+  isUnverifiedImport,
+  PASSWORD_PROOF,
+  type Proof,
+} from '../transaction/credentials.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { SendStep } from './send-step.ts'
