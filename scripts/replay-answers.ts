@@ -1,5 +1,5 @@
 import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
-import { removeTokens } from '../src/authn/sanitize/tokens.ts'
+import { removeTokens } from '../src/authn/sanitize/token-search.ts'
 import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
 import { findStep, PICTURE } from '../src/authn/transaction/offered-steps.ts'
 import { advance, createTransaction, isOngoing } from '../src/authn/transaction/transaction.ts'

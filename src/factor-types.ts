@@ -1,6 +1,9 @@
 /**
- * The factor types of Okta's Authentication API. An unknown type counts as some second factor. Pure: no package, no
- * input or output.
+ * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no package, no input
+ * or output.
+ *
+ * To add a type, add it to `FACTOR_TYPES`. The sandbox has its own table, `src/sandbox/authn/factors/factor-handlers.ts`,
+ * and the demo its own form, `src/demo/page/sign-in/factors.ts`.
  */
 export interface FactorType {
   /** Authentication method (RFC 8176). */
@@ -12,8 +15,8 @@ export interface FactorType {
   readonly proof?: 'passCode' | 'answer' | 'password' | 'signatureData'
   /** A challenge sends a message to a phone or mailbox, or a push. It is throttled even if Okta rejects it. */
   readonly sends?: 'message' | 'push'
-  /** A user may have several: enrolling another one replaces none. */
-  readonly several?: boolean
+  /** A user may have several factors of this type: enrolling another one replaces none. */
+  readonly allowsMultiple?: boolean
 }
 
 const FACTOR_TYPES = {
@@ -28,8 +31,8 @@ const FACTOR_TYPES = {
   'token:software:totp': { amr: 'otp', proof: 'passCode' },
   'token:hotp': { amr: 'otp', proof: 'passCode' },
   'token:hardware': { amr: 'hwk', proof: 'passCode' },
-  webauthn: { amr: 'hwk', proof: 'signatureData', several: true },
-  u2f: { amr: 'hwk', proof: 'signatureData', several: true },
+  webauthn: { amr: 'hwk', proof: 'signatureData', allowsMultiple: true },
+  u2f: { amr: 'hwk', proof: 'signatureData', allowsMultiple: true },
   web: { amr: 'mfa' },
   claims_provider: { amr: 'mfa' },
   'assertion:oidc': { amr: 'mfa' },

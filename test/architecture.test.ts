@@ -87,7 +87,7 @@ const PURE = [
   'src/authn/transaction/credentials.ts',
   'src/authn/transaction/offered-steps.ts',
   'src/authn/sanitize/links.ts',
-  'src/authn/sanitize/tokens.ts',
+  'src/authn/sanitize/token-search.ts',
   'src/pam/roles.ts',
 ]
 

@@ -1,3 +1,4 @@
+import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
 import { InvalidValue } from './config-error.ts'
 
 /** A whole number in decimal digits. */
@@ -17,6 +18,9 @@ export function oneOf<const T extends string>(...choices: readonly T[]): (text: 
     return choice
   }
 }
+
+/** A name of Okta's factor types. */
+export const factorType = oneOf(...FACTOR_TYPE_NAMES)
 
 export const onOrOff = (text: string): boolean => oneOf('on', 'off')(text) === 'on'
 

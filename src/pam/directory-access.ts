@@ -1,7 +1,7 @@
 import { notAllowed } from '../errors.ts'
 import type { Session } from '../session/session.ts'
 import type { GroupCache } from './lists/group-cache.ts'
-import { type PamUserName, toPamUserName } from './pam-user.ts'
+import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import { combineRoles } from './roles.ts'
 import type { Group } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'

@@ -6,7 +6,7 @@ import { type DirectoryPage, type PageQuery, selectGroups } from './lists/direct
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import type { GroupList } from './lists/list-records.ts'
 import { memoize } from './lists/memoize.ts'
-import { type PamUserName, toPamUserName } from './pam-user.ts'
+import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import { combineRoles } from './roles.ts'
 import type { ListRef } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'

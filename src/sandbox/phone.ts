@@ -1,7 +1,7 @@
-import { enrollmentOffers } from './authn/advance.ts'
 import { enrollmentQrCode } from './authn/enrollment-qr-code.ts'
 import { hardwareTokenSecret, nextTotpCode } from './authn/factors/otp.ts'
 import { nextFactorCode } from './authn/factors/otp-factors.ts'
+import { enrollmentOffers } from './authn/next-status.ts'
 import type { Org } from './authn/org.ts'
 import type { Transaction } from './authn/transaction.ts'
 import type { Factor, User } from './authn/user.ts'

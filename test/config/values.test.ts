@@ -1,7 +1,14 @@
 import { describe, expect, test } from '@jest/globals'
-import { factorType } from '../../src/config/factor-types.ts'
 import { listenHost, port, proxyException, trustedProxies } from '../../src/config/network-values.ts'
-import { domain, listOf, oneOf, onOrOff, visibleAscii, wholeNumber } from '../../src/config/plain-values.ts'
+import {
+  domain,
+  factorType,
+  listOf,
+  oneOf,
+  onOrOff,
+  visibleAscii,
+  wholeNumber,
+} from '../../src/config/plain-values.ts'
 import { sameSiteProblem } from '../../src/config/same-site.ts'
 import {
   hasUnsafePath,

@@ -1,5 +1,5 @@
 import { mergeSteps, normalizePath, type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
-import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './tokens.ts'
+import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './token-search.ts'
 
 /**
  * Rewrites an Okta answer for a browser. Links to the API lead to Gatehouse, and tokens are replaced with

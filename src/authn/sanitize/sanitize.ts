@@ -9,7 +9,7 @@ import type { Transaction } from '../transaction/transaction.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
 import { type HiddenFactors, removeHiddenFactors } from './hidden-factors.ts'
 import { type RewriteOptions, type RewrittenAnswer, rewriteAnswer } from './links.ts'
-import { removeTokens } from './tokens.ts'
+import { removeTokens } from './token-search.ts'
 import { createReportUnknownSteps } from './unknown-steps.ts'
 
 /** Makes Okta's answers safe for a browser. Throws 502 if an answer cannot be sanitized. */

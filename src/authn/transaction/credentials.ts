@@ -143,7 +143,7 @@ export function enrolmentOfStep(
     const [type, provider] = [text(fields.factorType), text(fields.provider)]
     if (type === undefined) return undefined
     const replaces =
-      getFactorType(type).several !== true && activeFactors.includes(factorName(type, provider))
+      getFactorType(type).allowsMultiple !== true && activeFactors.includes(factorName(type, provider))
     return { factorType: type, provider, updatesPhone: updatePhone, replaces }
   }
   if (!ACTIVATION_OPERATIONS.has(operation)) return undefined

@@ -1,9 +1,9 @@
 import type { FactorConfig } from '../sandbox-config.ts'
-import { advance, enrollmentOffers } from './advance.ts'
 import { notFound, operationNotAllowed, validationFailed } from './authn-error.ts'
 import type { FactorStep } from './factors/factor-handler.ts'
 import { FACTOR_HANDLERS, newFactor } from './factors/factor-handlers.ts'
 import { readPhoneNumber } from './factors/sent-code-factors.ts'
+import { enrollmentOffers, setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import type { EnrollBody } from './schemas.ts'
 import { newChallenge, type Transaction } from './transaction.ts'
@@ -92,7 +92,7 @@ function addFactor(org: Org, transaction: Transaction, user: User, factor: Facto
   user.factors.push(factor)
   transaction.mfaVerified = true
   transaction.enrolledInTransaction = true
-  advance(org, transaction, user)
+  setNextStatus(org, transaction, user)
 }
 
 function enrollmentStep(call: FactorCall): FactorStep {

@@ -1,5 +1,5 @@
-import { advance, canSkipEnrollment } from './advance.ts'
 import { operationNotAllowed } from './authn-error.ts'
+import { canSkipEnrollment, setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import type { Status } from './statuses.ts'
 import { clearChallenge, type Transaction } from './transaction.ts'
@@ -11,7 +11,7 @@ export function skip(org: Org, transaction: Transaction, user: User): void {
     if (!canSkipEnrollment(org, user)) throw operationNotAllowed()
     transaction.enrollmentSkipped = true
   } else transaction.passwordHandled = true
-  advance(org, transaction, user)
+  setNextStatus(org, transaction, user)
 }
 
 const PREVIOUS: Partial<Record<Status, Status>> = {

@@ -1,7 +1,7 @@
 import type { PasswordPolicy } from '../sandbox-config.ts'
-import { advance } from './advance.ts'
 import { passwordTooWeak, wrongOldPassword, wrongRecoveryAnswer } from './authn-error.ts'
 import { answersMatch } from './factors/question-factor.ts'
+import { setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import type { ChangePasswordBody, ResetPasswordBody } from './schemas.ts'
 import type { Transaction } from './transaction.ts'
@@ -77,7 +77,7 @@ function setPassword(
   if (body.revokeSessions === true) revokeSessions(org, user)
   transaction.passwordHandled = true
   transaction.recoveryType = undefined
-  advance(org, transaction, user)
+  setNextStatus(org, transaction, user)
 }
 
 /** Ends the user's sessions at the org and revokes unredeemed session tokens. */

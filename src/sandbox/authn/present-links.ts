@@ -1,6 +1,6 @@
-import { canSkipEnrollment } from './advance.ts'
 import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
 import { actionLink, type Link } from './links.ts'
+import { canSkipEnrollment } from './next-status.ts'
 import type { Org } from './org.ts'
 import type { Status } from './statuses.ts'
 import type { Transaction } from './transaction.ts'

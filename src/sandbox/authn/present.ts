@@ -1,6 +1,6 @@
-import { activeFactors, enrollmentOffers, signOnPolicyOf } from './advance.ts'
 import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
 import { actionLink, type Link } from './links.ts'
+import { activeFactors, enrollmentOffers, signOnPolicyOf } from './next-status.ts'
 import type { Org } from './org.ts'
 import { presentLinks } from './present-links.ts'
 import type { Status } from './statuses.ts'

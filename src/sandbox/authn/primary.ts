@@ -1,7 +1,7 @@
-import { advance } from './advance.ts'
 import { findApp } from './apps.ts'
 import { authenticationFailed, validationFailed } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
+import { setNextStatus } from './next-status.ts'
 import { type Org, recordSignIn } from './org.ts'
 import { contextMember, type PrimaryBody, parseBody } from './schemas.ts'
 import { requireAllowed } from './statuses.ts'
@@ -126,7 +126,7 @@ function applyOptions(transaction: Transaction, { options }: PrimaryBody): void 
 function signIn(org: Org, transaction: Transaction, user: User): Transaction {
   transaction.user = user
   try {
-    advance(org, transaction, user)
+    setNextStatus(org, transaction, user)
   } catch (error) {
     recordSignIn(org, transaction.client, user.login, 'denied')
     org.transactions.end(transaction)

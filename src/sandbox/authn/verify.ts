@@ -1,4 +1,3 @@
-import { activeFactors, advance } from './advance.ts'
 import {
   type AuthnError,
   codeOutsideTimeWindow,
@@ -10,6 +9,7 @@ import {
 import { completeDuo } from './factors/duo-factor.ts'
 import type { FactorBody, FactorStep, Outcome } from './factors/factor-handler.ts'
 import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
+import { activeFactors, setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import type { DuoForm } from './schemas.ts'
 import { clearChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
@@ -44,7 +44,7 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   const outcome = hasAnswer ? checkAnswer(step, handler.check) : handler.poll(step)
   if (outcome.kind === 'verified') {
     transaction.mfaVerified = true
-    advance(org, transaction, user)
+    setNextStatus(org, transaction, user)
     return
   }
   setChallenge(transaction, step, call)
@@ -103,7 +103,7 @@ export function applyIdentityProviderApproval(org: Org, transaction: Transaction
   const { user, challenge } = transaction
   if (user === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
   transaction.mfaVerified = true
-  advance(org, transaction, user)
+  setNextStatus(org, transaction, user)
 }
 
 function setChallenge(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {

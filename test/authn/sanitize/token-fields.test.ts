@@ -6,7 +6,7 @@ import {
   tokenField,
   tokenList,
   tokensInUrl,
-} from '../../../src/authn/sanitize/tokens.ts'
+} from '../../../src/authn/sanitize/token-search.ts'
 
 describe('names of token members', () => {
   test.each([

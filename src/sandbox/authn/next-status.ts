@@ -10,7 +10,7 @@ import type { Factor, User } from './user.ts'
  *
  * @throws E0000004 if the sign-on policy denies the sign-in
  */
-export function advance(org: Org, transaction: Transaction, user: User): void {
+export function setNextStatus(org: Org, transaction: Transaction, user: User): void {
   clearChallenge(transaction)
   const policy = signOnPolicyOf(org, user)
   if (policy !== undefined && isDenied(policy, transaction)) throw authenticationFailed()

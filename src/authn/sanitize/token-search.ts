@@ -1,4 +1,7 @@
-/** Finds Okta's tokens in an answer, and removes them from text. Pure: no package, no input or output. */
+/**
+ * Finds Okta's tokens in text, and removes them. `filterTokens` in sanitize.ts is the last filter before the browser;
+ * links.ts removes the fields with tokens. Pure: no package, no input or output.
+ */
 
 /** A shorter string is not a token. Removing it would damage other text. */
 const MIN_TOKEN_CHARS = 16

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { toPamUserName } from '../../src/pam/pam-user.ts'
+import { toPamUserName } from '../../src/pam/pam-user-name.ts'
 
 const local = { kind: 'login-local-part', domains: [{ domain: 'example.com', prefix: '' }] } as const
 const two = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { removeTokens, replaceTokens } from '../../../src/authn/sanitize/tokens.ts'
+import { removeTokens, replaceTokens } from '../../../src/authn/sanitize/token-search.ts'
 
 /** A token in any spelling is removed, and the rest is the same JSON without it. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { removeTokens } from '../../../src/authn/sanitize/tokens.ts'
+import { removeTokens } from '../../../src/authn/sanitize/token-search.ts'
 
 const TOKEN = '00Plainly-Fake_Token.0123~456789'
 
