@@ -1,6 +1,6 @@
-import { stepInProgress } from '../../errors.ts'
+import { BrokerError, stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { answerOrThrow, type StepAnswer, type StepOutcome } from '../transaction/step-result.ts'
+import type { StepAnswer, StepOutcome } from '../transaction/step-result.ts'
 
 /** Identical requests in flight in this process share one call of `run`. A later identical request is a new attempt. */
 export interface Coalescing {
@@ -69,4 +69,11 @@ export function createCoalescing({ metrics }: { readonly metrics: Metrics }): Co
       }
     },
   }
+}
+
+/** Throws a refusal as a BrokerError. */
+function answerOrThrow(outcome: StepOutcome): StepAnswer {
+  if (outcome.kind === 'answer') return outcome
+  const { status, code, summary, causes, headers } = outcome
+  throw new BrokerError(status, code, summary, { causes, headers, cause: new Error('shared refusal') })
 }

@@ -5,7 +5,7 @@ import type { Client } from '../browser/client.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import type { OfferedResource, OfferedResources } from '../transaction/offered-resources.ts'
-import type { StepAnswer } from '../transaction/step-result.ts'
+import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { toReply } from '../upstream/read-answer.ts'
 
@@ -52,7 +52,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
   const toErrorAnswer = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
     const { status, body, headers, errorCode, isError } = toReply(answer)
     if (!isError) throw unusableAnswer(status)
-    return createAnswer(status, sanitizer.resource(body, resource, client).text, { headers, errorCode })
+    return createAnswer(sanitizer.resource(body, resource, client).text, { status, headers, errorCode })
   }
 
   return {
@@ -61,7 +61,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
       const answer = await fetch(resource, 'questions', 'application/json', client)
       const { json: list, status } = answer
       if (!Array.isArray(list) || status !== 200) return toErrorAnswer(answer, resource, client)
-      return createAnswer(200, sanitizer.resource(list, resource, client).text)
+      return createAnswer(sanitizer.resource(list, resource, client).text)
     },
 
     async picture(publicPath, client) {
@@ -82,11 +82,3 @@ function toPicture({ status, headers, bytes }: UpstreamResponse, maxBytes: numbe
 
 const unusableAnswer = (upstreamStatus: number) =>
   upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus }))
-
-function createAnswer(
-  status: number,
-  body: string,
-  { headers, errorCode }: Pick<StepAnswer, 'headers' | 'errorCode'> = { headers: {}, errorCode: undefined },
-): StepAnswer {
-  return { kind: 'answer', status, body, headers, errorCode, sessionId: undefined }
-}

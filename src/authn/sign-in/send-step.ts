@@ -9,7 +9,7 @@ import type { Answer } from '../transaction/answer.ts'
 import { acceptedProof, isUnverifiedImport } from '../transaction/credentials.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { createAnswer, type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
+import { type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import {
   afterRejectedStep,
   isOngoing,
@@ -60,7 +60,7 @@ export function createSendStep(deps: SendStepDeps): SendStep {
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
     const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
     const { status, headers, errorCode } = reply
-    const outcome = createAnswer(shown.text, { status, headers, errorCode })
+    const outcome: StepAnswer = { kind: 'answer', status, body: shown.text, headers, errorCode }
     if (reply.isError) return { outcome, ...afterError(reply, before, step, client, deps) }
 
     const answered = { before, handle, step, answer, client }

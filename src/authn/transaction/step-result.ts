@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BrokerError } from '../../errors.ts'
+import type { BrokerError } from '../../errors.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The result of a step: the answer for the browser, the transaction, and the session that it opens. */
@@ -59,13 +59,6 @@ export function createAnswer(body: string, rest: Partial<StepAnswer> = {}): Step
 export function toRefusal(error: BrokerError): StepRefusal {
   const { status, code, message, causes, headers } = error
   return { kind: 'refusal', status, code, summary: message, causes, headers }
-}
-
-/** Throws a refusal as a BrokerError. */
-export function answerOrThrow(outcome: StepOutcome): StepAnswer {
-  if (outcome.kind === 'answer') return outcome
-  const { status, code, summary, causes, headers } = outcome
-  throw new BrokerError(status, code, summary, { causes, headers, cause: new Error('shared refusal') })
 }
 
 const strings = z.record(z.string(), z.string())
