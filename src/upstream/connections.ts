@@ -1,5 +1,15 @@
 import { rootCertificates } from 'node:tls'
 import { type AxiosAdapter, AxiosHeaders, type AxiosResponse } from 'axios'
+import {
+  BrokenCircuitError,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleWhen,
+  type IBreaker,
+  SamplingBreaker,
+  wrap,
+} from 'cockatiel'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import type { StartTimer } from './start-timer.ts'
 import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
@@ -175,4 +185,59 @@ export function createConnectionLimiter({
 
 export function poolExhausted(): UpstreamFailure {
   return new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
+}
+
+/**
+ * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
+ * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
+ * A response is no failure, whatever its status.
+ */
+export interface Breaker {
+  run<T>(call: () => Promise<T>): Promise<T>
+  isOpen(): boolean
+}
+
+export interface BreakerOptions {
+  readonly consecutiveFailures: number
+  readonly halfOpenAfterMs: number
+  readonly onChange?: (state: 'open' | 'closed') => void
+}
+
+/** Half of the calls in 30 seconds, if there were at least two calls per second. */
+const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
+
+export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
+  const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
+    circuitBreaker(
+      handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
+      { halfOpenAfter: halfOpenAfterMs, breaker },
+    )
+  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
+  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), 'timeout')
+  const both = wrap(failures, timeouts)
+  const isOpen = () => failures.state !== CircuitState.Closed || timeouts.state !== CircuitState.Closed
+
+  let wasOpen = false
+  const reportChange = () => {
+    if (isOpen() === wasOpen) return
+    wasOpen = !wasOpen
+    onChange?.(wasOpen ? 'open' : 'closed')
+  }
+  failures.onStateChange(reportChange)
+  timeouts.onStateChange(reportChange)
+
+  return {
+    isOpen,
+    async run(call) {
+      // cockatiel would make other calls wait for the probe
+      const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)
+      if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
+      try {
+        return await both.execute(call)
+      } catch (error) {
+        if (!(error instanceof BrokenCircuitError)) throw error
+        throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
+      }
+    },
+  }
 }

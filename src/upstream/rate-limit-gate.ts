@@ -5,11 +5,11 @@ import {
   nextRecord,
   type RateLimitRecord,
   type RateLimitRules,
+  type RateLimitStatus,
   type SharedRecord,
   type SharedRecordOptions,
 } from './rate-limit-record.ts'
-import { type RateLimitHeaderPrefix, readRateLimit } from './response-headers.ts'
-import type { UpstreamResponse } from './upstream-client.ts'
+import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from './upstream-client.ts'
 
 /**
  * Holds calls while an API's rate limit is exhausted, and reserves the last requests of a limit for sign-ins in progress.
@@ -191,4 +191,52 @@ function createProbeLock(options: RateLimitGateOptions): AcquireProbe {
 /** The key contains the version of the record, so that replicas of different versions do not overwrite each other's record. */
 function keyOf({ api, scope }: RateLimitGateOptions, kind: '' | '-probe'): string {
   return `gatehouse:limit:${api}${kind}:v3:${scope()}`
+}
+
+/** The Authentication API sends `X-Rate-Limit-…`, the PAM API `X-RateLimit-…`. */
+export type RateLimitHeaderPrefix = 'x-rate-limit' | 'x-ratelimit'
+
+/** `untilMs` is the earlier of `…-Reset` and `…-Retry-At`, else `Retry-After`. */
+export function readRateLimit(
+  { headers }: Pick<UpstreamResponse, 'headers'>,
+  prefix: RateLimitHeaderPrefix,
+  nowMs: number,
+): RateLimitStatus {
+  const resetMs = parseTime(headers[`${prefix}-reset`])
+  const retryAtMs = parseTime(headers[`${prefix}-retry-at`])
+  const earliestMs = Math.min(futureOnly(resetMs, nowMs), futureOnly(retryAtMs, nowMs))
+  return {
+    limit: parseNumber(headers[`${prefix}-limit`]),
+    remaining: parseNumber(headers[`${prefix}-remaining`]),
+    untilMs: earliestMs < Infinity ? earliestMs : parseRetryAfter(headers['retry-after'], nowMs),
+    resetMs,
+  }
+}
+
+/** A time in the past is ignored. */
+function futureOnly(timeMs: number | undefined, nowMs: number): number {
+  return timeMs !== undefined && timeMs > nowMs - CLOCK_TOLERANCE_MS ? timeMs : Infinity
+}
+
+/** Unix times from here on are in milliseconds: in seconds, they would be after the year 5000. */
+const MIN_MILLISECONDS = 1e11
+
+function parseTime(header: UpstreamResponse['headers'][string]): number | undefined {
+  const time = parseNumber(header)
+  return time === undefined || time >= MIN_MILLISECONDS ? time : time * 1000
+}
+
+/** A number of seconds, or an HTTP date in one of its three forms (RFC 9110, sections 5.6.7 and 10.2.3). */
+function parseRetryAfter(header: UpstreamResponse['headers'][string], nowMs: number): number | undefined {
+  const seconds = parseNumber(header)
+  if (seconds !== undefined) return nowMs + seconds * 1000
+  if (typeof header !== 'string' || !/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(header)) return undefined
+  const time = Date.parse(header.endsWith(' GMT') ? header : `${header} GMT`)
+  return Number.isNaN(time) ? undefined : time
+}
+
+function parseNumber(header: UpstreamResponse['headers'][string]): number | undefined {
+  return typeof header === 'string' && /^\d{1,15}(\.\d{1,9})?$/.test(header.trim())
+    ? Number(header)
+    : undefined
 }

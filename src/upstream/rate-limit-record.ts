@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import type { RateLimitStatus, UpstreamClock } from './response-headers.ts'
+import type { UpstreamClock } from './upstream-client.ts'
 
 /** The state of an API's rate limit, shared by all replicas. Times are on the API's clock. */
 export type RateLimitRecord = z.infer<typeof RateLimitRecord>
@@ -128,6 +128,16 @@ export function findHold(
   // before `closed`: the last requests, probes included, are for sign-ins in progress
   if (!isOngoing && leftUntil(lowUntilMs) > 0) return { by: 'low', leftMs: leftUntil(lowUntilMs) }
   return closed && { by: 'closed', leftMs: leftUntil(closed.untilMs) }
+}
+
+/** The rate limit in a response; a missing value is undefined. Times are in milliseconds since 1970, on the API's clock. */
+export interface RateLimitStatus {
+  readonly limit: number | undefined
+  readonly remaining: number | undefined
+  /** When the next request is allowed. */
+  readonly untilMs: number | undefined
+  /** When the whole limit is available again. */
+  readonly resetMs: number | undefined
 }
 
 /** A response and its call. */

@@ -1,24 +1,16 @@
 import { Axios, type AxiosResponse } from 'axios'
 import {
-  BrokenCircuitError,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  handleWhen,
-  type IBreaker,
-  SamplingBreaker,
-  wrap,
-} from 'cockatiel'
-import {
+  type BreakerOptions,
   type ConnectionOptions,
   type ConnectionWait,
+  createBreaker,
   createConnectionLimiter,
   createDispatcher,
   createUndiciAdapter,
   poolExhausted,
 } from './connections.ts'
 import { startTimer } from './start-timer.ts'
-import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
+import { UpstreamFailure } from './upstream-failure.ts'
 
 /** Sends calls to one origin, with a time limit. It never follows redirects and never sends a call twice. */
 export interface UpstreamClient {
@@ -153,56 +145,37 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
 }
 
 /**
- * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
- * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
- * A response is no failure, whatever its status.
+ * The API's clock, advanced by the monotonic clock of this process. The API's times (token expiry, rate limits) and times that
+ * replicas compare are read on it, so no system clock of the broker has to be right.
  */
-export interface Breaker {
-  run<T>(call: () => Promise<T>): Promise<T>
-  isOpen(): boolean
+export interface UpstreamClock {
+  /** Milliseconds since 1970; the system clock until the first response. */
+  now(): number
+  /** Whether there has been a response. */
+  isSet(): boolean
+  observe(response: Pick<UpstreamResponse, 'headers'>): void
 }
 
-export interface BreakerOptions {
-  readonly consecutiveFailures: number
-  readonly halfOpenAfterMs: number
-  readonly onChange?: (state: 'open' | 'closed') => void
-}
+/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
+export const CLOCK_TOLERANCE_MS = 2000
 
-/** Half of the calls in 30 seconds, if there were at least two calls per second. */
-const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
-
-export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }: BreakerOptions): Breaker {
-  const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
-    circuitBreaker(
-      handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
-      { halfOpenAfter: halfOpenAfterMs, breaker },
-    )
-  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
-  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), 'timeout')
-  const both = wrap(failures, timeouts)
-  const isOpen = () => failures.state !== CircuitState.Closed || timeouts.state !== CircuitState.Closed
-
-  let wasOpen = false
-  const reportChange = () => {
-    if (isOpen() === wasOpen) return
-    wasOpen = !wasOpen
-    onChange?.(wasOpen ? 'open' : 'closed')
-  }
-  failures.onStateChange(reportChange)
-  timeouts.onStateChange(reportChange)
+export function createUpstreamClock(options: { now: () => number; monotonic: () => number }): UpstreamClock {
+  const { now, monotonic } = options
+  let offsetMs: number | undefined
 
   return {
-    isOpen,
-    async run(call) {
-      // cockatiel would make other calls wait for the probe
-      const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)
-      if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
-      try {
-        return await both.execute(call)
-      } catch (error) {
-        if (!(error instanceof BrokenCircuitError)) throw error
-        throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
+    now: () => (offsetMs === undefined ? now() : monotonic() + offsetMs),
+    isSet: () => offsetMs !== undefined,
+    observe({ headers }) {
+      const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
+      if (Number.isNaN(dateMs)) {
+        offsetMs ??= now() - monotonic() // without `Date`, the system clock is used
+        return
       }
+      const seen = dateMs - monotonic()
+      // `Date` is rounded down to seconds, so the latest of the estimates that agree is the most accurate
+      const agrees = offsetMs !== undefined && Math.abs(seen - offsetMs) <= CLOCK_TOLERANCE_MS
+      offsetMs = agrees ? Math.max(seen, offsetMs ?? seen) : seen
     },
   }
 }

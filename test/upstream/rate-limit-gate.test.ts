@@ -10,7 +10,7 @@ import {
   type RateLimitGate,
   RateLimitRefusal,
 } from '../../src/upstream/rate-limit-gate.ts'
-import { createUpstreamClock } from '../../src/upstream/response-headers.ts'
+import { createUpstreamClock } from '../../src/upstream/upstream-client.ts'
 import { deferred } from '../support/deferred.ts'
 import { until } from '../support/until.ts'
 

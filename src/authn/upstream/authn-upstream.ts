@@ -18,8 +18,13 @@ import {
   type RateLimitGateOptions,
   RateLimitRefusal,
 } from '../../upstream/rate-limit-gate.ts'
-import { createUpstreamClock, type UpstreamClock } from '../../upstream/response-headers.ts'
-import type { UpstreamClient, UpstreamRequest, UpstreamResponse } from '../../upstream/upstream-client.ts'
+import {
+  createUpstreamClock,
+  type UpstreamClient,
+  type UpstreamClock,
+  type UpstreamRequest,
+  type UpstreamResponse,
+} from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import {

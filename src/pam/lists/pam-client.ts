@@ -1,4 +1,4 @@
-import { readRateLimit } from '../../upstream/response-headers.ts'
+import { readRateLimit } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { ExpiringValues } from '../shared/expiring-values.ts'
 import type { PamKey } from '../token/key-pauses.ts'

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Logger } from '../../observability/logger.ts'
-import type { UpstreamClock } from '../../upstream/response-headers.ts'
-import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
+import type { UpstreamClock, UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { Coalescing, SharedFetch } from '../shared/coalescing.ts'
 import type { PamRecords } from '../shared/pam-records.ts'
 import type { CallContext, PamCall, PamRequest } from '../upstream/pam-call.ts'

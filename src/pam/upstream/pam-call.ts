@@ -1,10 +1,6 @@
+import { type BreakerOptions, createBreaker } from '../../upstream/connections.ts'
 import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
-import {
-  type BreakerOptions,
-  createBreaker,
-  type UpstreamClient,
-  type UpstreamResponse,
-} from '../../upstream/upstream-client.ts'
+import type { UpstreamClient, UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { PamDeps } from './pam-deps.ts'
 import {

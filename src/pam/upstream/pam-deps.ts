@@ -2,8 +2,8 @@ import type { Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { FailFastStore } from '../../store/fail-fast-store.ts'
-import type { UpstreamClock } from '../../upstream/response-headers.ts'
 import type { StartTimer } from '../../upstream/start-timer.ts'
+import type { UpstreamClock } from '../../upstream/upstream-client.ts'
 
 /** Dependencies that the components of this module share. */
 export interface PamDeps {
