@@ -1,6 +1,7 @@
 /**
  * An error that Gatehouse sends: a status, a stable code, a summary for users, causes that name the wrong field or
- * setting, and a `cause` that is logged and never sent.
+ * setting, and a `cause` that is logged and never sent. `ERROR_CODES` in http/error-object.ts describes each code for
+ * the API's documentation.
  */
 export class BrokerError extends Error {
   override readonly name = 'BrokerError'

@@ -14,7 +14,8 @@ import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from './upstream-client.ts'
 /**
  * Holds calls while an API's rate limit is exhausted, and reserves the last requests of a limit for sign-ins in progress.
  *
- * - A 429 holds the calls of its caller.
+ * - A 429 holds the calls of its caller until the limit's reset, for at most `maxClosedMs`; for a second if the API names no
+ *   reset (rate-limit-record.ts).
  * - 429s to two unrelated callers, or a response with no requests remaining, close the gate for all callers.
  * - A probe, one call over all replicas, reopens the gate. It is sent after the reset. If callers can be told apart, the limit may
  *   apply to one caller only, so a probe is also sent at once, and again every `PROBE_MS`.

@@ -2,7 +2,10 @@ import { BrokerError, stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { StepAnswer, StepOutcome } from '../transaction/step-result.ts'
 
-/** Identical requests in flight in this process share one call of `run`. A later identical request is a new attempt. */
+/**
+ * Identical requests in flight in this process share one call of `run`. A later identical request is a new attempt.
+ * step-locks.ts does the same for requests to different replicas.
+ */
 export interface Coalescing {
   /** Throws 503 if too many requests of the transaction are in flight, identical or not. */
   run(request: CoalescedRequest, run: () => Promise<StepOutcome>): Promise<StepAnswer>
