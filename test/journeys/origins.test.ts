@@ -28,6 +28,8 @@ test.each<[string, string, Record<string, string>]>([
     {
       time: expect.any(String),
       level: 'warn',
+      service: 'gatehouse',
+      version: expect.any(String),
       event: 'origin_not_allowed',
       requestId: expect.any(String),
       origin: ORIGIN,
