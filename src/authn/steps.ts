@@ -11,7 +11,6 @@ import { type CredentialsDeps, sendCredentials, sendIfAwaited } from './sign-in/
 import {
   buildOperationStep,
   buildStateStep,
-  PRIMARY,
   primaryFields,
   type StateFields,
 } from './sign-in/upstream-step.ts'
@@ -19,6 +18,7 @@ import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
 import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/credentials.ts'
 import type { StepResult } from './transaction/step-result.ts'
 import { isOffered, type Transaction } from './transaction/transaction.ts'
+import { PRIMARY } from './upstream/authn-upstream.ts'
 
 /** Makes a step of each kind of request. */
 export interface Steps {

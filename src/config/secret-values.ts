@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { InvalidValue } from './config-error.ts'
 import { listOf, visibleAscii } from './plain-values.ts'
 
@@ -83,4 +83,9 @@ export function certificates(text: string): string {
     }
   }
   return `${found.join('\n')}\n`
+}
+
+/** A fresh key for `SECRET_KEYS`: 32 random bytes in base64. */
+export function generateKey(): string {
+  return randomBytes(32).toString('base64')
 }

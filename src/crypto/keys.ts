@@ -28,16 +28,23 @@ export function labelledKeys(
   masterKeys: MasterKeys,
   label: string,
 ): () => readonly [LabelledKey, ...LabelledKey[]] {
-  let from: readonly Buffer[] | undefined
-  let derived: readonly [LabelledKey, ...LabelledKey[]] | undefined
-  return () => {
-    const current = masterKeys()
-    if (derived !== undefined && from === current) return derived
+  return memoizeLast(masterKeys, (current) => {
     const [first, ...rest] = current.map((master) => deriveKey(master, label))
     if (first === undefined) throw new Error('no secret key is configured')
-    from = current
-    derived = [first, ...rest]
-    return derived
+    return [first, ...rest]
+  })
+}
+
+/** Computes the result again only when the source has changed. */
+export function memoizeLast<Source, Derived>(
+  source: () => Source,
+  derive: (source: Source) => Derived,
+): () => Derived {
+  let last: { readonly from: Source; readonly derived: Derived } | undefined
+  return () => {
+    const from = source()
+    if (last?.from !== from) last = { from, derived: derive(from) }
+    return last.derived
   }
 }
 

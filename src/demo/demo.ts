@@ -1,4 +1,4 @@
-import { generateKey } from '../config/generate-key.ts'
+import { generateKey } from '../config/secret-values.ts'
 import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'

@@ -6,7 +6,14 @@ import type { Request, Response } from 'express'
 import session from 'express-session'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { createSeal, createSigner, type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+import {
+  createSeal,
+  createSigner,
+  type LabelledKey,
+  labelledKeys,
+  type MasterKeys,
+  memoizeLast,
+} from '../crypto/keys.ts'
 import { readCookie } from '../http/cookies.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
@@ -51,19 +58,6 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
       const ids = secrets().map((secret) => unsign(signed, secret))
       return ids.find((id) => id !== false)
     },
-  }
-}
-
-/** Computes the result again only when the source has changed. */
-function memoizeLast<Source, Derived>(
-  source: () => Source,
-  derive: (source: Source) => Derived,
-): () => Derived {
-  let last: { readonly from: Source; readonly derived: Derived } | undefined
-  return () => {
-    const from = source()
-    if (last?.from !== from) last = { from, derived: derive(from) }
-    return last.derived
   }
 }
 

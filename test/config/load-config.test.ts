@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
-import { generateKey } from '../../src/config/generate-key.ts'
+import { generateKey } from '../../src/config/secret-values.ts'
 import { KEY, load, PAM, problemsOf } from './valid-environment.ts'
 
 test('the required variables alone make a valid configuration', () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { generateKey } from '../../src/config/generate-key.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
+import { generateKey } from '../../src/config/secret-values.ts'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'

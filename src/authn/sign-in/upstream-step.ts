@@ -23,7 +23,7 @@ import {
   lifetimeMs,
   type Transaction,
 } from '../transaction/transaction.ts'
-import type { AuthnCall } from '../upstream/authn-upstream.ts'
+import { type AuthnCall, PRIMARY } from '../upstream/authn-upstream.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
 import type { Operation } from './operations.ts'
 import type { PrimaryBody, QueryFlags } from './schemas.ts'
@@ -46,8 +46,6 @@ export interface UpstreamStep {
 
 /** The body of primary authentication without its handle. */
 export type StateFields = Omit<PrimaryBody, 'stateToken'>
-
-export const PRIMARY = '/api/v1/authn'
 
 /** A request for the transaction's state, or step-up with credentials. */
 export function buildStateStep(

@@ -88,7 +88,8 @@ export interface AuthnRateLimit
   readonly maxWaitMs: number
 }
 
-const PRIMARY = '/api/v1/authn'
+/** The path of primary authentication. */
+export const PRIMARY = '/api/v1/authn'
 
 export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstream {
   const { client, timeoutMs, monotonic = () => performance.now() } = options
