@@ -54,10 +54,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   })
   const metrics = createMetrics()
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
-  const records = { log, metrics, now }
-  const store = createStore(config, records)
+  const telemetry = { log, metrics, now }
+  const store = createStore(config, telemetry)
   const masterKeys = config.secretKeys.current
-  const deps = { store, masterKeys, ...records }
+  const deps = { store, masterKeys, ...telemetry }
 
   const sessionCookie = createSessionCookie({
     masterKeys,
@@ -77,7 +77,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs: config.session.absoluteHours * HOUR_MS,
-    extendEveryMs: tunables.session.moveEverySeconds * 1000,
+    extendEveryMs: tunables.session.extendEverySeconds * 1000,
     maxPerUser: tunables.session.maxPerUser,
   })
   const names = createSigner(masterKeys, 'user-key-names')
@@ -94,7 +94,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const authn = createAuthn({
     ...deps,
     ...config.authn,
-    client: createClient('authn', config.authn.baseUrl, config, records),
+    client: createClient('authn', config.authn.baseUrl, config, telemetry),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     apiTokens: config.authn.apiTokens.current,
     publicOrigin: publicUrl.origin,
@@ -109,7 +109,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     endAllSessions,
   })
   const pam = createPamIfConfigured(config, {
-    ...records,
+    ...telemetry,
     store,
     secretKeys: masterKeys,
     requireSession: sessions.require,
@@ -167,14 +167,14 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   }
 }
 
-interface Records {
+interface Telemetry {
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
 }
 
-/** Reconnects by itself when `REDIS_URL_FILE` changes. */
-function createStore({ redis, tunables }: Config, { log, metrics, now }: Records): Store {
+/** Reconnects when the content of `REDIS_URL_FILE` changes. */
+function createStore({ redis, tunables }: Config, { log, metrics, now }: Telemetry): Store {
   return openStore({
     url: redis.url,
     ...(redis.ca === undefined ? {} : { ca: redis.ca }),
@@ -189,7 +189,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Records
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Records
+type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Telemetry
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -215,7 +215,7 @@ function createClient(
   name: 'authn' | 'pam',
   baseUrl: string,
   { tunables, egress }: Pick<Config, 'tunables' | 'egress'>,
-  { log, metrics }: Records,
+  { log, metrics }: Telemetry,
 ): UpstreamClient {
   const { breaker, ...limits } = tunables.upstream[name]
   return createUpstreamClient({

@@ -186,7 +186,7 @@ async function sendOperation(
     )
   const send = (current: Transaction, deadline?: number) =>
     deps.sendStep(current, handle, buildOperationStep(step, current, deadline), client)
-  return getProof(operation.proves, attempted, before) === undefined
+  return getProof(operation.credential, attempted, before) === undefined
     ? send(before)
     : sendIfAwaited({ before, handle, operation: operation.name, fields: {} }, client, deps, send)
 }

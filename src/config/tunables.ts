@@ -78,7 +78,7 @@ const SHAPE = z.strictObject({
       maxWaitMs: msOrNone,
       jitterMs: msOrNone,
       maxClosedMs: ms,
-      lookEveryMs: msOrNone,
+      refreshEveryMs: msOrNone,
     }),
   }),
   device: z.strictObject({
@@ -86,7 +86,7 @@ const SHAPE = z.strictObject({
     renewAfterHours: z.int().min(0).max(9600),
     knownDays: z.int().min(1).max(400),
   }),
-  session: z.strictObject({ moveEverySeconds: z.int().min(0).max(3600), maxPerUser: count }),
+  session: z.strictObject({ extendEverySeconds: z.int().min(0).max(3600), maxPerUser: count }),
   store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
   pam: z.strictObject({
     token: z.strictObject({

@@ -27,7 +27,7 @@ export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOpt
         login,
         name: `${config.firstName} ${config.lastName}`,
         password: config.activation ? '' : (password ?? ''),
-        says: config.description,
+        description: config.description,
       })),
     )
   })

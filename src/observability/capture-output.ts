@@ -3,7 +3,7 @@ import type { Logger } from './logger.ts'
 export interface CaptureOutputOptions {
   readonly console: Pick<Console, (typeof METHODS)[number]>
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners'>
-  /** Called for each line, because the logger changes once the configuration is loaded. */
+  /** Called for each line: the logger may be replaced after startup. */
   readonly log: () => Pick<Logger, 'warn'>
 }
 

@@ -109,7 +109,7 @@ export function createPam(options: PamOptions): Pam {
     lowShare: LOW_SHARE,
     maxClosedMs: MAX_CLOSED_MS,
     jitterMs: rateLimit.jitterMs,
-    lookEveryMs: 0,
+    refreshEveryMs: 0,
     onOutcome: (outcome) => metrics.rateLimitHolds.inc({ upstream: 'pam', outcome }),
     onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
   })

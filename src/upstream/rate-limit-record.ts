@@ -34,7 +34,7 @@ export interface SharedRecordOptions {
   readonly key: () => string
   readonly clock: UpstreamClock
   readonly monotonic: () => number
-  readonly lookEveryMs: number
+  readonly refreshEveryMs: number
   /** How long the record of a closed gate is kept after its reset, for the probe. */
   readonly retainMs: number
   readonly onUnreadable?: () => void
@@ -72,7 +72,7 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
   return {
     record: () => local?.record,
 
-    refresh(maxAgeMs = options.lookEveryMs) {
+    refresh(maxAgeMs = options.refreshEveryMs) {
       if (monotonic() - readAt >= maxAgeMs) reading ??= read()
       return reading
     },

@@ -29,7 +29,7 @@ test('the four required variables are enough', () => {
   })
 })
 
-test('without PAM_BASE_URL there is no PAM, and nothing else of it may be set', () => {
+test('without PAM_BASE_URL, PAM is off and other PAM_* variables are refused', () => {
   expect(loaded({})).toMatchObject({ pam: undefined, problems: [] })
   const names = [
     ...['PAM_TEAM', 'PAM_KEY_ID', 'PAM_KEY_SECRET', 'PAM_KEY_EXPIRES_AT', 'PAM_TOKEN_PATH'],
@@ -51,13 +51,13 @@ test.each([
   ['PAM_KEY_ID', 'two words'],
   ['PAM_KEY_SECRET', ''],
   ['PAM_KEY_SECRET', 'one,two'],
-])('%s=%s: a problem, and no PAM', (name, value) => {
+])('%s=%s is reported, and PAM stays off', (name, value) => {
   const { pam, problems } = loaded({ ...REQUIRED, [name]: value })
   expect(pam).toBeUndefined()
   expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name}: `))])
 })
 
-test('a key and its standby: the first id goes with the first secret', () => {
+test('a key and its standby: ids and secrets are paired in order', () => {
   const two = { ...REQUIRED, PAM_KEY_ID: 'id-1,id-2', PAM_KEY_SECRET: 'secret-1,secret-2' }
   expect(loaded(two).keys).toEqual([
     { id: 'id-1', secret: 'secret-1' },
@@ -68,7 +68,7 @@ test('a key and its standby: the first id goes with the first secret', () => {
   ])
 })
 
-test('both halves of a key are watched in their files', () => {
+test('the key id and key secret files are watched together', () => {
   const { PAM_KEY_ID: _id, PAM_KEY_SECRET: _secret, ...rest } = REQUIRED
   const { keys, files } = loaded({ ...rest, PAM_KEY_ID_FILE: '/id', PAM_KEY_SECRET_FILE: '/secret' })
   expect(keys).toEqual([{ id: '/id', secret: '/secret' }])
@@ -77,7 +77,7 @@ test('both halves of a key are watched in their files', () => {
   ])
 })
 
-test('what is optional is taken over', () => {
+test('optional variables are read', () => {
   const { pam } = loaded({
     ...REQUIRED,
     PAM_KEY_EXPIRES_AT: '2027-01-31T00:00:00Z',
@@ -93,7 +93,7 @@ test('what is optional is taken over', () => {
   })
 })
 
-test('local parts need their domains', () => {
+test('login-local-part requires PAM_USER_DOMAINS', () => {
   const local = { ...REQUIRED, PAM_USER_NAME: 'login-local-part' }
   expect(loaded({ ...local, PAM_USER_DOMAINS: 'corp.example' })).toMatchObject({
     pam: { userName: { kind: 'login-local-part', domains: [{ domain: 'corp.example', prefix: '' }] } },
@@ -107,7 +107,7 @@ test('local parts need their domains', () => {
   ])
 })
 
-test('domains go with nothing else; where the kind of name is unsound, that is the one problem', () => {
+test('PAM_USER_DOMAINS is refused unless PAM_USER_NAME is login-local-part; an invalid PAM_USER_NAME is reported alone', () => {
   const domains = { ...REQUIRED, PAM_USER_DOMAINS: 'corp.example' }
   const why = ['PAM_USER_DOMAINS: requires PAM_USER_NAME=login-local-part']
   expect(loaded(domains).problems).toEqual(why)

@@ -3,15 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from '@jest/globals'
 import { parseDemoPort } from '../../src/demo/demo-port.ts'
-import { spawnBroker } from '../support/broker-process.ts'
+import { spawnNode } from '../support/broker-process.ts'
 
-/** `npm run demo` without npm. */
-const runDemo = (PORT: string) => spawnBroker('build/demo/main.js', { PORT })
+/** Starts the built demo directly. */
+const runDemo = (PORT: string) => spawnNode('build/demo/main.js', { PORT })
 
-test('a PORT in use is named, with a suggestion', async () => {
+test('a PORT in use: the error names it and suggests another', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
-  const { port } = other.address() as AddressInfo // of a TCP server that listens
+  const { port } = other.address() as AddressInfo // a listening TCP server has an AddressInfo
   const { output, exited } = runDemo(String(port))
   expect(await exited).toBe(1)
   expect(output.err).toContain(`port ${port} is in use`)
@@ -20,7 +20,7 @@ test('a PORT in use is named, with a suggestion', async () => {
   await once(other, 'close')
 })
 
-test('an invalid PORT is refused by name', async () => {
+test('the error for an invalid PORT names the variable', async () => {
   const { output, exited } = runDemo('8080x')
   expect(await exited).toBe(1)
   expect(output.err).toContain('PORT must be')

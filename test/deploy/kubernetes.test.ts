@@ -64,7 +64,7 @@ const secret = z
   .object({ metadata: z.object({ name: z.string() }), stringData: z.record(z.string(), z.string()) })
   .parse(manifest('secret.example.yaml'))
 
-test('a pod has no rights: no root, no writing, no capability, no token of the cluster', () => {
+test('non-root, read-only file system, no capabilities, no service-account token', () => {
   const [user, group] = imageFacts().user.split(':').map(Number)
   expect(pod.securityContext).toEqual({
     runAsNonRoot: true,
@@ -81,21 +81,21 @@ test('a pod has no rights: no root, no writing, no capability, no token of the c
   expect([pod.automountServiceAccountToken, pod.enableServiceLinks]).toEqual([false, false])
 })
 
-test('the platform waits longer than stopping takes', () => {
+test('the grace period exceeds the longest shutdown', () => {
   expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(longestStopSeconds())
 })
 
-test('probes ask the ops listener, on the pod’s address, and wait longer than its checks', () => {
+test('probes call the ops listener on the pod’s address, and their timeout exceeds that of its checks', () => {
   expect(container.startupProbe.httpGet).toEqual({ path: '/livez', port: 'ops' })
   expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'ops' })
   expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'ops' })
   expect(environment.OPS_HOST).toBe('0.0.0.0')
-  const figures = z.object({ store: z.object({ commandTimeoutMs: z.number() }) })
-  const { store } = figures.parse(readYaml('config/default.json'))
+  const settings = z.object({ store: z.object({ commandTimeoutMs: z.number() }) })
+  const { store } = settings.parse(readYaml('config/default.json'))
   expect(container.readinessProbe.timeoutSeconds * 1000).toBeGreaterThan(store.commandTimeoutMs)
 })
 
-test('ports agree: what listens, what the image says, and what the Service and the policy let in', () => {
+test('Deployment, image, Service and NetworkPolicy use the same ports', () => {
   const ports = Object.fromEntries(
     container.ports.map(({ name, containerPort }) => [name, String(containerPort)]),
   )
@@ -118,7 +118,7 @@ test('ports agree: what listens, what the image says, and what the Service and t
   })
 })
 
-test('everything selects the pods by the label they have', () => {
+test('all selectors match the pod labels', () => {
   const selector = { matchLabels: deployment.template.metadata.labels }
   expect(deployment.selector).toEqual(selector)
   expect(manifest('service.yaml')).toMatchObject({ spec: { selector: selector.matchLabels } })
@@ -129,7 +129,7 @@ test('everything selects the pods by the label they have', () => {
   expect(manifest('pod-monitor.yaml')).toMatchObject({ spec: { selector } })
 })
 
-test('each variable is known, each secret is a file of the Secret, and together they are sound', () => {
+test('the configuration loads: each variable is known, and each secret is a file of the Secret', () => {
   const known = new Set(VARIABLES.flatMap((one) => ('secret' in one ? [`${one.name}_FILE`] : [one.name])))
   expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
   const [{ mountPath }] = container.volumeMounts
@@ -157,7 +157,7 @@ test('each variable is known, each secret is a file of the Secret, and together 
   expect(config.production).toBe(true)
 })
 
-test('the secret is plainly made up, and no part of what is applied', () => {
+test('the example Secret has only placeholders and is not applied', () => {
   for (const value of Object.values(secret.stringData)) expect(value).toContain('replace-with-')
   const kustomization = z
     .object({
@@ -165,8 +165,10 @@ test('the secret is plainly made up, and no part of what is applied', () => {
       images: z.tuple([z.object({ name: z.string(), newTag: z.string() })]),
     })
     .parse(manifest('kustomization.yaml'))
-  const apart = ['kustomization.yaml', 'pod-monitor.yaml', 'secret.example.yaml', 'secret.yaml']
-  expect([...kustomization.resources].sort()).toEqual(files.filter((name) => !apart.includes(name)).sort())
+  const notApplied = ['kustomization.yaml', 'pod-monitor.yaml', 'secret.example.yaml', 'secret.yaml']
+  expect([...kustomization.resources].sort()).toEqual(
+    files.filter((name) => !notApplied.includes(name)).sort(),
+  )
   const [{ name, newTag }] = kustomization.images
   expect([`${name}:${newTag}`, newTag]).toEqual([container.image, packageVersion()])
 })
@@ -183,8 +185,8 @@ describe('fields', () => {
     NetworkPolicy: 'networking/v1',
   }
 
-  /** The compiler's complaints about an object that is none of its kind's: unknown fields, wrong types, missing ones. */
-  function complaints(objects: readonly unknown[]): string {
+  /** The type errors that tsc reports for objects that do not match their Kubernetes kind. */
+  function typeErrors(objects: readonly unknown[]): string {
     const kinds = objects.map((object) => z.object({ kind: z.string() }).parse(object).kind)
     const lines = objects.map(
       (object, at) =>
@@ -215,23 +217,23 @@ describe('fields', () => {
     try {
       symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
     } catch {
-      // it is there from the test before
+      // already linked
     }
   }
 
-  test('are those that Kubernetes knows, in every manifest', () => {
+  test('every manifest matches the Kubernetes types', () => {
     const objects = files
       .filter((name) => !['kustomization.yaml', 'pod-monitor.yaml', 'secret.yaml'].includes(name))
       .map(manifest)
     expect(objects.length).toBeGreaterThan(5)
-    expect(complaints(objects)).toBe('')
+    expect(typeErrors(objects)).toBe('')
   })
 
-  test('that Kubernetes does not know are found out', () => {
+  test('an unknown field is reported', () => {
     const spec = {
       selector: {},
       template: { spec: { containers: [{ name: 'a', securityContext: { readOnlyRootFS: true } }] } },
     }
-    expect(complaints([{ apiVersion: 'apps/v1', kind: 'Deployment', spec }])).toContain('readOnlyRootFS')
+    expect(typeErrors([{ apiVersion: 'apps/v1', kind: 'Deployment', spec }])).toContain('readOnlyRootFS')
   })
 })

@@ -40,7 +40,7 @@ describe.each(NAMES)('%s', (name) => {
    * one of `cookie`. Returns the address that Okta received, if it was called.
    */
   async function signInWith(headers: readonly string[]) {
-    portal.harness.forget()
+    portal.harness.clearUpstreamCalls()
     const answer = await asked({
       method: 'POST',
       path: '/api/v1/authn',

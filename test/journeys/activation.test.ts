@@ -45,7 +45,7 @@ describe('an activation token', () => {
     ['of two kilobytes', { token: 't'.repeat(2048) }],
   ])('%s is 400, and nothing is sent upstream', async (_, body) => {
     const page = await openPage(harness)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await page.begin('/api/v1/authn', body)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused).join()).toContain('token')
@@ -55,7 +55,7 @@ describe('an activation token', () => {
   test('signs in at once if the user has a password and needs no factor', async () => {
     const page = await openPage(harness)
     const token = harness.sandbox.activationToken(ANNA)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const answer = await page.begin('/api/v1/authn', { token })
     expect(answer.json.status).toBe('SUCCESS')
     expect(answer.json.sessionToken).toBeUndefined()

@@ -128,7 +128,7 @@ describe.each(Object.entries(NETWORKS))('%s', (_name, { trust, arrives, client, 
   }
 
   test.each(FORGERIES)('the org and the log get the real address, not %s', async (forged) => {
-    harness.forget()
+    harness.clearUpstreamCalls()
     const answer = await ask(forged, client, {
       method: 'POST',
       path: '/api/v1/authn',

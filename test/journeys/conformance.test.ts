@@ -193,7 +193,7 @@ test('behind a trusted proxy, the sign-on policy sees the client’s address', a
 test('a step without a state token is 400, names the field, and nothing is sent upstream', async () => {
   const browser = await harness.visit()
   const expired = await signIn({ username: OLGA }, browser)
-  harness.forget()
+  harness.clearUpstreamCalls()
   const passwords = { oldPassword: PASSWORD, newPassword: 'Another-Password-2' }
   const answer = await browser.post(hrefAt(expired, '_links.next'), passwords)
   expectError(answer, 400, 'E0000001')

@@ -172,7 +172,7 @@ describe('a Redis that', () => {
       expectUnavailable(unavailable, 503)
       expect(unavailable.headers.get('retry-after')).toMatch(/^\d+$/)
       expectUnavailable(await browser.delete('/api/v1/sessions/me'), 503)
-      persistent.forget()
+      persistent.clearUpstreamCalls()
       expectUnavailable(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
       expect(persistent.upstreamCalls()).toEqual([])
       expect(persistent.gatehouse.logLines()).toContainEqual(

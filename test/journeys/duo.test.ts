@@ -99,7 +99,7 @@ describe('Duo', () => {
 
   test('the form is sent upstream as a form, with the state token instead of the handle', async () => {
     const page = await startDuo(DARIO)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const form = approved(DARIO)
     await complete(page, VERIFICATION, form)
     const [call] = harness.upstreamCalls()
@@ -128,7 +128,7 @@ describe('Duo', () => {
     const page = await startDuo(DARIO)
     for (let attempt = 0; attempt < WRONG_LIMIT; attempt += 1)
       expect(errorOf(await complete(page, VERIFICATION))).toEqual([403, 'E0000068'])
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await complete(page, VERIFICATION, approved(DARIO)))).toEqual([429, 'E0000047'])
     expect(harness.upstreamCalls()).toEqual([])
     const failures = harness.gatehouse.logLines().filter(({ event }) => event === 'factor_failed')
@@ -150,7 +150,7 @@ describe('Duo', () => {
   test('another browser’s handle, an unknown handle and a factor that was not offered are refused', async () => {
     const page = await startDuo(DARIO)
     const other = await startDuo(DARIO)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const otherHandle = { stateToken: other.stateToken }
     expect(errorOf(await complete(page, VERIFICATION, otherHandle))).toEqual([401, 'E0000011'])
     expect(errorOf(await complete(page, VERIFICATION, { stateToken: '00x' }))).toEqual([401, 'E0000011'])
@@ -166,7 +166,7 @@ describe('a form body', () => {
     const page = await startDuo(DARIO)
     const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)
     const { stateToken } = page
-    harness.forget()
+    harness.clearUpstreamCalls()
     const asJson = await page.browser.post(callback, { id: 'x', stateToken, sig_response: 'x' })
     expect(errorOf(asJson)).toEqual([415, 'E0000021'])
     for (const path of ['/api/v1/authn', '/api/v1/authn/cancel', hrefAt(page.held, '_links.next')]) {
@@ -186,7 +186,7 @@ describe('a form body', () => {
     ['without a factor id', { id: '' }, 'id: must not be empty'],
   ])('%s is 400, and names the field', async (_, form, cause) => {
     const page = await startDuo(DARIO)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await complete(page, VERIFICATION, form)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(refused.json.errorCauses).toEqual([{ errorSummary: cause }])

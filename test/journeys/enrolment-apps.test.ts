@@ -67,7 +67,7 @@ describe('the QR image', () => {
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     const upstreamToken = harness.sandbox.tokensIssued().at(-1) ?? ''
     const other = await startEnrolment('token:software:totp', 'GOOGLE')
-    harness.forget()
+    harness.clearUpstreamCalls()
     const attempts = [
       await openBrowser(harness.gatehouse.url).get(href),
       await other.browser.get(href),
@@ -84,7 +84,7 @@ describe('the QR image', () => {
     const page = await startEnrolment('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     await page.follow('_links.next', { passCode: harness.sandbox.totpCode(ERIN) })
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await page.browser.get(href))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
   })
@@ -202,7 +202,7 @@ describe('the push app', () => {
     const page = await startEnrolment('push', 'OKTA')
     const bySms = hrefAt(page.held, `${ACTIVATION}._links.send.1`)
     expect(errorOf(await page.send(bySms))).toEqual([400, 'E0000001'])
-    harness.forget()
+    harness.clearUpstreamCalls()
     const otherUsersLink = bySms.replace(harness.sandbox.user(ERIN).id, '00uOtherUser')
     expect(errorOf(await page.send(otherUsersLink))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])

@@ -92,7 +92,7 @@ describe('a factor that is enrolled in one step', () => {
 
   test('only known fields are sent upstream; a field of a wrong type is named', async () => {
     const page = await openEnrolment(ERIN)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const wrong = await enrol(page, { factorType: 'question', profile: { question: 7, answer: 'abcd' } })
     expect(errorOf(wrong)).toEqual([400, 'E0000001'])
     expect(causesOf(wrong)).toEqual(['profile.question: must be a string'])
@@ -124,7 +124,7 @@ describe('the list of security questions', () => {
     const page = await openEnrolment(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
     expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const other = await openEnrolment(REGGIE)
     const unrelatedPage = await openPage(harness)
     for (const { browser } of [other, unrelatedPage]) {
@@ -303,7 +303,7 @@ describe('several factors', () => {
     await enrol(page, question)
     expect(page.held.json.status).toBe('MFA_ENROLL')
     expect(valueAt(page.held.json, '_links.skip')).toBeUndefined()
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await page.send('/api/v1/authn/skip'))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
     expect(await page.session()).toBeUndefined()
@@ -344,7 +344,7 @@ describe('several factors', () => {
       expect(causesOf(refused)).toEqual(['There is an existing verified phone number.'])
     }
     expect(errorOf(await enrol(page, call, '?updatePhone=1'))).toEqual([400, 'E0000001'])
-    harness.forget()
+    harness.clearUpstreamCalls()
     await enrol(page, call, '?updatePhone=true&rememberDevice=true')
     expect(harness.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')

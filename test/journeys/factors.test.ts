@@ -90,7 +90,7 @@ describe('a factor that is verified in one step', () => {
   test('a factor of another user was not offered and is refused, and nothing is sent upstream', async () => {
     const others = await openVerification(YUKI)
     const page = await openVerification(QUENTIN)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const answer = await page.send(hrefAt(others.held, '_embedded.factors.0._links.verify'), wrongCode)
     expect(errorOf(answer)).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
@@ -285,7 +285,7 @@ describe('a push', () => {
   test('only autoPush and rememberDevice are sent upstream as query parameters', async () => {
     const page = await openVerification(PRIYA)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
-    harness.forget()
+    harness.clearUpstreamCalls()
     for (const query of ['?autoPush=yes', '?autoPush=true&autoPush=true', '?rememberDevice=']) {
       expect(errorOf(await page.send(verify, {}, { query }))).toEqual([400, 'E0000001'])
     }

@@ -57,7 +57,7 @@ async function withAclChange(
   change: () => Promise<unknown>,
 ): Promise<PageAnswer> {
   const release = harness.sandbox.faults.authn.hold({ times: 1 })
-  harness.forget()
+  harness.clearUpstreamCalls()
   const pending = send()
   await until(() => harness.upstreamCalls().length === 1)
   await change()
@@ -75,9 +75,9 @@ function expectUnavailable({ status, json, setCookies }: PageAnswer) {
 const signIn = (browser: Browser, username: string, fields: object = {}) =>
   browser.post('/api/v1/authn', { username, password: PASSWORD, ...fields })
 
-async function verify(browser: Browser, asked: PageAnswer) {
-  const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-  return browser.post(path, { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) })
+async function verify(browser: Browser, mfaRequired: PageAnswer) {
+  const path = new URL(verifyHref(mfaRequired, 'token:software:totp')).pathname
+  return browser.post(path, { stateToken: handleOf(mfaRequired), passCode: harness.sandbox.totpCode(TOMAS) })
 }
 
 test.each([
@@ -88,12 +88,12 @@ test.each([
   '%s cannot be written: 503, no session, no shared result, no success in the audit log',
   async (_what, kinds) => {
     const browser = await visit()
-    const asked = await signIn(browser, TOMAS)
+    const mfaRequired = await signIn(browser, TOMAS)
     const before = audited().length
     const earlier = await sharedResults()
     expectUnavailable(
       await withAclChange(
-        () => verify(browser, asked),
+        () => verify(browser, mfaRequired),
         () => allowAllBut(...kinds),
       ),
     )
@@ -152,16 +152,16 @@ test('sessions to revoke cannot be read: 503, no session, no success in the audi
   await until(() => audited().slice(before).includes('sessions_revoked'), { what: 'the end of the sessions' })
 })
 
-test('sessions to revoke end once they can be read, and a session opened meanwhile stays', async () => {
+test('a failed revocation is retried: old sessions end, a newer one stays', async () => {
   const [oldBrowser, newBrowser] = [await visit(), await visit()]
   expect((await signIn(oldBrowser, WALTER)).json.status).toBe('SUCCESS')
   const warned = await signIn(newBrowser, WALTER, { options: { warnBeforePasswordExpired: true } })
   await redis.call('ACL', 'SETUSER', 'broker', '-hgetall')
   const newPassword = 'Another-Password-2'
   const fields = { stateToken: handleOf(warned), oldPassword: PASSWORD, newPassword, revokeSessions: true }
-  const changing = new URL(hrefAt(warned, '_links.next')).pathname
-  expectUnavailable(await newBrowser.post(changing, fields))
-  expect((await newBrowser.post(changing, fields)).json.errorCode).toBe('E0000011') // the transaction has ended at Okta
+  const changePasswordPath = new URL(hrefAt(warned, '_links.next')).pathname
+  expectUnavailable(await newBrowser.post(changePasswordPath, fields))
+  expect((await newBrowser.post(changePasswordPath, fields)).json.errorCode).toBe('E0000011') // the transaction has ended at Okta
   expect((await oldBrowser.get('/api/v1/sessions/me')).status).toBe(200)
   const signedIn = await newBrowser.post('/api/v1/authn', { username: WALTER, password: newPassword })
   expect(signedIn.json.status).toBe('SUCCESS')
@@ -173,7 +173,7 @@ test('sessions to revoke end once they can be read, and a session opened meanwhi
   expect(broker.logText()).toContain('"event":"session_revocation_failed"')
 })
 
-test('the known device cannot be written: the user is signed in nevertheless', async () => {
+test('the known device cannot be written: the user is signed in anyway', async () => {
   const browser = await visit()
   const answer = await withAclChange(
     () => signIn(browser, AMELIA),
@@ -191,7 +191,7 @@ test.each([
   '%s: 503, nothing is sent upstream, no lock remains and no attempt stays counted',
   async (_what, kinds) => {
     const browser = await visit()
-    harness.forget()
+    harness.clearUpstreamCalls()
     await allowAllBut(...kinds)
     expectUnavailable(await signIn(browser, AMELIA))
     expect(harness.upstreamCalls()).toEqual([])

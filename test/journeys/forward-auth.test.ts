@@ -255,7 +255,7 @@ describe('the client’s address', () => {
   ]
 
   test('is the real one in the broker’s log, at the org and at the application, whatever the client sends', async () => {
-    portal.harness.forget()
+    portal.harness.clearUpstreamCalls()
     const cookie = await portal.signIn(AMELIA, CLIENT)
     const [call] = portal.harness.upstreamCalls()
     expect(call?.headers['x-forwarded-for']).toBe(CLIENT)

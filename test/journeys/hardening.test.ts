@@ -112,7 +112,7 @@ describe('a step that outlives its lock', () => {
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
 
     const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const passCode = harness.sandbox.totpCode(TOMAS)
     const slowStep = browser.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode })
     await until(() => harness.upstreamCalls().length === 1)
@@ -138,7 +138,7 @@ describe('one browser', () => {
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
     const release = harness.sandbox.faults.authn.hold({ times: 1 })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused: PageAnswer[] = []
     const pending = Array.from({ length: 60 }, async (_, code) => {
       const answer = await browser.post(verify, { stateToken, passCode: String(100_000 + code) })

@@ -41,7 +41,7 @@ describe('a hidden factor', () => {
     const page = await openPage(harness)
     const asked = await page.signIn(MAX)
     expect(typesIn(asked.json).sort()).toEqual(['email', 'push', 'sms', 'token:software:totp', 'webauthn'])
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await page.send(`/api/v1/authn/factors/${id}/verify`, { answer: 'lighthouse' })
     expect(errorOf(refused)).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
@@ -54,7 +54,7 @@ describe('a hidden factor', () => {
     expect(typesIn(asked.json)).toContain('push')
     expect(typesIn(asked.json)).not.toContain('question')
     expect(typesIn(asked.json)).not.toContain('call')
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await page.send('/api/v1/authn/factors', {
       factorType: 'question',
       provider: 'OKTA',

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { generateKey } from '../../src/config/secret-values.ts'
 import type { Tunables } from '../../src/config/tunables.ts'
-import { spawnBroker } from '../support/broker-process.ts'
+import { spawnNode } from '../support/broker-process.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
@@ -154,7 +154,7 @@ describe('SECRET_KEYS of one broker', () => {
       expect([method, path, errorOf(await oldKeyOnly[method](path))]).toEqual([method, path, expected])
     }
     expect(errorOf(await oldKeyOnly.post(`${ME}/lifecycle/refresh`, {}))).toEqual([404, 'E0000007'])
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await finish(waiting, asked))).toEqual([401, 'E0000011'])
     expect(harness.upstreamCalls()).toEqual([])
     expect((await deviceOf(oldKeyOnly))[0]).not.toBe(before.oldKeyOnly[0])
@@ -177,7 +177,7 @@ describe('SECRET_KEYS of one broker', () => {
 })
 
 test('the output of --new-key can be used as the file, and before or after another key', async () => {
-  const { output, exited } = spawnBroker('build/main.js', {}, '--new-key')
+  const { output, exited } = spawnNode('build/main.js', {}, '--new-key')
   expect(await exited).toBe(0)
   const [older, newer] = [output.out, `${generateKey()}\n`]
   const { path, env } = await fileFor('keys', 'SECRET_KEYS', older)

@@ -190,7 +190,7 @@ test('every offered link works when it is followed; a step that was not offered 
 
 async function expectRefused(browser: Browser, { method, path }: DrawnLink, handle: string) {
   if (path.endsWith('/cancel') || path.endsWith('/previous')) return // no offer needed
-  upstream.forget()
+  upstream.reset()
   const answer = await ask(browser, method, path, handle)
   expect([path, answer.status, answer.json.errorCode]).toEqual([path, 403, 'E0000079'])
   expect(upstream.requests).toEqual([])
@@ -203,7 +203,7 @@ async function expectWorks(
 ) {
   const href = hrefs.find((one) => leadsTo(one, path))
   if (href === undefined) throw new Error(`no link to ${path}`)
-  upstream.forget()
+  upstream.reset()
   const answer = await ask(browser, method, href, handle)
   expect([path, answer.status]).toEqual([path, 200])
   expect(upstream.requests.map((one) => [one.method, decodeURIComponent(one.path), one.query])).toEqual([

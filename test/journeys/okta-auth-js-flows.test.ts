@@ -240,7 +240,7 @@ describe('enrolment', () => {
 describe('recovery', () => {
   test('forgotPassword without a factor type is refused, and nothing is sent upstream', async () => {
     const { client } = await library()
-    harness.forget()
+    harness.clearUpstreamCalls()
     await expect(client.forgotPassword({ username: AMELIA })).rejects.toMatchObject({
       errorCode: 'E0000001',
       errorCauses: [{ errorSummary: expect.stringContaining('factorType') }],

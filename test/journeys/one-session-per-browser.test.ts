@@ -59,7 +59,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
   /** Sends all requests; Okta answers none of them before all have arrived. */
   async function sendAtOnce(requests: readonly (() => Promise<PageAnswer>)[]): Promise<PageAnswer[]> {
     const release = harness.sandbox.faults.authn.hold({ times: requests.length })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const pending = requests.map((request) => request())
     await until(() => harness.upstreamCalls().length === requests.length)
     release()

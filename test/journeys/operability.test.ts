@@ -178,7 +178,7 @@ describe('the command', () => {
 
     const browser = openBrowser(url)
     harness.sandbox.faults.authn.set({ kind: 'delay', ms: 4500, times: 1 })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const running = browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
     await until(() => harness.upstreamCalls().length === 1)
     child.kill('SIGTERM')

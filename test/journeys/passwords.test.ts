@@ -103,7 +103,7 @@ describe('an expired password', () => {
     ],
   ])('a change %s is 400, names the field, and nothing is sent upstream', async (_, fields, cause) => {
     const page = await openExpiredPassword()
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await page.follow('_links.next', fields)
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused)).toEqual([cause])
@@ -223,7 +223,7 @@ describe('revokeSessions', () => {
     const amelia = await openSession(AMELIA)
     const page = await openPage(harness)
     await page.signIn(WALTER, { options: WARN })
-    harness.forget()
+    harness.clearUpstreamCalls()
     await change(page, { revokeSessions: true })
     expect(harness.upstreamCalls()[0]?.body).toMatchObject({ revokeSessions: true })
     expect(harness.sandbox.user(WALTER).sessionsRevoked).toBe(1)

@@ -44,7 +44,7 @@ test('a lock that is acquired late does not remain: the next attempt succeeds', 
 test('a session that is written late does not remain, nor does its index entry', async () => {
   const browser = await visit()
   const release = harness.sandbox.faults.authn.hold({ times: 1 })
-  harness.forget()
+  harness.clearUpstreamCalls()
   const pending = signIn(browser)
   await until(() => harness.upstreamCalls().length === 1)
   harness.redis.pause()

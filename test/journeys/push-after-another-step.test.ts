@@ -51,7 +51,7 @@ async function isPushAfter(page: PortalPage, path: string, answer: object): Prom
     await page.send(path)
     const { status } = await page.send(PUSH)
     if (status === 429) return true
-    harness.stub.forget()
+    harness.stub.reset()
   }
   return false
 }

@@ -66,7 +66,7 @@ describe('recorded responses', () => {
     ['token', { recoveryToken: 'recovery-token-0123456789', options: { multiOptionalFactorEnroll: true } }],
   ])('recovery/%s sends all its fields upstream, and nothing else', async (kind, fields) => {
     const path = `/api/v1/authn/recovery/${kind}`
-    harness.stub.forget()
+    harness.stub.reset()
     harness.stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
     await (await harness.visit()).post(path, { ...fields, more: 'left out' })
     expect(harness.stub.requests.map(({ path, body }) => ({ path, body }))).toEqual([{ path, body: fields }])

@@ -44,7 +44,7 @@ test('a refusal by the broker’s own record is not delayed, and is equal for kn
     const stateToken = handleOf(started)
     const code = { stateToken, passCode: '000000' }
     expect((await browser.post(hrefAt(started, '_links.next'), code)).json.errorCode).toBe('E0000068')
-    harness.forget()
+    harness.clearUpstreamCalls()
     const onSlow = (path: string, body: object) =>
       browser.post(slow.url + new URL(path, slow.url).pathname, body)
     const answers = [
@@ -83,7 +83,7 @@ test('identical steps share one upstream call whatever their fingerprint, for kn
         { stateToken, passCode: '000000' },
         { headers: { 'x-device-fingerprint': fingerprint } },
       )
-    harness.forget()
+    harness.clearUpstreamCalls()
     const { sandbox, redis, gatehouse } = harness
     const answers = await sendConcurrently(
       { sandbox, redis, brokers: [gatehouse] },
@@ -105,7 +105,7 @@ test.each(['verify', 'resend'])(
       const started = await start(browser, username)
       const path = new URL(hrefAt(started, '_links.next')).pathname.replace(/verify$/, step)
       const body = { stateToken: handleOf(started), ...(step === 'verify' ? { passCode: '000000' } : {}) }
-      harness.forget()
+      harness.clearUpstreamCalls()
       const release = harness.sandbox.faults.authn.hold({})
       const waiting = [browser.post(path, body), browser.post(path, body)]
       await until(() => harness.upstreamCalls().length === 1)

@@ -197,7 +197,7 @@ describe('known and unknown users cannot be told apart', () => {
     ] as const) {
       const [one, two] = [await harness.visit(), await harness.visit()]
       await start(one, first, 'SMS')
-      harness.forget()
+      harness.clearUpstreamCalls()
       const refused = await start(two, second, 'SMS')
       expect([refused.status, refused.json.errorCode]).toEqual([429, 'E0000109'])
       expect(refused.headers.get('retry-after')).toBe('60')
@@ -215,7 +215,7 @@ describe('known and unknown users cannot be told apart', () => {
       expect(
         (await one.post(hrefAt(started, '_links.resend'), { stateToken: handleOf(started) })).status,
       ).toBe(200)
-      harness.forget()
+      harness.clearUpstreamCalls()
       expect((await start(two, username, 'SMS')).json.errorCode).toBe('E0000109')
       expect(harness.upstreamCalls()).toEqual([])
     }
@@ -225,7 +225,7 @@ describe('known and unknown users cannot be told apart', () => {
     'the pause remains when the response was lost (%s), because the message may have been sent',
     async (kind) => {
       harness.sandbox.faults.authn.set({ kind, path: '/api/v1/authn/recovery/password' })
-      harness.forget()
+      harness.clearUpstreamCalls()
       const browser = await harness.visit()
       expect((await start(browser, WITH_PHONE, 'SMS')).status).toBe(502)
       expect((await start(browser, WITH_PHONE, 'SMS')).json.errorCode).toBe('E0000109')
@@ -295,7 +295,7 @@ describe('known and unknown users cannot be told apart', () => {
       expect((await browser.post('/api/v1/authn', credentials)).status).toBe(429)
       const elsewhere = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '203.0.113.9' })
       expect((await start(elsewhere, NO_PHONE, 'EMAIL')).status).toBe(200) // not held back by the 429 of other calls
-      harness.forget()
+      harness.clearUpstreamCalls()
       const answers = [
         await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
         await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
@@ -341,7 +341,7 @@ describe('recovery by a trusted application', () => {
   ])('%s is refused, and nothing is sent upstream', async (_, fields) => {
     const browser = await harness.visit()
     for (const kind of ['password', 'unlock']) {
-      harness.forget()
+      harness.clearUpstreamCalls()
       const answer = await browser.post(`/api/v1/authn/recovery/${kind}`, { username: AMELIA, ...fields })
       expect([answer.status, answer.json.errorCode]).toEqual([400, 'E0000001'])
       expect(answer.json.errorCauses).toEqual([{ errorSummary: 'factorType: must be EMAIL, SMS or CALL' }])
@@ -448,7 +448,7 @@ describe('the account owner', () => {
     const started = await start(await harness.visit(), WITH_PHONE, 'SMS')
     const code = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
     const other = await harness.visit()
-    harness.forget()
+    harness.clearUpstreamCalls()
     const answer = await other.post(hrefAt(started, '_links.next'), {
       stateToken: handleOf(started),
       passCode: code,

@@ -21,7 +21,7 @@ beforeAll(async () => {
     // the rate limit that other replicas have seen is read once, and not again during the counts
     tunables: (tunables) => ({
       ...tunables,
-      authn: { rateLimit: { ...tunables.authn.rateLimit, lookEveryMs: 3_600_000 } },
+      authn: { rateLimit: { ...tunables.authn.rateLimit, refreshEveryMs: 3_600_000 } },
     }),
   })
   tap = await tapRedis(harness.redis)
@@ -135,7 +135,7 @@ test('a code that opens a session', async () => {
 
 test('a poll of a push that is due', async () => {
   const poll = await startPush(await visit())
-  harness.forget()
+  harness.clearUpstreamCalls()
   expect(await countCommands(poll)).toEqual({
     commands: [
       'evalsha', // acquires the step lock, and reads the transaction: the poll is due

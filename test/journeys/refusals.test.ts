@@ -28,7 +28,7 @@ function expectError(answer: PageAnswer, status: number, errorCode: string) {
 async function startVerification(): Promise<{ browser: Browser; stateToken: string; verify: string }> {
   const browser = await harness.visit()
   const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-  harness.forget()
+  harness.clearUpstreamCalls()
   return { browser, stateToken: handleOf(asked), verify: verifyHref(asked, 'token:software:totp') }
 }
 
@@ -87,7 +87,7 @@ describe('a step that was never offered', () => {
     const browser = await harness.visit()
     const tomas = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const priya = await browser.post('/api/v1/authn', { username: PRIYA, password: PASSWORD })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await browser.post(verifyHref(priya, 'push'), { stateToken: handleOf(tomas) })
     expectError(refused, 403, 'E0000079')
     expect(harness.upstreamCalls()).toEqual([])

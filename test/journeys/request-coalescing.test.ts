@@ -25,7 +25,7 @@ const REQUESTS = 9
 /** Sends the same request of one browser REQUESTS times at once, spread over the replicas. */
 async function sendRepeatedly(browser: Browser, path: string, body: object): Promise<PageAnswer[]> {
   const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
-  harness.forget()
+  harness.clearUpstreamCalls()
   const sends = Array.from({ length: REQUESTS }, (_, n) => () => {
     const { url } = replicas[n % replicas.length] ?? harness.gatehouse
     return openBrowser(harness.gatehouse.url).post(url + path, body, { headers: { cookie } })
@@ -80,7 +80,7 @@ test('identical recovery requests send one text message', async () => {
 
 test('the same credentials from another browser are a separate attempt', async () => {
   const [one, other] = [await harness.visit(), await harness.visit()]
-  harness.forget()
+  harness.clearUpstreamCalls()
   const credentials = { username: AMELIA, password: PASSWORD }
   const answers = await Promise.all([one, other].map((browser) => browser.post('/api/v1/authn', credentials)))
   expect(answers.map(({ json }) => json.status)).toEqual(['SUCCESS', 'SUCCESS'])
@@ -107,7 +107,7 @@ test('a replica that dies during a step blocks it no longer than its lock', asyn
     const code = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
     harness.sandbox.faults.authn.set({ kind: 'delay', ms: 60_000, times: 1 })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const lost = browser.post(killed.url + path, code, { headers: { cookie } }).catch(() => 'lost')
     await until(() => harness.upstreamCalls().length === 1)
     killed.child.kill('SIGKILL')

@@ -33,7 +33,7 @@ beforeAll(async () => {
   ;({ stub, gatehouse } = harness)
 })
 afterAll(() => harness.stop())
-beforeEach(() => stub.forget())
+beforeEach(() => stub.reset())
 
 /** A page whose sign-in got this response. */
 async function pageWith(answer: object): Promise<PortalPage> {
@@ -70,7 +70,7 @@ describe('a link', () => {
     async (_, origin) => {
       const page = await pageWith({ _links: { next: { name: 'verify', ...post(origin + VERIFY) } } })
       expect(hrefAt(page.held, '_links.next')).toBe(origin + VERIFY)
-      stub.forget()
+      stub.reset()
       expect(errorOf(await page.send(VERIFY, { passCode: '123456' }))).toEqual([403, 'E0000079'])
       expect(stub.requests).toEqual([])
     },
@@ -426,7 +426,7 @@ describe('a status', () => {
     const done = await page.follow('_links.next', { passCode: '1' })
     expect(done.json).toEqual({ status: 'SUCCESS', stateToken: page.stateToken, _embedded: { user: USER } })
     expect(await page.session()).toMatchObject({ userId: USER.id })
-    stub.forget()
+    stub.reset()
     expect(errorOf(await page.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
     expect(stub.requests).toEqual([])
   })
@@ -517,7 +517,7 @@ describe('a state token that changes inside a transaction', () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers(new StubError(401, 'E0000011'))
     expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
-    stub.forget()
+    stub.reset()
     expect(errorOf(await page.follow('_links.next'))).toEqual([401, 'E0000011'])
     expect(stub.requests).toEqual([])
   })

@@ -139,7 +139,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const [asked, askedToo] = [await signIn(one, PRIYA), await signIn(two, PRIYA)]
       expect(asked.json.status).toBe('MFA_REQUIRED')
       await endAllSessions(userId)
-      harness.forget()
+      harness.clearUpstreamCalls()
       const refused = await post(one, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
       const cookie = await two.jar.getCookieString(firstUrl())
       const elsewhere = await openBrowser(firstUrl()).post(
@@ -161,7 +161,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const browser = await visit()
       const asked = await signIn(browser, PRIYA)
       const release = harness.sandbox.faults.authn.hold({ times: 1 })
-      harness.forget()
+      harness.clearUpstreamCalls()
       const answering = post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
       await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
@@ -190,7 +190,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const userId = await idOf(AMELIA)
       const browser = await visit()
       const release = harness.sandbox.faults.authn.hold({ times: 1 })
-      harness.forget()
+      harness.clearUpstreamCalls()
       const answering = signIn(browser, AMELIA)
       await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
@@ -245,7 +245,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const given = { stateToken: handleOf(asked), passCode }
       const refused = await post(browser, hrefAt(asked, '_links.next'), given)
       expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
-      harness.forget()
+      harness.clearUpstreamCalls()
       const refusedAgain = await post(browser, hrefAt(asked, '_links.next'), given)
       expect([refusedAgain.status, harness.upstreamCalls()]).toEqual([401, []])
     })

@@ -18,7 +18,7 @@ beforeAll(async () => {
     env: { STEP_UP: 'on' },
     tunables: (shipped) => ({
       ...generousLimits(shipped),
-      session: { moveEverySeconds: 0, maxPerUser: MAX_SESSIONS }, // every use writes the session
+      session: { extendEverySeconds: 0, maxPerUser: MAX_SESSIONS }, // every use writes the session
     }),
   })
   replica = await harness.replica()

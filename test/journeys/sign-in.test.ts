@@ -218,7 +218,7 @@ describe('the end of a sign-in or session', () => {
     const stateToken = handleOf(asked)
     const cancelled = await browser.post(hrefAt(asked, '_links.cancel'), { stateToken })
     expect(cancelled.json).toEqual({ relayState: '/deep/link' })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const after = await browser.post('/api/v1/authn', { stateToken })
     expect(after.json.errorCode).toBe('E0000011')
     expect(harness.upstreamCalls()).toEqual([])
@@ -257,7 +257,7 @@ describe('one step at a time', () => {
       const verify = verifyHref(asked, 'token:software:totp')
       const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
       const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
-      harness.forget()
+      harness.clearUpstreamCalls()
       const answers = await sendConcurrently(
         { ...harness, brokers: [harness.gatehouse, other] },
         [verify, secondOrigin + new URL(verify).pathname].map(
@@ -274,7 +274,7 @@ describe('one step at a time', () => {
 
   test('a double click on the sign-in button is one upstream call', async () => {
     const browser = await harness.visit()
-    harness.forget()
+    harness.clearUpstreamCalls()
     const click = () => browser.post('/api/v1/authn', credentials(TOMAS))
     const answers = await sendConcurrently({ ...harness, brokers: [harness.gatehouse] }, [click, click])
     expect(harness.upstreamCalls()).toHaveLength(1)
@@ -286,7 +286,7 @@ describe('one step at a time', () => {
     const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
     const verify = verifyHref(asked, 'token:software:totp')
     const body = { stateToken: handleOf(asked), passCode: '000000' }
-    harness.forget()
+    harness.clearUpstreamCalls()
     await browser.post(verify, body)
     await browser.post(verify, body)
     expect(harness.upstreamCalls()).toHaveLength(2)
@@ -298,7 +298,7 @@ describe('one step at a time', () => {
     const stateToken = handleOf(asked)
     const verify = verifyHref(asked, 'token:software:totp')
     const release = harness.sandbox.faults.authn.hold({ times: 1 })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const slow = browser.post(verify, { stateToken, passCode: '000000' })
     await until(() => harness.upstreamCalls().length === 1)
     const quick = browser.post('/api/v1/authn', { stateToken })

@@ -56,7 +56,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 beforeEach(() => {
-  harness.stub.forget()
+  harness.stub.reset()
   state = UNAUTHENTICATED
   answerTo = () => state
   waitFor = async () => {}
@@ -68,7 +68,7 @@ async function importByAttacker(): Promise<{ browser: Browser; stateToken: strin
   const arrived = await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
   const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
   expect((await browser.post(AUTHN, { stateToken })).json.status).toBe(state.status)
-  harness.stub.forget()
+  harness.stub.reset()
   return { browser, stateToken }
 }
 

@@ -248,7 +248,7 @@ describe('an imported token', () => {
     const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
     const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
     const isVerified = () => harness.upstreamCalls().some(({ path }) => path.endsWith('/verify'))
-    harness.forget()
+    harness.clearUpstreamCalls()
     const pending = browser.post(verifyHref(asked, 'token:software:totp'), code)
     await until(isVerified)
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })

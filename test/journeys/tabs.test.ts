@@ -37,7 +37,7 @@ test('two tabs sign in as two users: the later session wins, and requests of the
     () => browser.post('/api/v1/sessions/me/lifecycle/refresh', {}, firstTab),
     () => browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }, firstTab),
   ]
-  harness.forget()
+  harness.clearUpstreamCalls()
   for (const call of calls) {
     const answer = await call()
     expect([answer.status, answer.json.errorCode]).toEqual([409, 'E0000006'])

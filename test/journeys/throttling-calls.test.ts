@@ -34,7 +34,7 @@ const signIn = async (username: string) =>
   (await harness.visit()).post('/api/v1/authn', { username, password: PASSWORD })
 
 test('right passwords count too: a user who reaches the limit waits, another user does not', async () => {
-  harness.forget()
+  harness.clearUpstreamCalls()
   for (let n = 0; n < LIMIT; n++) expect((await signIn(AMELIA)).json.status).toBe('SUCCESS')
   const refused = await signIn(AMELIA.toUpperCase())
   expect([refused.status, refused.json.errorCode]).toEqual([429, 'E0000047'])
@@ -81,7 +81,7 @@ test('identical polls share one upstream call, whatever their fingerprint and re
   const page = await openPage(harness)
   await page.signIn(PRIYA)
   await page.verify('push')
-  harness.forget()
+  harness.clearUpstreamCalls()
   const poll = hrefAt(page.held, '_links.next')
   const body = { stateToken: handleOf(page.held) }
   const answers = await Promise.all([
@@ -135,7 +135,7 @@ describe('a known device', () => {
   test('shares a separate limit with the other known devices of its user', async () => {
     const [one, other] = [await knownBrowser(), await knownBrowser()]
     expect(await callsAllowed(2 * LIMIT, () => sendPassword())).toBe(LIMIT)
-    harness.forget()
+    harness.clearUpstreamCalls()
     let n = 0
     expect(await callsAllowed(2 * LIMIT, () => sendPassword(n++ % 2 ? one : other))).toBe(LIMIT)
     expect(harness.upstreamCalls()).toHaveLength(LIMIT)
@@ -162,7 +162,7 @@ describe('security questions and enrolment QR images', () => {
     const link = `${factorAt(page.held, 'token:software:totp')}._links.enroll`
     await page.follow(link, { factorType: 'token:software:totp', provider: 'OKTA' })
     const qrImage = hrefAt(page.held, '_embedded.factor._embedded.activation._links.qrcode')
-    harness.forget()
+    harness.clearUpstreamCalls()
     let n = 0
     expect(await callsAllowed(2 * LIMIT, () => page.browser.get(n++ % 2 ? questions : qrImage))).toBe(
       LIMIT - 1,
@@ -189,7 +189,7 @@ describe('security questions and enrolment QR images', () => {
       profile: { question: 'favorite_toy', answer: 'a spinning top' },
     })
     expect(one.held.json.status).toBe('SUCCESS')
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await one.browser.get(questions))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
     expect((await other.browser.get(questions)).status).toBe(200)

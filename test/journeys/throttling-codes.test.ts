@@ -49,7 +49,7 @@ describe('wrong codes', () => {
     await limitedTo({ code: { perTransaction: { burst: { attempts: 2, perSeconds: 3600 } } } })
     const page = await openVerification(TOMAS)
     for (let n = 0; n < 2; n++) expect(errorOf(await page.verify(TOTP, wrongCode))).toEqual(WRONG)
-    harness.forget()
+    harness.clearUpstreamCalls()
     const right = { passCode: harness.sandbox.totpCode(TOMAS) }
     expect(errorOf(await page.verify(TOTP, right))).toEqual(LIMITED)
     expect(harness.upstreamCalls()).toEqual([])
@@ -140,7 +140,7 @@ describe('wrong passwords of a password factor', () => {
     const signIn = { username: PABLO, ...wrong }
     expect(errorOf(await (await harness.visit()).post('/api/v1/authn', signIn))).toEqual([401, 'E0000004'])
     for (const page of pages) expect(errorOf(await page.verify('password', wrong))).toEqual(WRONG)
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await (pages[0] as PortalPage).verify('password', { password: PASSWORD }))).toEqual(
       LIMITED,
     )
@@ -162,7 +162,7 @@ describe('messages that contain a code', () => {
     aheadMs += 31_000
     const second = await openVerification(SANA)
     expect((await second.verify('sms')).json.status).toBe('MFA_CHALLENGE')
-    harness.forget()
+    harness.clearUpstreamCalls()
     aheadMs += 31_000
     expect(errorOf(await second.follow('_links.resend.0'))).toEqual(LIMITED)
     expect(harness.upstreamCalls()).toEqual([])
@@ -199,7 +199,7 @@ describe('pushes', () => {
     const otherPage = await openVerification(PENNY)
     expect((await otherPage.verify('push')).json.factorResult).toBe('WAITING')
     expect((await otherPage.follow('_links.next')).json.factorResult).toBe('WAITING')
-    harness.forget()
+    harness.clearUpstreamCalls()
     expect(errorOf(await (await openVerification(PENNY)).verify('push'))).toEqual(LIMITED)
     expect(harness.upstreamCalls().filter(({ path }) => path.includes('/verify'))).toEqual([])
 

@@ -73,7 +73,7 @@ describe('wrong passwords', () => {
   test('are limited per user, over all browsers and addresses; beyond the limit nothing is sent upstream', async () => {
     await limitedTo({ password: { perUser: atMost(3, 600) } })
     expect(refusals(await inTurn(3, () => wrong(AMELIA)))).toEqual(repeated(REFUSED, 3))
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await wrong(AMELIA)
     expect(errorOf(refused)).toEqual(LIMITED)
     expect(refused.headers.get('x-rate-limit-limit')).toBe('3')
@@ -194,7 +194,7 @@ describe('wrong passwords', () => {
           { headers },
         )
       })
-    harness.forget()
+    harness.clearUpstreamCalls()
     for (const password of ['wrong-one', 'wrong-two']) {
       // the second password uses the last attempt
       const answers = await sendConcurrently({ ...harness, brokers: replicas }, clicks(password))
@@ -437,7 +437,7 @@ describe('a wrong old password', () => {
       const page = await openExpiredPassword()
       const from = '203.0.113.7'
       for (let n = 0; n < 2; n++) expect(errorOf(await change(page, {}, from))).toEqual(REFUSED_UPDATE)
-      harness.forget()
+      harness.clearUpstreamCalls()
       const refused = await change(page, { oldPassword: PASSWORD }, from)
       expect(errorOf(refused)).toEqual(LIMITED)
       expect(refused.headers.get('x-rate-limit-limit')).toBe('2')
@@ -632,7 +632,7 @@ describe('keys, audit and outages', () => {
     })
     const browser = await harness.visit()
     expect(errorOf(await wrong(AMELIA, browser))).toEqual(REFUSED)
-    harness.forget()
+    harness.clearUpstreamCalls()
     await harness.redis.kill()
     const answers = await inTurn(3, () => wrong(AMELIA, browser))
     expect(refusals(answers)).toEqual(repeated([503, 'E0000009'], 3))

@@ -105,7 +105,7 @@ describe.each(DAMAGED_RECORDS)('a record %s', (_name, damageRecord) => {
     const asked = await signIn(browser, TOMAS)
     const damaged = await damage('txn', damageRecord)
     const verify = verifyHref(asked, 'token:software:totp')
-    harness.forget()
+    harness.clearUpstreamCalls()
     for (const path of [verify, '/api/v1/authn', '/api/v1/authn/cancel'])
       expect(errorOf(await browser.post(path, { stateToken: handleOf(asked) }))).toEqual([401, 'E0000011'])
     expect(
@@ -286,7 +286,7 @@ describe('attempts counted by a version with one key per window', () => {
     await storeFormerCount(window, windowLimit - 1)
     const browser = await harness.visit()
     expect(errorOf(await wrong(browser))).toEqual([401, 'E0000004'])
-    harness.forget()
+    harness.clearUpstreamCalls()
     const refused = await wrong(browser)
     expect(errorOf(refused)).toEqual([429, 'E0000047'])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(600) // until the window of the older version ends

@@ -102,7 +102,7 @@ describe('an upstream that fails', () => {
     const browsers = await Promise.all(Array.from({ length: 10 }, () => harness.visit()))
     await harness.redis.client().flushall()
     harness.sandbox.faults.authn.set({ kind: 'error-rate', share: 0.3 })
-    harness.forget()
+    harness.clearUpstreamCalls()
     const answers = await Promise.all(
       browsers.flatMap((browser) =>
         Array.from({ length: 5 }, (_, n) =>

@@ -21,7 +21,7 @@ beforeEach(async () => {
       ...tunables,
       transaction: { ...tunables.transaction, pollEveryMs: POLL_EVERY_MS },
       // every step reads the shared limit, so that a replica sees what the other has learned
-      authn: { rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, lookEveryMs: 0 } },
+      authn: { rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, refreshEveryMs: 0 } },
     }),
   })
   other = await harness.replica()
@@ -163,7 +163,7 @@ test('polls of a push on all replicas share upstream calls, which are paced', as
   const push = verifyHref(asked, 'push')
   const poll = (broker: Gatehouse) => post(browser, push, { stateToken }, { broker })
   expect((await poll(other)).json.factorResult).toBe('WAITING')
-  harness.forget()
+  harness.clearUpstreamCalls()
 
   const started = performance.now()
   const answers = await Promise.all(

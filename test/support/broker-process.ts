@@ -22,18 +22,18 @@ export interface BrokerDirectory {
   /** Starts a broker and resolves when it listens. PORT and OPS_PORT default to free ports. */
   start(env: Readonly<Record<string, string>>): Promise<BrokerProcess>
   /** Starts a broker without waiting for it to listen. */
-  spawn(env: Readonly<Record<string, string>>): ReturnType<typeof spawnBroker>
+  spawn(env: Readonly<Record<string, string>>): ReturnType<typeof spawnNode>
   /** Ends every started process and removes the directory. */
   remove(): Promise<void>
 }
 
 /** A directory with the built broker and its `config/default.json`, as in the image. Needs `npm run build:all`. */
 export async function makeBrokerDirectory(
-  change: (tunables: Tunables) => Tunables = (same) => same,
+  change: (tunables: Tunables) => Tunables = (tunables) => tunables,
 ): Promise<BrokerDirectory> {
   const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))
-  const own = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
-  await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: own })
+  const isBrokerFile = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
+  await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: isBrokerFile })
   await symlink(resolve('node_modules'), join(home, 'node_modules'))
   await writeFile(join(home, 'package.json'), '{ "type": "module", "version": "0.0.0-test" }')
   await mkdir(join(home, 'config'))
@@ -42,7 +42,7 @@ export async function makeBrokerDirectory(
 
   const spawnOne: BrokerDirectory['spawn'] = (env) => {
     const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
-    const started = spawnBroker(join(home, 'build', 'main.js'), { ...ports, ...env })
+    const started = spawnNode(join(home, 'build', 'main.js'), { ...ports, ...env })
     children.push(started.child)
     recordProcess(() => started.output.out + started.output.err)
     return started
@@ -59,8 +59,8 @@ export async function makeBrokerDirectory(
       if (ports === undefined) throw new Error(`the broker does not listen: ${started.output.err}`)
       return {
         ...started,
-        port: ports.own,
-        url: `http://localhost:${ports.own}`,
+        port: ports.public,
+        url: `http://localhost:${ports.public}`,
         opsUrl: `http://127.0.0.1:${ports.ops}`,
       }
     },
@@ -72,8 +72,8 @@ export async function makeBrokerDirectory(
   }
 }
 
-/** Starts the broker with any command line. */
-export function spawnBroker(main: string, env: Readonly<Record<string, string>>, ...args: string[]) {
+/** Starts a built program, such as the broker or the demo, with any command line. */
+export function spawnNode(main: string, env: Readonly<Record<string, string>>, ...args: string[]) {
   const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env.PATH, ...env } })
   const output = { out: '', err: '' }
   child.stdout.on('data', (chunk) => {
@@ -85,9 +85,9 @@ export function spawnBroker(main: string, env: Readonly<Record<string, string>>,
   return { child, output, exited: once(child, 'close').then(([code]) => code as number | null) }
 }
 
-function portsIn(out: string): { own: string; ops: string } | undefined {
+function portsIn(out: string): { public: string; ops: string } | undefined {
   const port = (name: string) =>
     new RegExp(`"event":"listening","name":"${name}","port":(\\d+)`).exec(out)?.[1]
-  const [own, ops] = [port('public'), port('ops')]
-  return own === undefined || ops === undefined ? undefined : { own, ops }
+  const [publicPort, ops] = [port('public'), port('ops')]
+  return publicPort === undefined || ops === undefined ? undefined : { public: publicPort, ops }
 }

@@ -55,7 +55,7 @@ export async function openDemo(): Promise<DemoHarness> {
   const logStream = new PassThrough().resume()
   const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
   const chromium = await openChromium()
-  const complaints: string[] = []
+  const problems: string[] = []
   // a restart costs 2 % of a new page and 5 % of a page load
   const free: ReusablePage[] = []
   const used: ReusablePage[] = []
@@ -64,9 +64,9 @@ export async function openDemo(): Promise<DemoHarness> {
     const context = await chromium.newContext({ reducedMotion: 'reduce' })
     context.setDefaultTimeout(60_000)
     const page = await context.newPage()
-    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('pageerror', (error) => problems.push(error.message))
     page.on('console', (message) => {
-      if (/Content Security Policy|Refused to/.test(message.text())) complaints.push(message.text())
+      if (/Content Security Policy|Refused to/.test(message.text())) problems.push(message.text())
     })
     return { page, calls: callsInFlight(page) }
   }
@@ -94,7 +94,7 @@ export async function openDemo(): Promise<DemoHarness> {
       for (const reusable of kept) await leave(reusable, `${demo.url}/`)
       for (const context of chromium.contexts()) if (context.pages().length === 0) await context.close()
       demo.sandbox.reset()
-      expect(complaints.splice(0)).toEqual([])
+      expect(problems.splice(0)).toEqual([])
     },
     async stop() {
       await chromium.close()

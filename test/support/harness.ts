@@ -22,9 +22,9 @@ export interface Harness {
   visit(): Promise<Browser>
   /** Another replica on the same Redis and upstream. */
   replica(env?: Record<string, string>): Promise<Gatehouse>
-  /** The requests that the Authentication API received since the last `forget()`. */
+  /** The requests that the Authentication API received since the last `clearUpstreamCalls()`. */
   upstreamCalls(): Sandbox['requestLog']['authn']['entries']
-  forget(): void
+  clearUpstreamCalls(): void
   /** Throws if a secret is found anywhere (harness-secrets.ts) or an audit line does not match its schema. */
   stop(): Promise<void>
 }
@@ -74,7 +74,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     pamEnv: upstream.pamEnv,
     replica: (extra) => start({ PUBLIC_URL: gatehouse.url, ...extra }),
     upstreamCalls: () => sandbox.requestLog.authn.entries,
-    forget: () => sandbox.requestLog.authn.clear(),
+    clearUpstreamCalls: () => sandbox.requestLog.authn.clear(),
     visit: () => visit(gatehouse, env?.TRUST_PROXY === undefined ? {} : FROM_PROXY),
     stop,
   }

@@ -30,7 +30,7 @@ export async function startWalk(parts: ModelOptions): Promise<Walk> {
     },
     async step() {
       steps += 1
-      if (harness.upstreamCalls().length > 5000) harness.forget()
+      if (harness.upstreamCalls().length > 5000) harness.clearUpstreamCalls()
       if (random.chance(0.01))
         forgetAll(random.chance(0.7) ? () => sandbox.reset() : sandbox.expireTransactions)
       state.tabs = state.tabs.filter((tab) => tab.status !== 'CANCELLED' || random.chance(0.5))

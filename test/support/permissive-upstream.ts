@@ -76,7 +76,7 @@ export async function startPermissiveUpstream(): Promise<PermissiveUpstream> {
     origin: stub.origin,
     callsSinceLastLook() {
       const calls = stub.requests.map(({ method, path }) => `${method} ${path}`)
-      stub.forget()
+      stub.reset()
       return calls
     },
     answerWith(answer) {

@@ -11,7 +11,7 @@ export interface StubUpstream {
   /** Queues the next responses, used before the listener's. An object is a 200 with this body. */
   answers(...answers: readonly (object | StubError)[]): void
   /** Clears the recorded requests and the queued responses. */
-  forget(): void
+  reset(): void
   close(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ export async function startStubUpstream(listener: StubListener = internalError):
     answers(...answers) {
       queue.push(...answers)
     },
-    forget() {
+    reset() {
       requests.length = 0
       queue.length = 0
     },

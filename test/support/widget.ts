@@ -22,8 +22,8 @@ export interface Widget {
   /** Waits for the success callback with this status. Default: SUCCESS. */
   done(status?: string): Promise<WidgetReport>
   /** Unexpected errors and undocumented responses. */
-  complaints(): Promise<string[]>
-  /** Clears the page for the next widget. The page is left if this widget is not finished. */
+  problems(): Promise<string[]>
+  /** Clears the page for the next widget. Navigates away if the widget has not finished. */
   close(): Promise<void>
 }
 
@@ -109,12 +109,14 @@ export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidget
     send,
     form,
     async signIn(login, password) {
-      const asked = form(/^Sign In$/)
-      await fill(asked, { username: login, password })
-      await send(asked, 'Sign In')
+      const signInForm = form(/^Sign In$/)
+      await fill(signInForm, { username: login, password })
+      await send(signInForm, 'Sign In')
     },
     calls: () =>
-      withoutRepeats(record.calls.map(({ method, path, status }) => `${method} ${masked(path)} ${status}`)),
+      withoutRepeats(
+        record.calls.map(({ method, path, status }) => `${method} ${msignInForm(path)} ${status}`),
+      ),
     reports,
     done: (status = 'SUCCESS') =>
       until(
@@ -125,8 +127,8 @@ export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidget
         },
         { everyMs: 100, what: `the success callback with ${status}` },
       ),
-    complaints: async () => [
-      ...record.complaints,
+    problems: async () => [
+      ...record.problems,
       ...record.calls
         .filter(isUnexpected)
         .map(({ method, path, status }) => `${method} ${path} was answered ${status}`),
@@ -147,7 +149,7 @@ export async function openWidget({ page, pageUrl, baseUrl, options }: OpenWidget
 
 function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
   const calls: Call[] = []
-  const complaints: string[] = []
+  const problems: string[] = []
   const isCall = (url: URL) => url.origin === brokerOrigin && !url.pathname.startsWith('/portal/')
 
   let requests = 0
@@ -155,25 +157,25 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
     const { origin, protocol } = new URL(request.url())
     if (isCall(new URL(request.url()))) requests += 1
     const isKnown = [pageOrigin, brokerOrigin, DUO_ORIGIN].includes(origin) || protocol === 'data:'
-    if (!isKnown) complaints.push(`a request to ${request.url()}`)
+    if (!isKnown) problems.push(`a request to ${request.url()}`)
   }
   const onFailed = (request: Request) => {
     const isAborted = request.failure()?.errorText === 'net::ERR_ABORTED'
     if (request.isNavigationRequest() && isAborted) return // answered 204, so the page stays
-    complaints.push(`${request.url()} failed: ${request.failure()?.errorText}`)
+    problems.push(`${request.url()} failed: ${request.failure()?.errorText}`)
   }
   const onResponse = (response: Response) => {
     const url = new URL(response.url())
     const method = response.request().method()
     if (isCall(url)) calls.push({ method, path: url.pathname, status: response.status() })
-    else if (response.status() >= 400) complaints.push(`${url.href} was answered ${response.status()}`)
+    else if (response.status() >= 400) problems.push(`${url.href} was answered ${response.status()}`)
   }
-  const onError = (error: Error) => complaints.push(`script error: ${error.message}`)
+  const onError = (error: Error) => problems.push(`script error: ${error.message}`)
   const onConsole = (message: ConsoleMessage) => {
     // Chromium logs every response with status 400 or more; calls() has them
-    const isOfCall =
+    const isForCall =
       message.text().startsWith('Failed to load resource') && isCall(new URL(message.location().url))
-    if (message.type() === 'error' && !isOfCall) complaints.push(`console: ${message.text()}`)
+    if (message.type() === 'error' && !isForCall) problems.push(`console: ${message.text()}`)
   }
   page.on('request', onRequest).on('requestfailed', onFailed).on('response', onResponse)
   page.on('pageerror', onError).on('console', onConsole)
@@ -181,7 +183,7 @@ function recordOf(page: Page, pageOrigin: string, brokerOrigin: string) {
     page.off('request', onRequest).off('requestfailed', onFailed).off('response', onResponse)
     page.off('pageerror', onError).off('console', onConsole)
   }
-  return { calls, complaints, requests: () => requests, stop }
+  return { calls, problems, requests: () => requests, stop }
 }
 
 function isUnexpected({ method, path, status }: Call): boolean {
@@ -190,7 +192,7 @@ function isUnexpected({ method, path, status }: Call): boolean {
 }
 
 /** Ids and tokens differ from run to run. */
-function masked(path: string): string {
+function msignInForm(path: string): string {
   return path
     .replace(/\/users\/[^/]+/, '/users/:uid')
     .replace(/\/factors\/(?!questions|SMS|CALL)[^/]+/, '/factors/:id')

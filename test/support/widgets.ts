@@ -59,10 +59,10 @@ export function useWidgets(origin: PageOrigin): Widgets {
   })
   beforeEach(() => current().harness.sandbox.reset())
   afterEach(async () => {
-    const complaints = await opened?.complaints()
+    const problems = await opened?.problems()
     await opened?.close()
     opened = undefined
-    expect(complaints ?? []).toEqual([])
+    expect(problems ?? []).toEqual([])
   })
 
   return {

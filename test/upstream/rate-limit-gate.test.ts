@@ -48,7 +48,7 @@ function world() {
   }
   open.push(memory)
   const nowMs = () => START + elapsed
-  const replica = ({ skewMs = 0, lookEveryMs = 0, asleep = Promise.resolve() } = {}) => {
+  const replica = ({ skewMs = 0, refreshEveryMs = 0, asleep = Promise.resolve() } = {}) => {
     const clock = createUpstreamClock({ now: () => nowMs() + skewMs, monotonic: () => elapsed })
     const outcomes: GateOutcome[] = []
     const gate = createRateLimitGate({
@@ -61,7 +61,7 @@ function world() {
       lowShare: 0.1,
       maxClosedMs: 300_000,
       jitterMs: 0,
-      lookEveryMs,
+      refreshEveryMs,
       random: () => 0,
       async sleep(ms) {
         await asleep
@@ -431,7 +431,7 @@ describe('few requests remaining', () => {
 describe('store operations', () => {
   test('with enough requests remaining, nothing is written, and the store is read at intervals', async () => {
     const { replica, left, asked, advance, entries } = world()
-    const { gate, answered } = replica({ lookEveryMs: 250 })
+    const { gate, answered } = replica({ refreshEveryMs: 250 })
     for (let n = 0; n < 50; n++) await answered(await gate.enter(caller('new', ...ADA)), left(500))
     expect(asked).toEqual(['get'])
     advance(250)
@@ -442,7 +442,7 @@ describe('store operations', () => {
 
   test('a read in progress is awaited, not repeated', async () => {
     const { replica, used, asked } = world()
-    const [one, other] = [replica(), replica({ lookEveryMs: 250 })]
+    const [one, other] = [replica(), replica({ refreshEveryMs: 250 })]
     await one.answered(await one.gate.enter(caller('new', ...ADA)), used(60), true)
     asked.length = 0
     other.gate.prefetch()

@@ -13,7 +13,7 @@ import { requireWidget } from '../support/widget-site.ts'
 let demo: Demo
 let chromium: Browser
 let page: Page
-let complaints: string[] = []
+let problems: string[] = []
 beforeAll(async () => {
   requireWidget()
   demo = await startDemo({
@@ -24,9 +24,9 @@ beforeAll(async () => {
   chromium = await openChromium()
   page = await chromium.newPage()
   page.setDefaultTimeout(60_000)
-  page.on('pageerror', (error) => complaints.push(error.message))
+  page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text())
+    if (message.type() === 'error') problems.push(message.text())
   })
 })
 afterAll(async () => {
@@ -39,7 +39,7 @@ afterEach(async () => {
   await page.evaluate('localStorage.clear(); sessionStorage.clear()')
   await page.goto('about:blank')
   await page.context().clearCookies()
-  complaints = []
+  problems = []
 })
 
 beforeEach(async () => {
@@ -72,7 +72,7 @@ test('the demo’s widget page signs in within its Content-Security-Policy', asy
   await page.getByText(`Signed in as ${AMELIA}`).waitFor()
   await click(page.getByRole('link', { name: 'See your access' }))
   await page.getByRole('heading', { name: /Hello Amelia/ }).waitFor()
-  expect(complaints).toEqual([])
+  expect(problems).toEqual([])
 })
 
 test('the demo’s phone answers the widget’s push; another user can be chosen at any time', async () => {
@@ -82,7 +82,7 @@ test('the demo’s phone answers the widget’s push; another user can be chosen
   await click(page.getByRole('button', { name: 'Send Push' }))
   await click(page.getByRole('region', { name: 'The phone' }).getByRole('button', { name: 'Yes, it is me' }))
   await page.getByText('Signed in as priya.nair@example.test').waitFor()
-  expect(complaints).toEqual([])
+  expect(problems).toEqual([])
 })
 
 test('the demo’s phone scans the widget’s QR code', async () => {

@@ -92,7 +92,7 @@ describe('the widget’s other screens', () => {
 
   test('asks for two security keys at once and accepts the second', async () => {
     const { sandbox } = widgets.harness
-    widgets.harness.forget()
+    widgets.harness.clearUpstreamCalls()
     const widget = await widgets.open({ features: { webauthn: true } })
     await widget.page.evaluate(WEBAUTHN_STUB_FOR_KEYS)
     await widget.signIn(KIM, PASSWORD)

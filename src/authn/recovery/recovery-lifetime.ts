@@ -43,11 +43,11 @@ export function createRecoveryLifetime({
 
     async adjustMs(advertisedMs, reply) {
       const oktaMs = reply === undefined ? Number.NaN : lifetimeIn(reply)
-      const isShort = oktaMs >= ROUND_TO_MS && oktaMs < configuredMs
-      const isLess = isShort && oktaMs < advertisedMs
-      const lifetimeMs = isLess ? oktaMs : advertisedMs
-      if (isLess) log.warn('recovery_lifetime_lowered', { upstream: 'authn', lifetimeMs })
-      if (isShort) await store.set(KEY, String(lifetimeMs), TTL_MS) // each such answer renews the value
+      const isBelowConfigured = oktaMs >= ROUND_TO_MS && oktaMs < configuredMs
+      const isBelowAdvertised = isBelowConfigured && oktaMs < advertisedMs
+      const lifetimeMs = isBelowAdvertised ? oktaMs : advertisedMs
+      if (isBelowAdvertised) log.warn('recovery_lifetime_lowered', { upstream: 'authn', lifetimeMs })
+      if (isBelowConfigured) await store.set(KEY, String(lifetimeMs), TTL_MS) // each such answer renews the value
       return lifetimeMs
     },
   }

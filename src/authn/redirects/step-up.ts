@@ -82,7 +82,7 @@ export class StepUp {
   async #storeTransaction(handle: string, imported: Transaction): Promise<void> {
     const { store, transactions, tokenNames, indexMs } = this.#options
     const creating = transactions.create(handle, imported)
-    if (!store.preservesWriteOrder) await creating // an import that finds the name in the index must find the record
+    if (!store.preservesWriteOrder) await creating // another import that reads the index must also find the record
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
     const keyOf = (hmac: string) => `gatehouse:imported:${hmac}`
     const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], indexMs)

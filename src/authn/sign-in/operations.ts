@@ -7,7 +7,7 @@ import {
   RATE_LIMIT_HEADERS,
 } from '../../http/operation.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
-import type { Proves } from '../transaction/credentials.ts'
+import type { CredentialKind } from '../transaction/credentials.ts'
 import { cancelResponse, emptyResponse, paramsOf, transactionResponse } from './response-schemas.ts'
 import {
   activateBody,
@@ -35,8 +35,8 @@ export interface Operation extends ApiOperation {
   readonly query: z.ZodObject
   /** `offered`: allowed only if Okta offered it in this transaction. */
   readonly allowed: 'offered' | 'always'
-  /** The credential that it sends. */
-  readonly proves: Proves
+  /** The credential that it sends, if any. */
+  readonly credential: CredentialKind | undefined
   /** If the body has only the handle, the request is a poll, for example of a push. */
   readonly polls: boolean
   /** How many requests of the transaction may run while this one runs, itself included. */
@@ -98,21 +98,21 @@ export const STEP_OPERATIONS = {
     summary: 'Change an expired or expiring password',
     description: REVOKES,
     body: changePasswordBody,
-    proves: 'password',
+    credential: 'password',
   }),
   resetPassword: step('reset_password', `${API}/credentials/reset_password`, {
     tag: 'Recovery',
     summary: 'Choose a new password',
     description: REVOKES,
     body: resetPasswordBody,
-    proves: 'new-password',
+    credential: 'new-password',
   }),
   answerRecoveryQuestion: step('recovery_answer', `${API}/recovery/answer`, {
     ...RECOVERY,
     summary: 'Answer the recovery question',
     body: answerBody,
   }),
-  // answered late on purpose, and anyone can start a recovery, so few requests of one transaction may wait
+  // deliberately delayed, and anyone can start a recovery: limit concurrent requests
   verifyRecoveryFactor: step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
     ...RECOVERY,
     summary: 'Verify the code that was sent by text message or call',
@@ -133,7 +133,7 @@ export const STEP_OPERATIONS = {
     summary: 'Verify a factor: choose it, send its code or answer, poll a push',
     body: verifyBody,
     query: VERIFY_FLAGS,
-    proves: 'factor',
+    credential: 'factor',
     polls: true,
   }),
   resendChallenge: step('resend', `${FACTOR}/verify/resend`, {
@@ -172,15 +172,15 @@ export const STEP_OPERATIONS = {
     ...SEND_LINK,
   }),
   activateUserFactor: step('activate', `${USER_FACTOR}/lifecycle/activate`, {
-    summary: 'Activate a factor, at the other path that links may have',
+    summary: 'Activate a factor (alternative path that Okta’s links may use)',
     ...ACTIVATE,
   }),
   mailUserActivationLink: step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, {
-    summary: 'Send the activation link by email, at the other path that links may have',
+    summary: 'Send the activation link by email (alternative path that Okta’s links may use)',
     ...SEND_LINK,
   }),
   textUserActivationLink: step('activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, {
-    summary: 'Send the activation link by text message, at the other path that links may have',
+    summary: 'Send the activation link by text message (alternative path that Okta’s links may use)',
     ...SEND_LINK,
   }),
 } satisfies Operations
@@ -199,7 +199,7 @@ function step(name: string, path: string, rest: Partial<Operation> & { summary: 
     body: stateBody,
     encoding: 'json',
     allowed: 'offered',
-    proves: undefined,
+    credential: undefined,
     polls: false,
     ...rest,
   }

@@ -88,7 +88,7 @@ export function buildOperationStep(
       encoding: operation.encoding,
       deadline,
     },
-    proof: getProof(operation.proves, attempted, before),
+    proof: getProof(operation.credential, attempted, before),
     factorType,
     factorId,
     enrolment: enrolmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),

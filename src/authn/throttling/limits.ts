@@ -20,7 +20,7 @@ export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record
 /** Whose attempts are counted together. For a known device, only the `perKnown…` limits and `perTransaction` apply. */
 type Scope = keyof typeof SCOPE_NAMES
 
-/** Part of the names of stored windows. */
+/** Part of the names of stored windows. `person` is a user: another name would reset all counts at an upgrade. */
 const SCOPE_NAMES = {
   perAddress: 'address',
   perUser: 'person',

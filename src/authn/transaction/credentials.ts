@@ -14,7 +14,7 @@ export interface Proof {
 
 const AFTER_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
 
-/** The statuses which show that a credential was accepted. An unknown status proves nothing. */
+/** The statuses that show that a credential was accepted. An unknown status proves nothing. */
 const ACCEPTED_STATUSES: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = {
   factor: new Set(AFTER_FACTOR),
   password: new Set([
@@ -45,8 +45,8 @@ export function acceptedProof(
   return isFactorPending ? undefined : proof
 }
 
-/** The credential that an operation sends; undefined: none. */
-export type Proves = 'password' | 'new-password' | 'factor' | undefined
+/** A credential that an operation sends. */
+export type CredentialKind = 'password' | 'new-password' | 'factor'
 
 export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 'pwd' }
 /** An activation token is a one-time password. */
@@ -67,21 +67,21 @@ export function isUnverifiedImport({ origin, credentialAccepted }: Origin): bool
 }
 
 export function getProof(
-  proves: Proves,
+  credential: CredentialKind | undefined,
   sent: { readonly factorType: string | undefined; readonly fields: Readonly<Record<string, unknown>> },
   transaction: Origin,
 ): Proof | undefined {
   // an approval on a phone, or a new password, does not show who is at this browser
-  const isUnproved = isUnverifiedImport(transaction)
-  switch (proves) {
+  const isUnverified = isUnverifiedImport(transaction)
+  switch (credential) {
     case 'password':
       return PASSWORD_PROOF
     case 'new-password': // after an accepted credential, a new password is not a second one
-      return transaction.credentialAccepted || isUnproved ? undefined : NEW_PASSWORD_PROOF
+      return transaction.credentialAccepted || isUnverified ? undefined : NEW_PASSWORD_PROOF
     case 'factor': {
       const { amr, proof } = getFactorType(sent.factorType)
       const isSent = proof !== undefined && isNonEmptyString(sent.fields[proof])
-      return isUnproved && !isSent ? undefined : { kind: 'factor', provesUser: isSent, amr }
+      return isUnverified && !isSent ? undefined : { kind: 'factor', provesUser: isSent, amr }
     }
     case undefined:
       return undefined

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { unknownHandle, upstreamTemporarilyUnavailable } from '../../errors.ts'
+import { upstreamTemporarilyUnavailable } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -12,7 +12,7 @@ export interface ApiTokens {
   /**
    * The tokens in the order in which one call tries them. If Okta refuses the first token and accepts the standby, the
    * standby is tried first, to save a refused call per step. The first token is tried first again every
-   * `FIRST_AGAIN_MS`, and after the list changes.
+   * `RETRY_FIRST_TOKEN_MS`, and after the list changes.
    */
   candidates(): TokenCandidates
   /** Reports that Okta refuses all tokens: an operator must act. */
@@ -38,9 +38,9 @@ export interface ApiTokensOptions {
   readonly monotonic: () => number
 }
 
-const FIRST_AGAIN_MS = 600_000
+const RETRY_FIRST_TOKEN_MS = 600_000
 
-/** One configured list of tokens. A changed list starts without knowledge. */
+/** One configured list of tokens. A changed list starts with no history. */
 interface TokenList {
   readonly tokens: readonly string[]
   /** It replaced another list. */
@@ -93,7 +93,7 @@ export function createApiTokens(options: ApiTokensOptions): ApiTokens {
 function inOrder(list: TokenList, nowMs: number): readonly string[] {
   const { tokens, accepted } = list
   const isStandby = accepted !== undefined && accepted.token !== tokens[0]
-  if (isStandby && nowMs - list.firstTriedAt < FIRST_AGAIN_MS)
+  if (isStandby && nowMs - list.firstTriedAt < RETRY_FIRST_TOKEN_MS)
     return [accepted.token, ...tokens.filter((token) => token !== accepted.token)]
   list.firstTriedAt = nowMs
   return tokens
@@ -131,8 +131,11 @@ function provesToken(status: number, { errorCode }: AuthnReply): boolean {
   return (status >= 200 && status < 300) || status === 403 || (status === 401 && errorCode === 'E0000004')
 }
 
+/** Okta's code for an invalid API token, and for an unknown state or recovery token. */
+const INVALID_TOKEN_CODE = 'E0000011'
+
 export function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
-  return status === 401 && errorCode === unknownHandle().code
+  return status === 401 && errorCode === INVALID_TOKEN_CODE
 }
 
 /** How long an accepted call proves that our token is valid. */
@@ -140,8 +143,8 @@ const TRUST_MS = 5000
 
 /**
  * E0000011 on a call with a state or recovery token may be about that token or about our API token. If it is about
- * ours, the client must keep its transaction. An empty sign-in shows which: with a valid API token, Okta rejects it for
- * its form.
+ * ours, the client must keep its transaction. An empty sign-in shows which: with a valid API token, Okta rejects it as
+ * malformed.
  */
 export function createTokenCheck(
   tokens: ApiTokens,

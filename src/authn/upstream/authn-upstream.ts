@@ -83,7 +83,7 @@ export interface AuthnUpstreamOptions extends Omit<ApiTokensOptions, 'monotonic'
 }
 
 export interface AuthnRateLimit
-  extends Pick<RateLimitGateOptions, 'jitterMs' | 'maxClosedMs' | 'lookEveryMs'> {
+  extends Pick<RateLimitGateOptions, 'jitterMs' | 'maxClosedMs' | 'refreshEveryMs'> {
   readonly reserveShare: number
   readonly maxWaitMs: number
 }

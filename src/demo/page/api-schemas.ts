@@ -25,7 +25,7 @@ export function membersOf(schema: Json): HTMLUListElement | undefined {
   const required = list(inner.required)
   const items = Object.entries(record(inner.properties)).map(([name, value]) => {
     const member = record(value)
-    const below = membersOf(member)
+    const children = membersOf(member)
     return element(
       'li',
       {},
@@ -34,7 +34,7 @@ export function membersOf(schema: Json): HTMLUListElement | undefined {
       ' ',
       element('span', { class: 'type' }, ...typeOf(member)),
       ...note(text(member.description), list(member.examples)),
-      below,
+      children,
     )
   })
   if (inner.additionalProperties !== false && inner.additionalProperties !== undefined)
@@ -51,21 +51,21 @@ export function typeOf(schema: Json): (Node | string)[] {
   if (schema.not !== undefined) return ['never']
   if (schema.const !== undefined) return [element('code', {}, JSON.stringify(schema.const))]
   if (Array.isArray(schema.enum))
-    return joined(schema.enum.map((value) => [element('code', {}, String(value))]))
+    return joinWithOr(schema.enum.map((value) => [element('code', {}, String(value))]))
   const either = [...list(schema.anyOf), ...list(schema.allOf)].map(record)
-  if (either.length > 0) return joined(either.map(typeOf))
+  if (either.length > 0) return joinWithOr(either.map(typeOf))
   if (schema.type === 'array') return ['list of ', ...typeOf(record(schema.items))]
   const words = [[schema.type ?? 'anything'].flat().join(' or '), ...boundsOf(schema)]
   return [words.join(', ')]
 }
 
 export function boundsOf(schema: Json): string[] {
-  const { format, minLength, maxLength, minimum, maximum, default: preset, contentMediaType } = schema
+  const { format, minLength, maxLength, minimum, maximum, default: defaultValue, contentMediaType } = schema
   return [
     ...[format, contentMediaType].filter((value) => typeof value === 'string'),
     ...rangeOf(minLength, maxLength, ' characters'),
     ...rangeOf(minimum, maximum, ''),
-    ...(preset === undefined ? [] : [`default ${String(preset)}`]),
+    ...(defaultValue === undefined ? [] : [`default ${String(defaultValue)}`]),
   ]
 }
 
@@ -91,11 +91,11 @@ export function note(words: string, examples: readonly unknown[] = []): HTMLElem
   return all.length === 0 ? [] : [element('span', { class: 'note' }, ' — ', ...inline(all.join(' ')))]
 }
 
-/** Backticks are code. */
+/** Renders text in backticks as code. */
 export function inline(words: string): (Node | string)[] {
   return words.split('`').map((part, index) => (index % 2 === 1 ? element('code', {}, part) : part))
 }
 
-export function joined(parts: readonly (readonly (Node | string)[])[]): (Node | string)[] {
+export function joinWithOr(parts: readonly (readonly (Node | string)[])[]): (Node | string)[] {
   return parts.flatMap((part, index) => (index === 0 ? part : [' or ', ...part]))
 }

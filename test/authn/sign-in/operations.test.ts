@@ -6,14 +6,14 @@ const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
-type Proves = Operation['proves']
+type Credential = Operation['credential']
 
 /** Every operation in a transaction: path, forwarded query, credential, and whether it polls. */
 const TABLE: readonly (readonly [
   name: string,
   path: string,
   query: readonly string[],
-  proves: Proves,
+  credential: Credential,
   polls: boolean,
 ])[] = [
   ['cancel', `${AUTHN}/cancel`, [], undefined, false],
@@ -41,11 +41,11 @@ const TABLE: readonly (readonly [
 describe('the operations', () => {
   test('are those of the API', () => {
     expect(
-      OPERATIONS.map(({ name, path, query, proves, polls }) => [
+      OPERATIONS.map(({ name, path, query, credential, polls }) => [
         name,
         path,
         Object.keys(query.shape),
-        proves,
+        credential,
         polls,
       ]),
     ).toEqual(TABLE)
@@ -126,10 +126,10 @@ describe('the credential that a step proves', () => {
   const BEGUN = { origin: 'begun', credentialAccepted: false } as const
   const IMPORTED = { origin: 'imported', credentialAccepted: false } as const
   const proof = (
-    proves: Proves,
+    credential: Credential,
     transaction: Parameters<typeof getProof>[2],
     shown: { factorType?: string; fields?: Record<string, unknown> } = {},
-  ) => getProof(proves, { factorType: undefined, fields: {}, ...shown }, transaction)
+  ) => getProof(credential, { factorType: undefined, fields: {}, ...shown }, transaction)
 
   test('none if the step sends no credential', () => {
     for (const transaction of [BEGUN, IMPORTED]) expect(proof(undefined, transaction)).toBeUndefined()

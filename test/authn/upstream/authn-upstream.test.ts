@@ -49,7 +49,7 @@ function upstreamAt({
       timeoutMs: totalTimeoutMs,
       client,
       baseUrl: origin,
-      rateLimit: { reserveShare: 0, maxWaitMs: 0, jitterMs: 0, maxClosedMs: 60_000, lookEveryMs: 0 },
+      rateLimit: { reserveShare: 0, maxWaitMs: 0, jitterMs: 0, maxClosedMs: 60_000, refreshEveryMs: 0 },
       store: keep(createMemoryStore({ monotonic: () => 0 })),
       names: createSigner(() => [Buffer.alloc(32)], 'limit-names'),
       apiTokens: () => keyring.tokens,

@@ -109,8 +109,8 @@ export function createPhone(): Phone {
   }
 
   function requestBubble({ login }: User, numbers: readonly number[]): HTMLElement {
-    const answer = (label: string, says: string | number) =>
-      press(label, () => call('POST', '/demo/phone/answer', { login, answer: says }))
+    const answer = (label: string, value: string | number) =>
+      press(label, () => call('POST', '/demo/phone/answer', { login, answer: value }))
     const question =
       numbers.length > 0 ? 'Tap the number that the sign-in page shows.' : 'Are you signing in?'
     const yes =

@@ -32,7 +32,7 @@ export function createUserList(users: readonly User[], onChoose: (user: User) =>
   function apply(): void {
     const words = filter.value.toLowerCase().split(/\s+/)
     for (const { item, user } of rows) {
-      const text = `${user.login} ${user.name} ${user.says}`.toLowerCase()
+      const text = `${user.login} ${user.name} ${user.description}`.toLowerCase()
       item.hidden = !words.every((word) => text.includes(word))
     }
     const shown = rows.filter(({ item }) => !item.hidden).length
@@ -56,7 +56,7 @@ function rowOf(user: User, onPick: () => void): Row {
     'button',
     { type: 'button', 'aria-pressed': 'false' },
     element('strong', {}, user.login),
-    element('span', {}, user.says),
+    element('span', {}, user.description),
   )
   pick.addEventListener('click', onPick)
   return { user, pick, item: element('li', {}, pick) }

@@ -4,5 +4,5 @@ export interface User {
   readonly name: string
   /** Empty if the user has none yet. */
   readonly password: string
-  readonly says: string
+  readonly description: string
 }
