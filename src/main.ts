@@ -96,6 +96,7 @@ async function start(): Promise<void> {
   })
   await listen('ops', ops, config.ops)
   await listen('public', app, config.listen)
+  broker.watchOrg()
 }
 
 function stopOnSignal(stop: () => Promise<void>): void {

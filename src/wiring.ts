@@ -20,6 +20,7 @@ import { createSessions, withSession } from './session/sessions.ts'
 import { createUserKeys } from './session/user-indexes.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
+import { watchOrgPipeline } from './upstream/org-pipeline.ts'
 import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
 
 /** All components of a broker; nothing listens yet. */
@@ -29,6 +30,8 @@ export interface Gatehouse {
   readonly health: Health
   readonly log: Logger
   readonly metrics: Metrics
+  /** Starts the checks of the org's pipeline, which `close` stops. */
+  watchOrg(): void
   /** Closes the store and every upstream connection. */
   close(): Promise<void>
 }
@@ -91,10 +94,12 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     revocationTimes,
     refetchAccess: async (login) => pam?.refetch(login),
   })
+  const authnClient = createClient('authn', config.authn.baseUrl, config, telemetry)
+  let pipelineWatch: ReturnType<typeof watchOrgPipeline> | undefined
   const authn = createAuthn({
     ...deps,
     ...config.authn,
-    client: createClient('authn', config.authn.baseUrl, config, telemetry),
+    client: authnClient,
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     apiTokens: config.authn.apiTokens.current,
     publicOrigin: publicUrl.origin,
@@ -160,8 +165,12 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     health,
     log,
     metrics,
+    watchOrg() {
+      pipelineWatch ??= watchOrgPipeline({ client: authnClient, log, metrics })
+    },
     async close() {
       lag.stop()
+      pipelineWatch?.stop()
       await Promise.all([authn.close(), pam?.close(), store.close()])
     },
   }

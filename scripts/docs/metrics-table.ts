@@ -13,6 +13,8 @@ const WATCH: Readonly<Record<MetricName, string>> = {
     'any. `lag`: add replicas. `in_flight`: something is slow. `address`: one address exceeds its share (half of the capacity for sign-in and lookups, a tenth for recovery, half of the 16 MB for large requests of one kind). `kind="body"`: unfinished bodies were evicted (`http.unfinishedBodies`)',
   upstreamRequestDuration: 'the outcomes `timeout`, `connection_lost`, `unreachable` and 5xx',
   upstreamBreakerOpen: '1 for more than a minute',
+  authnPipelineInfo:
+    'a change from `v1` (Classic Engine) to `idx` ([Identity Engine](identity-engine.md)); missing: unknown',
   upstreamTokenRefused: '**1: page someone**',
   upstreamTokenStandby: '1: [the standby token is in use](#the-standby-token-is-in-use)',
   storeFailures:

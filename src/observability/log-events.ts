@@ -163,6 +163,11 @@ export const LOG_EVENTS = {
       action: 'After a change of `SECRET_KEYS`, put the old key back behind the new one.',
     },
     upstream_token_accepted_again: { meaning: 'Okta accepts an API token again.' },
+    authn_pipeline_unknown: {
+      meaning:
+        '`/.well-known/okta-organization` of the org could not be read; `outcome` says how. It is retried every minute, or hourly if the pipeline was known. Sign-ins are not affected.',
+      action: 'If it lasts, check `AUTHN_BASE_URL`.',
+    },
     upstream_token_switched: {
       meaning: 'Okta accepted another API token than before; `name` is `first` or `standby`.',
       action: 'If it is the standby token, replace the first one.',
@@ -212,6 +217,11 @@ export const LOG_EVENTS = {
     upstream_error: { meaning: 'Okta answered a step with an error; `upstreamErrorId` is Okta’s id of it.' },
     recovery_refused: {
       meaning: 'Okta refused to start a recovery. The client got the answer of a known user.',
+    },
+    authn_pipeline: {
+      meaning:
+        'At the start, and when it changes: the pipeline of the org; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
+      action: 'If it is `idx`, read [what differs](identity-engine.md).',
     },
     configured: {
       meaning: 'At the start: what the broker is configured for, without secrets and addresses.',

@@ -22,6 +22,9 @@ const METRICS = {
   upstreamBreakerOpen: gauge('upstream_breaker_open', '1 while the circuit breaker of the upstream is open', [
     'upstream',
   ]),
+  authnPipelineInfo: gauge('authn_pipeline_info', 'Always 1; the label is the pipeline of the org', [
+    'pipeline',
+  ]),
   upstreamTokenRefused: gauge('upstream_token_refused', '1 while Okta refuses every configured API token'),
   upstreamTokenStandby: gauge('upstream_token_standby', '1 while Okta accepts only a standby API token'),
   storeFailures: counter(
