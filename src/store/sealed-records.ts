@@ -17,8 +17,8 @@ export interface SealedRecords<Value> {
   keysOf(name: string): readonly [string, ...string[]]
   /** The newest readable record. */
   read(name: string): Promise<SealedRecord<Value> | undefined>
-  /** With `present`, an existing record is overwritten, also under an old key. False if nothing was written. */
-  write(name: string, value: Value, ttlMs: number, when?: 'present'): Promise<boolean>
+  /** Under the newest key. */
+  write(name: string, value: Value, ttlMs: number): Promise<void>
   /** False if there was no record. */
   remove(name: string): Promise<boolean>
   /** False, and nothing is removed, if the record has changed since it was read. */
@@ -78,10 +78,9 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
       return undefined
     },
 
-    async write(name, value, ttlMs, when) {
-      const text = codec.encode(value)
-      for (const key of keysOf(name)) if (await store.set(key, seal.seal(text, key), ttlMs, when)) return true
-      return false
+    async write(name, value, ttlMs) {
+      const key = keyOf(names.sign(name))
+      await store.set(key, seal.seal(codec.encode(value), key), ttlMs)
     },
 
     async remove(name) {

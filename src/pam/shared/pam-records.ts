@@ -30,7 +30,8 @@ export function createPamRecords<Value>(options: PamRecordsOptions<Value>) {
     async write(name: string, value: Value, ttlMs: number): Promise<boolean> {
       try {
         await records.read(name) // throws if a newer version wrote it
-        return await records.write(name, value, ttlMs)
+        await records.write(name, value, ttlMs)
+        return true
       } catch {
         return false
       }
