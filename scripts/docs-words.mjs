@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * `--verbose` prints the words of each page.
  */
 const MAX_WORDS = 25_000
-const NOT_OURS = new Set(['node_modules', 'build', 'dist', 'coverage'])
+const NOT_OURS = new Set(['node_modules', 'build', 'dist', 'coverage', 'test-results'])
 
 function pagesIn(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {

@@ -3,7 +3,7 @@
  * (docs/testing.md). Prints the score of each module and the mutants that survived. Exits with 1 if a module scores below the
  * bound, or if scripts/mutants/on-purpose.json lists a mutant that does not survive.
  */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { Stryker } from '@stryker-mutator/core'
 
@@ -38,6 +38,7 @@ for (const [name, module] of chosen) {
   printSurvivors(row)
 }
 printTable(rows)
+if (!incremental) writeScores(rows)
 process.exitCode = rows.every(({ percent, stale }) => percent >= REQUIRED_PERCENT && stale.length === 0)
   ? 0
   : 1
@@ -127,4 +128,20 @@ function printTable(rows) {
       `| ${name} | ${mutants} | ${percent.toFixed(1)} % | ${listed.length} | ${unlisted.length} | ${seconds} |`,
     )
   }
+}
+
+/** Updates the scores of these modules in docs/mutation-scores.json, in the order of modules.json. */
+function writeScores(rows) {
+  const path = new URL('../docs/mutation-scores.json', import.meta.url)
+  const scores = JSON.parse(readFileSync(path, 'utf8'))
+  for (const { name, mutants, percent, listed } of rows) {
+    scores[name] = { mutants, percent: Math.round(percent * 10) / 10, survivingOnPurpose: listed.length }
+  }
+  const lines = modules
+    .filter(([name]) => scores[name] !== undefined)
+    .map(([name]) => {
+      const { mutants, percent, survivingOnPurpose } = scores[name]
+      return `  "${name}": { "mutants": ${mutants}, "percent": ${percent}, "survivingOnPurpose": ${survivingOnPurpose} }`
+    })
+  writeFileSync(path, `{\n${lines.join(',\n')}\n}\n`)
 }

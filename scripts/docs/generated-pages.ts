@@ -7,7 +7,14 @@ import { conformanceTables } from './conformance-tables.ts'
 import { directTable, exposedTable, groupsTable, readDependencyReview } from './dependencies-tables.ts'
 import { logEventsTable, logFieldsTable, outcomesTable } from './log-tables.ts'
 import type { Blocks } from './markdown.ts'
-import { CHARTS, capacityBlock, growthBlock, performanceBlock, redisMemoryBlock } from './measurements.ts'
+import {
+  CHARTS,
+  capacityBlock,
+  growthBlock,
+  mutationScoresTable,
+  performanceBlock,
+  redisMemoryBlock,
+} from './measurements.ts'
 import { metricsTable } from './metrics-table.ts'
 import { pamErrorsTable } from './pam-errors-table.ts'
 import { sandboxFaultsTable, sandboxRoutesTable, sandboxUsersTable } from './sandbox-tables.ts'
@@ -42,6 +49,7 @@ export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
     'sandbox-routes': sandboxRoutesTable,
     'sandbox-faults': sandboxFaultsTable,
   },
+  'docs/testing.md': { 'mutation-scores': mutationScoresTable },
 }
 
 /** Files that are generated as a whole. */
