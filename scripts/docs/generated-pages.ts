@@ -4,6 +4,7 @@ import { auditEventsTable, auditExamples, auditFieldsTable } from './audit-table
 import { envExample, limitsTable, tunablesTable, variableTables } from './configuration-tables.ts'
 import { readConformanceList } from './conformance-list.ts'
 import { conformanceTables } from './conformance-tables.ts'
+import { decisionsIndex } from './decisions-index.ts'
 import { directTable, exposedTable, groupsTable, readDependencyReview } from './dependencies-tables.ts'
 import { logEventsTable, logFieldsTable, outcomesTable } from './log-tables.ts'
 import type { Blocks } from './markdown.ts'
@@ -29,6 +30,7 @@ export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
   },
   'docs/configuration.md': { variables: variableTables, tunables: tunablesTable, limits: limitsTable },
   'docs/conformance.md': { conformance: () => conformanceTables(readConformanceList()) },
+  'docs/decisions/README.md': { 'decisions-index': decisionsIndex },
   'docs/dependencies.md': {
     'dependencies-direct': () => directTable(readDependencyReview()),
     'dependencies-exposed': () => exposedTable(readDependencyReview()),
