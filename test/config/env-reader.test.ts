@@ -147,13 +147,13 @@ test.each([
   ['"x"a', false],
 ])('quotes are noted: %j %s', (value, isNoted) => {
   const note = isNoted ? [QUOTES] : []
-  const sound = readerOf({ HOST: value })
-  expect(sound.read('HOST', asItIs)).toBe(value)
-  expect([sound.notes, sound.problems]).toEqual([note.map((one) => `HOST: ${one}`), []])
-  const unsound = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': value })
-  unsound.read('OPS_TOKEN', refusing)
-  expect(unsound.notes).toEqual([])
-  expect(unsound.problems).toEqual(
+  const valid = readerOf({ HOST: value })
+  expect(valid.read('HOST', asItIs)).toBe(value)
+  expect([valid.notes, valid.problems]).toEqual([note.map((one) => `HOST: ${one}`), []])
+  const invalid = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': value })
+  invalid.read('OPS_TOKEN', refusing)
+  expect(invalid.notes).toEqual([])
+  expect(invalid.problems).toEqual(
     ['is too odd', 'and too even', ...note].map((reason) => `OPS_TOKEN_FILE: ${reason}`),
   )
 })

@@ -18,7 +18,7 @@ const namesOf = (notes: readonly string[]) => notes.map((note) => note.split(':'
 
 test.each<[string, Record<string, string>, string[]]>([
   ['nothing', {}, []],
-  ['short and full names are counted apart', { LOGIN_DOMAINS: '' }, ['LOGIN_DOMAINS']],
+  ['short and full names are counted separately', { LOGIN_DOMAINS: '' }, ['LOGIN_DOMAINS']],
   ['one limit for a name in two domains', { LOGIN_DOMAINS: 'example.com,corp' }, ['LOGIN_DOMAINS']],
   ['one domain, twice', { LOGIN_DOMAINS: 'example.com,EXAMPLE.com' }, []],
   ['a key that has ended', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-30T23:59:59Z' }, ['PAM_KEY_EXPIRES_AT']],
@@ -67,7 +67,7 @@ test.each([
   ['PUBLIC_URL', '"https://portal.example.com"'],
   ['SESSION_IDLE_MINUTES', "'30'"],
   ['REDIS_URL_FILE', '"/nowhere"'],
-])('the quotes are named where they make a value unsound: %s=%s', (name, value) => {
+])('the problem names the quotes that make a value invalid: %s=%s', (name, value) => {
   const problems = problemsOf({ REDIS_URL: name === 'REDIS_URL_FILE' ? '' : 'redis://redis', [name]: value })
   expect(new Set(namesOf(problems))).toEqual(new Set([name]))
   expect(problems.join()).toContain('in quotes')

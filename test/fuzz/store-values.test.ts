@@ -61,10 +61,10 @@ test(
         await inside.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
         await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
         await inside.get('/api/v1/pam/me')
-        const asked = await waiting.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+        const mfaRequired = await waiting.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
         await corruptAll(kind, corrupt)
 
-        for (const answer of await askAll(inside, waiting, asked)) {
+        for (const answer of await askAll(inside, waiting, mfaRequired)) {
           expect([kind, answer.status < 500]).toEqual([kind, true])
         }
         const me = await inside.get('/api/v1/sessions/me')

@@ -42,16 +42,16 @@ async function signInWithCode() {
   await browser.post(AUTHN, { username: TOMAS, password: 'Not-The-Password-1' })
   expect(last('sign_in_failed')).toMatchObject({ operation: 'primary', upstreamErrorCode: 'E0000004' })
 
-  const asked = await browser.post(AUTHN, credentials(TOMAS))
+  const mfaRequired = await browser.post(AUTHN, credentials(TOMAS))
   const started = last('sign_in_started')
   expect(started).toMatchObject({
     audit: true,
-    requestId: asked.headers.get('x-request-id'),
+    requestId: mfaRequired.headers.get('x-request-id'),
     address: '127.0.0.1',
     operation: 'primary',
   })
-  const verify = verifyHref(asked, 'token:software:totp')
-  const step = { stateToken: handleOf(asked) }
+  const verify = verifyHref(mfaRequired, 'token:software:totp')
+  const step = { stateToken: handleOf(mfaRequired) }
   await browser.post(verify, { ...step, passCode: '000000' })
   expect(last('factor_failed')).toMatchObject({
     factorType: 'token:software:totp',
@@ -74,9 +74,9 @@ async function signInWithCode() {
 
 async function rejectPush() {
   const browser = await harness.visit()
-  const asked = await browser.post(AUTHN, credentials(PRIYA))
-  const step = { stateToken: handleOf(asked) }
-  const waiting = await browser.post(verifyHref(asked, 'push'), step)
+  const mfaRequired = await browser.post(AUTHN, credentials(PRIYA))
+  const step = { stateToken: handleOf(mfaRequired) }
+  const waiting = await browser.post(verifyHref(mfaRequired, 'push'), step)
   const poll = hrefAt(waiting, '_links.next')
   await browser.post(poll, step)
   await browser.post(poll, step)
@@ -165,10 +165,10 @@ async function lookUpAndRevoke() {
 
 async function useHandleOfOtherDevice() {
   const [owner, other] = [await harness.visit(), await harness.visit()]
-  const asked = await owner.post(AUTHN, credentials(TOMAS))
+  const mfaRequired = await owner.post(AUTHN, credentials(TOMAS))
   const { deviceHash, loginHash } = last('sign_in_started') ?? {}
-  const step = { stateToken: handleOf(asked), passCode: '000000' }
-  expect((await other.post(verifyHref(asked, 'token:software:totp'), step)).status).toBe(401)
+  const step = { stateToken: handleOf(mfaRequired), passCode: '000000' }
+  expect((await other.post(verifyHref(mfaRequired, 'token:software:totp'), step)).status).toBe(401)
   const userId = harness.sandbox.user(TOMAS).id
   expect(last('handle_refused')).toMatchObject({
     audit: true,
@@ -180,13 +180,13 @@ async function useHandleOfOtherDevice() {
   })
   expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
 
-  await openBrowser(harness.gatehouse.url).post(AUTHN, { stateToken: handleOf(asked) })
+  await openBrowser(harness.gatehouse.url).post(AUTHN, { stateToken: handleOf(mfaRequired) })
   expect(last('handle_refused')).toMatchObject({
     userId,
     boundDeviceHash: deviceHash,
     reason: 'no_device_cookie',
   })
-  const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`
+  const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(mfaRequired)}`
   expect((await navigate(other, redirect)).status).toBe(401)
   expect(lines('handle_refused')).toHaveLength(3)
   await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // an unknown handle identifies no user

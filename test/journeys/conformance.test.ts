@@ -236,9 +236,9 @@ test('a 429 of the Authentication API keeps its three rate-limit headers', async
 /** "Limits": the lifetime of a transaction. */
 test('a transaction that has expired at Okta is expired here: 401 E0000011', async () => {
   const browser = await harness.visit()
-  const asked = await signIn({ username: TOMAS }, browser)
+  const mfaRequired = await signIn({ username: TOMAS }, browser)
   harness.sandbox.expireTransactions()
-  expectError(await browser.post(AUTHN, { stateToken: handleOf(asked) }), 401, 'E0000011')
+  expectError(await browser.post(AUTHN, { stateToken: handleOf(mfaRequired) }), 401, 'E0000011')
 })
 
 /** The PAM API's rate limit headers: `X-RateLimit-Reset` where there is no `X-RateLimit-Retry-At`. */

@@ -36,9 +36,9 @@ function expectUnavailable(answer: PageAnswer, status: number) {
 describe('an upstream that', () => {
   async function expectRecovery(fault: FaultRule, status: number) {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    const stateToken = handleOf(asked)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const stateToken = handleOf(mfaRequired)
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
 
     harness.sandbox.faults.authn.set(fault)
     expectUnavailable(await browser.post(verify, { stateToken, passCode: '000000' }), status)
@@ -117,11 +117,11 @@ describe('an upstream that', () => {
 
   test('refuses the SSWS token: 503 and an alarm, and transactions are kept', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const token = harness.sandbox.apiToken
     harness.sandbox.apiTokens.delete(token)
     expectUnavailable(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
-    expectUnavailable(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 503)
+    expectUnavailable(await browser.post('/api/v1/authn', { stateToken: handleOf(mfaRequired) }), 503)
     expect(harness.gatehouse.logText()).toContain('"event":"upstream_token_refused"')
     expect(await harness.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 1')
 
@@ -129,8 +129,8 @@ describe('an upstream that', () => {
     expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).json.status).toBe(
       'SUCCESS',
     )
-    const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
-      stateToken: handleOf(asked),
+    const done = await browser.post(verifyHref(mfaRequired, 'token:software:totp'), {
+      stateToken: handleOf(mfaRequired),
       passCode: harness.sandbox.totpCode(TOMAS),
     })
     expect(done.json.status).toBe('SUCCESS')
@@ -164,7 +164,7 @@ describe('a Redis that', () => {
       const browser = await persistent.visit()
       await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
       const tab = await persistent.visit()
-      const asked = await tab.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+      const mfaRequired = await tab.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
       expect((await browser.get('/api/v1/sessions/me')).status).toBe(200)
 
       await persistent.redis.kill()
@@ -191,8 +191,8 @@ describe('a Redis that', () => {
       await until(async () => (await fetch(`${persistent.gatehouse.opsUrl}/readyz`)).status === 200)
       expect(await persistent.gatehouse.metrics()).toContain('gatehouse_ready 1')
       expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
-      const done = await tab.post(verifyHref(asked, 'token:software:totp'), {
-        stateToken: handleOf(asked),
+      const done = await tab.post(verifyHref(mfaRequired, 'token:software:totp'), {
+        stateToken: handleOf(mfaRequired),
         passCode: persistent.sandbox.totpCode(TOMAS),
       })
       expect(done.json.status).toBe('SUCCESS')

@@ -48,9 +48,9 @@ describe('tokens in unusual fields', () => {
 
   test('a factor type that is a property of Object.prototype is an unknown second factor', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const stateToken = handleOf(asked)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(mfaRequired)
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
     const id = /factors\/(\w+)\//.exec(verify)?.[1]
     answerNext('/api/v1/authn', {
       status: 'MFA_REQUIRED',
@@ -67,9 +67,9 @@ describe('tokens in unusual fields', () => {
 describe('an invalid response', () => {
   test('without a status is 502, and the transaction is kept', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const stateToken = handleOf(asked)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(mfaRequired)
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
     answerNext('/api/v1/authn/factors', { ok: true })
     expect((await browser.post(verify, { stateToken, passCode: '000000' })).status).toBe(502)
     const done = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
@@ -78,14 +78,14 @@ describe('an invalid response', () => {
 
   test('for another user opens no session, and raises an alarm', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
     answerNext('/api/v1/authn/factors', {
       status: 'SUCCESS',
       sessionToken: 'real-session-token-0123456789',
       _embedded: { user: { id: '00uOtherUser', profile: { login: PRIYA } } },
     })
-    const answer = await browser.post(verifyHref(asked, 'token:software:totp'), {
-      stateToken: handleOf(asked),
+    const answer = await browser.post(verifyHref(mfaRequired, 'token:software:totp'), {
+      stateToken: handleOf(mfaRequired),
       passCode: '000000',
     })
     expect(answer.status).toBe(502)
@@ -106,15 +106,15 @@ describe('a step that outlives its lock', () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', credentials(AMELIA))
     const before = await browser.get('/api/v1/sessions/me')
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const stateToken = handleOf(asked)
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(mfaRequired)
     const other = await harness.replica()
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
 
     const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
     harness.clearUpstreamCalls()
     const passCode = harness.sandbox.totpCode(TOMAS)
-    const slowStep = browser.post(verifyHref(asked, 'token:software:totp'), { stateToken, passCode })
+    const slowStep = browser.post(verifyHref(mfaRequired, 'token:software:totp'), { stateToken, passCode })
     await until(() => harness.upstreamCalls().length === 1)
     const quick = await fetch(`${other.url}/api/v1/authn`, {
       method: 'POST',
@@ -134,9 +134,9 @@ describe('one browser', () => {
     await harness.stop()
     harness = await startHarness() // the first step takes as long as the others
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const stateToken = handleOf(asked)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(mfaRequired)
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
     const release = harness.sandbox.faults.authn.hold({ times: 1 })
     harness.clearUpstreamCalls()
     const refused: PageAnswer[] = []

@@ -96,7 +96,7 @@ describe('SECRET_KEYS of one broker', () => {
     const [inside, waiting] = [await harness.visit(), await harness.visit()]
     const { sessionToken } = (await signIn(inside, AMELIA)).json
     expect((await inside.get('/api/v1/pam/me')).status).toBe(200)
-    const asked = await signIn(waiting, TOMAS)
+    const mfaRequired = await signIn(waiting, TOMAS)
     const before = { inside: await deviceOf(inside), waiting: await deviceOf(waiting) }
 
     await change(harness.gatehouse, keys, `${newer}\n${older}\n`)
@@ -105,7 +105,7 @@ describe('SECRET_KEYS of one broker', () => {
     expect((await inside.post(`${ME}/lifecycle/refresh`, {})).status).toBe(200)
     const list = await inside.get('/api/v1/sessions')
     expect(list.json.sessions).toMatchObject([{ current: true }])
-    expect((await finish(waiting, asked)).json.status).toBe('SUCCESS')
+    expect((await finish(waiting, mfaRequired)).json.status).toBe('SUCCESS')
     expect((await waiting.get(ME)).json.login).toBe(TOMAS)
     const deviceTokens = new Set(harness.sandbox.signIns.map(({ deviceToken }) => deviceToken))
     for (const [name, browser] of Object.entries({ inside, waiting })) {
@@ -136,7 +136,7 @@ describe('SECRET_KEYS of one broker', () => {
     ]
     await signIn(oldKeyOnly, AMELIA)
     await oldKeyOnly.get('/api/v1/pam/me')
-    const asked = await signIn(waiting, TOMAS)
+    const mfaRequired = await signIn(waiting, TOMAS)
     await change(harness.gatehouse, keys, `${newer},${older}`)
     await signIn(renewed, WALTER)
     await renewed.get(ME)
@@ -155,7 +155,7 @@ describe('SECRET_KEYS of one broker', () => {
     }
     expect(errorOf(await oldKeyOnly.post(`${ME}/lifecycle/refresh`, {}))).toEqual([404, 'E0000007'])
     harness.clearUpstreamCalls()
-    expect(errorOf(await finish(waiting, asked))).toEqual([401, 'E0000011'])
+    expect(errorOf(await finish(waiting, mfaRequired))).toEqual([401, 'E0000011'])
     expect(harness.upstreamCalls()).toEqual([])
     expect((await deviceOf(oldKeyOnly))[0]).not.toBe(before.oldKeyOnly[0])
 
@@ -246,8 +246,8 @@ test('two replicas that change SECRET_KEYS one after the other serve all users i
       const [inside, waiting] = [await harness.visit(), await harness.visit()]
       await signIn(inside, AMELIA, firstStep.broker)
       await remember(inside, AMELIA, firstStep)
-      const asked = await signIn(waiting, TOMAS, firstStep.broker)
-      expect((await finish(waiting, asked, secondStep.broker)).json.status).toBe('SUCCESS')
+      const mfaRequired = await signIn(waiting, TOMAS, firstStep.broker)
+      expect((await finish(waiting, mfaRequired, secondStep.broker)).json.status).toBe('SUCCESS')
       await remember(waiting, TOMAS, secondStep)
       for (const { usedSteps } of harness.sandbox.user(TOMAS).factors) usedSteps.clear()
     }

@@ -65,7 +65,7 @@ describe('in the open session of another user', () => {
     const refused = await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(await page.session()).toEqual(before)
-    // the org has accepted the password nevertheless
+    // Okta has accepted the password anyway
     expect(harness.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 

@@ -161,8 +161,8 @@ describe('factors', () => {
 
   test('previous leaves a challenge, and another factor is verified', async () => {
     const { client } = await library()
-    const asked = await signIn(client, PRIYA)
-    const waiting = await step(factorOf(asked, 'push').verify, 'verify')({ autoPush: true })
+    const mfaRequired = await signIn(client, PRIYA)
+    const waiting = await step(factorOf(mfaRequired, 'push').verify, 'verify')({ autoPush: true })
     const back = await step(waiting.prev, 'prev')()
     expect(back.status).toBe('MFA_REQUIRED')
     const code = factorOf(back, 'token:software:totp').verify
@@ -171,9 +171,9 @@ describe('factors', () => {
 
   test('a code first, then the expired password', async () => {
     const { client } = await library()
-    const asked = await signIn(client, INES)
+    const mfaRequired = await signIn(client, INES)
     const expired = await step(
-      factorOf(asked, 'token:software:totp').verify,
+      factorOf(mfaRequired, 'token:software:totp').verify,
       'verify',
     )({ passCode: harness.sandbox.totpCode(INES) })
     expect(expired.status).toBe('PASSWORD_EXPIRED')

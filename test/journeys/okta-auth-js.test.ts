@@ -20,13 +20,13 @@ const library = () => openLibrary(harness.gatehouse.url)
 test('signs in with a password and a code, after a wrong code', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
-  const asked = await signIn(client, TOMAS)
-  expect(asked.status).toBe('MFA_REQUIRED')
-  await expect(factor(asked, 'token:software:totp')({ passCode: '000000' })).rejects.toMatchObject({
+  const mfaRequired = await signIn(client, TOMAS)
+  expect(mfaRequired.status).toBe('MFA_REQUIRED')
+  await expect(factor(mfaRequired, 'token:software:totp')({ passCode: '000000' })).rejects.toMatchObject({
     errorCode: 'E0000068',
   })
   const done = await factor(
-    asked,
+    mfaRequired,
     'token:software:totp',
   )({
     passCode: harness.sandbox.totpCode(TOMAS),
@@ -39,8 +39,8 @@ test('signs in with a password and a code, after a wrong code', async () => {
 test('polls a push until it is approved', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
-  const asked = await signIn(client, PRIYA)
-  const waiting = await factor(asked, 'push')({})
+  const mfaRequired = await signIn(client, PRIYA)
+  const waiting = await factor(mfaRequired, 'push')({})
   expect(waiting.factorResult).toBe('WAITING')
   const done = step(waiting.poll, 'poll')({ delay: 10 })
   await until(() => harness.upstreamCalls().filter(({ path }) => path.endsWith('/verify')).length > 2)
@@ -75,17 +75,17 @@ test('skips the warning of an expiring password', async () => {
 test('cancels the transaction', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
-  const asked = await signIn(client, TOMAS)
-  await step(asked.cancel, 'cancel')()
-  const gone = await browser.post('/api/v1/authn', { stateToken: asked.data?.stateToken })
+  const mfaRequired = await signIn(client, TOMAS)
+  await step(mfaRequired.cancel, 'cancel')()
+  const gone = await browser.post('/api/v1/authn', { stateToken: mfaRequired.data?.stateToken })
   expect(gone.json.errorCode).toBe('E0000011')
 })
 
 test('introspects with its handle', async () => {
   const { client, browser } = library()
   await browser.get('/api/v1/sessions/me')
-  const asked = await signIn(client, TOMAS)
-  const stateToken = asked.data?.stateToken ?? ''
+  const mfaRequired = await signIn(client, TOMAS)
+  const stateToken = mfaRequired.data?.stateToken ?? ''
   const now = asTransaction(await client.tx.introspect({ stateToken }))
   expect(now.status).toBe('MFA_REQUIRED')
   expect(now.data?.stateToken).toBe(stateToken)

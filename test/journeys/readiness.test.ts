@@ -112,9 +112,9 @@ test('the rights of the Redis user in docs/operations.md are enough for a whole 
   const browser = openBrowser(broker.url)
   await browser.get('/api/v1/sessions/me')
   await browser.post('/api/v1/authn', { username: TOMAS, password: 'wrong' })
-  const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-  const done = await browser.post(new URL(verifyHref(asked, 'token:software:totp')).pathname, {
-    stateToken: handleOf(asked),
+  const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+  const done = await browser.post(new URL(verifyHref(mfaRequired, 'token:software:totp')).pathname, {
+    stateToken: handleOf(mfaRequired),
     passCode: sandbox.totpCode(TOMAS),
   })
   expect(done.json.status).toBe('SUCCESS')

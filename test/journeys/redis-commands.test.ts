@@ -62,9 +62,9 @@ async function openSession(): Promise<Browser> {
 
 /** A sign-in that waits for a push; returns its next poll, which is due. */
 async function startPush(browser: Browser): Promise<() => Promise<PageAnswer>> {
-  const asked = await signIn(browser, PRIYA)
-  const path = pathOf(verifyHref(asked, 'push'))
-  const poll = () => browser.post(path, { stateToken: handleOf(asked) })
+  const mfaRequired = await signIn(browser, PRIYA)
+  const path = pathOf(verifyHref(mfaRequired, 'push'))
+  const poll = () => browser.post(path, { stateToken: handleOf(mfaRequired) })
   expect((await poll()).json.factorResult).toBe('WAITING')
   aheadMs += 60_000 // the next poll is due
   return poll

@@ -51,7 +51,7 @@ const failures = async () =>
 test('a new password, after which all connections are closed: sessions and sign-ins continue', async () => {
   const [inside, waiting] = [await harness.visit(), await harness.visit()]
   await signIn(inside, AMELIA)
-  const asked = await signIn(waiting, TOMAS)
+  const mfaRequired = await signIn(waiting, TOMAS)
   const outside = harness.redis.client()
 
   await outside.call('CONFIG', 'SET', 'requirepass', 'the-new-one')
@@ -60,8 +60,8 @@ test('a new password, after which all connections are closed: sessions and sign-
   await outside.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
 
   expect((await inside.get(ME)).json.login).toBe(AMELIA)
-  const done = await waiting.post(verifyHref(asked, 'token:software:totp'), {
-    stateToken: handleOf(asked),
+  const done = await waiting.post(verifyHref(mfaRequired, 'token:software:totp'), {
+    stateToken: handleOf(mfaRequired),
     passCode: harness.sandbox.totpCode(TOMAS),
   })
   expect(done.json.status).toBe('SUCCESS')

@@ -27,9 +27,13 @@ function expectError(answer: PageAnswer, status: number, errorCode: string) {
 
 async function startVerification(): Promise<{ browser: Browser; stateToken: string; verify: string }> {
   const browser = await harness.visit()
-  const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+  const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
   harness.clearUpstreamCalls()
-  return { browser, stateToken: handleOf(asked), verify: verifyHref(asked, 'token:software:totp') }
+  return {
+    browser,
+    stateToken: handleOf(mfaRequired),
+    verify: verifyHref(mfaRequired, 'token:software:totp'),
+  }
 }
 
 describe('a handle', () => {

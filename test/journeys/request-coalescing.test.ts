@@ -61,9 +61,9 @@ test('identical wrong passwords are one upstream attempt', async () => {
 
 test('identical sign-ins with a factor are one transaction, and identical codes one attempt', async () => {
   const browser = await harness.visit()
-  const asked = await sendRepeatedly(browser, '/api/v1/authn', { username: TOMAS, password: PASSWORD })
-  expectSharedAnswer(asked, 200)
-  const [first] = asked
+  const mfaRequired = await sendRepeatedly(browser, '/api/v1/authn', { username: TOMAS, password: PASSWORD })
+  expectSharedAnswer(mfaRequired, 200)
+  const [first] = mfaRequired
   if (first === undefined) throw new Error('no answer')
   const code = { stateToken: handleOf(first), passCode: harness.sandbox.totpCode(TOMAS) }
   const path = new URL(verifyHref(first, 'token:software:totp')).pathname
@@ -102,9 +102,9 @@ test('a replica that dies during a step blocks it no longer than its lock', asyn
       ...harness.signInEnv,
     })
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-    const code = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
+    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const path = new URL(verifyHref(mfaRequired, 'token:software:totp')).pathname
+    const code = { stateToken: handleOf(mfaRequired), passCode: harness.sandbox.totpCode(TOMAS) }
     const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
     harness.sandbox.faults.authn.set({ kind: 'delay', ms: 60_000, times: 1 })
     harness.clearUpstreamCalls()

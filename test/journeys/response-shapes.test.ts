@@ -538,7 +538,7 @@ describe('other fields of a response', () => {
     ['an invalid expiresAt', { expiresAt: 'tomorrow' }],
     ['an expiresAt in the past', { expiresAt: '2001-01-01T00:00:00.000Z' }],
     ['a number as expiresAt', { expiresAt: 17 }],
-  ])('with %s the transaction lives nevertheless', async (_, fields) => {
+  ])('with %s the transaction continues anyway', async (_, fields) => {
     const page = await pageWith({ ...fields, _links: { next: post(stub.origin + VERIFY) } })
     expect(page.held.json.expiresAt).toEqual(Object.values(fields)[0])
     stub.answers(SUCCESS)

@@ -25,9 +25,9 @@ test('no token, key, password, code or login is in a log line, a metric, Redis o
   const post = (path: string, body: object) => browser.post(path, body)
 
   await post('/api/v1/authn', { username: TOMAS, password: WRONG_PASSWORD })
-  const asked = await post('/api/v1/authn', { username: TOMAS, password: PASSWORD, relayState: 'here' })
-  const stateToken = handleOf(asked)
-  const verify = verifyHref(asked, 'token:software:totp')
+  const mfaRequired = await post('/api/v1/authn', { username: TOMAS, password: PASSWORD, relayState: 'here' })
+  const stateToken = handleOf(mfaRequired)
+  const verify = verifyHref(mfaRequired, 'token:software:totp')
   codes.push('918273', harness.sandbox.totpCode(TOMAS))
   await post(verify, { stateToken, passCode: codes[0] })
   await post('/api/v1/authn', { stateToken })

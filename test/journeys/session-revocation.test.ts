@@ -159,10 +159,10 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     test('a code that Okta is checking at that moment opens no session', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
-      const asked = await signIn(browser, PRIYA)
+      const mfaRequired = await signIn(browser, PRIYA)
       const release = harness.sandbox.faults.authn.hold({ times: 1 })
       harness.clearUpstreamCalls()
-      const answering = post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
+      const answering = post(browser, verifyHref(mfaRequired, TOTP), codeFor(mfaRequired, PRIYA))
       await until(() => harness.upstreamCalls().length === 1)
       await endAllSessions(userId)
       release()
@@ -176,12 +176,14 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     test('a sign-in that waits for a push opens no session', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
-      const asked = await signIn(browser, PRIYA)
-      const push = verifyHref(asked, 'push')
-      expect((await post(browser, push, { stateToken: handleOf(asked) })).json.factorResult).toBe('WAITING')
+      const mfaRequired = await signIn(browser, PRIYA)
+      const push = verifyHref(mfaRequired, 'push')
+      expect((await post(browser, push, { stateToken: handleOf(mfaRequired) })).json.factorResult).toBe(
+        'WAITING',
+      )
       await endAllSessions(userId)
       harness.sandbox.answerPush(PRIYA, 'approve')
-      const refused = await post(browser, push, { stateToken: handleOf(asked) })
+      const refused = await post(browser, push, { stateToken: handleOf(mfaRequired) })
       expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
       expect((await browser.get(ME)).status).toBe(404)
     })
@@ -253,9 +255,9 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     test('a pending sign-in of another user succeeds', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
-      const asked = await signIn(browser, TOMAS)
+      const mfaRequired = await signIn(browser, TOMAS)
       await endAllSessions(userId)
-      const done = await post(browser, verifyHref(asked, TOTP), codeFor(asked, TOMAS))
+      const done = await post(browser, verifyHref(mfaRequired, TOTP), codeFor(mfaRequired, TOMAS))
       expect(done.json.status).toBe('SUCCESS')
     })
 
@@ -264,9 +266,9 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       for (let round = 0; round < 10; round++) {
         harness.sandbox.reset()
         const browser = await visit()
-        const asked = await signIn(browser, PRIYA)
+        const mfaRequired = await signIn(browser, PRIYA)
         await Promise.all([
-          post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA)),
+          post(browser, verifyHref(mfaRequired, TOTP), codeFor(mfaRequired, PRIYA)),
           endAllSessions(userId),
         ])
         // a session opened before the call is ended; none opens after it

@@ -49,11 +49,11 @@ describe('signing in', () => {
 
   test('with a code: the handle stays the same in all responses, and a wrong code can be tried again', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    expect(asked.json.status).toBe('MFA_REQUIRED')
-    const stateToken = handleOf(asked)
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    expect(mfaRequired.json.status).toBe('MFA_REQUIRED')
+    const stateToken = handleOf(mfaRequired)
     expect(stateToken).toMatch(HANDLE)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
     expect(verify.startsWith(`${harness.gatehouse.url}/api/v1/authn/factors/`)).toBe(true)
 
     const wrong = await browser.post(verify, { stateToken, passCode: '000000' })
@@ -76,9 +76,9 @@ describe('signing in', () => {
 
   test('rememberDevice is sent upstream as a query parameter; a value other than true or false is refused', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const verify = verifyHref(asked, 'token:software:totp')
-    const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
+    const body = { stateToken: handleOf(mfaRequired), passCode: harness.sandbox.totpCode(TOMAS) }
     const refused = await browser.post(`${verify}?rememberDevice=maybe`, body)
     expect(refused.status).toBe(400)
     expect(refused.json.errorCauses).toEqual([
@@ -93,9 +93,9 @@ describe('signing in', () => {
 describe('push', () => {
   test('is polled while WAITING, resent after a rejection, and opens a session when it is approved', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
-    const stateToken = handleOf(asked)
-    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken })
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(PRIYA))
+    const stateToken = handleOf(mfaRequired)
+    const waiting = await browser.post(verifyHref(mfaRequired, 'push'), { stateToken })
     expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING', stateToken })
 
     const poll = hrefAt(waiting, '_links.next')
@@ -118,9 +118,9 @@ describe('push', () => {
   test('started at one replica continues at another one with the same Redis', async () => {
     const other = await harness.replica()
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
-    const stateToken = handleOf(asked)
-    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken })
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(PRIYA))
+    const stateToken = handleOf(mfaRequired)
+    const waiting = await browser.post(verifyHref(mfaRequired, 'push'), { stateToken })
     harness.sandbox.answerPush(PRIYA, 'approve')
 
     const path = new URL(hrefAt(waiting, '_links.next')).pathname
@@ -135,9 +135,9 @@ describe('push', () => {
 
   test('previous returns to the choice of factors', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(PRIYA))
-    const stateToken = handleOf(asked)
-    await browser.post(verifyHref(asked, 'push'), { stateToken })
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(PRIYA))
+    const stateToken = handleOf(mfaRequired)
+    await browser.post(verifyHref(mfaRequired, 'push'), { stateToken })
     const back = await browser.post('/api/v1/authn/previous', { stateToken })
     expect(back.json).toMatchObject({ status: 'MFA_REQUIRED', stateToken })
   })
@@ -194,9 +194,9 @@ describe('passwords', () => {
 
   test('with an active factor the code comes first, then the expired password', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(INES))
-    const stateToken = handleOf(asked)
-    const expired = await browser.post(verifyHref(asked, 'token:software:totp'), {
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(INES))
+    const stateToken = handleOf(mfaRequired)
+    const expired = await browser.post(verifyHref(mfaRequired, 'token:software:totp'), {
       stateToken,
       passCode: harness.sandbox.totpCode(INES),
     })
@@ -214,9 +214,12 @@ describe('passwords', () => {
 describe('the end of a sign-in or session', () => {
   test('cancel ends the transaction and returns relayState', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', { ...credentials(TOMAS), relayState: '/deep/link' })
-    const stateToken = handleOf(asked)
-    const cancelled = await browser.post(hrefAt(asked, '_links.cancel'), { stateToken })
+    const mfaRequired = await browser.post('/api/v1/authn', {
+      ...credentials(TOMAS),
+      relayState: '/deep/link',
+    })
+    const stateToken = handleOf(mfaRequired)
+    const cancelled = await browser.post(hrefAt(mfaRequired, '_links.cancel'), { stateToken })
     expect(cancelled.json).toEqual({ relayState: '/deep/link' })
     harness.clearUpstreamCalls()
     const after = await browser.post('/api/v1/authn', { stateToken })
@@ -253,9 +256,9 @@ describe('one step at a time', () => {
     for (const secondOrigin of [harness.gatehouse.url, other.url]) {
       harness.sandbox.reset()
       const browser = await harness.visit()
-      const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-      const verify = verifyHref(asked, 'token:software:totp')
-      const body = { stateToken: handleOf(asked), passCode: harness.sandbox.totpCode(TOMAS) }
+      const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+      const verify = verifyHref(mfaRequired, 'token:software:totp')
+      const body = { stateToken: handleOf(mfaRequired), passCode: harness.sandbox.totpCode(TOMAS) }
       const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
       harness.clearUpstreamCalls()
       const answers = await sendConcurrently(
@@ -283,9 +286,9 @@ describe('one step at a time', () => {
 
   test('a later identical step is a new attempt', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const verify = verifyHref(asked, 'token:software:totp')
-    const body = { stateToken: handleOf(asked), passCode: '000000' }
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
+    const body = { stateToken: handleOf(mfaRequired), passCode: '000000' }
     harness.clearUpstreamCalls()
     await browser.post(verify, body)
     await browser.post(verify, body)
@@ -294,9 +297,9 @@ describe('one step at a time', () => {
 
   test('different steps of one transaction run one after the other', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const stateToken = handleOf(asked)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
+    const stateToken = handleOf(mfaRequired)
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
     const release = harness.sandbox.faults.authn.hold({ times: 1 })
     harness.clearUpstreamCalls()
     const slow = browser.post(verify, { stateToken, passCode: '000000' })

@@ -374,8 +374,8 @@ describe('the redirect to the app', () => {
 
   test('to an identity provider goes to the exact link of Okta, and the sign-in continues', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    const stateToken = handleOf(asked)
+    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const stateToken = handleOf(mfaRequired)
     const real = harness.sandbox.tokensIssued().at(-1)
     const link = `${harness.authnUrl}/sso/idps/0oaIdp1?stateToken=${real}&fromURI=%2Fhome`
     harness.sandbox.faults.authn.set({

@@ -223,8 +223,8 @@ describe('wrong passwords', () => {
     const typed = (username: string, password: string) =>
       browser.post('/api/v1/authn', { stateToken: handle, username, password })
     expect(errorOf(await typed(AMELIA, 'wrong'))).toEqual(REFUSED)
-    const asked = await typed(TOMAS, PASSWORD)
-    const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
+    const mfaRequired = await typed(TOMAS, PASSWORD)
+    const done = await browser.post(verifyHref(mfaRequired, 'token:software:totp'), {
       stateToken: handle,
       passCode: harness.sandbox.totpCode(TOMAS),
     })
@@ -237,14 +237,16 @@ describe('wrong passwords', () => {
   test('credentials that the org ignores make no device known', async () => {
     await limitedTo({ password: { perUser: atMost(2), perKnownDevice: atMost(5) } })
     const browser = await harness.visit()
-    const asked = await right(browser, TOMAS)
-    const stateToken = handleOf(asked)
+    const mfaRequired = await right(browser, TOMAS)
+    const stateToken = handleOf(mfaRequired)
     const body = { status: 'MFA_REQUIRED', stateToken: harness.sandbox.tokensIssued().at(-1) }
     harness.sandbox.faults.authn.set({ kind: 'status', status: 200, path: '/api/v1/authn', times: 1, body })
     const ignored = await browser.post('/api/v1/authn', { stateToken, username: AMELIA, password: 'wrong' })
     expect(ignored.json.status).toBe('MFA_REQUIRED')
     const code = { stateToken, passCode: harness.sandbox.totpCode(TOMAS) }
-    expect((await browser.post(verifyHref(asked, 'token:software:totp'), code)).json.status).toBe('SUCCESS')
+    expect((await browser.post(verifyHref(mfaRequired, 'token:software:totp'), code)).json.status).toBe(
+      'SUCCESS',
+    )
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: TOMAS })
     expect(refusals(await inTurn(3, () => wrong(AMELIA, browser)))).toEqual([REFUSED, REFUSED, LIMITED])
   })
@@ -308,10 +310,10 @@ describe('an operator who ends the limits of a user', () => {
     await limitedTo({ code: { perUser: atMost(2) } }, { env: { OPS_TOKEN } })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
     const startSignIn = async () => {
-      const asked = await right(browser, TOMAS)
-      const step = { stateToken: handleOf(asked) }
+      const mfaRequired = await right(browser, TOMAS)
+      const step = { stateToken: handleOf(mfaRequired) }
       return (passCode: string) =>
-        browser.post(verifyHref(asked, 'token:software:totp'), { ...step, passCode })
+        browser.post(verifyHref(mfaRequired, 'token:software:totp'), { ...step, passCode })
     }
     const code = await startSignIn()
     expect(refusals(await inTurn(3, () => code('000000')))).toEqual([
@@ -647,10 +649,10 @@ describe('keys, audit and outages', () => {
 test('a transaction in progress is not affected by the wrong passwords of other browsers', async () => {
   await limitedTo({ password: { perUser: atMost(1) } })
   const browser = await harness.visit()
-  const asked = await right(browser, TOMAS)
+  const mfaRequired = await right(browser, TOMAS)
   expect(refusals(await inTurn(2, () => wrong(TOMAS)))).toEqual([REFUSED, LIMITED])
-  const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
-    stateToken: handleOf(asked),
+  const done = await browser.post(verifyHref(mfaRequired, 'token:software:totp'), {
+    stateToken: handleOf(mfaRequired),
     passCode: harness.sandbox.totpCode(TOMAS),
   })
   expect(done.json.status).toBe('SUCCESS')

@@ -102,15 +102,22 @@ const lookUpGroups = async (browser: Browser, replica?: Gatehouse): Promise<Page
 describe.each(DAMAGED_RECORDS)('a record %s', (_name, damageRecord) => {
   test('is an expired transaction', async () => {
     const browser = await harness.visit()
-    const asked = await signIn(browser, TOMAS)
+    const mfaRequired = await signIn(browser, TOMAS)
     const damaged = await damage('txn', damageRecord)
-    const verify = verifyHref(asked, 'token:software:totp')
+    const verify = verifyHref(mfaRequired, 'token:software:totp')
     harness.clearUpstreamCalls()
     for (const path of [verify, '/api/v1/authn', '/api/v1/authn/cancel'])
-      expect(errorOf(await browser.post(path, { stateToken: handleOf(asked) }))).toEqual([401, 'E0000011'])
+      expect(errorOf(await browser.post(path, { stateToken: handleOf(mfaRequired) }))).toEqual([
+        401,
+        'E0000011',
+      ])
     expect(
-      (await navigate(browser, `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(asked)}`))
-        .status,
+      (
+        await navigate(
+          browser,
+          `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(mfaRequired)}`,
+        )
+      ).status,
     ).toBe(401)
     expect(harness.upstreamCalls()).toEqual([])
     await expectUntouched('transaction', damaged)
@@ -205,7 +212,7 @@ test('an offer of an older version without state tokens remains valid', async ()
 
 test('a transaction of an older version without `userProved` continues', async () => {
   const browser = await harness.visit()
-  const asked = await signIn(browser, TOMAS)
+  const mfaRequired = await signIn(browser, TOMAS)
   for (const key of await redis.keys('gatehouse:txn:{*')) {
     const { userProved: _newer, ...older } = JSON.parse(
       sealOf('txn').open((await redis.get(key)) ?? '', key) ?? '',
@@ -213,8 +220,10 @@ test('a transaction of an older version without `userProved` continues', async (
     await redis.set(key, sealOf('txn').seal(JSON.stringify(older), key), 'KEEPTTL')
   }
   const passCode = harness.sandbox.totpCode(TOMAS)
-  const step = { stateToken: handleOf(asked), passCode }
-  expect((await browser.post(verifyHref(asked, 'token:software:totp'), step)).json.status).toBe('SUCCESS')
+  const step = { stateToken: handleOf(mfaRequired), passCode }
+  expect((await browser.post(verifyHref(mfaRequired, 'token:software:totp'), step)).json.status).toBe(
+    'SUCCESS',
+  )
   expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
 })
 

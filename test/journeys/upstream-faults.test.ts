@@ -120,13 +120,13 @@ describe('an upstream that fails', () => {
 
   test('does not end a transaction', async () => {
     const browser = await harness.visit()
-    const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
+    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     for (const kind of ['cut', 'half', 'wrong-type'] as const) {
       harness.sandbox.faults.authn.set({ kind })
-      expectUpstreamError(await browser.post('/api/v1/authn', { stateToken: handleOf(asked) }), 502)
+      expectUpstreamError(await browser.post('/api/v1/authn', { stateToken: handleOf(mfaRequired) }), 502)
     }
     harness.sandbox.faults.authn.clear()
-    expect((await browser.post('/api/v1/authn', { stateToken: handleOf(asked) })).json.status).toBe(
+    expect((await browser.post('/api/v1/authn', { stateToken: handleOf(mfaRequired) })).json.status).toBe(
       'MFA_REQUIRED',
     )
   })

@@ -59,7 +59,7 @@ function expectRateLimited(answer: PageAnswer, limit: string) {
 
 test('the last calls of a window are reserved for started sign-ins on every replica; then no call is sent', async () => {
   const tomas = await harness.visit()
-  const asked = await signIn(tomas, TOMAS)
+  const mfaRequired = await signIn(tomas, TOMAS)
   const amelia = await harness.visit()
   let last = await signIn(amelia, AMELIA)
   for (let n = 0; n < LIMIT && last.status === 200; n++) last = await signIn(amelia, AMELIA)
@@ -70,8 +70,8 @@ test('the last calls of a window are reserved for started sign-ins on every repl
   for (const broker of [harness.gatehouse, other])
     expectRateLimited(await signIn(amelia, AMELIA, { broker }), '20')
   expect(harness.upstreamCalls().length).toBe(sent)
-  const wrong = { stateToken: handleOf(asked), passCode: '000000' }
-  const verify = verifyHref(asked, 'token:software:totp')
+  const wrong = { stateToken: handleOf(mfaRequired), passCode: '000000' }
+  const verify = verifyHref(mfaRequired, 'token:software:totp')
   expect((await post(tomas, verify, wrong, { broker: other })).json.errorCode).toBe('E0000068')
   const right = { ...wrong, passCode: harness.sandbox.totpCode(TOMAS) }
   expect((await post(tomas, verify, right, { broker: other })).json.status).toBe('SUCCESS')
@@ -158,9 +158,9 @@ describe('after a 429', () => {
 
 test('polls of a push on all replicas share upstream calls, which are paced', async () => {
   const browser = await harness.visit()
-  const asked = await signIn(browser, PRIYA)
-  const stateToken = handleOf(asked)
-  const push = verifyHref(asked, 'push')
+  const mfaRequired = await signIn(browser, PRIYA)
+  const stateToken = handleOf(mfaRequired)
+  const push = verifyHref(mfaRequired, 'push')
   const poll = (broker: Gatehouse) => post(browser, push, { stateToken }, { broker })
   expect((await poll(other)).json.factorResult).toBe('WAITING')
   harness.clearUpstreamCalls()
