@@ -103,6 +103,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     apiTokens: config.authn.apiTokens.current,
     publicOrigin: publicUrl.origin,
+    forwardedOrigins: config.authn.forwardOrigin ? [publicUrl.origin, ...config.allowedOrigins] : [],
     signInUrl: config.signInUrl,
     tunables,
     deviceCookie,

@@ -72,7 +72,7 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   revision: { meaning: 'commit of the build' },
   features: {
     meaning:
-      '`configured`: optional features that are on: `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`',
+      '`configured`: optional features that are on: `forward_origin`, `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`',
   },
   store: { meaning: '`configured`: scheme of `REDIS_URL`' },
   trustedProxies: { meaning: '`configured`: number of entries in `TRUST_PROXY`' },

@@ -126,6 +126,14 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
     example: 'https://id.example.com',
     refused: 'the same as for `AUTHN_BASE_URL`',
   },
+  AUTHN_FORWARD_ORIGIN: {
+    group: 'Sign-in',
+    summary: "Sends the page's `Origin` to Okta, if it is PUBLIC_URL or one of ALLOWED_ORIGINS: on or off.",
+    details: 'For [WebAuthn](connect-your-okta-org.md#5-webauthn).',
+    default: 'off',
+    example: 'off',
+    refused: 'anything but `on` and `off`',
+  },
   STEP_UP: {
     group: 'Sign-in',
     summary: 'Enables step-up that a service provider starts: on or off.',

@@ -60,6 +60,8 @@ export interface AuthnOptions {
   readonly loginDomains: readonly string[]
   readonly hiddenFactors: readonly string[]
   readonly publicOrigin: string
+  /** Origins of pages that are sent to Okta in `Origin`. */
+  readonly forwardedOrigins: readonly string[]
   readonly signInUrl: string
   readonly tunables: AuthnTunables
   readonly store: Store

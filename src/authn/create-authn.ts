@@ -58,6 +58,7 @@ export function createAuthn(options: AuthnOptions): Authn {
   const clientOf = createClientOf({
     deviceCookie: options.deviceCookie,
     sessionIdIn: options.sessionCookie.readId,
+    forwardedOrigins: options.forwardedOrigins,
   })
   const upstream = createAuthnUpstream({
     ...common,

@@ -141,6 +141,8 @@ function loadAuthn(reader: EnvReader, publicUrl: string | undefined) {
   const tokens = reader.secret(['AUTHN_API_TOKEN'], (from) => from.read('AUTHN_API_TOKEN', apiTokens))
   const rest = {
     linkOrigins: [...new Set(reader.read('AUTHN_LINK_ORIGINS', listOf(elsewhere)))],
+    /** Okta gets the `Origin` of pages. */
+    forwardOrigin: reader.read('AUTHN_FORWARD_ORIGIN', onOrOff) ?? false,
     stepUp: reader.read('STEP_UP', onOrOff) ?? false,
     /** Empty: no SSO tokens. */
     ssoRedirects: reader.read('SSO_REDIRECTS', listOf(redirectPrefix)) ?? [],

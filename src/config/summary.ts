@@ -5,6 +5,7 @@ import type { Config } from './load-config.ts'
 export function configSummary(config: Config): LogFields {
   const { authn, session } = config
   const features = [
+    authn.forwardOrigin && 'forward_origin',
     authn.stepUp && 'step_up',
     authn.ssoRedirects.length > 0 && 'sso_redirects',
     config.pam !== undefined && 'pam',

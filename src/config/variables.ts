@@ -17,6 +17,7 @@ export const VARIABLES = [
   { name: 'TRUST_PROXY' },
 
   { name: 'AUTHN_LINK_ORIGINS' },
+  { name: 'AUTHN_FORWARD_ORIGIN' },
   { name: 'STEP_UP' },
   { name: 'SSO_REDIRECTS' },
   { name: 'LOGIN_DOMAINS' },

@@ -47,7 +47,8 @@ export const LOG_FIELDS = {
   /** The commit that the image was built from. */
   revision: 'string',
   /**
-   * Optional features that are on, separated by commas: `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`.
+   * Optional features that are on, separated by commas: `forward_origin`, `step_up`, `sso_redirects`, `pam`, `admin_api`,
+   * `https_proxy`.
    */
   features: 'string',
   /** The scheme of `REDIS_URL`, such as `rediss+sentinel`. */

@@ -8,5 +8,6 @@ export const CLIENT: Client = {
   userAgent: '',
   acceptLanguage: '',
   fingerprint: undefined,
+  origin: undefined,
   sessionId: undefined,
 }

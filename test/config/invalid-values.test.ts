@@ -92,6 +92,7 @@ const CASES: Case[] = [
   ['AUTHN_API_TOKEN', 'a,b,c', 'the current one and a standby'],
   ['AUTHN_LINK_ORIGINS', 'https://id.example.com/x', 'must be an origin only'],
   ['AUTHN_LINK_ORIGINS', 'http://id.example.com', 'plain http only on loopback'],
+  ['AUTHN_FORWARD_ORIGIN', 'true', 'must be on or off'],
   ['STEP_UP', 'true', 'must be on or off'],
   ['SSO_REDIRECTS', 'http://app.example.com/', 'plain http only on loopback'],
   ['SSO_REDIRECTS', 'https://app.example.com/?x=1', 'no query and no fragment'],

@@ -24,7 +24,13 @@ test('the required variables alone make a valid configuration', () => {
     logLevel: 'info',
     secretFiles: [],
   })
-  expect(authn).toMatchObject({ stepUp: false, ssoRedirects: [], linkOrigins: [], loginDomains: [] })
+  expect(authn).toMatchObject({
+    forwardOrigin: false,
+    stepUp: false,
+    ssoRedirects: [],
+    linkOrigins: [],
+    loginDomains: [],
+  })
   expect(authn.hiddenFactors).toEqual([])
   expect(authn.baseUrl).toBe('https://org.example.net')
   expect(authn.apiTokens.current()).toEqual(['marked-api-token'])
@@ -47,6 +53,7 @@ test('what can be set is taken over in one form', () => {
     TRUST_PROXY: '10.0.0.0/8, 192.0.2.1, 2001:DB8::1',
     AUTHN_API_TOKEN: 'current,standby',
     AUTHN_LINK_ORIGINS: 'https://id.example.com',
+    AUTHN_FORWARD_ORIGIN: 'on',
     STEP_UP: 'on',
     SSO_REDIRECTS: 'https://app.example.com, https://app.example.org/home/',
     LOGIN_DOMAINS: 'Example.com,corp',
@@ -73,6 +80,7 @@ test('what can be set is taken over in one form', () => {
     trustProxy: ['10.0.0.0/8', '192.0.2.1/32', '2001:db8::1/128'],
     authn: {
       linkOrigins: ['https://id.example.com'],
+      forwardOrigin: true,
       stepUp: true,
       ssoRedirects: [
         { origin: 'https://app.example.com', pathPrefix: '/' },

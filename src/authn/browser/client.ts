@@ -14,6 +14,8 @@ export interface Client {
   readonly userAgent: string
   readonly acceptLanguage: string
   readonly fingerprint: string | undefined
+  /** The page's origin, if it is forwarded to Okta. */
+  readonly origin: string | undefined
   /** From the session cookie; undefined if its signature is not valid. */
   readonly sessionId: string | undefined
 }
@@ -24,9 +26,11 @@ const FINGERPRINT = /^[\x21-\x7e]{1,256}$/
 export interface ClientOfDeps {
   readonly deviceCookie: DeviceCookie
   readonly sessionIdIn: (req: Request) => string | undefined
+  /** Origins that are forwarded; a request may get here with another `Origin`, or without one. */
+  readonly forwardedOrigins: readonly string[]
 }
 
-export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfDeps) {
+export function createClientOf({ deviceCookie, sessionIdIn, forwardedOrigins }: ClientOfDeps) {
   return (req: Request, res: Response): Client => {
     const { requestId, address } = getRequestContext(req)
     const fingerprint = req.headers['x-device-fingerprint']
@@ -37,6 +41,7 @@ export function createClientOf({ deviceCookie, sessionIdIn }: ClientOfDeps) {
       userAgent: headerText(req.headers['user-agent']),
       acceptLanguage: headerText(req.headers['accept-language']),
       fingerprint: typeof fingerprint === 'string' && FINGERPRINT.test(fingerprint) ? fingerprint : undefined,
+      origin: forwardedOrigins.find((origin) => origin === req.headers.origin),
       sessionId: sessionIdIn(req),
     }
   }

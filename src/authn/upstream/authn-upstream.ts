@@ -230,10 +230,16 @@ function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): Upstr
     ...(client.userAgent === '' ? {} : { 'User-Agent': client.userAgent }),
     ...(client.acceptLanguage === '' ? {} : { 'Accept-Language': client.acceptLanguage }),
     ...(client.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': client.fingerprint }),
+    ...(client.origin === undefined || !isAuthnPath(path) ? {} : { Origin: client.origin }),
   }
   if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
   const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
   return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
+}
+
+/** Not for the paths of a user's factors, such as QR codes. */
+function isAuthnPath(path: string): boolean {
+  return path === PRIMARY || path.startsWith(`${PRIMARY}/`)
 }
 
 function toRateLimitedError({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): BrokerError {

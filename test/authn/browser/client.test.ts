@@ -8,7 +8,7 @@ afterEach(closeAll)
 
 async function clientFrom(
   headers: Record<string, string | string[]>,
-  trusted: string[] = [],
+  { trusted = [], forwardedOrigins = [] }: { trusted?: string[]; forwardedOrigins?: string[] } = {},
 ): Promise<Client> {
   const deviceCookie = createDeviceCookie({
     signer: createSigner(() => [Buffer.alloc(32, 1)], 'device-cookie'),
@@ -16,7 +16,7 @@ async function clientFrom(
     maxAgeDays: 400,
     renewAfterHours: 24,
   })
-  const clientOf = createClientOf({ deviceCookie, sessionIdIn: () => undefined })
+  const clientOf = createClientOf({ deviceCookie, sessionIdIn: () => undefined, forwardedOrigins })
   const { ask } = keep(
     await serve({
       trusted,
@@ -59,11 +59,23 @@ describe('a device fingerprint', () => {
 test('the address is the one that trusted proxies report, as in the log', async () => {
   const headers = { 'X-Forwarded-For': '6.6.6.6, 198.51.100.7' }
   expect((await clientFrom(headers)).address).toBe('127.0.0.1')
-  expect((await clientFrom(headers, ['127.0.0.1/32'])).address).toBe('198.51.100.7')
+  expect((await clientFrom(headers, { trusted: ['127.0.0.1/32'] })).address).toBe('198.51.100.7')
 })
 
 test('the device comes from the cookie only', async () => {
   const client = await clientFrom({ 'X-Device-Token': 'f'.repeat(32), Cookie: `DT=${'f'.repeat(32)}` })
   expect(client.device).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), returned: false })
   expect(client.device.id).not.toBe('f'.repeat(32))
+})
+
+test.each([
+  ['https://portal.example.com', 'https://portal.example.com'],
+  ['https://app.example.com', 'https://app.example.com'],
+  ['https://portal.example.com:8443', undefined],
+  ['https://other.example', undefined],
+  ['null', undefined],
+])('Origin %s is forwarded as %s', async (Origin, origin) => {
+  const forwardedOrigins = ['https://portal.example.com', 'https://app.example.com']
+  expect((await clientFrom({ Origin }, { forwardedOrigins })).origin).toBe(origin)
+  expect(await clientFrom({ Origin })).not.toHaveProperty('origin')
 })

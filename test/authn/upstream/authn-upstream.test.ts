@@ -417,6 +417,23 @@ describe('a request to Okta', () => {
     )
   })
 
+  test.each([
+    ['POST', '/api/v1/authn', 'https://portal.example.com'],
+    ['POST', '/api/v1/authn/factors/opf1/verify', 'https://portal.example.com'],
+    ['POST', '/api/v1/users/00u1/factors/opf1/lifecycle/activate/sms', undefined],
+    ['GET', '/api/v1/users/00u1/factors/opf1/qr/x', undefined],
+  ])('has the page’s origin only under /api/v1/authn: %s %s', async (method, path, origin) => {
+    const seen: (string | undefined)[] = []
+    const { upstream } = await answering((req, res) => {
+      seen.push(req.headers.origin)
+      sendJson(res, 200, SUCCESS)
+    })
+    const client = { ...CLIENT, origin: 'https://portal.example.com' }
+    if (method === 'GET') await upstream.fetch(path, 'image/png', client)
+    else await upstream.send({ ...STATELESS, path }, client)
+    expect(seen).toEqual([origin])
+  })
+
   test('has no header that the browser did not send', async () => {
     const headers = await seenWith({ userAgent: '', acceptLanguage: '', fingerprint: undefined })
     for (const name of ['user-agent', 'accept-language', 'x-device-fingerprint', 'cookie', 'origin']) {
