@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes the secrets of compose.yaml in deploy/compose/secrets/, once: existing files are kept.
-# Needs openssl. The API token and the PAM key are those of config/sandbox.json, valid for the sandbox only.
+# Creates the secrets of compose.yaml in deploy/compose/secrets/. Existing files are kept. Requires openssl.
+# The API token and the PAM key are those of config/sandbox.json. They are valid for the sandbox only.
 set -eu
 
 dir="$(dirname "$0")/secrets"
 mkdir -p "$dir"
-# Containers of several users read these files, and Compose mounts them with their owner and mode. So the files are
-# readable for all, and the folder's mode protects them.
+# Containers that run as different users read these files, and Compose mounts them with their owner and mode. So every
+# user may read the files, and the mode of the folder protects them.
 chmod 700 "$dir"
 cd "$dir"
 
@@ -24,7 +24,7 @@ printf 'sandbox-api-token-1-not-a-secret\n' | keep authn-api-token
 printf 'sandbox-key-1\n' | keep pam-key-id
 printf 'sandbox-secret-1-9pVb3LwY\n' | keep pam-key-secret
 
-# The broker calls an org over TLS only, so the sandbox has a certificate, from an authority made here.
+# The broker calls Okta only over TLS, so the sandbox needs a certificate, issued by an authority created here.
 if [ ! -s org.pem ]; then
   openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=Sandbox authority' \
     -addext 'basicConstraints=critical,CA:TRUE' -addext 'keyUsage=critical,keyCertSign' \

@@ -1,4 +1,4 @@
--- For apache.conf: removes headers in which a client says who it is. Some servers read other characters in a name as
+-- For apache.conf: removes what a client says about its identity. Some servers read other characters in a name as
 -- hyphens, so only names of letters, digits and hyphens pass.
 function remove_identity_headers(r)
   for name in pairs(r:headers_in_table()) do

@@ -1,10 +1,12 @@
--- For haproxy.cfg: asks Gatehouse who is signed in, and keeps Gatehouse's cookies from other servers.
+-- For haproxy.cfg: asks Gatehouse which user is signed in, and removes Gatehouse's cookies from requests to other
+-- servers.
 
--- Headers of the request that Gatehouse needs for its answer. HAProxy has already written X-Forwarded-For and X-Request-Id.
+-- The headers of the request that Gatehouse needs. HAProxy has already written X-Forwarded-For and X-Request-Id.
 local ASKED_WITH = { "cookie", "x-gatehouse-session", "x-forwarded-for", "x-request-id" }
 
--- Asks the URL of its argument. Sets txn.auth_status: 200 with txn.auth_user, txn.auth_login and txn.auth_session; 401, 409, or anything else, which
--- says nothing about who is signed in: 0 if Gatehouse did not answer in time.
+-- Requests the URL in its argument and sets txn.auth_status: 200 (with txn.auth_user, txn.auth_login and
+-- txn.auth_session), 401, 409, or 0 if Gatehouse did not answer in time. Any status except 200 and 401 says nothing
+-- about who is signed in.
 core.register_action("check-session", { "http-req" }, function(txn, url)
   local received = txn.http:req_get_headers()
   local headers = {}
