@@ -29,6 +29,7 @@ export const TERMS = [
     use: 'the user; the client; everyone; anyone',
   },
   { not: /\bvendors?\b(?! name)/i, use: 'Okta' },
+  { not: /\benrol(?!l)/i, use: "enroll, enrollment (Okta's spelling)" },
   { not: /\bg(o|oes|oing|one) on\b|\bwent on\b/i, use: 'Continue; continues' },
   { not: /\bdo(es)? not fit\b/i, use: 'Incorrect username or password; does not match' },
   { not: /\blook into your mail\b/i, use: 'Check your email' },
@@ -61,5 +62,11 @@ export const EXCEPTIONS = [
     why: 'a label from which keys are derived: stored SSO tokens depend on it',
   },
   { path: 'test/journeys/upgrade.test.ts', text: "label: 'hand-over'", why: 'the same label' },
+  {
+    path: 'src/authn/transaction/transaction-store.ts',
+    text: 'enrolment',
+    why: 'the name of a stored field in records of earlier versions',
+  },
+  { path: 'test/journeys/upgrade.test.ts', text: 'enrolment', why: 'the same field' },
   { path: 'bench/peers/express-openid-connect.mjs', text: 'claims', why: 'the claims of an ID token' },
 ]

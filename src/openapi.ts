@@ -64,7 +64,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
       name: 'Sign-in',
       description: 'A transaction, step by step. `_links` lists the next steps.',
     },
-    { name: 'Factors', description: 'Second factors: verify, enrol, activate.' },
+    { name: 'Factors', description: 'Second factors: verify, enroll, activate.' },
     { name: 'Recovery', description: 'Forgotten passwords and locked accounts.' },
     { name: 'Redirects', description: 'Addresses for navigation; a page must not fetch them.' },
     { name: 'Session', description: 'The session of this browser, and the sessions of the user.' },

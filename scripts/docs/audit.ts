@@ -103,7 +103,7 @@ export const AUDIT_TEXTS: { readonly [Event in AuditEvent]: AuditText<Event> } =
     },
   },
   factor_changed: {
-    when: "an enrolment changes the user's phone number (`updatePhone=true`; in addition to `factor_enrolled` if the factor is new), or an active factor is enrolled again",
+    when: "an enrollment changes the user's phone number (`updatePhone=true`; in addition to `factor_enrolled` if the factor is new), or an active factor is enrolled again",
     example: {
       ...request('24'),
       ...DEVICE,

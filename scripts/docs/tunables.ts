@@ -62,7 +62,7 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
     'shortest interval between upstream polls of one transaction (a push), over all replicas. An earlier poll waits for the rest of the interval',
   'transaction.maxOfferedSteps':
     'steps that Okta may offer in one transaction; with more, the response is 502',
-  'transaction.maxPictureBytes': 'size of an enrolment QR image',
+  'transaction.maxPictureBytes': 'size of an enrollment QR image',
   'authn.rateLimit.reserveShare':
     "share of Okta's rate limit that is reserved for transactions in progress; when only this share is left, new sign-ins are answered 429 until the reset",
   'authn.rateLimit.maxWaitMs': 'time that a call waits for the rate-limit gate to open',

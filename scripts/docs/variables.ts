@@ -163,7 +163,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
     group: 'Sign-in',
     summary: 'Factor types that no user is offered, whatever the policies of the org say.',
     details:
-      'Neither for verification nor for enrolment. A user who has only such factors cannot sign in through the broker. See [decision 0009](decisions/0009-hidden-factors.md).',
+      'Neither for verification nor for enrollment. A user who has only such factors cannot sign in through the broker. See [decision 0009](decisions/0009-hidden-factors.md).',
     example: 'question',
     refused: 'anything but factor types as Okta writes them',
   },

@@ -5,7 +5,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './browser/client.ts'
 import { STATUSES } from './sanitize/unknown-steps.ts'
 import type { Answer } from './transaction/answer.ts'
-import type { Enrolment } from './transaction/credentials.ts'
+import type { Enrollment } from './transaction/credentials.ts'
 import type { Transaction } from './transaction/transaction.ts'
 import { type AuthnReply, isWrongOldPassword } from './upstream/read-answer.ts'
 
@@ -98,9 +98,9 @@ export class StepAudit {
   }
 
   /** A factor became active, or an active one changed. */
-  enrolled(operation: string, enrolment: Enrolment, { userId, login }: Transaction, client: Client): void {
+  enrolled(operation: string, enrollment: Enrollment, { userId, login }: Transaction, client: Client): void {
     const { log } = this.#deps
-    const { factorType, provider, updatesPhone, replaces } = enrolment
+    const { factorType, provider, updatesPhone, replaces } = enrollment
     const fields = { ...this.#from(client, login), operation, userId, factorType, provider }
     if (replaces) log.audit('factor_changed', { ...fields, reason: 'enrolled_again' })
     else log.audit('factor_enrolled', fields)

@@ -85,7 +85,7 @@ export const OFFERED_OPERATIONS = {
     params: paramsOf(QUESTIONS),
     responses: { 200: jsonResponse('The questions', questionsResponse) },
   },
-  getEnrolmentPicture: {
+  getEnrollmentPicture: {
     ...OFFERED,
     path: QR_IMAGE,
     readableFrom: 'same-site', // an <img> names no origin

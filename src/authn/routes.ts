@@ -68,7 +68,7 @@ function offeredRoutes(options: AuthnRoutesOptions): Route[] {
     async listSecurityQuestions(req, res) {
       present(res, await fetchOffered.questions(normalizePath(req.path), clientOf(req, res)), options)
     },
-    async getEnrolmentPicture(req, res) {
+    async getEnrollmentPicture(req, res) {
       const answer = await fetchOffered.picture(normalizePath(req.path), clientOf(req, res))
       if (answer.kind !== 'picture') return present(res, answer, options)
       res.set('Cross-Origin-Resource-Policy', 'same-site').type(answer.type).send(answer.bytes)

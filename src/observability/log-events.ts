@@ -124,7 +124,7 @@ export const LOG_EVENTS = {
     },
     no_visible_factors: {
       meaning: 'A user has only factors that `HIDDEN_FACTORS` hides, and cannot continue.',
-      action: 'Ask the user to enrol another factor, or change `HIDDEN_FACTORS`.',
+      action: 'Ask the user to enroll another factor, or change `HIDDEN_FACTORS`.',
     },
     step_up_user_mismatch: {
       meaning: 'A step-up of another user than that of the open session was refused.',

@@ -24,7 +24,7 @@ const codeOn = (phone: Locator, label: string) =>
 
 describe('enrolling with the phone', () => {
   test('an authenticator app: the phone shows codes only after it has scanned the QR code', async () => {
-    const { visitor, phone } = await choose('erin.enrol')
+    const { visitor, phone } = await choose('erin.enroll')
     await visitor.press('Authenticator app')
     const scan = phone.getByRole('button', { name: 'Scan the QR code' })
     await scan.waitFor()
@@ -38,14 +38,14 @@ describe('enrolling with the phone', () => {
   })
 
   test('Okta Verify: scanning the QR code is enough', async () => {
-    const { visitor, phone } = await choose('erin.enrol')
+    const { visitor, phone } = await choose('erin.enroll')
     await visitor.press('Okta Verify: requests')
     await clickOnce(phone.getByRole('button', { name: 'Scan the QR code' }))
     await visitor.main.getByText('Set up: Okta Verify: requests').waitFor()
   })
 
   test('an image that is not the QR code of an open enrollment is refused', async () => {
-    const { visitor, phone } = await choose('erin.enrol')
+    const { visitor, phone } = await choose('erin.enroll')
     await visitor.page.route('**/qr/**', (route) =>
       route.fulfill({ contentType: 'image/png', body: Buffer.from('plainly no picture') }),
     )
@@ -56,19 +56,19 @@ describe('enrolling with the phone', () => {
   })
 
   test('the phone of another user refuses the QR code', async () => {
-    const { visitor } = await choose('erin.enrol')
+    const { visitor } = await choose('erin.enroll')
     await visitor.press('Authenticator app')
     const image = visitor.main.getByRole('img', { name: 'QR code to scan' })
     const src = (await image.getAttribute('src')) ?? ''
     const statuses = await visitor.page.evaluate<number[]>(`fetch(${JSON.stringify(src)})
       .then((picture) => picture.blob())
-      .then((body) => Promise.all(['amelia.stone', 'nobody', 'erin.enrol'].map((login) =>
+      .then((body) => Promise.all(['amelia.stone', 'nobody', 'erin.enroll'].map((login) =>
         fetch('/demo/phone/scan?login=' + login, { method: 'POST', body }).then(({ status }) => status))))`)
     expect(statuses).toEqual([400, 400, 204])
   })
 
   test('a hardware token: the phone shows the serial number and the code of a spare token', async () => {
-    const { visitor, phone } = await choose('erin.enrol')
+    const { visitor, phone } = await choose('erin.enroll')
     await visitor.press('Hardware token')
     const spare = phone.getByRole('group', { name: /^Spare token, serial number/ })
     const serial = /serial number (\S+)/.exec(await spare.innerText())?.[1] ?? ''

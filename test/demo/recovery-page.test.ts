@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 afterEach(() => harness.tidy())
 
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 
 describe('enrolling a factor', () => {

@@ -206,7 +206,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     press('Verify'),
     greeted,
   ],
-  'erin.enrol': [signIn, SET_UP, ...setUpQuestion, greeted],
+  'erin.enroll': [signIn, SET_UP, ...setUpQuestion, greeted],
   'reggie.required': [
     signIn,
     SET_UP,

@@ -32,7 +32,7 @@ async function recover(page: PortalPage, username: string) {
 }
 
 async function enroll(page: PortalPage, factorType: string, provider: string) {
-  await page.signIn('erin.enrol@example.test')
+  await page.signIn('erin.enroll@example.test')
   await page.send('/api/v1/authn/factors', { factorType, provider })
 }
 
@@ -61,7 +61,7 @@ const CASES: [string, number, (page: PortalPage) => Promise<unknown>][] = [
       await page.verify('push')
     },
   ],
-  ['MFA_ENROLL', 0, (page) => page.signIn('erin.enrol@example.test')],
+  ['MFA_ENROLL', 0, (page) => page.signIn('erin.enroll@example.test')],
   ['MFA_ENROLL_ACTIVATE', 0, (page) => enroll(page, 'token:software:totp', 'GOOGLE')],
   ['PASSWORD_WARN', 0, (page) => page.signIn(WALTER, { options: { warnBeforePasswordExpired: true } })],
   ['PASSWORD_EXPIRED', 0, (page) => page.signIn(OLGA)],

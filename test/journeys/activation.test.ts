@@ -64,7 +64,7 @@ describe('an activation token', () => {
     expect(harness.upstreamCalls()[0]?.body).toEqual({ token, context: { deviceToken } })
   })
 
-  test('leads to enrolment if a factor is required; the session opens after the enrolment', async () => {
+  test('leads to enrollment if a factor is required; the session opens after the enrollment', async () => {
     const page = await openPage(harness)
     const answer = await page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(ARNO) })
     expect(answer.json.status).toBe('MFA_ENROLL')

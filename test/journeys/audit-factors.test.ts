@@ -5,7 +5,7 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** An active factor is audited exactly once, whatever its type. */
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 
 let harness: Harness
 beforeAll(async () => {
@@ -26,14 +26,14 @@ const lines = (...events: string[]) =>
     .filter(({ event }) => events.includes(String(event)))
 const enrolled = () => lines('factor_enrolled', 'factor_changed')
 
-async function openEnrolment(): Promise<PortalPage> {
+async function openEnrollment(): Promise<PortalPage> {
   const page = await openPage(harness)
   const answer = await page.signIn(ERIN, { options: { multiOptionalFactorEnroll: true } })
   expect(answer.json.status).toBe('MFA_ENROLL')
   return page
 }
 
-const enrol = (page: PortalPage, factorType: string, provider: string, fields: object = {}) =>
+const enroll = (page: PortalPage, factorType: string, provider: string, fields: object = {}) =>
   page.follow(`${factorAt(page.held, factorType, provider)}._links.enroll`, {
     factorType,
     provider,
@@ -50,7 +50,7 @@ const token = (serial: string) => () => ({
 const PHONE = () => ({ profile: { phoneNumber: '+15550107777' } })
 const KEY = () => harness.sandbox.authenticator(ERIN)
 
-/** Factor type, provider, enrolment fields, activation fields (undefined: active without activation). */
+/** Factor type, provider, enrollment fields, activation fields (undefined: active without activation). */
 const FACTORS: readonly (readonly [
   string,
   string,
@@ -82,8 +82,8 @@ const FACTORS: readonly (readonly [
 test.each(FACTORS)(
   '%s of %s is audited once, when it becomes active',
   async (factorType, provider, fields, activation) => {
-    const page = await openEnrolment()
-    await enrol(page, factorType, provider, fields())
+    const page = await openEnrollment()
+    await enroll(page, factorType, provider, fields())
     if (activation !== undefined) {
       expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
       const wrong = {
@@ -114,9 +114,9 @@ test.each(FACTORS)(
   },
 )
 
-test('a push factor is audited when the phone has confirmed it, not while the enrolment waits', async () => {
-  const page = await openEnrolment()
-  await enrol(page, 'push', 'OKTA')
+test('a push factor is audited when the phone has confirmed it, not while the enrollment waits', async () => {
+  const page = await openEnrollment()
+  await enroll(page, 'push', 'OKTA')
   await page.follow('_links.next')
   await page.follow('_links.next')
   expect(enrolled()).toEqual([])
@@ -132,8 +132,8 @@ test.each([
 ])(
   'a push factor that the phone has activated is audited by %s, without a poll',
   async (_how, send, operation, status) => {
-    const page = await openEnrolment()
-    await enrol(page, 'push', 'OKTA')
+    const page = await openEnrollment()
+    await enroll(page, 'push', 'OKTA')
     const { json } = page.held
     const user = valueAt(json, '_embedded.user')
     const factors = [{ factorType: 'push', provider: 'OKTA', vendorName: 'OKTA', status: 'ACTIVE' }]
@@ -148,22 +148,22 @@ test.each([
   },
 )
 
-test('an abandoned enrolment is not audited, whichever step abandons it', async () => {
-  const page = await openEnrolment()
-  await enrol(page, 'sms', 'OKTA', PHONE())
+test('an abandoned enrollment is not audited, whichever step abandons it', async () => {
+  const page = await openEnrollment()
+  await enroll(page, 'sms', 'OKTA', PHONE())
   await page.follow('_links.prev')
-  await enrol(page, 'email', 'OKTA')
+  await enroll(page, 'email', 'OKTA')
   await page.send('/api/v1/authn', {})
   await page.send('/api/v1/authn/cancel')
   expect(enrolled()).toEqual([])
 })
 
 test('two factors enrolled in one sign-in are audited with their own types', async () => {
-  const page = await openEnrolment()
-  await enrol(page, 'sms', 'OKTA', PHONE())
+  const page = await openEnrollment()
+  await enroll(page, 'sms', 'OKTA', PHONE())
   await page.follow('_links.prev')
-  await enrol(page, 'question', 'OKTA', { profile: { question: 'favorite_toy', answer: 'a top' } })
-  await enrol(page, 'email', 'OKTA')
+  await enroll(page, 'question', 'OKTA', { profile: { question: 'favorite_toy', answer: 'a top' } })
+  await enroll(page, 'email', 'OKTA')
   await page.follow('_links.next', { passCode: sentCode() })
   expect(enrolled().map(({ event, factorType }) => [event, factorType])).toEqual([
     ['factor_enrolled', 'question'],
@@ -175,7 +175,7 @@ test.each([
   ['sms', 'OKTA', 'factor_changed', 'enrolled_again'],
   ['webauthn', 'FIDO', 'factor_enrolled', undefined],
 ])('a second %s of %s is audited as %s', async (factorType, provider, event, reason) => {
-  const page = await openEnrolment()
+  const page = await openEnrollment()
   const href = hrefAt(page.held, `${factorAt(page.held, factorType, provider)}._links.enroll`)
   const { json } = page.held
   const link = { href: `${harness.authnUrl}/api/v1/authn/factors`, hints: { allow: ['POST'] } }

@@ -253,10 +253,10 @@ async function requestCrossSite() {
   )
 }
 
-async function enrolAndChangePhone() {
+async function enrollAndChangePhone() {
   const page = await openPage(harness)
-  await page.signIn('erin.enrol@example.test', { options: { multiOptionalFactorEnroll: true } })
-  const enrol = (factorType: string, phoneNumber: string, query = '') =>
+  await page.signIn('erin.enroll@example.test', { options: { multiOptionalFactorEnroll: true } })
+  const enroll = (factorType: string, phoneNumber: string, query = '') =>
     page.follow(
       `${factorAt(page.held, factorType)}._links.enroll`,
       { factorType, provider: 'OKTA', profile: { phoneNumber } },
@@ -264,17 +264,17 @@ async function enrolAndChangePhone() {
     )
   const activate = () =>
     page.follow('_links.next', {
-      passCode: harness.sandbox.outbox.latest('erin.enrol@example.test')?.code ?? 'none',
+      passCode: harness.sandbox.outbox.latest('erin.enroll@example.test')?.code ?? 'none',
     })
-  await enrol('sms', '+15550107777')
+  await enroll('sms', '+15550107777')
   await activate()
-  const userId = harness.sandbox.user('erin.enrol@example.test').id
+  const userId = harness.sandbox.user('erin.enroll@example.test').id
   const { loginHash, deviceHash } = last('sign_in_started') ?? {}
   const common = { userId, loginHash, deviceHash, address: '127.0.0.1' }
   const sms = { ...common, operation: 'activate', factorType: 'sms', provider: 'OKTA' }
   expect(lines('factor_enrolled')).toMatchObject([sms])
   expect(lines('factor_changed')).toEqual([])
-  await enrol('call', '+15550108888', '?updatePhone=true')
+  await enroll('call', '+15550108888', '?updatePhone=true')
   expect(lines('factor_changed')).toEqual([]) // nothing changes before the right code
   await activate()
   const call = { ...common, operation: 'activate', factorType: 'call', provider: 'OKTA' }
@@ -373,8 +373,8 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     ['cross_site_refused'],
   ],
   [
-    'an enrolled factor, and a phone number that an enrolment changed',
-    enrolAndChangePhone,
+    'an enrolled factor, and a phone number that an enrollment changed',
+    enrollAndChangePhone,
     ['sign_in_started', 'factor_enrolled', 'factor_changed'],
   ],
   [

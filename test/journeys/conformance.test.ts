@@ -37,7 +37,7 @@ beforeEach(() => {
 
 const AUTHN = '/api/v1/authn'
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 
 async function signIn(body: object, browser?: Browser, headers: Record<string, string> = {}) {
   return (browser ?? (await harness.visit())).post(AUTHN, withPassword(body), { headers })
@@ -156,7 +156,7 @@ test.each([
   expect(withoutNewIds(answer)).toEqual(withoutNewIds(withBrokerOrigin(direct)))
 })
 
-/** Without the factor id and the QR token, which are new in each enrolment. */
+/** Without the factor id and the QR token, which are new in each enrollment. */
 function withoutNewIds({ text }: { text: string }): unknown {
   const id = String(valueAt(JSON.parse(text), '_embedded.factor.id'))
   return comparable({ text: text.replaceAll(id, 'an-id').replace(/\/qr\/[\w-]+/g, '/qr/a-token') })
@@ -210,14 +210,14 @@ test('an expired activation token is a failed sign-in: 401 E0000004', async () =
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 })
 
-test('an enrolment follows the first password if a factor is required', async () => {
+test('an enrollment follows the first password if a factor is required', async () => {
   const person = harness.sandbox.user('aida.nopassword')
   person.config = { ...person.config, signOnPolicy: 'always' }
   const browser = await harness.visit()
   const reset = await browser.post(AUTHN, { token: harness.sandbox.activationToken(person.login) })
   const body = { stateToken: handleOf(reset), newPassword: 'Another-Password-2' }
-  const enrol = await browser.post(hrefAt(reset, '_links.next'), body)
-  expect(enrol.json.status).toBe('MFA_ENROLL')
+  const enroll = await browser.post(hrefAt(reset, '_links.next'), body)
+  expect(enroll.json.status).toBe('MFA_ENROLL')
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
 })
 

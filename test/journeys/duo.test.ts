@@ -81,7 +81,7 @@ describe('Duo', () => {
     expect(await page.session()).toMatchObject({ login: DARIO, amr: ['pwd', 'mfa'] })
   })
 
-  test('enrolment works the same way: audited after the poll, and required at the next sign-in', async () => {
+  test('enrollment works the same way: audited after the poll, and required at the next sign-in', async () => {
     const enrolled = () =>
       harness.gatehouse
         .logLines()

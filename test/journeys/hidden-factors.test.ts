@@ -5,7 +5,7 @@ import { errorOf, handleOf, valueAt } from '../support/transaction-view.ts'
 
 const QUENTIN = 'quentin.query@example.test'
 const MAX = 'max.many@example.test'
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 
 let harness: Harness
 beforeAll(async () => {
@@ -47,7 +47,7 @@ describe('a hidden factor', () => {
     expect(harness.upstreamCalls()).toEqual([])
   })
 
-  test('is not listed for enrolment; enrolling it is refused, and nothing is sent upstream', async () => {
+  test('is not listed for enrollment; enrolling it is refused, and nothing is sent upstream', async () => {
     const page = await openPage(harness)
     const asked = await page.signIn(ERIN)
     expect(asked.json.status).toBe('MFA_ENROLL')

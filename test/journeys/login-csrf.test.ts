@@ -33,7 +33,7 @@ async function openSession(login: string): Promise<PortalPage> {
 
 const TOKENS: readonly [string, (page: PortalPage) => Promise<PageAnswer>][] = [
   ['an activation token that signs in at once', (page) => activate(page, ANNA)],
-  ['an activation token whose user must enrol a factor', (page) => activate(page, ARNO)],
+  ['an activation token whose user must enroll a factor', (page) => activate(page, ARNO)],
   ['an activation token whose user has no password', (page) => activate(page, AIDA)],
   ['a recovery token', (page) => recover(page, WALTER)],
 ]

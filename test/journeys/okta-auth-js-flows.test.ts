@@ -25,7 +25,7 @@ const [QUENTIN, SANA, CARL, EMMA, YUKI, ERIN, LUIS, ANNA, AIDA] = [
   'carl.call',
   'emma.mail',
   'yuki.hardware',
-  'erin.enrol',
+  'erin.enroll',
   'luis.locked',
   'anna.activate',
   'aida.nopassword',
@@ -185,7 +185,7 @@ describe('factors', () => {
   })
 })
 
-describe('enrolment', () => {
+describe('enrollment', () => {
   test('a security question from the list that the library fetches', async () => {
     const { client } = await library()
     const asked = await signIn(client, ERIN)

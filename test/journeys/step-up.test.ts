@@ -81,7 +81,7 @@ describe('a step-up started by an app', () => {
   })
 
   test.each([
-    ['policy requires enrollment → MFA_ENROLL', 'erin.enrol@example.test', 'MFA_ENROLL'],
+    ['policy requires enrollment → MFA_ENROLL', 'erin.enroll@example.test', 'MFA_ENROLL'],
     ['policy requires verification → MFA_REQUIRED', TOMAS, 'MFA_REQUIRED'],
     ['complete → SUCCESS', AMELIA, 'SUCCESS'],
   ])('with a session at the org: %s', async (_, login, status) => {

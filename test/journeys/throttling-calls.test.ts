@@ -7,7 +7,7 @@ import { errorOf, factorAt, handleOf, hrefAt } from '../support/transaction-view
 
 /** The limit on upstream calls per user (`limits.callsPerUser`): all users share the rate limit of the Okta org. */
 const LIMIT = 6
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 const QUENTIN = 'quentin.query@example.test'
 const LIMITED = [429, 'E0000047']
 let nowMs = Date.now()
@@ -153,7 +153,7 @@ describe('a known device', () => {
   })
 })
 
-describe('security questions and enrolment QR images', () => {
+describe('security questions and enrollment QR images', () => {
   const questionsIn = (held: PageAnswer) => hrefAt(held, `${factorAt(held, 'question')}._links.questions`)
 
   test('count together with the steps of the user', async () => {

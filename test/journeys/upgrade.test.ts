@@ -11,7 +11,7 @@ import { errorOf, factorAt, handleOf, hrefAt, verifyHref } from '../support/tran
  * During an upgrade, a newer and an older version share one Redis. A record that the older version cannot read is an
  * expired transaction or no session there, never an error, and stays as the newer version wrote it.
  */
-const ENROLLING = 'erin.enrol@example.test'
+const ENROLLING = 'erin.enroll@example.test'
 const TARGET = 'http://localhost:3000/home'
 const MINUTE_MS = 60_000
 
@@ -185,18 +185,39 @@ describe.each(DAMAGED_RECORDS)('a record %s', (_name, damageRecord) => {
   })
 })
 
-test('a transaction of an older version without the enrolment fields continues', async () => {
+test('a transaction of an older version without the enrollment fields continues', async () => {
   const browser = await harness.visit()
   const enrolling = await signIn(browser, ENROLLING)
   for (const key of await redis.keys('gatehouse:txn:{*')) {
     const whole = JSON.parse(sealOf('txn').open((await redis.get(key)) ?? '', key) ?? '')
-    const { enrolment: _none, activeFactors: _unknown, ...older } = whole
+    const { enrollment: _none, activeFactors: _unknown, ...older } = whole
     await redis.set(key, sealOf('txn').seal(JSON.stringify(older), key), 'KEEPTTL')
   }
-  const enrol = hrefAt(enrolling, `${factorAt(enrolling, 'question')}._links.enroll`)
+  const enroll = hrefAt(enrolling, `${factorAt(enrolling, 'question')}._links.enroll`)
   const profile = { question: 'favorite_toy', answer: 'a top' }
   const body = { stateToken: handleOf(enrolling), factorType: 'question', provider: 'OKTA', profile }
-  expect((await browser.post(enrol, body)).status).toBe(200)
+  expect((await browser.post(enroll, body)).status).toBe(200)
+})
+
+test('a transaction of an older version keeps its enrollment, which had another name', async () => {
+  const browser = await harness.visit()
+  const enrolling = await signIn(browser, ENROLLING)
+  const activating = await browser.post(hrefAt(enrolling, `${factorAt(enrolling, 'sms')}._links.enroll`), {
+    stateToken: handleOf(enrolling),
+    factorType: 'sms',
+    provider: 'OKTA',
+    profile: { phoneNumber: '+15550107777' },
+  })
+  for (const key of await redis.keys('gatehouse:txn:{*')) {
+    const whole = JSON.parse(sealOf('txn').open((await redis.get(key)) ?? '', key) ?? '')
+    const { enrollment: enrolment, ...older } = whole
+    await redis.set(key, sealOf('txn').seal(JSON.stringify({ ...older, enrolment }), key), 'KEEPTTL')
+  }
+  const passCode = harness.sandbox.outbox.latest(ENROLLING)?.code
+  const step = { stateToken: handleOf(activating), passCode }
+  expect((await browser.post(hrefAt(activating, '_links.next'), step)).json.status).toBe('SUCCESS')
+  const audited = harness.gatehouse.logLines().filter(({ event }) => event === 'factor_enrolled')
+  expect(audited.at(-1)).toMatchObject({ factorType: 'sms', provider: 'OKTA' })
 })
 
 test('an offer of an older version without state tokens remains valid', async () => {

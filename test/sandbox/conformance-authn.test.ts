@@ -16,8 +16,8 @@ test.each([undefined, null, false])(
   async (wish) => {
     const options = { warnBeforePasswordExpired: wish, multiOptionalFactorEnroll: wish }
     expect(outcome(await client.signIn('walter.warn', { options }))).toBe('200 SUCCESS')
-    const start = await client.signIn('erin.enrol', { options })
-    expect(outcome(await enrolQuestion(start))).toBe('200 SUCCESS')
+    const start = await client.signIn('erin.enroll', { options })
+    expect(outcome(await enrollQuestion(start))).toBe('200 SUCCESS')
   },
 )
 
@@ -35,30 +35,30 @@ const BEGINNINGS: [row: string, begin: () => Promise<Answer>][] = [
     'in a step-up without a session',
     async () => {
       const { stateToken } = (await stepUp()).body
-      return client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD, ...WISH })
+      return client.post(AUTHN, { stateToken, username: 'erin.enroll', password: PASSWORD, ...WISH })
     },
   ],
   [
     'in a step-up with a session',
     () => {
-      const { stateToken } = client.sandbox.startStepUp('payroll', 'erin.enrol')
+      const { stateToken } = client.sandbox.startStepUp('payroll', 'erin.enroll')
       return client.post(AUTHN, { stateToken, ...WISH })
     },
   ],
   [
     'sent in MFA_ENROLL',
     async () => {
-      const { stateToken } = (await stepUp('erin.enrol')).body
+      const { stateToken } = (await stepUp('erin.enroll')).body
       return client.post(AUTHN, { stateToken, ...WISH })
     },
   ],
-  ['for an app', () => client.signIn('erin.enrol', { audience: 'travel', ...WISH })],
+  ['for an app', () => client.signIn('erin.enroll', { audience: 'travel', ...WISH })],
 ]
 const WISH = { options: { multiOptionalFactorEnroll: true } }
 test.each(BEGINNINGS)('multiOptionalFactorEnroll, %s: MFA_ENROLL again', async (_row, begin) => {
   const start = await begin()
   expect(outcome(start)).toBe('200 MFA_ENROLL')
-  const again = await enrolQuestion(start)
+  const again = await enrollQuestion(start)
   expect(outcome(again)).toBe('200 MFA_ENROLL')
   expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
 })
@@ -75,8 +75,8 @@ test('warnBeforePasswordExpired, step-up with a session: PASSWORD_WARN', async (
 test('options apply to later requests of the transaction that have none', async () => {
   const { stateToken } = client.sandbox.startStepUp('payroll')
   expect(outcome(await client.post(AUTHN, { stateToken, ...WISH }))).toBe('200 UNAUTHENTICATED')
-  const start = await client.post(AUTHN, { stateToken, username: 'erin.enrol', password: PASSWORD })
-  expect(outcome(await enrolQuestion(start))).toBe('200 MFA_ENROLL')
+  const start = await client.post(AUTHN, { stateToken, username: 'erin.enroll', password: PASSWORD })
+  expect(outcome(await enrollQuestion(start))).toBe('200 MFA_ENROLL')
 })
 
 /** "Authentication Transaction object". */
@@ -116,7 +116,7 @@ const LINKED: [status: string, answer: () => Promise<Answer>, links: string[]][]
     ['next', 'skip', 'cancel'],
   ],
   ['MFA_REQUIRED', () => client.signIn('tomas.berg'), ['cancel']],
-  ['MFA_ENROLL', () => client.signIn('erin.enrol'), ['cancel']],
+  ['MFA_ENROLL', () => client.signIn('erin.enroll'), ['cancel']],
   ['LOCKED_OUT', () => client.signIn('luis.locked'), ['next']],
   ['UNAUTHENTICATED', () => stepUp(), ['next']],
 ]
@@ -154,7 +154,7 @@ test.each(FACTORS)('Factor object: an enrolled %s', async (factorType, login, pr
 })
 
 test('Factor object: a factor offered for enrollment has no id and no profile', async () => {
-  const factors = (await client.signIn('erin.enrol')).at('_embedded.factors') as Record<string, unknown>[]
+  const factors = (await client.signIn('erin.enroll')).at('_embedded.factors') as Record<string, unknown>[]
   expect(factors.length).toBeGreaterThan(7)
   for (const factor of factors) {
     expect(factor).not.toHaveProperty('id')
@@ -265,7 +265,7 @@ test('the version is in the path: another version does not exist', async () => {
   expect(outcome(answer)).toBe('404 E0000007')
 })
 
-function enrolQuestion(start: Answer): Promise<Answer> {
+function enrollQuestion(start: Answer): Promise<Answer> {
   const profile = { question: 'favorite_toy', answer: 'a kite' }
   return client.follow(start, '_embedded.factors.question._links.enroll', {
     factorType: 'question',

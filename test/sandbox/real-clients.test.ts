@@ -43,8 +43,8 @@ const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
   ],
   ['MFA_CHALLENGE of a code', 'verify', () => verify('sana.sms', 'sms')],
   ['MFA_CHALLENGE of a push', 'poll', () => verify('priya.nair', 'push')],
-  ['MFA_ENROLL_ACTIVATE of an email', 'activate', () => enroll('erin.enrol', 'email', 'OKTA')],
-  ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enroll('erin.enrol', 'push', 'OKTA')],
+  ['MFA_ENROLL_ACTIVATE of an email', 'activate', () => enroll('erin.enroll', 'email', 'OKTA')],
+  ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enroll('erin.enroll', 'push', 'OKTA')],
   ['UNAUTHENTICATED', 'authenticate', () => stepUp()],
   [
     'SUCCESS of a step-up',
@@ -65,7 +65,7 @@ test.each<[link: string, at: string, answer: () => Promise<Answer>]>([
   [
     'qrcode',
     '_embedded.factor._embedded.activation._links.qrcode',
-    () => enroll('erin.enrol', 'push', 'OKTA'),
+    () => enroll('erin.enroll', 'push', 'OKTA'),
   ],
   ['logo', '_embedded.target._links.logo', () => stepUp()],
   ['script', '_embedded.factor._embedded.verification._links.script', () => verify('dario.duo', 'web')],

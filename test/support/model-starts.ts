@@ -8,8 +8,8 @@ const LEADS_TO: Partial<Record<Status, readonly [string, ...string[]]>> = {
   PASSWORD_WARN: ['walter.warn'],
   MFA_REQUIRED: ['tomas.berg', 'max.many'],
   MFA_CHALLENGE: ['sana.sms', 'carl.call', 'emma.mail', 'wanda.key', 'max.many'],
-  MFA_ENROLL: ['erin.enrol', 'reggie.required'],
-  MFA_ENROLL_ACTIVATE: ['erin.enrol'],
+  MFA_ENROLL: ['erin.enroll', 'reggie.required'],
+  MFA_ENROLL_ACTIVATE: ['erin.enroll'],
   LOCKED_OUT: ['luis.locked'],
 }
 const RECOVERABLE = ['amelia.stone', 'tomas.berg', 'carl.call', 'lena.locked', 'luis.locked'] as const

@@ -7,7 +7,7 @@ import { type PageOrigin, useWidgets, type Widgets } from '../support/widgets.ts
 
 const DARIO = 'dario.duo@example.test'
 const REGGIE = 'reggie.required@example.test'
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
 
 const VERIFY = 'POST /api/v1/authn/factors/:id/verify'

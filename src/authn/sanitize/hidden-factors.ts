@@ -24,7 +24,7 @@ export function removeHiddenFactors(
   }
 }
 
-/** `factorType` is that of the factor in the step's path. `fields` may have one to enrol. */
+/** `factorType` is that of the factor in the step's path. `fields` may have one to enroll. */
 export function isHiddenStep(
   factorType: string | undefined,
   fields: Readonly<Record<string, unknown>>,

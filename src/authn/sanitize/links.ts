@@ -14,7 +14,7 @@ export interface RewriteOptions {
   readonly handle: string | undefined
   /** Tokens of earlier answers, which are removed too. */
   readonly knownTokens: readonly string[]
-  /** Replaces Okta's token in the path of an enrolment picture. */
+  /** Replaces Okta's token in the path of an enrollment picture. */
   readonly pictureHandle: (upstreamPath: string) => string
 }
 

@@ -125,7 +125,7 @@ export const STEP_OPERATIONS = {
     maxConcurrent: 2,
   }),
   enrollFactor: step('enroll', `${API}/factors`, {
-    summary: 'Enrol a factor',
+    summary: 'Enroll a factor',
     body: enrollBody,
     query: UPDATE_PHONE,
   }),

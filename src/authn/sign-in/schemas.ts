@@ -108,7 +108,7 @@ const profile = optional(
       answer: optional(nonEmpty(1024)),
       phoneNumber: optional(printable(64)),
       phoneExtension: optional(printable(32)),
-      /** The widget sends `false` to enrol a number that Okta has refused as invalid (E0000098). */
+      /** The widget sends `false` to enroll a number that Okta has refused as invalid (E0000098). */
       validatePhone: optional(flag),
       email: optional(printable(320)),
       credentialId: optional(printable(320)),

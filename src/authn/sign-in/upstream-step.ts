@@ -7,10 +7,10 @@ import type { Client } from '../browser/client.ts'
 import type { AttemptedStep } from '../throttling/attempts.ts'
 import type { Answer } from '../transaction/answer.ts'
 import {
-  completesEnrolment,
-  type Enrolment,
+  completesEnrollment,
+  type Enrollment,
   EXTERNAL_FACTOR_PROOF,
-  enrolmentOfStep,
+  enrollmentOfStep,
   findActivated,
   getProof,
   type Proof,
@@ -37,7 +37,7 @@ export interface UpstreamStep {
   /** The factor in the path. */
   readonly factorId?: string | undefined
   /** The factor that the step sets up. */
-  readonly enrolment?: Enrolment | undefined
+  readonly enrollment?: Enrollment | undefined
   /** The path, if the step is a poll. */
   readonly pollPath?: string | undefined
   /** All other sessions of the user must end. */
@@ -91,7 +91,7 @@ export function buildOperationStep(
     proof: getProof(operation.credential, attempted, before),
     factorType,
     factorId,
-    enrolment: enrolmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
+    enrollment: enrollmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
     pollPath,
     revokesSessions: fields.revokeSessions === true,
   }
@@ -159,13 +159,13 @@ export function advanceTransaction(
   offered: readonly OfferedStep[],
   { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: AnsweredStepDeps,
 ): Transaction {
-  const { operation, proof, factorId, enrolment, pollPath } = step
+  const { operation, proof, factorId, enrollment, pollPath } = step
   const times = { expiresAt: answer.expiresAt, date: reply.date }
   const after = advance(before, answer, {
     offered,
     proof,
     factorId,
-    enrolment,
+    enrollment,
     nextPoll: pollPath === undefined ? undefined : { path: pollPath, notBeforeMs: now() + pollEveryMs },
     expiresAtMs: now() + lifetimeMs(before, times, lifetime, now()),
   })
@@ -182,8 +182,8 @@ export function auditAnswer(
 ): void {
   const { operation, factorType } = step
   audit.answered(operation, answer, { before, after }, client, factorType)
-  const enrolled = completesEnrolment(operation, answer)
-    ? step.enrolment
+  const enrolled = completesEnrollment(operation, answer)
+    ? step.enrollment
     : findActivated(operation, answer, before)
   if (enrolled !== undefined) audit.enrolled(operation, enrolled, after, client)
 }

@@ -52,7 +52,7 @@ function attemptKind(
     case 'resend': // every factor sends something
       return parseFactorType(factorType).sends ?? 'message'
     case 'enroll':
-      return enrolmentKind(fields)
+      return enrollmentKind(fields)
     case 'activate':
     case 'reset_password':
     case 'recovery_answer':
@@ -104,7 +104,7 @@ function isNonEmpty(value: unknown): boolean {
  * Enrolling with a phone number or email address sends a message, whatever the factor type, and a code with it is not a
  * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
-function enrolmentKind(fields: AttemptedStep['fields']): AttemptKind | undefined {
+function enrollmentKind(fields: AttemptedStep['fields']): AttemptKind | undefined {
   const { sends, proof } = parseFactorType(fields.factorType)
   const isToken = proof === 'passCode' && sends === undefined
   if (hasCode(fields) && isToken) return 'code'

@@ -8,7 +8,7 @@ export interface Answer {
   readonly type: string | undefined
   readonly user: AnsweredUser | undefined
   readonly factorTypes: Readonly<Record<string, string>>
-  /** The active factors in a list of factors to enrol. */
+  /** The active factors in a list of factors to enroll. */
   readonly activeFactors: readonly string[]
   readonly expiresAt: string | undefined
 }

@@ -9,7 +9,7 @@ import type { Transaction } from './transaction.ts'
 import type { TransactionStore } from './transaction-store.ts'
 
 /**
- * Resources that Okta offered to GET: security questions and enrolment pictures. A browser requests them without a
+ * Resources that Okta offered to GET: security questions and enrollment pictures. A browser requests them without a
  * handle (an `<img>` cannot send one), so they are found by device and path. A resource is available while any
  * transaction that offered it is open, because several tabs may have been offered the same path.
  */

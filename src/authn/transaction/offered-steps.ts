@@ -11,7 +11,7 @@ export interface OfferedStep {
   readonly href?: string | undefined
 }
 
-/** The path of an enrolment picture (QR code). Its last segment is one of Okta's tokens. */
+/** The path of an enrollment picture (QR code). Its last segment is one of Okta's tokens. */
 export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$/
 
 /** Adds steps to those offered before. Each path and query has one entry, with all its methods. */

@@ -96,6 +96,13 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
   }
 }
 
+const StoredEnrollment = z.object({
+  factorType: z.string(),
+  provider: z.string().optional(),
+  updatesPhone: z.boolean(),
+  replaces: z.boolean(),
+})
+
 const StoredTransaction: z.ZodType<Transaction> = z
   .object({
     version: z.literal(1),
@@ -114,14 +121,8 @@ const StoredTransaction: z.ZodType<Transaction> = z
       }),
     ),
     factorTypes: z.record(z.string(), z.string()),
-    enrolment: z
-      .object({
-        factorType: z.string(),
-        provider: z.string().optional(),
-        updatesPhone: z.boolean(),
-        replaces: z.boolean(),
-      })
-      .optional(),
+    enrollment: StoredEnrollment.optional(),
+    enrolment: StoredEnrollment.optional(), // its name in records of earlier versions
     activeFactors: z.array(z.string()).default([]), // missing in records of earlier versions
     awaitedFactor: z.string().optional(),
     pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
@@ -143,4 +144,8 @@ const StoredTransaction: z.ZodType<Transaction> = z
       })
       .optional(),
   })
-  .transform((stored) => ({ ...stored, userProved: stored.userProved ?? stored.credentialAccepted }))
+  .transform(({ enrolment, ...stored }) => ({
+    ...stored,
+    enrollment: stored.enrollment ?? enrolment,
+    userProved: stored.userProved ?? stored.credentialAccepted,
+  }))

@@ -1,5 +1,5 @@
 import type { Answer, AnsweredUser } from './answer.ts'
-import { acceptedProof, type Enrolment, nextEnrolment, type Proof } from './credentials.ts'
+import { acceptedProof, type Enrollment, nextEnrollment, type Proof } from './credentials.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 
 /** A sign-in transaction, and its rules. Pure: no package, no input or output, time as a parameter. */
@@ -21,8 +21,8 @@ export interface Transaction {
   /** Factor id → factor type, from every list that Okta has sent. */
   readonly factorTypes: Readonly<Record<string, string>>
   /** The factor that is being set up. */
-  readonly enrolment?: Enrolment | undefined
-  /** The user's active factors (`factorName`), from the last list of factors to enrol. */
+  readonly enrollment?: Enrollment | undefined
+  /** The user's active factors (`factorName`), from the last list of factors to enroll. */
   readonly activeFactors: readonly string[]
   /** The push factor that waits for approval: another request to it is a poll, not a new push. */
   readonly awaitedFactor?: string | undefined
@@ -87,7 +87,7 @@ export function advance(
     /** The factor in the step's path. */
     factorId?: string | undefined
     /** The factor that the step sets up. */
-    enrolment?: Enrolment | undefined
+    enrollment?: Enrollment | undefined
     /** If the step is a poll: its path, and the earliest time of the next one. */
     nextPoll?: { readonly path: string; readonly notBeforeMs: number } | undefined
     expiresAtMs: number
@@ -102,7 +102,7 @@ export function advance(
     userId: answer.user?.id ?? transaction.userId,
     offered: mergeSteps(transaction.offered, step.offered),
     factorTypes: { ...transaction.factorTypes, ...answer.factorTypes },
-    enrolment: nextEnrolment(answer, step.enrolment, transaction.enrolment),
+    enrollment: nextEnrollment(answer, step.enrollment, transaction.enrollment),
     activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
     awaitedFactor: nextAwaitedFactor(transaction, answer, step.factorId),
     pollNotBeforeMs: nextPollTimes(transaction, answer, step.nextPoll),

@@ -50,10 +50,10 @@ describe('an answer', () => {
 describe('a step', () => {
   test.each([
     ['about a hidden factor, by its id', 'question', {}, true],
-    ['that enrols a hidden factor', undefined, { factorType: 'question' }, true],
-    ['that enrols it in another letter case', undefined, { factorType: 'Question' }, true],
+    ['that enrolls a hidden factor', undefined, { factorType: 'question' }, true],
+    ['that enrolls it in another letter case', undefined, { factorType: 'Question' }, true],
     ['about another factor', 'push', {}, false],
-    ['that enrols another factor', undefined, { factorType: 'push' }, false],
+    ['that enrolls another factor', undefined, { factorType: 'push' }, false],
     ['without a factor', undefined, { factorType: 7 }, false],
     ['about a type that begins with the name of a hidden one', 'token', {}, false],
   ])('%s is hidden, with %j and %j: %s', (_what, type, fields, expected) => {

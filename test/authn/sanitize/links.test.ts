@@ -328,7 +328,7 @@ describe('links to the API lead to PUBLIC_URL', () => {
     expect(hrefOf(UPSTREAM + path)).toMatchObject({ href: PUBLIC + path, tokens: [TOKEN] })
   })
 
-  test('the token in the path of an enrolment picture is replaced with a handle, and removed elsewhere', () => {
+  test('the token in the path of an enrollment picture is replaced with a handle, and removed elsewhere', () => {
     const folder = '/api/v1/users/00u1/factors/ost1/qr/'
     const { href, offered, tokens } = hrefOf(`${UPSTREAM}${folder}20pictureTokenOfTheUpstream`)
     expect(href).toBe(`${PUBLIC}${folder}picture-handle-${folder.length + 27}`)

@@ -227,7 +227,7 @@ describe('every step', () => {
     expect(parse(change.body, body)).toEqual(body)
   })
 
-  test('the password of a verification or enrolment passes byte for byte', () => {
+  test('the password of a verification or enrollment passes byte for byte', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint, minLength: 1, maxLength: 512 }), (password) => {
         expect(parse(verifyBody, { stateToken: 'h', password }).password).toBe(password)
@@ -263,9 +263,9 @@ describe('every step', () => {
       expect(parse(body, { ...nulls, ...given })).toStrictEqual(given)
     }
     const profile = { phoneNumber: '+1 555 0100', phoneExtension: null, email: null, validatePhone: null }
-    const enrolment = { stateToken: 'h', factorType: 'sms', provider: 'OKTA' }
-    expect(parse(enrollBody, { ...enrolment, profile })).toStrictEqual({
-      ...enrolment,
+    const enrollment = { stateToken: 'h', factorType: 'sms', provider: 'OKTA' }
+    expect(parse(enrollBody, { ...enrollment, profile })).toStrictEqual({
+      ...enrollment,
       profile: { phoneNumber: '+1 555 0100' },
     })
     const recovery = { username: 'ada', factorType: 'SMS' }

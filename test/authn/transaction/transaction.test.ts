@@ -43,7 +43,7 @@ test('a new transaction has only its device, login and time', () => {
     login: 'ada',
     offered: [],
     factorTypes: {},
-    enrolment: undefined,
+    enrollment: undefined,
     activeFactors: [],
     awaitedFactor: undefined,
     device: 'device',

@@ -6,7 +6,7 @@ import { type Answer, outcome, startSandbox, useSandbox } from './sandbox-client
 const client = useSandbox()
 
 const FACTORS = '/api/v1/authn/factors'
-const LOGIN = 'erin.enrol'
+const LOGIN = 'erin.enroll'
 
 async function enroll(body: object, login = LOGIN, more: Record<string, unknown> = {}, query = '') {
   const start = await client.signIn(login, more)
@@ -54,7 +54,7 @@ test.each<[string, object, string, object]>([
     expect(activating.at('_embedded.factor.profile')).toEqual(profile)
     expect(activating.at('_links.next.name')).toBe('activate')
     expect(activating.at('_links.resend.0.name')).toBe(name)
-    const passCode = client.sandbox.outbox.latest('erin.enrol@example.test', 'factor-activation')?.code
+    const passCode = client.sandbox.outbox.latest('erin.enroll@example.test', 'factor-activation')?.code
     expect(outcome(await client.follow(activating, '_links.next', { passCode: 'x' }))).toBe('403 E0000068')
     expect(outcome(await client.follow(activating, '_links.next', { passCode }))).toBe('200 SUCCESS')
   },
@@ -145,7 +145,7 @@ test.each([
           ...body,
         })
   expect(answer.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
-  const link = client.sandbox.outbox.latest('erin.enrol@example.test', 'push-activation')?.link
+  const link = client.sandbox.outbox.latest('erin.enroll@example.test', 'push-activation')?.link
   expect(await client.get(String(link))).toHaveProperty('status', 200)
   expect(outcome(await client.follow(activating, '_links.next'))).toBe('200 SUCCESS')
 })
@@ -163,7 +163,7 @@ test('enroll webauthn: activation data, a valid attestation, then a sign-in with
       { type: 'public-key', alg: -7 },
       { type: 'public-key', alg: -257 },
     ],
-    user: { name: 'erin.enrol@example.test' },
+    user: { name: 'erin.enroll@example.test' },
   })
   const key = createVirtualAuthenticator({ seed: 'a key of erin' })
   const origin = 'https://portal.example.test'
@@ -246,7 +246,7 @@ test.each([
 ])('%s', async (_row, query, leadsTo) => {
   client.sandbox.user(LOGIN).factors.length = 0
   const first = await enroll(sms, LOGIN, { options: { multiOptionalFactorEnroll: true } })
-  const passCode = client.sandbox.outbox.latest('erin.enrol@example.test')?.code
+  const passCode = client.sandbox.outbox.latest('erin.enroll@example.test')?.code
   const more = await client.follow(first, '_links.next', { passCode })
   const call = { factorType: 'call', provider: 'OKTA', profile: { phoneNumber: '+15550109999' } }
   const answer = await client.post(FACTORS + query, { stateToken: more.body.stateToken, ...call })

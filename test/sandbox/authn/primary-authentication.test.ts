@@ -43,7 +43,7 @@ const PRIMARY_ROWS: [row: string, login: string, more: object, leadsTo: string, 
     '200 MFA_REQUIRED',
     ['cancel'],
   ],
-  ['policy requires enrollment → MFA_ENROLL', 'erin.enrol@example.test', {}, '200 MFA_ENROLL', ['cancel']],
+  ['policy requires enrollment → MFA_ENROLL', 'erin.enroll@example.test', {}, '200 MFA_ENROLL', ['cancel']],
   ['locked out, lockout shown → LOCKED_OUT', 'luis.locked@example.test', {}, '200 LOCKED_OUT', ['next']],
   ['locked out, lockout hidden → 401', 'lena.locked@example.test', {}, '401 E0000004', []],
   ['invalid credentials → 401', 'amelia.stone@example.test', { password: 'Wrong-1' }, '401 E0000004', []],
@@ -179,7 +179,7 @@ test('with factorListName: factor, the list has the name in the specification', 
 })
 
 test('MFA_ENROLL offers factors with enroll links, and the question with a questions link', async () => {
-  const answer = await client.signIn('erin.enrol')
+  const answer = await client.signIn('erin.enroll')
   const userId = answer.at('_embedded.user.id')
   expect(answer.at('_embedded.factors.question')).toEqual({
     factorType: 'question',

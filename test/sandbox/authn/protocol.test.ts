@@ -151,7 +151,7 @@ test.each<unknown>([7, true, null, [], {}, '', '\u0000', 'x'.repeat(20_000), { t
       '/skip': [],
     }
     const everyMember = [...new Set(Object.values(READ).flat())]
-    const { stateToken } = (await client.signIn('erin.enrol')).body
+    const { stateToken } = (await client.signIn('erin.enroll')).body
     for (const [path, members] of Object.entries(READ))
       for (const names of [...members.map((name) => [name]), ['stateToken'], everyMember]) {
         const body = Object.fromEntries(names.map((name) => [name, odd]))

@@ -23,7 +23,7 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
   // With one enrolled factor, as only then enrollment can be skipped.
   MFA_ENROLL: async () =>
     client.follow(
-      await client.signIn('erin.enrol', { options: { multiOptionalFactorEnroll: true } }),
+      await client.signIn('erin.enroll', { options: { multiOptionalFactorEnroll: true } }),
       '_embedded.factors.question._links.enroll',
       {
         factorType: 'question',
@@ -32,7 +32,7 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
       },
     ),
   MFA_ENROLL_ACTIVATE: async () =>
-    client.follow(await client.signIn('erin.enrol'), '_embedded.factors.push._links.enroll', {
+    client.follow(await client.signIn('erin.enroll'), '_embedded.factors.push._links.enroll', {
       factorType: 'push',
       provider: 'OKTA',
     }),

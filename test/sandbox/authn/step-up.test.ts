@@ -43,7 +43,7 @@ test('step-up without a session → UNAUTHENTICATED, with the app and no user', 
 test.each([
   ['no further requirement → SUCCESS', 'amelia.stone', '200 SUCCESS'],
   ['verification required → MFA_REQUIRED', 'tomas.berg', '200 MFA_REQUIRED'],
-  ['enrollment required → MFA_ENROLL', 'erin.enrol', '200 MFA_ENROLL'],
+  ['enrollment required → MFA_ENROLL', 'erin.enroll', '200 MFA_ENROLL'],
   ['password expired → PASSWORD_EXPIRED', 'olga.expired', '200 PASSWORD_EXPIRED'],
   ['locked out → LOCKED_OUT', 'luis.locked', '200 LOCKED_OUT'],
   ['denied → 401', 'dora.denied', '401 E0000004'],
@@ -63,7 +63,7 @@ test('UNAUTHENTICATED with a wrong password is 401, and the user can try again',
 
 /** docs/conformance.md A-10: step-up with an existing session. */
 test.each([
-  ['policy requires enrollment → MFA_ENROLL', 'erin.enrol', '200 MFA_ENROLL'],
+  ['policy requires enrollment → MFA_ENROLL', 'erin.enroll', '200 MFA_ENROLL'],
   ['policy requires verification → MFA_REQUIRED', 'priya.nair', '200 MFA_REQUIRED'],
   ['complete → SUCCESS', 'amelia.stone', '200 SUCCESS'],
 ])('step-up with an existing session: %s', async (_row, login, leadsTo) => {
@@ -176,7 +176,7 @@ test.each([
   ['WS-Federation', 'intranet', 'amelia.stone', '200 SUCCESS'],
   ['by the id of the app', '0oasandboxtravel001', 'amelia.stone', '200 SUCCESS'],
   ['verification required → MFA_REQUIRED', 'travel', 'tomas.berg', '200 MFA_REQUIRED'],
-  ['enrollment required → MFA_ENROLL', 'travel', 'erin.enrol', '200 MFA_ENROLL'],
+  ['enrollment required → MFA_ENROLL', 'travel', 'erin.enroll', '200 MFA_ENROLL'],
 ])('audience: %s', async (_row, audience, login, leadsTo) => {
   const answer = await client.signIn(login, { audience })
   expect(outcome(answer)).toBe(leadsTo)

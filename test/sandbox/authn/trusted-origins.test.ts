@@ -57,7 +57,7 @@ test.each([
   const activating = await enroll('webauthn')
   const nonce = String(activating.at('_embedded.factor._embedded.activation.challenge'))
   await client.follow(activating, '_links.next', key.registerWebauthn(nonce, PORTAL))
-  const asked = await client.follow(await client.signIn('erin.enrol'), linkTo('webauthn'))
+  const asked = await client.follow(await client.signIn('erin.enroll'), linkTo('webauthn'))
   const challenge = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
   const signed = key.signWebauthn(challenge, origin)
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe(leadsTo)
@@ -80,8 +80,8 @@ test.each([
   expect(outcome(await client.follow(challenge, '_links.next', signed))).toBe(leadsTo)
 
   const activating = await enroll('u2f')
-  const enrolNonce = String(activating.at('_embedded.factor._embedded.activation.nonce'))
-  const registered = key.registerU2f(enrolNonce, origin)
+  const enrollNonce = String(activating.at('_embedded.factor._embedded.activation.nonce'))
+  const registered = key.registerU2f(enrollNonce, origin)
   expect(outcome(await client.follow(activating, '_links.next', registered))).toBe(leadsTo)
 })
 
@@ -95,7 +95,7 @@ test.each(['https://portal.example.test/', 'https://*.example.test', 'portal.exa
 )
 
 function enroll(factorType: string): Promise<Answer> {
-  return client.signIn('erin.enrol').then((start) =>
+  return client.signIn('erin.enroll').then((start) =>
     client.follow(start, `_embedded.factors.${factorType}._links.enroll`, {
       factorType,
       provider: 'FIDO',

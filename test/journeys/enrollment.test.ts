@@ -6,7 +6,7 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-const ERIN = 'erin.enrol@example.test'
+const ERIN = 'erin.enroll@example.test'
 const REGGIE = 'reggie.required@example.test'
 const PILAR = 'pilar.password@example.test'
 const PHONE = '+15550107777'
@@ -20,13 +20,13 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-interface FactorToEnrol {
+interface FactorToEnroll {
   readonly factorType: string
   readonly provider?: string
   readonly [field: string]: unknown
 }
 
-async function openEnrolment(login: string, options: object = {}): Promise<PortalPage> {
+async function openEnrollment(login: string, options: object = {}): Promise<PortalPage> {
   const page = await openPage(harness)
   const answer = await page.signIn(login, { options })
   expect(answer.json.status).toBe('MFA_ENROLL')
@@ -34,7 +34,7 @@ async function openEnrolment(login: string, options: object = {}): Promise<Porta
 }
 
 /** Follows the enroll link of this factor. */
-function enrol(page: PortalPage, { factorType, provider = 'OKTA', ...fields }: FactorToEnrol, query = '') {
+function enroll(page: PortalPage, { factorType, provider = 'OKTA', ...fields }: FactorToEnroll, query = '') {
   const link = `${factorAt(page.held, factorType, provider)}._links.enroll`
   return page.follow(link, { factorType, provider, ...fields }, { query })
 }
@@ -79,26 +79,26 @@ describe('a factor that is enrolled in one step', () => {
     '%s of %s: wrong data is refused with a reason, then it is enrolled and required at the next sign-in',
     async (...row) => {
       const [factorType, provider, wrong, right, error] = row
-      const page = await openEnrolment(ERIN)
-      const refused = await enrol(page, { factorType, provider, ...wrong })
+      const page = await openEnrollment(ERIN)
+      const refused = await enroll(page, { factorType, provider, ...wrong })
       expect(errorOf(refused)).toEqual(error)
       expect(causesOf(refused)).not.toEqual([])
       expect(await page.session()).toBeUndefined()
-      await enrol(page, { factorType, provider, ...right() })
+      await enroll(page, { factorType, provider, ...right() })
       await expectSession(page, ERIN)
       await expectAskedNextTime(ERIN, factorType)
     },
   )
 
   test('only known fields are sent upstream; a field of a wrong type is named', async () => {
-    const page = await openEnrolment(ERIN)
+    const page = await openEnrollment(ERIN)
     harness.clearUpstreamCalls()
-    const wrong = await enrol(page, { factorType: 'question', profile: { question: 7, answer: 'abcd' } })
+    const wrong = await enroll(page, { factorType: 'question', profile: { question: 7, answer: 'abcd' } })
     expect(errorOf(wrong)).toEqual([400, 'E0000001'])
     expect(causesOf(wrong)).toEqual(['profile.question: must be a string'])
     expect(harness.upstreamCalls()).toEqual([])
     const profile = { question: 'favorite_toy', answer: 'a top', admin: true }
-    await enrol(page, { factorType: 'question', profile, status: 'ACTIVE', userId: '00uOtherUser' })
+    await enroll(page, { factorType: 'question', profile, status: 'ACTIVE', userId: '00uOtherUser' })
     const stateToken = expect.stringMatching(/^00[\w-]+$/)
     expect(harness.upstreamCalls().map(({ body }) => body)).toEqual([
       {
@@ -111,7 +111,7 @@ describe('a factor that is enrolled in one step', () => {
   })
 
   test('a factor that the policy does not offer is refused with the error of Okta', async () => {
-    const page = await openEnrolment(REGGIE)
+    const page = await openEnrollment(REGGIE)
     const link = `${factorAt(page.held, 'question')}._links.enroll`
     const refused = await page.follow(link, { factorType: 'email', provider: 'OKTA' })
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
@@ -121,11 +121,11 @@ describe('a factor that is enrolled in one step', () => {
 
 describe('the list of security questions', () => {
   test('is served only to the browser that it was offered to', async () => {
-    const page = await openEnrolment(ERIN)
+    const page = await openEnrollment(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
     expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
     harness.clearUpstreamCalls()
-    const other = await openEnrolment(REGGIE)
+    const other = await openEnrollment(REGGIE)
     const unrelatedPage = await openPage(harness)
     for (const { browser } of [other, unrelatedPage]) {
       expect(errorOf(await browser.get(href))).toEqual([403, 'E0000079'])
@@ -148,7 +148,7 @@ describe('the list of security questions', () => {
   })
 
   test('an error of Okta is passed on; a refused API token is 503, never the 401 that ends a sign-in', async () => {
-    const page = await openEnrolment(ERIN)
+    const page = await openEnrollment(ERIN)
     const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
     const limited = await page.browser.get(href)
@@ -166,9 +166,9 @@ describe('the list of security questions', () => {
 })
 
 test('the password as a factor: the chosen password is sent upstream byte for byte', async () => {
-  const page = await openEnrolment(PILAR)
+  const page = await openEnrollment(PILAR)
   const password = ' Chosen-Pass wörd-1 '
-  await enrol(page, { factorType: 'password', profile: { password } })
+  await enroll(page, { factorType: 'password', profile: { password } })
   await expectSession(page, PILAR)
   expect(harness.sandbox.user(PILAR).password).toBe(password)
 })
@@ -180,8 +180,8 @@ describe('a factor that is activated with a code', () => {
     ['call', { profile: { phoneNumber: '+1 (555) 010-7777' } }, PHONE],
     ['email', {}, ERIN],
   ])('%s: a wrong code is refused, the right one completes the sign-in', async (factorType, fields, to) => {
-    const page = await openEnrolment(ERIN)
-    const started = await enrol(page, { factorType, ...fields })
+    const page = await openEnrollment(ERIN)
+    const started = await enroll(page, { factorType, ...fields })
     expect(started.json.status).toBe('MFA_ENROLL_ACTIVATE')
     expect(harness.sandbox.outbox.messages).toMatchObject([{ to, purpose: 'factor-activation' }])
     expect(started.text).not.toContain(sentCode())
@@ -194,25 +194,25 @@ describe('a factor that is activated with a code', () => {
   })
 
   test('an invalid phone number is refused with the error of Okta', async () => {
-    const page = await openEnrolment(ERIN)
-    const refused = await enrol(page, { factorType: 'sms', profile: { phoneNumber: '12' } })
+    const page = await openEnrollment(ERIN)
+    const refused = await enroll(page, { factorType: 'sms', profile: { phoneNumber: '12' } })
     expect(errorOf(refused)).toEqual([400, 'E0000001'])
     expect(causesOf(refused)).toEqual(['profile.phoneNumber: Invalid Phone Number.'])
   })
 
   test('a number that no carrier knows is refused, unless validatePhone is false', async () => {
-    const page = await openEnrolment(ERIN)
+    const page = await openEnrollment(ERIN)
     const profile = { phoneNumber: '+15550100000' }
-    const refused = await enrol(page, { factorType: 'sms', profile })
+    const refused = await enroll(page, { factorType: 'sms', profile })
     expect(errorOf(refused)).toEqual([400, 'E0000098'])
-    await enrol(page, { factorType: 'sms', profile: { ...profile, validatePhone: false } })
+    await enroll(page, { factorType: 'sms', profile: { ...profile, validatePhone: false } })
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
     expect(harness.sandbox.outbox.messages).toMatchObject([{ to: '+15550100000' }])
   })
 
   test('five wrong codes lock the factor', async () => {
-    const page = await openEnrolment(ERIN)
-    await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
+    const page = await openEnrollment(ERIN)
+    await enroll(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
     for (let attempt = 0; attempt < 5; attempt += 1) {
       expect(errorOf(await page.follow('_links.next', { passCode: 'wrong' }))).toEqual([403, 'E0000068'])
     }
@@ -225,8 +225,8 @@ describe('a factor that is activated with a code', () => {
     ['sms', 'E0000109'],
     ['call', 'E0000133'],
   ])('%s can be resent after 30 seconds, also to another number', async (factorType, errorCode) => {
-    const page = await openEnrolment(ERIN)
-    await enrol(page, { factorType, profile: { phoneNumber: PHONE } })
+    const page = await openEnrollment(ERIN)
+    await enroll(page, { factorType, profile: { phoneNumber: PHONE } })
     const first = sentCode()
     const tooSoon = await page.follow('_links.resend.0', { factorType, provider: 'OKTA' })
     expect(errorOf(tooSoon)).toEqual([429, errorCode])
@@ -247,9 +247,9 @@ describe('a factor that is activated with a code', () => {
     await expectSession(page, ERIN)
   })
 
-  test('previous returns to the choice of factors and drops the started enrolment', async () => {
-    const page = await openEnrolment(ERIN)
-    await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
+  test('previous returns to the choice of factors and drops the started enrollment', async () => {
+    const page = await openEnrollment(ERIN)
+    await enroll(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
     const activate = hrefAt(page.held, '_links.next')
     const passCode = sentCode()
     expect((await page.follow('_links.prev')).json.status).toBe('MFA_ENROLL')
@@ -265,8 +265,8 @@ describe('a security key', () => {
 
   test('WebAuthn: a response to another challenge is refused; then the key is enrolled and signs in', async () => {
     const origin = harness.gatehouse.url
-    const page = await openEnrolment(ERIN)
-    await enrol(page, { factorType: 'webauthn', provider: 'FIDO' })
+    const page = await openEnrollment(ERIN)
+    await enroll(page, { factorType: 'webauthn', provider: 'FIDO' })
     const replayed = key().registerWebauthn('another-challenge', origin)
     expect(errorOf(await page.follow('_links.next', replayed))).toEqual([403, 'E0000068'])
     await page.follow('_links.next', key().registerWebauthn(nonceAt(page, 'activation.challenge'), origin))
@@ -281,8 +281,8 @@ describe('a security key', () => {
 
   test('U2F: a response to another challenge is refused; then the key is enrolled and signs in', async () => {
     const origin = harness.gatehouse.url
-    const page = await openEnrolment(ERIN)
-    await enrol(page, { factorType: 'u2f', provider: 'FIDO' })
+    const page = await openEnrollment(ERIN)
+    await enroll(page, { factorType: 'u2f', provider: 'FIDO' })
     const replayed = key().registerU2f('another-nonce', origin)
     expect(errorOf(await page.follow('_links.next', replayed))).toEqual([403, 'E0000068'])
     await page.follow('_links.next', key().registerU2f(nonceAt(page, 'activation.nonce'), origin))
@@ -299,8 +299,8 @@ describe('several factors', () => {
   const question = { factorType: 'question', profile: { question: 'favorite_toy', answer: 'a top' } }
 
   test('a required factor cannot be skipped: no link is offered, and the step is refused', async () => {
-    const page = await openEnrolment(REGGIE)
-    await enrol(page, question)
+    const page = await openEnrollment(REGGIE)
+    await enroll(page, question)
     expect(page.held.json.status).toBe('MFA_ENROLL')
     expect(valueAt(page.held.json, '_links.skip')).toBeUndefined()
     harness.clearUpstreamCalls()
@@ -308,24 +308,24 @@ describe('several factors', () => {
     expect(harness.upstreamCalls()).toEqual([])
     expect(await page.session()).toBeUndefined()
 
-    await enrol(page, { factorType: 'token:software:totp', provider: 'GOOGLE' })
+    await enroll(page, { factorType: 'token:software:totp', provider: 'GOOGLE' })
     await page.follow('_links.next', { passCode: harness.sandbox.totpCode(REGGIE) })
     await expectSession(page, REGGIE)
   })
 
   test('without multiOptionalFactorEnroll, one optional factor is enough', async () => {
-    const page = await openEnrolment(ERIN, { multiOptionalFactorEnroll: false })
-    await enrol(page, question)
+    const page = await openEnrollment(ERIN, { multiOptionalFactorEnroll: false })
+    await enroll(page, question)
     await expectSession(page, ERIN)
   })
 
   test('with multiOptionalFactorEnroll, more factors can be enrolled or skipped', async () => {
-    const page = await openEnrolment(ERIN, { multiOptionalFactorEnroll: true })
-    await enrol(page, question)
+    const page = await openEnrollment(ERIN, { multiOptionalFactorEnroll: true })
+    await enroll(page, question)
     expect(page.held.json.status).toBe('MFA_ENROLL')
     expect(valueAt(page.held.json, `${factorAt(page.held, 'question')}.status`)).toBe('ACTIVE')
     expect(await page.session()).toBeUndefined()
-    await enrol(page, { factorType: 'email' })
+    await enroll(page, { factorType: 'email' })
     await page.follow('_links.next', { passCode: harness.sandbox.outbox.latest(ERIN)?.code ?? '' })
     expect(page.held.json.status).toBe('MFA_ENROLL')
     await page.follow('_links.skip')
@@ -335,17 +335,17 @@ describe('several factors', () => {
   })
 
   test('another phone number requires updatePhone, which is sent upstream', async () => {
-    const page = await openEnrolment(ERIN, { multiOptionalFactorEnroll: true })
-    await enrol(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
+    const page = await openEnrollment(ERIN, { multiOptionalFactorEnroll: true })
+    await enroll(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
     await page.follow('_links.next', { passCode: harness.sandbox.outbox.latest(ERIN)?.code ?? '' })
     const call = { factorType: 'call', profile: { phoneNumber: '+15550108888' } }
     for (const query of ['', '?updatePhone=false']) {
-      const refused = await enrol(page, call, query)
+      const refused = await enroll(page, call, query)
       expect(causesOf(refused)).toEqual(['There is an existing verified phone number.'])
     }
-    expect(errorOf(await enrol(page, call, '?updatePhone=1'))).toEqual([400, 'E0000001'])
+    expect(errorOf(await enroll(page, call, '?updatePhone=1'))).toEqual([400, 'E0000001'])
     harness.clearUpstreamCalls()
-    await enrol(page, call, '?updatePhone=true&rememberDevice=true')
+    await enroll(page, call, '?updatePhone=true&rememberDevice=true')
     expect(harness.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
     expect(page.held.json.status).toBe('MFA_ENROLL_ACTIVATE')
   })

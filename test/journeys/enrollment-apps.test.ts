@@ -4,8 +4,8 @@ import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** Enrolment of phone apps: QR images, links by email and text message, and polling until the app is set up. */
-const ERIN = 'erin.enrol@example.test'
+/** Enrollment of phone apps: QR images, links by email and text message, and polling until the app is set up. */
+const ERIN = 'erin.enroll@example.test'
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const ACTIVATION = '_embedded.factor._embedded.activation'
 const POLLS_UNTIL_TIMEOUT = 3
@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-/** A page with a pending enrolment of this app. */
-async function startEnrolment(factorType: string, provider: string): Promise<PortalPage> {
+/** A page with a pending enrollment of this app. */
+async function startEnrollment(factorType: string, provider: string): Promise<PortalPage> {
   const page = await openPage(harness)
   await page.signIn(ERIN)
   const begun = await page.follow(`${factorAt(page.held, factorType, provider)}._links.enroll`, {
@@ -45,7 +45,7 @@ describe('the QR image', () => {
     ['token:software:totp', 'OKTA'],
     ['push', 'OKTA'],
   ])('of %s by %s is fetched by the broker; its URL contains no upstream token', async (...row) => {
-    const page = await startEnrolment(...row)
+    const page = await startEnrollment(...row)
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
     for (const token of harness.sandbox.tokensIssued()) expect(page.held.text).not.toContain(token)
@@ -63,10 +63,10 @@ describe('the QR image', () => {
   })
 
   test('is served only to the browser that it was offered to', async () => {
-    const page = await startEnrolment('token:software:totp', 'GOOGLE')
+    const page = await startEnrollment('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     const upstreamToken = harness.sandbox.tokensIssued().at(-1) ?? ''
-    const other = await startEnrolment('token:software:totp', 'GOOGLE')
+    const other = await startEnrollment('token:software:totp', 'GOOGLE')
     harness.clearUpstreamCalls()
     const attempts = [
       await openBrowser(harness.gatehouse.url).get(href),
@@ -81,7 +81,7 @@ describe('the QR image', () => {
   })
 
   test('is refused after the app is set up and the sign-in has ended, and nothing is sent upstream', async () => {
-    const page = await startEnrolment('token:software:totp', 'GOOGLE')
+    const page = await startEnrollment('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     await page.follow('_links.next', { passCode: harness.sandbox.totpCode(ERIN) })
     harness.clearUpstreamCalls()
@@ -90,7 +90,7 @@ describe('the QR image', () => {
   })
 
   test('is gone after previous: Okta answers 404, and its token is removed from the response', async () => {
-    const page = await startEnrolment('token:software:totp', 'GOOGLE')
+    const page = await startEnrollment('token:software:totp', 'GOOGLE')
     const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
     await page.follow('_links.prev')
     const gone = await page.browser.get(href)
@@ -105,7 +105,7 @@ describe('the QR image', () => {
     ['too large', image('image/png', 'x'.repeat(300_000))],
     ['a redirect', { kind: 'status', status: 302, headers: { location: 'https://elsewhere.example/' } }],
   ] as const)('that is %s is answered 502 and not passed on', async (_, fault) => {
-    const page = await startEnrolment('push', 'OKTA')
+    const page = await startEnrollment('push', 'OKTA')
     harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/users' })
     const answer = await page.browser.get(hrefAt(page.held, `${ACTIVATION}._links.qrcode`))
     expect(errorOf(answer)).toEqual([502, 'E0000009'])
@@ -117,7 +117,7 @@ describe('an authenticator app', () => {
   test.each(['GOOGLE', 'OKTA'])(
     'of %s: a wrong code is refused, the right one completes the sign-in',
     async (provider) => {
-      const page = await startEnrolment('token:software:totp', provider)
+      const page = await startEnrollment('token:software:totp', provider)
       expect(valueAt(page.held.json, `${ACTIVATION}.sharedSecret`)).toMatch(/^[A-Z2-7]{16,}$/)
       expect(errorOf(await page.follow('_links.next', { passCode: '000000' }))).toEqual([403, 'E0000068'])
       expect(await page.session()).toBeUndefined()
@@ -129,7 +129,7 @@ describe('an authenticator app', () => {
 
 describe('the push app', () => {
   test('is polled until it is set up, which completes the sign-in; the next sign-in shows no profile of it', async () => {
-    const page = await startEnrolment('push', 'OKTA')
+    const page = await startEnrollment('push', 'OKTA')
     expect(page.held.json.factorResult).toBe('WAITING')
     const waiting = await page.follow('_links.next')
     expect(waiting.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
@@ -147,8 +147,8 @@ describe('the push app', () => {
     expect(await next.session()).toMatchObject({ login: ERIN, amr: ['pwd', 'swk', 'mfa'] })
   })
 
-  test('whose enrolment timed out is started again with the activate link', async () => {
-    const page = await startEnrolment('push', 'OKTA')
+  test('whose enrollment timed out is started again with the activate link', async () => {
+    const page = await startEnrollment('push', 'OKTA')
     for (let poll = 0; poll < POLLS_UNTIL_TIMEOUT; poll += 1) await page.follow('_links.next')
     expect(valueAt(page.held.json, `${ACTIVATION}.factorResult`)).toBe('TIMEOUT')
     const restarted = await page.follow(`${ACTIVATION}._links.activate`)
@@ -162,7 +162,7 @@ describe('the push app', () => {
     ['email', 0, {}, ERIN],
     ['text message', 1, { profile: { phoneNumber: '+15550107777' } }, '+15550107777'],
   ])('is set up with a link sent by %s', async (_, at, fields, to) => {
-    const page = await startEnrolment('push', 'OKTA')
+    const page = await startEnrollment('push', 'OKTA')
     const sent = await page.follow(`${ACTIVATION}._links.send.${at}`, fields)
     expect(sent.json).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'WAITING' })
     const message = harness.sandbox.outbox.latest(ERIN, 'push-activation')
@@ -174,7 +174,7 @@ describe('the push app', () => {
   })
 
   test.each(['email', 'sms'])('%s: the other path of the send link works if it is offered', async (by) => {
-    const page = await startEnrolment('push', 'OKTA')
+    const page = await startEnrollment('push', 'OKTA')
     const factorId = String(valueAt(page.held.json, '_embedded.factor.id'))
     const userId = harness.sandbox.user(ERIN).id
     const path = `/api/v1/authn/factors/${factorId}/lifecycle/activate/${by}`
@@ -199,7 +199,7 @@ describe('the push app', () => {
   })
 
   test('a text message without a phone number is refused by Okta; another user’s link is refused as not offered', async () => {
-    const page = await startEnrolment('push', 'OKTA')
+    const page = await startEnrollment('push', 'OKTA')
     const bySms = hrefAt(page.held, `${ACTIVATION}._links.send.1`)
     expect(errorOf(await page.send(bySms))).toEqual([400, 'E0000001'])
     harness.clearUpstreamCalls()
