@@ -53,9 +53,9 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
     version: VERSION,
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     description: [
-      'A trusted-app sign-in broker: the paths, bodies and shapes of the classic sign-in API, without its secrets. A `stateToken` is a handle of the broker, useless without the device cookie of the same browser. The session is a cookie.',
-      'Every GET also answers HEAD, except those under Redirects, because they work once. A path that is not listed is a 404. A method that is not listed is a 405 with `Allow`. A request that is too slow (408), whose headers are too large (431) or that expects more than `100-continue` (417) is refused before any route. Their body is the Error object.',
-      'Bodies are JSON objects in UTF-8 up to 64 kB; members that are not listed are ignored. A page of another origin must be one of `ALLOWED_ORIGINS` and send credentials.',
+      'A sign-in broker that is a trusted application of Okta. It has the paths, bodies and responses of Okta’s classic Authentication API, without the secrets. A `stateToken` is a handle of the broker, useless without the device cookie of the same browser. The session is a cookie.',
+      'Every GET operation also supports HEAD, except those under Redirects, because they work once. A path that is not listed returns 404. A method that is not listed returns 405 with `Allow`. A request that is too slow (408), whose headers are too large (431) or that expects anything but `100-continue` (417) is refused before it is routed. The body of these responses is the Error object.',
+      'Bodies are JSON objects in UTF-8 up to 64 kB; fields that are not listed are ignored. A page on another origin must be on one of `ALLOWED_ORIGINS` and send credentials.',
     ].join('\n\n'),
   },
   servers: [{ url: '/', description: 'PUBLIC_URL' }],
@@ -66,9 +66,13 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
     },
     { name: 'Factors', description: 'Second factors: verify, enroll, activate.' },
     { name: 'Recovery', description: 'Forgotten passwords and locked accounts.' },
-    { name: 'Redirects', description: 'Addresses for navigation; a page must not fetch them.' },
+    { name: 'Redirects', description: 'Addresses to which a page navigates; it must not fetch them.' },
     { name: 'Session', description: 'The session of this browser, and the sessions of the user.' },
-    { name: 'Access', description: 'Groups and roles of the privileged access management.' },
+    {
+      name: 'Access',
+      description:
+        'Groups and roles from Okta Privileged Access (PAM), which error messages call the access service.',
+    },
   ],
 }
 
@@ -187,7 +191,7 @@ function errorResponse(
   const [first, ...others] = codes
   const schema = anyCode || first === undefined ? errorObjectSchema : errorSchemaOf([first, ...others])
   const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
-  if (anyCode) sentences.push('Or another code of the sign-in API, unchanged.')
+  if (anyCode) sentences.push('Or another error code of Okta, unchanged.')
   const content = {
     'application/json': { schema },
     ...(rendersErrorPages && { 'text/html': { schema: z.string() } }),
@@ -208,14 +212,14 @@ function errorResponse(
 
 const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
   id: 'E-theirs',
-  description: 'Any other error of the sign-in API, unchanged.',
+  description: 'Any other error of Okta, unchanged.',
   headers: headersOf(['X-Request-Id']),
   content: { 'application/json': { schema: errorObjectSchema } },
 }
 
 /** Statuses that say more than their code. */
 const STATUS_MEANINGS: Readonly<Record<string, string>> = {
-  409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; nothing was done',
+  409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect',
   413: 'the body is larger than 64 kB',
   414: 'the URL is too long',
 }

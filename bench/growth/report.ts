@@ -114,10 +114,12 @@ const CORES_FOR_TWO = 4
 function processesWords({ cores }: GrowthResults): string {
   const tooFew =
     cores < CORES_FOR_TWO
-      ? [`With ${cores} cores, no core is left for the second process: this only shows that both work.`]
+      ? [
+          `With ${cores} cores, no core is left for the second process: the table only shows that two processes work.`,
+        ]
       : []
   return [
-    'On one machine with the load, Redis and the upstream stub; the servers are not pinned.',
+    'The load generator, Redis and the upstream stub run on the same machine; the servers are not pinned.',
     ...tooFew,
   ].join(' ')
 }
@@ -155,8 +157,8 @@ function memoryWords(samples: readonly MemorySample[]): string {
   const highest = (some: readonly MemorySample[]) => Math.max(...some.map(({ rssMb }) => rssMb))
   return [
     `During ${last.toFixed(1)} minutes of session checks, forward-auth, groups, passwords and whole sign-ins:`,
-    `lowest heap ${lowest(early).toFixed(0)} MB in the second fifth and ${lowest(late).toFixed(0)} MB in the last fifth;`,
-    `highest resident set ${highest(early).toFixed(0)} MB and ${highest(late).toFixed(0)} MB.`,
+    `the lowest heap size was ${lowest(early).toFixed(0)} MB in the second fifth and ${lowest(late).toFixed(0)} MB in the last fifth;`,
+    `the highest resident set was ${highest(early).toFixed(0)} MB and ${highest(late).toFixed(0)} MB.`,
   ].join(' ')
 }
 

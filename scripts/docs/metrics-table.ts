@@ -18,20 +18,20 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   upstreamTokenRefused: '**1: page someone**',
   upstreamTokenStandby: '1: [the standby token is in use](#the-standby-token-is-in-use)',
   storeFailures:
-    'a rise for some minutes. Counts each operation that ended in 503, also those of `/readyz`. The loss of an idle connection is only logged (`store_disconnected`)',
+    'an increase that lasts for minutes. Every operation that ended in 503 is counted, including those of `/readyz`. The loss of an idle connection is only logged (`store_disconnected`)',
   signInSteps: 'a sharp rise of E0000004 or E0000068: attackers guess passwords or codes',
-  sessionsOpened: 'a fall to zero in working hours',
+  sessionsOpened: 'a drop to zero during working hours',
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
   requestsRefused:
-    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `no_visible_factors`: a user has only factors of `HIDDEN_FACTORS`; `too_many_steps`: raise `transaction.maxOfferedSteps`; `invalid_forwarded_for`: a proxy does not name the client; `unknown_handle`, `not_offered`, `hidden_factor`: single ones are normal',
+    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `no_visible_factors`: a user has only factors that `HIDDEN_FACTORS` hides; `too_many_steps`: raise `transaction.maxOfferedSteps`; `invalid_forwarded_for`: a proxy does not name the client; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
   tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
   unknownSteps: 'any: the sign-in page may not know the step',
   coalescedRequests: '`process`: within one replica; `replicas`: over several',
-  unreadableRecords: 'a rise after a key was removed: that was too early',
+  unreadableRecords: 'a rise after a key was removed: it was removed too early',
   limitHits:
-    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. Also `step_up` and `recovery_sent`',
+    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. Further values: `step_up`, `recovery_sent`',
   rateLimitHolds:
     '`refused`: the caller got an error or older data; `deferred`: refused in favour of transactions in progress (PAM: of users’ own lookups); `waited`, `probe`: the call was sent',
   upstreamRateLimitRemaining: 'near zero: ask Okta for a higher limit, or find the cause',

@@ -18,7 +18,7 @@ export const OUTCOME_TEXTS: readonly (readonly [outcome: string, codes: string, 
   [
     '`refused` (Redis)',
     '`OOM`, `READONLY`, `WRONGPASS`, `NOPERM`, `LOADING`, `no such database`',
-    'memory; whether a replica is addressed; the password; [the rights](#redis); whether it is starting; the database in `REDIS_URL`',
+    'whether memory is full; whether `REDIS_URL` names a read-only replica; the password; [the rights](#redis); whether Redis is still starting; the database in `REDIS_URL`',
   ],
   ['`timeout`', '`TimeoutError`, `timeout`', 'a slow server, or packets dropped on the way'],
   [
@@ -26,7 +26,7 @@ export const OUTCOME_TEXTS: readonly (readonly [outcome: string, codes: string, 
     '`ECONNRESET`, `UND_ERR_SOCKET`',
     'whether a proxy or load balancer responds instead of the API; `upstreamStatus`',
   ],
-  ['`breaker_open`, `fail_fast`, `pool_exhausted`', '', 'nothing was sent; earlier lines give the cause'],
+  ['`breaker_open`, `fail_fast`, `pool_exhausted`', '', 'nothing was sent; earlier log lines give the cause'],
   ['`token_refused`', '', '[the API token](#okta-refuses-the-api-token)'],
   ['a name such as `disabled_team`, `too_many_requests` (PAM)', '', '[PAM fails](#pam-fails)'],
 ]

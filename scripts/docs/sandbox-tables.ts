@@ -14,7 +14,7 @@ export function sandboxRoutesTable(): string {
 
 export function sandboxFaultsTable(): string {
   const rows = Object.entries(FAULTS).map(([kind, [effect, members]]) => [`\`${kind}\``, effect, members])
-  return markdownTable(['kind', 'effect', 'further members'], rows)
+  return markdownTable(['kind', 'effect', 'further fields'], rows)
 }
 
 const CONTROL_ROUTES: readonly (readonly [request: string, effect: string])[] = [
@@ -49,7 +49,7 @@ const CONTROL_ROUTES: readonly (readonly [request: string, effect: string])[] = 
   ],
   [
     '`POST /settings` `{"factorListName"?, "resetPasswordName"?, "refusedCodes"?}`',
-    '`factorListName`: `factors`, or `factor` as in the written specification; `resetPasswordName`: `resetPassword` or `password`, the name of that link; `refusedCodes`: a reused or late code is a `factorResult`, or an `error` (E0000082, E0000083)',
+    '`factorListName`: `factors`, or `factor` as in the specification; `resetPasswordName`: `resetPassword` or `password`, the name of that link; `refusedCodes`: how a reused or late code is refused, with a `factorResult` or an `error` (E0000082, E0000083)',
   ],
   ['`POST /expire`', 'expires every state token issued so far'],
   ['`POST /reset`', 'restores the configuration and empties logs and faults'],
@@ -58,7 +58,7 @@ const CONTROL_ROUTES: readonly (readonly [request: string, effect: string])[] = 
 const FAULTS: Readonly<Record<FaultKind, readonly [effect: string, members: string]>> = {
   delay: ['the response is delayed', '`ms`'],
   status: ['this status is returned', '`status`, `body?`, `headers?`'],
-  'rate-limited': ["429 in this API's form", '`retrySeconds?`, `body?`, `headers?`'],
+  'rate-limited': ['429 in the format of this API', '`retrySeconds?`, `body?`, `headers?`'],
   html: ['an HTML page is returned', '`status?` (500)'],
   cut: ['the connection is closed before a response', ''],
   half: ['the connection is closed after half of the response', '`body?`'],

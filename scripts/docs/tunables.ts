@@ -8,9 +8,9 @@ type PathsIn<Group> = {
 export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, string>> = {
   'http.bodyLimitBytes': 'size of a request body',
   'http.unfinishedBodies.total.bodies':
-    'request bodies that are still arriving. Above this limit, the oldest body of the address that has the most is evicted: 503, and its connection is closed. The only body of an address is spared while another address has several',
+    'request bodies that are still arriving. Above this limit, the oldest body of the address that has the most is evicted: 503, and its connection is closed. While another address has several bodies, the only body of an address is not evicted',
   'http.unfinishedBodies.total.bytes':
-    'size of these bodies: their announced length (if chunked: the bytes received, with trailers) and the size of their header lines',
+    'size of these bodies: their `Content-Length` (if chunked: the bytes received, with trailers) and the size of their header lines',
   'http.unfinishedBodies.perAddress.bodies':
     'the same for one address (IPv6: one /64). Above this limit, its oldest body is evicted',
   'http.unfinishedBodies.perAddress.bytes':
@@ -23,17 +23,17 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
   'http.keepAliveTimeoutMs':
     'time that an idle connection stays open; must be longer than the keep-alive of the proxy in front',
   'http.writeTimeoutMs':
-    'time that a finished response may wait for a client that reads nothing of it. The connection is closed between this time and twice this time',
+    'time that a finished response may wait for a client that does not read it. The connection is closed between this time and twice this time',
   'http.readinessLeadMs': 'time between SIGTERM, when readiness fails, and the closing of the listener',
   'http.shutdownGraceMs':
     'time from SIGTERM to exit, including `readinessLeadMs`; must be shorter than the grace period of the platform (Kubernetes: 30 s)',
   'http.load.inFlight.sign_in':
-    'requests in flight in one process whose body has arrived; more are answered 503. `sign_in` is every request that is of no other kind',
+    'requests in flight in one process whose body has arrived; further requests get 503. `sign_in` covers every request that is of no other kind',
   'http.load.inFlight.recovery':
-    'the same for `/api/v1/authn/recovery/*`. One address may have a tenth of them',
+    'the same for `/api/v1/authn/recovery/*`. One address may use a tenth of this number',
   'http.load.inFlight.session': 'the same for `/forward-auth`, `/api/v1/users/me` and `/api/v1/sessions*`',
   'http.load.inFlight.pam': 'the same for `/api/v1/pam/*`',
-  'http.load.maxLagMs.sign_in': 'event-loop lag from which requests of this kind are answered 503',
+  'http.load.maxLagMs.sign_in': 'event-loop lag from which requests of this kind get 503',
   'http.load.maxLagMs.recovery': 'the same',
   'http.load.maxLagMs.session': 'the same; session requests are cheap and are refused last',
   'http.load.maxLagMs.pam': 'the same',
@@ -64,15 +64,16 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
     'steps that Okta may offer in one transaction; with more, the response is 502',
   'transaction.maxPictureBytes': 'size of an enrollment QR image',
   'authn.rateLimit.reserveShare':
-    "share of Okta's rate limit that is reserved for transactions in progress; when only this share is left, new sign-ins are answered 429 until the reset",
+    "share of Okta's rate limit that is reserved for transactions in progress; when only this share is left, new sign-ins get 429 until the reset",
   'authn.rateLimit.maxWaitMs': 'time that a call waits for the rate-limit gate to open',
   'authn.rateLimit.jitterMs': 'jitter between replicas after the gate opens',
   'authn.rateLimit.maxClosedMs': 'longest time that the gate is closed, whatever reset Okta names',
-  'authn.rateLimit.refreshEveryMs': 'interval at which a replica reads what other replicas know of the limit',
-  'device.cookieDays': 'lifetime of the device cookie; 400 days is the most that browsers allow',
+  'authn.rateLimit.refreshEveryMs':
+    'interval at which a replica reads the state of the limit that other replicas have stored',
+  'device.cookieDays': 'lifetime of the device cookie; 400 days is the longest that browsers allow',
   'device.renewAfterHours': 'age from which a used device cookie is renewed',
   'device.knownDays': 'time that a device stays known to a user who has signed in on it',
-  'session.extendEverySeconds': 'the last use of a session is written at most once in this time',
+  'session.extendEverySeconds': 'interval in which the last use of a session is written at most once',
   'session.maxPerUser': 'sessions of one user, over all replicas; when one more opens, the oldest is evicted',
   'store.connectTimeoutMs': 'time to connect to Redis',
   'store.commandTimeoutMs': 'time of one Redis command',
@@ -88,7 +89,7 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
     'time that a list is served during a refresh, and in which an interrupted read can continue',
   'pam.lists.onErrorMs': 'time that a list is served if the refresh fails',
   'pam.lists.meOnErrorMs': "the same for a user's own groups",
-  'pam.lists.maxPages': 'pages of a list; a longer list is an error and is never cut',
+  'pam.lists.maxPages': 'pages of a list; a longer list is an error and is never truncated',
   'pam.lists.maxItems': 'items of a list; the same',
   'pam.lists.maxTotalMs': 'time of one read; the next read continues after it',
   'pam.lists.maxLinkHeaderBytes': 'size of a `Link` header',
@@ -96,20 +97,21 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
     "total time that a caller waits for PAM's rate limit and for a free connection; and for PAM itself if an older list can be served",
   'pam.rateLimit.jitterMs': 'jitter between replicas after the rate-limit gate opens',
   'pam.directoryMaxAgeMs': 'age of the group data on which `PAM_DIRECTORY` is decided',
-  'pam.unknownUserMs': 'time that PAM is not asked again about a user that it does not know',
-  'pam.teamDisabledMs': 'time that PAM is not asked again if the team is disabled',
+  'pam.unknownUserMs': 'time for which PAM is not asked again about a user that it does not know',
+  'pam.teamDisabledMs': 'time for which PAM is not asked again if the team is disabled',
   'recovery.recoveryAnswerMs':
-    'shortest time of a recovery response, for known and unknown users. A step that the broker refuses by itself is refused at once',
+    'shortest time of a recovery response, for known and unknown users. A step that the broker refuses without asking Okta is refused at once',
   'recovery.challengeMinutes':
-    "time in which a recovery code is accepted; must be shorter than the org's own lifetime (5 minutes in many orgs). If the org's is shorter, it is used (`recovery_lifetime_lowered`)",
-  'recovery.resendAfterMs': "pause between two codes for one name; one second more than the org's own 30",
+    "time in which a recovery code is accepted; must be shorter than the org's own lifetime (5 minutes in many orgs). If the org's lifetime is shorter, it is used instead (`recovery_lifetime_lowered`)",
+  'recovery.resendAfterMs':
+    "pause between two codes for one name; one second more than the org's own pause of 30 s",
   'recovery.maxWrongCodes':
     "wrong codes before further codes are refused; must be lower than the org's own limit",
   'secrets.checkFilesEveryMs': 'interval at which secret files are checked',
   'log.maxFieldChars': 'length of a log field',
   'log.throttle.periodMs':
-    'log events that any client can cause are written once for each address or origin in this time',
-  'log.throttle.maxLines': 'and at most this often in total in this time',
+    'period in which log events that any client can cause are written once for each address or origin',
+  'log.throttle.maxLines': 'number of these log lines in total in this period',
 }
 
 type LimitPath = {
@@ -131,20 +133,20 @@ const TWICE = 'twice the limit of one known device, for users with several devic
 export const LIMIT_TEXTS: Readonly<Record<LimitPath, LimitText>> = {
   stepUpPerAddress: {
     counts: 'imported step-up transactions, one address',
-    why: 'bounds the transactions that one address can store',
+    why: 'limits the transactions that one address can store',
   },
   callsPerUser: {
     counts:
-      'calls to Okta, one user on one replica, successful or not. Known devices have the same limit once more, together. Calls that name no user count for their address',
-    why: "bounds how much of the org's rate limit one user can use",
+      'calls to Okta, one user on one replica, successful or not. All known devices together have a second limit of the same size. Calls that name no user are counted for their address',
+    why: "limits how much of the org's rate limit one user can use",
   },
   'password.perAddress': {
     counts: 'wrong passwords, one address',
-    why: 'hundreds of users share the address of an office, and only their failures count; stops lists of stolen passwords from one address',
+    why: 'hundreds of users may share the address of an office, and only failures count; stops an attacker with a list of stolen passwords',
   },
   'password.perUser': {
     counts: 'wrong passwords, one user, all unknown devices together',
-    why: 'fewer than the usual lockout of an org (10), so that one burst cannot lock the account there',
+    why: 'fewer than the usual lockout of an org (10), so that one burst cannot lock the account at Okta',
   },
   'password.perDevice': {
     counts: 'wrong passwords, one user on one unknown device',
@@ -152,7 +154,7 @@ export const LIMIT_TEXTS: Readonly<Record<LimitPath, LimitText>> = {
   },
   'password.perKnownDevice': {
     counts: 'wrong passwords, one user on one known device',
-    why: 'a forgotten password, or an attempt at an unlocked desk',
+    why: 'a forgotten password, or another person at an unlocked computer',
   },
   'password.perKnownUser': {
     counts: `wrong passwords, ${SHARED_PER_USER}`,
@@ -161,11 +163,11 @@ export const LIMIT_TEXTS: Readonly<Record<LimitPath, LimitText>> = {
   'code.perAddress': { counts: 'wrong codes and answers, one address', why: 'as for passwords' },
   'code.perUser': {
     counts: 'wrong codes and answers, one user, all unknown devices together',
-    why: 'over all sign-ins, so that a new sign-in gives no new attempts',
+    why: 'counted over all sign-ins, so that a new sign-in gives no new attempts',
   },
   'code.perTransaction': {
     counts: 'wrong codes and answers, one transaction',
-    why: 'enough for users; six digits need hundreds of thousands of attempts',
+    why: 'enough for users; to find six digits takes hundreds of thousands of attempts',
   },
   'code.perKnownDevice': {
     counts: 'wrong codes and answers, one user on one known device',
@@ -191,11 +193,11 @@ export const LIMIT_TEXTS: Readonly<Record<LimitPath, LimitText>> = {
   'message.perKnownUser': { counts: `codes sent to ${SHARED_PER_USER}`, why: TWICE },
   'push.perUser': {
     counts: 'pushes to one user, all unknown devices together; polls do not count',
-    why: 'users who get many pushes approve one in the end (push bombing)',
+    why: 'users who get many pushes eventually approve one (push bombing)',
   },
   'push.perKnownDevice': {
     counts: 'pushes to one user from one known device',
-    why: 'a day of signing in with push',
+    why: 'enough for a day of signing in with push',
   },
   'push.perKnownUser': { counts: `pushes to ${SHARED_PER_USER}`, why: TWICE },
   'recovery.perAddress': {

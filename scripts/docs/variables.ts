@@ -20,7 +20,7 @@ const HOST_REFUSED = 'anything but an IP address or a host name'
 export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
   PUBLIC_URL: {
     group: 'Required',
-    summary: 'The origin that browsers use for the broker.',
+    summary: 'The origin at which browsers reach the broker.',
     details: 'Cookies are `Secure` if its scheme is `https`.',
     example: 'https://portal.example.com',
     refused:
@@ -95,16 +95,16 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
 
   ALLOWED_ORIGINS: {
     group: 'Browsers and proxies',
-    summary: 'Further origins whose pages may call the broker. Each must be same-site with PUBLIC_URL.',
-    details: 'Compared exactly.',
+    summary: 'Additional origins whose pages may call the broker. Each must be same-site with PUBLIC_URL.',
+    details: 'The comparison is exact.',
     example: 'https://app.example.com,https://admin.example.com',
     refused:
       'anything but origins; wildcards; an origin that is not same-site with `PUBLIC_URL`, because browsers would not send the cookies: it must have the same scheme and the same registrable domain (public suffix list, private part included, so `a.github.io` and `b.github.io` are two sites)',
   },
   SIGN_IN_URL: {
     group: 'Browsers and proxies',
-    summary: 'The sign-in page.',
-    details: 'May have a path, query and fragment.',
+    summary: 'The URL of the sign-in page.',
+    details: 'It may have a path, query and fragment.',
     default: '`PUBLIC_URL`',
     example: 'https://portal.example.com/login',
     refused:
@@ -122,21 +122,21 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
 
   AUTHN_LINK_ORIGINS: {
     group: 'Sign-in',
-    summary: 'Further origins of the same org that may appear in the links of its responses.',
+    summary: 'Additional origins of the same org that may appear in the links of its responses.',
     example: 'https://id.example.com',
     refused: 'the same as for `AUTHN_BASE_URL`',
   },
   AUTHN_FORWARD_ORIGIN: {
     group: 'Sign-in',
     summary: "Sends the page's `Origin` to Okta, if it is PUBLIC_URL or one of ALLOWED_ORIGINS: on or off.",
-    details: 'For [WebAuthn](connect-your-okta-org.md#5-webauthn).',
+    details: 'Set it if [WebAuthn](connect-your-okta-org.md#5-webauthn) needs it.',
     default: 'off',
     example: 'off',
     refused: 'anything but `on` and `off`',
   },
   STEP_UP: {
     group: 'Sign-in',
-    summary: 'Enables step-up that a service provider starts: on or off.',
+    summary: 'Enables step-up started by a service provider: on or off.',
     details: 'Off by default because of [a remaining risk](security.md#remaining-risks).',
     default: 'off',
     example: 'off',
@@ -155,17 +155,17 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
     summary:
       'Domains under which a short name and a full name are one user. If the org accepts both forms, set this; otherwise each form has its own limit.',
     details:
-      'Without it, twice as many wrong passwords reach the org for one account, and the two forms have different values of `loginHash`. With several domains, the same local part in two of them shares the limits of a day and shorter; known devices and failures in a row stay separate.',
+      'Without it, twice as many wrong passwords reach the org for one account, and the two forms have different values of `loginHash`. With several domains, users with the same local part in two of them share the limits with windows of up to a day; their known devices and failures in a row stay separate.',
     example: 'example.com',
     refused: 'an `@`; anything but a domain',
   },
   HIDDEN_FACTORS: {
     group: 'Sign-in',
-    summary: 'Factor types that no user is offered, whatever the policies of the org say.',
+    summary: 'Factor types that users are never offered, whatever the policies of the org say.',
     details:
-      'Neither for verification nor for enrollment. A user who has only such factors cannot sign in through the broker. See [decision 0009](decisions/0009-hidden-factors.md).',
+      'This applies to verification and to enrollment. A user who has only such factors cannot sign in through the broker. See [decision 0009](decisions/0009-hidden-factors.md).',
     example: 'question',
-    refused: 'anything but factor types as Okta writes them',
+    refused: 'anything but factor types as Okta spells them',
   },
 
   SESSION_IDLE_MINUTES: {
@@ -193,7 +193,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
   PAM_BASE_URL: {
     group: 'Privileged access (PAM)',
     summary: 'The PAM API: its origin, and a path if it is served under one.',
-    details: 'Links to further pages must stay under this path. Without this variable, PAM is off.',
+    details: 'Pagination links must stay under this path. Without this variable, PAM is off.',
     example: 'https://your-team.pam.example.net',
     refused:
       'a query or fragment; a user name; dot segments, empty segments, encoded slashes and broken percent-encoding; plain `http`, except on loopback',
@@ -216,13 +216,13 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
     group: 'Privileged access (PAM)',
     summary: 'The secrets of these keys, in the same order. Required with PAM_BASE_URL.',
     example: 'replace-with-your-key-secret',
-    refused: `another number of values than \`PAM_KEY_ID\`; ${AS_AUTHN_API_TOKEN}`,
+    refused: `a different number of values than \`PAM_KEY_ID\`; ${AS_AUTHN_API_TOKEN}`,
   },
   PAM_KEY_EXPIRES_AT: {
     group: 'Privileged access (PAM)',
-    summary: 'When the current key expires. Used for warnings.',
+    summary: 'When the current key expires. Only used for warnings.',
     details:
-      'The log warns once a day in the last two weeks (`pam_key_expires_soon`). After this time it reports an error at start and once a day (`pam_key_expired`).',
+      'In the last two weeks before, a warning is logged once a day (`pam_key_expires_soon`). Afterwards, an error is logged at start and once a day (`pam_key_expired`).',
     example: '2030-01-31T00:00:00Z',
     refused: 'anything but an RFC 3339 date and time with an offset',
   },
@@ -257,7 +257,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
       'Which users may list all groups: none, all (every signed-in user), or a list of roles and groups.',
     default: 'none',
     example: 'role:security_admin,group:00000000-0000-4000-8000-000000000000',
-    refused: 'anything but `none`, `all` or a list of `role:<role>` and `group:<uuid>`',
+    refused: 'anything but `none`, `all` or a list of `role:ROLE` and `group:UUID`',
   },
 
   UPSTREAM_CA_FILE: {
@@ -275,7 +275,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
   HTTPS_PROXY: {
     group: 'Network',
     summary: 'The egress proxy for calls to Okta and PAM. Only the upper-case name is read.',
-    details: 'May contain a user name and a password. They are never logged.',
+    details: 'It may contain a user name and a password, which are never logged.',
     example: 'http://proxy.example.internal:3128',
     refused: 'anything but an `http` or `https` URL; a path or query',
   },
@@ -288,7 +288,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
 
   LOG_LEVEL: {
     group: 'Process',
-    summary: 'error, warn, info or debug.',
+    summary: 'The lowest level that is logged: error, warn, info or debug.',
     default: 'info',
     example: 'info',
     refused: 'anything else',
@@ -297,7 +297,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
     group: 'Process',
     summary: 'With production, REDIS_URL=memory: is refused. Other values have no effect.',
     example: 'production',
-    refused: 'nothing',
+    refused: '–',
   },
   GIT_REVISION: {
     group: 'Process',

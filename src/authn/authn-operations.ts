@@ -13,7 +13,7 @@ const RECOVERY_START = {
   ...RECOVERY,
   body: recoveryBody,
   responses: {
-    200: jsonResponse('The same for known and unknown users', recoveryResponse, [
+    200: jsonResponse('The same response for known and unknown users', recoveryResponse, [
       'Set-Cookie',
       ...RATE_LIMIT_HEADERS,
     ]),
@@ -26,7 +26,7 @@ const OFFERED = {
   ...STEP,
   method: 'GET',
   tag: 'Factors',
-  description: 'Only if a response has offered the link to this device.',
+  description: 'Works only if a response has offered the link to this device.',
   errors: { 403: ['E0000079'], 404: notFound, 429: rateLimited, 502: badGateway, 504: gatewayTimeout },
 } as const satisfies Partial<Operation>
 
@@ -47,7 +47,7 @@ export const ENTRY_OPERATIONS = {
     tag: 'Sign-in',
     summary: 'Begin a sign-in, get its state, or step up',
     description:
-      'Username and password, or an activation token, begin a sign-in. A handle alone gets its state. A handle with both credentials steps up. `context` is accepted and not used: the device token comes from the cookie.',
+      'A user name and password, or an activation token, begin a sign-in. A handle alone gets the state of its sign-in. A handle with user name and password continues a step-up. `context` is accepted but ignored: the device token comes from the cookie.',
     body: primaryBody,
   },
   introspect: {
@@ -61,7 +61,7 @@ export const ENTRY_OPERATIONS = {
   recoverPassword: {
     ...RECOVERY_START,
     path: '/api/v1/authn/recovery/password',
-    summary: 'Forgotten password',
+    summary: 'Recover a forgotten password',
   },
   unlockAccount: {
     ...RECOVERY_START,

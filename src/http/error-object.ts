@@ -6,11 +6,11 @@ export const errorObjectSchema = z
     errorCode: z
       .string()
       .min(1)
-      .meta({ description: 'Stable, for use in programs.', examples: ['E0000004'] }),
+      .meta({ description: 'A stable code, for use in programs.', examples: ['E0000004'] }),
     errorSummary: z.string().meta({ description: 'A sentence for users.' }),
-    errorLink: z.string().meta({ description: 'Repeats the code.' }),
+    errorLink: z.string().meta({ description: 'The same as `errorCode`.' }),
     errorId: z.string().meta({
-      description: 'The request id, as in `X-Request-Id`. An error of Okta has its own id.',
+      description: 'The request id, as in `X-Request-Id`. In an error of Okta, it is Okta’s own id.',
     }),
     errorCauses: z
       .array(z.strictObject({ errorSummary: z.string() }))
@@ -31,7 +31,7 @@ export const ERROR_CODES = {
   E0000005: 'no session',
   E0000006: 'not allowed: a cross-site request, or the user lacks permission',
   E0000007: 'not found',
-  E0000009: 'the broker, its store or Okta failed; the credentials may be right',
+  E0000009: 'the broker, its store or Okta failed; the credentials may be correct',
   E0000011: 'the handle is unknown, expired or belongs to another browser; start again',
   E0000014: 'the old password is wrong, or the new one violates the policy; the causes say how',
   E0000021: 'the content type is not `application/json` in UTF-8',

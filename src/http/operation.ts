@@ -67,7 +67,7 @@ const integer = { type: 'integer', minimum: 0 } as const
 export const REQUEST_HEADERS = {
   'X-Gatehouse-Session': {
     description:
-      'The public id of the session with which the page was loaded. If the browser now has another session: 409, and the request has no effect.',
+      'The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect.',
     schema: text,
   },
   'X-Device-Fingerprint': {
@@ -84,18 +84,18 @@ export const REQUEST_HEADERS = {
 export const RESPONSE_HEADERS = {
   'X-Request-Id': {
     description:
-      'The request id: in every log line of the request, and the `errorId` of the broker’s own errors.',
+      'The request id. Every log line of the request has it, and it is the `errorId` of the broker’s own errors.',
     schema: text,
   },
   'Retry-After': { description: 'Seconds until the client should retry.', schema: integer },
   'X-Rate-Limit-Limit': { description: 'The limit, in requests.', schema: integer },
-  'X-Rate-Limit-Remaining': { description: 'Requests left.', schema: integer },
+  'X-Rate-Limit-Remaining': { description: 'The number of requests left.', schema: integer },
   'X-Rate-Limit-Reset': {
     description: 'When the limit is reset, in seconds since 1970.',
     schema: integer,
   },
   ETag: { description: 'Depends on the data, not on the time of the fetch.', schema: text },
-  Age: { description: 'Seconds since the data was fetched from the access service.', schema: integer },
+  Age: { description: 'Seconds since the data was fetched from PAM.', schema: integer },
   'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
   'Clear-Site-Data': { description: '`"cache", "storage"`', schema: text },
   'X-Auth-Request-User': { description: 'The opaque user id, percent-encoded UTF-8.', schema: text },

@@ -14,29 +14,30 @@ export const LOG_EVENTS = {
   error: {
     upstream_token_refused: {
       meaning:
-        'Okta refuses every configured API token. Sign-in steps are answered 503; clients keep their transactions.',
+        'Okta refuses every configured API token. Sign-in steps fail with 503; clients keep their transactions.',
       action: 'Put a valid token into `AUTHN_API_TOKEN_FILE`; the file is read again without a restart.',
     },
     token_leak_blocked: {
-      meaning: 'A response of Okta had an upstream token where none belongs. The token was removed.',
-      action: 'Report the request id: the format of Okta’s responses has probably changed.',
+      meaning:
+        'A response from Okta contained an upstream token in an unexpected place. The broker removed it.',
+      action: 'Report it with the request id: the format of Okta’s responses has probably changed.',
     },
     recovery_token_dropped: {
-      meaning: 'Okta returned a recovery token for a username alone. The token was dropped.',
+      meaning:
+        'Okta returned a recovery token although the request had only a user name. The broker dropped the token.',
       action: 'Check the recovery settings of the org and the rights of the API token.',
     },
     user_mismatch: {
-      meaning: 'A response of Okta names another user than the transaction. No session was opened.',
+      meaning: 'Okta’s response names a different user than the transaction. No session was opened.',
       action: 'Report the error ids to Okta.',
     },
     too_many_steps: {
-      meaning:
-        'A transaction offers more steps than `transaction.maxOfferedSteps`. The step is answered 502.',
+      meaning: 'A transaction offers more steps than `transaction.maxOfferedSteps`. The step fails with 502.',
       action: 'Raise `transaction.maxOfferedSteps`.',
     },
     session_revocation_failed: {
       meaning:
-        'A user changed the password, and the user’s other sessions could not be ended. It is retried for 15 minutes.',
+        'A user changed the password, and the user’s other sessions could not be ended. The broker retries for 15 minutes.',
       action:
         'If the process ends before that, call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
     },
@@ -47,7 +48,7 @@ export const LOG_EVENTS = {
     pam_key_refused: {
       meaning:
         'PAM refuses the key or does not allow it to get tokens. No replica tries it for `retryAfterSeconds`.',
-      action: 'Create a new key and put it before the old one.',
+      action: 'Create a new key and put it first in both files.',
     },
     pam_key_expired: {
       meaning: 'The date in `PAM_KEY_EXPIRES_AT` has passed.',
@@ -59,7 +60,7 @@ export const LOG_EVENTS = {
     },
     pam_token_unusable: {
       meaning:
-        'PAM’s token response is invalid, or (`name` is `other_team`) its token is for another team than `PAM_TEAM`.',
+        'PAM’s token response is invalid, or (`name` is `other_team`) its token is for a team other than `PAM_TEAM`.',
       action: 'Check `PAM_TEAM` and `PAM_TOKEN_PATH`.',
     },
     pam_response_invalid: {
@@ -67,24 +68,27 @@ export const LOG_EVENTS = {
       action: 'Report it: the API has probably changed.',
     },
     pam_call_failed: {
-      meaning: 'A PAM call failed with an error that does not pass by itself; `name` is the error.',
+      meaning: 'A PAM call failed with an error that a retry does not solve; `name` is the error.',
       action: 'Check the key, the roles of the service user, and whether the team is enabled.',
     },
     secret_reload_failed: {
-      meaning: 'The file of a secret has changed to an invalid value. The old value stays in use.',
+      meaning: 'A secret file has changed, but its new value is invalid. The old value stays in use.',
       action: 'Correct the file.',
     },
     unexpected_error: {
-      meaning: 'A fault of the broker. The request is answered 500.',
+      meaning: 'An unexpected error in the broker. The request fails with 500.',
       action: 'Report it with the `error` field.',
     },
-    ops_error: { meaning: 'A fault of the ops listener.', action: 'Report it with the `error` field.' },
+    ops_error: {
+      meaning: 'An unexpected error in the ops listener.',
+      action: 'Report it with the `error` field.',
+    },
     uncaught_exception: {
-      meaning: 'A fault of the broker. The process exits with 1.',
+      meaning: 'An unexpected error in the broker. The process exits with 1.',
       action: 'Report it with the `error` field.',
     },
     unhandled_rejection: {
-      meaning: 'A fault of the broker. The process exits with 1.',
+      meaning: 'An unexpected error in the broker. The process exits with 1.',
       action: 'Report it with the `error` field.',
     },
     listen_failed: {
@@ -98,28 +102,29 @@ export const LOG_EVENTS = {
   warn: {
     dependency_failed: {
       meaning:
-        'A request was answered 502, 503 or 504 because a dependency failed. `outcome` and `code` say how.',
+        'A request failed with 502, 503 or 504 because a dependency failed; `outcome` and `code` say how.',
       action: 'Alert on the metrics, not on this event.',
     },
     overloaded: {
       meaning: 'A request was refused with 503 by load shedding.',
-      action: 'Add replicas if the CPU is full; otherwise find the slow dependency.',
+      action: 'Add replicas if the CPU is busy; otherwise find the slow dependency.',
     },
     step_in_progress: {
-      meaning: 'A step was refused with 503 because other steps of its transaction took too long.',
+      meaning: 'A step was refused with 503 because it waited too long for other steps of its transaction.',
     },
     untrusted_forwarded_for: {
       meaning:
         'A request with `X-Forwarded-For` did not come from a proxy in `TRUST_PROXY`. Logged once per process.',
-      action: 'If `address` is your proxy, add it to `TRUST_PROXY`; otherwise all users share its limits.',
+      action:
+        'If `address` is your proxy, add it to `TRUST_PROXY`. Until then, all users share the limits of its address.',
     },
     invalid_forwarded_for: {
       meaning:
-        'A proxy in `TRUST_PROXY` sent a request whose `X-Forwarded-For` is missing or malformed (`reason`). It was answered 400.',
-      action: 'Configure the proxy to write the header. Send its health checks to the ops listener.',
+        'A proxy in `TRUST_PROXY` sent a request whose `X-Forwarded-For` is missing or malformed (`reason`). It was refused with 400.',
+      action: 'Configure the proxy to send the header. Send its health checks to the ops listener.',
     },
     origin_not_allowed: {
-      meaning: 'A page of an origin that is neither `PUBLIC_URL` nor in `ALLOWED_ORIGINS` called the broker.',
+      meaning: 'A page on an origin that is neither `PUBLIC_URL` nor in `ALLOWED_ORIGINS` called the broker.',
       action: 'If it is your page, add its origin to `ALLOWED_ORIGINS`.',
     },
     no_visible_factors: {
@@ -127,13 +132,15 @@ export const LOG_EVENTS = {
       action: 'Ask the user to enroll another factor, or change `HIDDEN_FACTORS`.',
     },
     step_up_user_mismatch: {
-      meaning: 'A step-up of another user than that of the open session was refused.',
+      meaning: 'A step-up was refused because the open session belongs to another user.',
     },
     token_user_mismatch: {
-      meaning: 'An activation or recovery token of another user than that of the open session was refused.',
+      meaning:
+        'An activation or recovery token was refused because the open session belongs to another user.',
     },
     unknown_step: {
-      meaning: 'Okta sent a status, factor type or link that the broker does not know. It was passed on.',
+      meaning:
+        'Okta sent a status, factor type or link that the broker does not know. It was passed on to the page.',
       action: 'Check that the sign-in page supports it.',
     },
     recovery_lifetime_lowered: {
@@ -142,12 +149,12 @@ export const LOG_EVENTS = {
       action: 'Lower `recovery.challengeMinutes`.',
     },
     attempt_refund_failed: {
-      meaning: 'An attempt that was not refused stays counted until its window ends.',
+      meaning: 'An attempt could not be refunded. It stays counted until its window ends.',
       action: 'If frequent, check Redis.',
     },
     known_device_not_stored: {
       meaning:
-        'A user signed in, but the device could not be stored as known. It counts as new until the next sign-in.',
+        'A user signed in, but the device could not be stored as known. It is treated as new until the next sign-in.',
       action: 'If frequent, check Redis.',
     },
     step_lock_release_failed: {
@@ -160,21 +167,21 @@ export const LOG_EVENTS = {
     },
     unreadable_record: {
       meaning: 'A stored record could not be read and is treated as expired; `name` is its kind.',
-      action: 'After a change of `SECRET_KEYS`, put the old key back behind the new one.',
+      action: 'After a change of `SECRET_KEYS`, put the old key back, after the new one.',
     },
     upstream_token_accepted_again: { meaning: 'Okta accepts an API token again.' },
     authn_pipeline_unknown: {
       meaning:
-        '`/.well-known/okta-organization` of the org could not be read; `outcome` says how. It is retried every minute, or hourly if the pipeline was known. Sign-ins are not affected.',
+        '`/.well-known/okta-organization` of the org could not be read; `outcome` says how. The broker retries every minute, or every hour if the pipeline was known. Sign-ins are not affected.',
       action: 'If it lasts, check `AUTHN_BASE_URL`.',
     },
     upstream_token_switched: {
-      meaning: 'Okta accepted another API token than before; `name` is `first` or `standby`.',
+      meaning: 'Okta accepted a different API token than before; `name` is `first` or `standby`.',
       action: 'If it is the standby token, replace the first one.',
     },
     upstream_breaker: { meaning: 'The circuit breaker of an upstream has opened or closed (`state`).' },
     readiness_check_failed: {
-      meaning: 'A required check of `/readyz` began to fail, or fails for another reason.',
+      meaning: 'A required check of `/readyz` started to fail, or now fails for another reason.',
       action: 'Check that Redis is reachable, not full, and accepts the user and password.',
     },
     store_disconnected: {
@@ -189,7 +196,7 @@ export const LOG_EVENTS = {
     },
     pam_token_refresh_failed: {
       meaning:
-        'The PAM token could not be refreshed ahead of time. The old one stays in use; it is retried every 15 s.',
+        'The PAM token could not be refreshed ahead of time. The old one stays in use; the broker retries every 15 s.',
       action: 'If it lasts, see `pam_call_failed`.',
     },
     pam_key_expires_soon: {
@@ -199,42 +206,45 @@ export const LOG_EVENTS = {
     },
     pam_call_failed: { meaning: 'A PAM call failed; `name` is the error. Cached lists may be served.' },
     signal_ignored: {
-      meaning: 'The process got SIGUSR1, with which Node would open a debugger. It was ignored.',
-      action: 'Find out who may signal the process.',
+      meaning: 'The process received SIGUSR1, which would make Node open a debugger. It was ignored.',
+      action: 'Find out who can send signals to the process.',
     },
     library_output: {
-      meaning: 'A library printed something. The text is left out because it may contain a value.',
+      meaning: 'A library printed a message. The text is not logged because it may contain sensitive values.',
       action: 'If `error` names `_readyCheck`, allow the Redis user to run INFO; otherwise report it.',
     },
     process_warning: {
-      meaning: 'Node printed a warning. The text is left out because it may contain a value.',
+      meaning: 'Node printed a warning. The text is not logged because it may contain sensitive values.',
       action: 'Report it.',
     },
   },
 
   info: {
-    request: { meaning: 'One request, when it has been answered or its client has gone (`status` 499).' },
-    upstream_error: { meaning: 'Okta answered a step with an error; `upstreamErrorId` is Okta’s id of it.' },
+    request: {
+      meaning: 'One request, logged once it has been answered or its client has disconnected (`status` 499).',
+    },
+    upstream_error: { meaning: 'Okta answered a step with an error; `upstreamErrorId` is Okta’s id for it.' },
     recovery_refused: {
-      meaning: 'Okta refused to start a recovery. The client got the answer of a known user.',
+      meaning: 'Okta refused to start a recovery. The client got the same response as for a known user.',
     },
     authn_pipeline: {
       meaning:
-        'At the start, and when it changes: the pipeline of the org; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
+        'The pipeline of the org, logged at start and when it changes; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
       action: 'If it is `idx`, read [what differs](identity-engine.md).',
     },
     configured: {
-      meaning: 'At the start: what the broker is configured for, without secrets and addresses.',
+      meaning: 'The configuration at start, without secrets and addresses.',
     },
     listening: { meaning: 'A listener is open; `name` is `public` or `ops`.' },
-    stopping: { meaning: 'The process got a signal and shuts down.' },
+    stopping: { meaning: 'The process received a signal and is shutting down.' },
     stopped: { meaning: 'The process has shut down.' },
     readiness_check_passed: { meaning: 'A required check of `/readyz` passes again.' },
     store_connected: { meaning: 'The connection to Redis is ready.' },
     store_url_changed: { meaning: 'The broker uses the changed `REDIS_URL`.' },
-    secret_reloaded: { meaning: 'The changed file of a secret is in use; `name` is the variable.' },
+    secret_reloaded: { meaning: 'The new value of a secret file is in use; `name` is the variable.' },
     upstream_token_verified: {
-      meaning: 'Okta accepted the first token of a changed list; `name` says which.',
+      meaning:
+        'Okta accepted an API token for the first time since the file changed; `name` is `first` or `standby`.',
     },
     pam_token_minted: { meaning: 'PAM issued a token; it expires in `lifetimeMs`.' },
   },

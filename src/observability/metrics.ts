@@ -6,7 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
  */
 const METRICS = {
   buildInfo: gauge('build_info', 'Always 1; the labels name the running build', ['version', 'revision']),
-  ready: gauge('ready', '1 if this replica should get requests, as in /readyz'),
+  ready: gauge('ready', '1 if this replica should receive requests, as in /readyz'),
   httpRequestDuration: histogram(
     'http_request_duration_seconds',
     'Duration of requests on the public listener, by route template and status',

@@ -32,7 +32,8 @@ const maxAge = text
   .transform(Number)
   .optional()
   .meta({
-    description: 'Maximum age of the data in seconds, as in `Age`; 503 if newer data cannot be read.',
+    description:
+      'Maximum age of the data in seconds, as in `Age`; 503 if the data is older and cannot be read again.',
     override: ({ jsonSchema }: JsonSchema) => asInteger(jsonSchema, { minimum: 0 }),
   })
 
@@ -77,13 +78,13 @@ const directoryQuery = z
 const groupFields = {
   id: z.guid(),
   name: z.string().min(1),
-  roles: z.array(z.string()).meta({ description: 'As in the access service, which may add new ones.' }),
+  roles: z.array(z.string()).meta({ description: 'As in PAM, which may add new roles.' }),
 }
 const group = z.strictObject(groupFields).meta({ id: 'Group' })
 
 const meta = z
   .strictObject({
-    fetchedAt: z.iso.datetime().meta({ description: 'When the data was read from the access service.' }),
+    fetchedAt: z.iso.datetime().meta({ description: 'When the data was read from PAM.' }),
     stale: z.boolean().meta({
       description: 'The list is no longer fresh: a refresh is running, or failed. `fetchedAt` shows its age.',
     }),
@@ -94,10 +95,10 @@ const role = z.enum(ROLES).meta({ id: 'Role' })
 
 const access = z
   .strictObject({
-    user: z.string().min(1).meta({ description: 'The user name in the access service.' }),
+    user: z.string().min(1).meta({ description: 'The PAM user name.' }),
     groups: z.array(group),
     roles: z.array(role).meta({ description: 'All known roles that the groups grant.' }),
-    maximalRoles: z.array(role).meta({ description: 'The roles that no other role of the user covers.' }),
+    maximalRoles: z.array(role).meta({ description: 'The roles that no other role of the user includes.' }),
     unknownRoles: z.array(z.string()).meta({ description: 'Roles that the broker does not know.' }),
     meta,
   })
@@ -156,8 +157,8 @@ const lookup = (schema: z.ZodType) =>
     },
   }) as const satisfies Partial<Operation>
 
-const WITHOUT_PAM = '404 if `PAM_BASE_URL` is not set.'
-const DIRECTORY_ONLY = `Only for users that \`PAM_DIRECTORY\` allows. ${WITHOUT_PAM}`
+const WITHOUT_PAM = 'Returns 404 if `PAM_BASE_URL` is not set.'
+const DIRECTORY_ONLY = `Only for users whom \`PAM_DIRECTORY\` allows. ${WITHOUT_PAM}`
 
 export const PAM_OPERATIONS = {
   getAccess: {

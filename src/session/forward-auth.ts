@@ -22,7 +22,7 @@ export const FORWARD_AUTH_OPERATIONS = {
     loadKind: 'session',
     summary: 'The signed-in user, for a proxy',
     description:
-      'For the sub-request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive.',
+      'For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive.',
     cookies: { session: 'required' },
     responses: { 200: { description: 'Signed in.', headers: IDENTITY_HEADERS } },
     withoutBody: true,

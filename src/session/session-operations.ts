@@ -7,7 +7,7 @@ const link = (...allow: readonly string[]) =>
 const time = (description: string) => z.iso.datetime().meta({ description })
 
 const profile = z.record(z.string(), z.unknown()).meta({
-  description: 'As in the sign-in API: firstName, lastName, locale, timeZone, login.',
+  description: 'As in Okta’s Authentication API: firstName, lastName, locale, timeZone, login.',
 })
 
 const session = z
@@ -30,11 +30,11 @@ const session = z
 
 const user = z
   .strictObject({
-    id: z.string().min(1).meta({ description: 'The org’s id of this user.' }),
+    id: z.string().min(1).meta({ description: 'Okta’s id of this user.' }),
     status: z.literal('ACTIVE'),
     profile: profile.and(z.looseObject({ login: z.string() })),
   })
-  .meta({ id: 'User', description: 'The signed-in user, in the form of the org’s users API.' })
+  .meta({ id: 'User', description: 'The signed-in user, in the format of Okta’s Users API.' })
 
 const ownSessions = z
   .strictObject({
@@ -44,12 +44,12 @@ const ownSessions = z
         createdAt: time('When the session was opened.'),
         lastSeenAt: time('When the session was last used, to the minute.'),
         expiresAt: time('When the session ends even if it is used.'),
-        current: z.boolean().meta({ description: 'Whether it is the session of this request.' }),
+        current: z.boolean().meta({ description: 'Whether this is the session of the request.' }),
         userAgent: z.string(),
       }),
     ),
   })
-  .meta({ id: 'Sessions', description: 'The user’s own sessions, the newest first.' })
+  .meta({ id: 'Sessions', description: 'The user’s own sessions, newest first.' })
 
 const publicIdParam = z.object({
   publicId: publicId.meta({
@@ -85,7 +85,7 @@ export const SESSION_OPERATIONS = {
     method: 'DELETE',
     path: ME,
     summary: 'Sign out',
-    description: 'The device cookie stays.',
+    description: 'The device cookie is kept.',
     responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
   },
   refreshSession: {
@@ -99,9 +99,9 @@ export const SESSION_OPERATIONS = {
     ...OWN_SESSION,
     method: 'GET',
     path: '/api/v1/users/me',
-    summary: 'The signed-in user, in the form of the users API',
+    summary: 'The signed-in user, in the format of Okta’s Users API',
     description:
-      'The `user()` of the browser library’s `session.get()` calls it. The data is that of the sign-in; ' +
+      'Called by `user()` of the session that okta-auth-js’s `session.get()` returns. The data is from the time of the sign-in; ' +
       'Okta is not called. It does not keep the session alive.',
     responses: { 200: jsonResponse('The user', user) },
   },

@@ -14,7 +14,7 @@ const PAGE = {
 const OFFERED = {
   ...PAGE,
   summary: 'Follow a redirect that was offered in this sign-in',
-  description: 'Works once. All other parameters are dropped.',
+  description: 'Works once. Other parameters are ignored.',
   query: z.object({
     stateToken: z
       .string()
@@ -31,8 +31,8 @@ export const NAVIGATION_OPERATIONS = {
   beginStepUp: {
     ...PAGE,
     path: '/signin/step-up',
-    summary: 'Receive the browser from Okta for a step-up that an app started',
-    description: '404 unless `STEP_UP=on`.',
+    summary: 'Start a step-up: the target of Okta’s redirect to the sign-in page',
+    description: 'Returns 404 unless `STEP_UP=on`.',
     cookies: { device: 'used' },
     query: z.object({
       stateToken: z
@@ -40,7 +40,7 @@ export const NAVIGATION_OPERATIONS = {
         .min(20)
         .max(512)
         .meta({
-          description: 'Okta’s state token. The broker keeps it.',
+          description: 'Okta’s state token. The broker stores it and gives the browser a handle.',
           examples: ['00example-state-token-not-a-secret'],
         }),
     }),
@@ -59,7 +59,7 @@ export const NAVIGATION_OPERATIONS = {
         .string()
         .min(1)
         .meta({
-          description: 'The identity provider’s id, as a link has it.',
+          description: 'The identity provider’s id, as in the link.',
           examples: ['0oaExampleProvider1'],
         }),
     }),
@@ -68,7 +68,7 @@ export const NAVIGATION_OPERATIONS = {
     ...PAGE,
     path: '/login/sessionCookieRedirect',
     summary: 'Single sign-on: continue to an app',
-    description: 'Needs `SSO_REDIRECTS`. Works once, within five minutes.',
+    description: 'Requires `SSO_REDIRECTS`. Works once, within five minutes.',
     query: z.object({
       token: z.string().meta({
         description: 'The SSO token: the handle in `sessionToken` of the response with `SUCCESS`.',
@@ -78,7 +78,7 @@ export const NAVIGATION_OPERATIONS = {
         .url()
         .max(2048)
         .meta({
-          description: 'The target, under one of `SSO_REDIRECTS`.',
+          description: 'The redirect target, at or below an entry of `SSO_REDIRECTS`.',
           examples: ['https://app.example.com/start'],
         }),
     }),

@@ -84,7 +84,10 @@ export const STEP_OPERATIONS = {
     summary: 'Cancel the sign-in',
     allowed: 'always',
     responses: {
-      200: jsonResponse('The sign-in is cancelled', cancelResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+      200: jsonResponse('The sign-in has been cancelled', cancelResponse, [
+        'Set-Cookie',
+        ...RATE_LIMIT_HEADERS,
+      ]),
     },
   }),
   previous: step('previous', `${API}/previous`, {
@@ -115,7 +118,7 @@ export const STEP_OPERATIONS = {
   // deliberately delayed, and anyone can start a recovery: limit concurrent requests
   verifyRecoveryFactor: step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
     ...RECOVERY,
-    summary: 'Verify the code that was sent by text message or call',
+    summary: 'Verify the code sent by text message or call',
     body: recoveryCodeBody,
     maxConcurrent: 2,
   }),
@@ -130,7 +133,7 @@ export const STEP_OPERATIONS = {
     query: UPDATE_PHONE,
   }),
   verifyFactor: step('verify', `${FACTOR}/verify`, {
-    summary: 'Verify a factor: choose it, send its code or answer, poll a push',
+    summary: 'Verify a factor: request a challenge, submit the code or answer, or poll a push',
     body: verifyBody,
     query: VERIFY_FLAGS,
     credential: 'factor',
@@ -153,7 +156,7 @@ export const STEP_OPERATIONS = {
   completeDuo: step('duo_callback', `${FACTOR}/lifecycle/duoCallback`, {
     summary: 'Submit the signed response of the Duo frame',
     description:
-      'A form, not JSON: the link `complete` of a Duo factor. The response is empty; poll the link `next` afterwards.',
+      'The target of the link `complete` of a Duo factor. The body is a form, not JSON. The response is empty; poll the link `next` afterwards.',
     body: duoCallbackBody,
     encoding: 'form',
     responses: { 200: jsonResponse('Accepted', emptyResponse, RATE_LIMIT_HEADERS) },

@@ -5,7 +5,7 @@ const link = z
   .looseObject({
     href: z.string().optional().meta({
       description:
-        'An absolute URL: an operation of this API, to be used as it is, or a page, image or script.',
+        'An absolute URL, to be used unchanged: an operation of this API, or a page, image or script.',
     }),
     name: z.string().optional(),
     type: z.string().optional(),
@@ -15,7 +15,7 @@ const link = z
 
 const links = z.record(z.string(), z.union([link, z.array(link)])).meta({
   id: 'Links',
-  description: 'The steps that are offered, by name: `next`, `prev`, `cancel`, `skip`, `resend`, and others.',
+  description: 'The offered steps, by name: `next`, `prev`, `cancel`, `skip`, `resend`, and others.',
 })
 
 const handle = z
@@ -61,14 +61,14 @@ const embedded = z
   .meta({ id: 'Embedded' })
 
 const transactionFields = {
-  stateToken: handle
-    .optional()
-    .meta({ description: 'The handle. Send it with every further step. It does not change.' }),
+  stateToken: handle.optional().meta({
+    description: 'The handle. Send it with every further step. It stays the same for the whole transaction.',
+  }),
   expiresAt: z
     .unknown()
     .optional()
     .meta({
-      description: 'When the transaction ends, in ISO 8601. Every step renews it.',
+      description: 'When the transaction expires, in ISO 8601. Every step extends it.',
       examples: ['2026-11-21T10:05:00.000Z'],
     }),
   sessionToken: handle.optional().meta({
@@ -76,8 +76,8 @@ const transactionFields = {
       'Only with `SUCCESS`, if `SSO_REDIRECTS` is set: the SSO token, a handle for `/login/sessionCookieRedirect`.',
   }),
   recoveryToken: never,
-  relayState: z.unknown().optional().meta({ description: 'As it was sent.' }),
-  type: z.unknown().optional().meta({ description: '`SESSION_STEP_UP` in a step-up.' }),
+  relayState: z.unknown().optional().meta({ description: 'As the client sent it.' }),
+  type: z.unknown().optional().meta({ description: '`SESSION_STEP_UP` if this is a step-up.' }),
   factorResult: z
     .unknown()
     .optional()
@@ -135,11 +135,11 @@ export const emptyResponse = z.strictObject({}).meta({ id: 'Empty' })
 export const recoveryResponse = z
   .strictObject({
     status: z.literal('RECOVERY_CHALLENGE'),
-    stateToken: handle
-      .optional()
-      .meta({ description: 'The handle. Missing for EMAIL, where the link in the email continues.' }),
+    stateToken: handle.optional().meta({
+      description: 'The handle. Missing for EMAIL, because the link in the email continues the recovery.',
+    }),
     expiresAt: z.iso.datetime().optional(),
-    relayState: z.string().optional().meta({ description: 'As it was sent.' }),
+    relayState: z.string().optional().meta({ description: 'As the client sent it.' }),
     factorResult: z.literal('WAITING').optional(),
     factorType: z.enum(['EMAIL', 'SMS', 'call']).meta({ description: 'As Okta spells it.' }),
     recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
@@ -156,19 +156,19 @@ const pathParams = {
     .string()
     .min(1)
     .meta({
-      description: 'The factor’s id, or its type, as a link has it.',
+      description: 'The factor’s id, or its type, as in the link.',
       examples: ['uftExampleFactor0001'],
     }),
   type: z
     .string()
     .min(1)
-    .meta({ description: '`SMS` or `CALL`, as a link has it.', examples: ['SMS'] }),
+    .meta({ description: '`SMS` or `CALL`, as in the link.', examples: ['SMS'] }),
   uid: z
     .string()
     .min(1)
-    .meta({ description: 'The user’s id, as a link has it.', examples: ['00uExampleUser00001'] }),
+    .meta({ description: 'The user’s id, as in the link.', examples: ['00uExampleUser00001'] }),
   token: handle.meta({
-    description: 'The image’s handle, as a link has it.',
+    description: 'The image’s handle, as in the link.',
     examples: ['00example_handle_not_a_secret_000000000000000'],
   }),
 } as const
