@@ -3,7 +3,7 @@ import { ConfigError, InvalidValue } from '../../src/config/config-error.ts'
 import { deepFreeze } from '../../src/config/deep-freeze.ts'
 import { createSecret } from '../../src/config/secret.ts'
 
-test('a refusal holds each of its reasons, and is named as one', () => {
+test('an InvalidValue has all reasons, and joins them in its message', () => {
   const refusal = new InvalidValue('is odd', 'is even')
   expect(refusal).toMatchObject({
     name: 'InvalidValue',
@@ -12,7 +12,7 @@ test('a refusal holds each of its reasons, and is named as one', () => {
   })
 })
 
-test('the error of a configuration names every problem and asks for exit code 78', () => {
+test('a ConfigError names every problem and has exit code 78', () => {
   expect(new ConfigError(['PORT: a', 'HOST: b'])).toMatchObject({
     name: 'ConfigError',
     message: 'The configuration is not valid:\n  PORT: a\n  HOST: b',
@@ -21,7 +21,7 @@ test('the error of a configuration names every problem and asks for exit code 78
   })
 })
 
-test('objects and lists are frozen all the way down; a secret can still be replaced', () => {
+test('objects and arrays are frozen deeply; a secret can still be replaced', () => {
   const secret = createSecret('one')
   const value = { list: [{ deep: true }], none: null, text: 'x', already: Object.freeze({ in: {} }), secret }
   expect(deepFreeze(value)).toBe(value)

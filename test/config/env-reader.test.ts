@@ -17,7 +17,7 @@ function readerOf(env: Record<string, string>, files: Record<string, string | ((
   return new EnvReader({ env, readFile })
 }
 
-test('values come without the spaces around them; one without text counts as not set', () => {
+test('values are trimmed; a blank value is treated as not set', () => {
   const reader = readerOf({ HOST: '  a b ', LOG_LEVEL: '  ' })
   expect(reader.read('HOST', asItIs)).toBe('a b')
   expect(reader.read('LOG_LEVEL', asItIs)).toBeUndefined()
@@ -30,7 +30,7 @@ test('values come without the spaces around them; one without text counts as not
   expect([reader.problems, reader.notes]).toEqual([[], []])
 })
 
-test('what is required and not set is a problem, which says whether it can come from a file', () => {
+test('a missing required variable is reported, with its _FILE variable if it has one', () => {
   const reader = readerOf({ OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
   expect(reader.read('PUBLIC_URL', asItIs)).toBeUndefined()
   expect(reader.read('SECRET_KEYS', asItIs)).toBeUndefined()
@@ -41,7 +41,7 @@ test('what is required and not set is a problem, which says whether it can come 
   ])
 })
 
-test('a secret may come from a file, without the white space around it; another value may not', () => {
+test('a secret may be read from a file, and is trimmed; other values may not', () => {
   const reader = readerOf(
     { OPS_TOKEN_FILE: ' /token ', HOST_FILE: '/host' },
     { '/token': '\n a\nb \r\n', '/host': 'x' },
@@ -53,7 +53,7 @@ test('a secret may come from a file, without the white space around it; another 
   expect(reader.problems).toEqual([])
 })
 
-test('a secret is given once', () => {
+test('a secret that is set both directly and by file is refused', () => {
   const reader = readerOf({ OPS_TOKEN: 'x', OPS_TOKEN_FILE: '/token' }, { '/token': 'x' })
   expect(reader.read('OPS_TOKEN', asItIs)).toBeUndefined()
   expect(reader.problems).toEqual(['OPS_TOKEN: is set together with OPS_TOKEN_FILE: keep one of them'])
@@ -90,7 +90,7 @@ test.each<[string, () => string, string]>([
   expect(reader.problems).toEqual([`OPS_TOKEN_FILE: ${problem}`, `REDIS_CA_FILE: ${problem}`])
 })
 
-test('what is refused is reported with every reason, under the name where it was given', () => {
+test('a refused value is reported with every reason, under the variable that set it', () => {
   const reader = readerOf({ HOST: 'x', OPS_TOKEN_FILE: '/token', REDIS_CA_FILE: '/token' }, { '/token': 'x' })
   reader.read('HOST', refusing)
   reader.read('OPS_TOKEN', refusing)
@@ -109,7 +109,7 @@ test('what is refused is reported with every reason, under the name where it was
   ])
 })
 
-test('an error of the platform, which may quote the value, is not shown', () => {
+test('a runtime error, which may quote the value, is not shown', () => {
   const reader = readerOf({ HOST: 'x' })
   const parse = () => {
     throw new TypeError('marked')
@@ -118,7 +118,7 @@ test('an error of the platform, which may quote the value, is not shown', () => 
   expect(reader.problems).toEqual(['HOST: cannot be parsed'])
 })
 
-test('the placeholder of the examples is refused in a secret', () => {
+test('the placeholder of the examples is refused as a secret', () => {
   const reader = readerOf(
     { OPS_TOKEN: 'a replace-with-your-token', PAM_KEY_ID_FILE: '/id', HOST: 'replace-with-your-host' },
     { '/id': 'replace-with-your-id' },
@@ -158,7 +158,7 @@ test.each([
   )
 })
 
-test('quotes around the path of a file are noted where it cannot be read', () => {
+test('quotes around the path of an unreadable file are noted', () => {
   const reader = readerOf(
     { OPS_TOKEN_FILE: '"/token"' },
     {

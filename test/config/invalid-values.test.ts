@@ -213,7 +213,7 @@ test('PAM_USER_DOMAINS is required with PAM_USER_NAME=login-local-part', () => {
   ])
 })
 
-test('a PAM variable without PAM_BASE_URL is refused, from a file too', () => {
+test('a PAM variable without PAM_BASE_URL is refused, also if it is read from a file', () => {
   expect(problemsOf({ PAM_DIRECTORY: 'all', PAM_TEAM: 'acme', PAM_KEY_ID_FILE: '/nowhere' })).toEqual([
     'PAM_TEAM: is set, but PAM_BASE_URL is not',
     'PAM_KEY_ID_FILE: is set, but PAM_BASE_URL is not',
@@ -261,7 +261,7 @@ test('every problem is reported at once', () => {
   ])
 })
 
-test('no problem repeats a value, whatever is wrong with it', () => {
+test('no problem message contains the invalid value', () => {
   const mark = 'MARKEDvalue'
   for (const [name, , , more = {}] of CASES) {
     for (const value of [
@@ -277,7 +277,7 @@ test('no problem repeats a value, whatever is wrong with it', () => {
   }
 })
 
-test("the store's own reader of REDIS_URL has its say", () => {
+test('an error of parseRedisUrl is reported for REDIS_URL', () => {
   const parseRedisUrl = () => {
     throw new Error('port: must be a number')
   }

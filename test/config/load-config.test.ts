@@ -39,7 +39,7 @@ test('the required variables alone make a valid configuration', () => {
   expect(tunables.http.bodyLimitBytes).toBe(65536)
 })
 
-test('what can be set is taken over in one form', () => {
+test('all variables are read and normalized', () => {
   const config = load({
     ...PAM,
     NODE_ENV: 'production',
@@ -126,12 +126,12 @@ test.each([
   expect(load({ ...PAM, PAM_BASE_URL: given }).pam?.baseUrl).toBe(baseUrl)
 })
 
-test('another port of localhost is the same site', () => {
+test('another port of localhost is same-site', () => {
   const config = load({ PUBLIC_URL: 'http://localhost:8080', ALLOWED_ORIGINS: 'http://localhost:3000' })
   expect(config.allowedOrigins).toEqual(['http://localhost:3000'])
 })
 
-test('an upstream on loopback may speak plain http', () => {
+test('an upstream on loopback may use plain http', () => {
   expect(load({ AUTHN_BASE_URL: 'http://127.0.0.2:9999' }).authn.baseUrl).toBe('http://127.0.0.2:9999')
 })
 
@@ -147,7 +147,7 @@ test.each([
   expect(load({ REDIS_URL: url }).redis.url.current()).toBe(url)
 })
 
-test('several keys are taken in order, URL-safe and unpadded ones too', () => {
+test('several keys keep their order; URL-safe and unpadded base64 is accepted', () => {
   const second = Buffer.alloc(32, 0xfb)
   second[0] = 1
   const config = load({ SECRET_KEYS: `${KEY}, ${second.toString('base64url')}` })
@@ -171,7 +171,7 @@ test.each([
   expect(pam?.userName).toEqual({ kind: 'login-local-part', domains: mappings })
 })
 
-test('each secret may come from a file, which is watched', () => {
+test('each secret may be read from a file, which is watched', () => {
   const files: Record<string, string> = {
     '/token': 'a-token',
     '/redis': 'redis://localhost',
@@ -202,7 +202,7 @@ test('each secret may come from a file, which is watched', () => {
   ])
 })
 
-test('without a reader of files given, they are read from the disk', async () => {
+test('files are read from the disk by default', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-config-'))
   const path = join(folder, 'token')
   await writeFile(path, 'a-token\n')
@@ -211,7 +211,7 @@ test('without a reader of files given, they are read from the disk', async () =>
   expect(config.authn.apiTokens.current()).toEqual(['a-token'])
 })
 
-test('certificates are taken from the files that are named', () => {
+test('certificates are read from the named files', () => {
   const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
   const config = load(
     { UPSTREAM_CA_FILE: '/upstream', REDIS_CA_FILE: '/redis', REDIS_URL: 'rediss://redis' },
@@ -229,12 +229,12 @@ test.each([
   expect(load({ NODE_ENV: value }).production).toBe(production)
 })
 
-test('both ports may be left to the system, and a session may idle for all of its time', () => {
+test('both ports may be 0, and the idle limit may equal the absolute limit', () => {
   expect(load({ PORT: '0', OPS_PORT: '0' })).toMatchObject({ listen: { port: 0 }, ops: { port: 0 } })
   expect(load({ SESSION_IDLE_MINUTES: '60', SESSION_ABSOLUTE_HOURS: '1' }).session.idleMinutes).toBe(60)
 })
 
-test('what depends on a variable that is missing is not reported too', () => {
+test('variables that depend on a missing variable are not reported as well', () => {
   const required = (name: string) => [expect.stringContaining(`${name}: is required`)]
   expect(
     problemsOf({
@@ -248,13 +248,13 @@ test('what depends on a variable that is missing is not reported too', () => {
   ).toEqual(required('REDIS_URL'))
 })
 
-test('a new key is one that the loader takes', () => {
+test('a generated key is valid', () => {
   const key = generateKey()
   expect(load({ SECRET_KEYS: key }).secretKeys.current()).toEqual([Buffer.from(key, 'base64')])
   expect(generateKey()).not.toBe(key)
 })
 
-test('nothing in it can be changed', () => {
+test('the configuration is frozen', () => {
   const config = load({ ...PAM, SSO_REDIRECTS: 'https://app.example.com/' })
   const frozen = (value: unknown): boolean =>
     typeof value !== 'object' ||
@@ -263,7 +263,7 @@ test('nothing in it can be changed', () => {
   expect(frozen(config)).toBe(true)
 })
 
-test('no secret shows when the configuration is printed', () => {
+test('a printed configuration shows no secret', () => {
   const config = load({
     ...PAM,
     HTTPS_PROXY: 'http://user:marked-proxy@proxy:3128',
@@ -289,13 +289,13 @@ test.each([
   )
 })
 
-test('a variable that is no secret is not read from a file', () => {
+test('a variable that is not a secret cannot be read from a file', () => {
   expect(problemsOf({ TRUST_PROXY_FILE: '/x' })).toEqual([
     'TRUST_PROXY_FILE: TRUST_PROXY is not a secret and cannot be read from a file',
   ])
 })
 
-test('variables of the platform around us do not matter', () => {
+test('variables that the platform sets are ignored', () => {
   const platform = {
     HTTP_PROXY: 'http://proxy:3128',
     https_proxy: 'http://proxy:3128',

@@ -54,7 +54,7 @@ test.each([
   expect(misspelledVariables({ [key]: 'x' })).toEqual([])
 })
 
-test('a name does not count when it is empty, or when the one that it resembles is set too', () => {
+test('a misspelled name is ignored if it is empty, or if the correct name is set too', () => {
   expect(misspelledVariables({ LOG_LEVE: ' ', TRUST_PROX: undefined })).toEqual([])
   expect(misspelledVariables({ LOG_LEVE: 'x', LOG_LEVEL: 'info' })).toEqual([])
   expect(misspelledVariables({ LOG_LEVE: 'x', LOG_LEVEL: ' ' })).toEqual(meant('LOG_LEVE', 'LOG_LEVEL'))

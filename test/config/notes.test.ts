@@ -59,7 +59,7 @@ test.each<[string, Record<string, string>, string[]]>([
   expect(notes.join()).not.toMatch(/marked|xxxx|:\/\/proxy/)
 })
 
-test('a proxy that is not set is not noted', () => {
+test('there is no note about a proxy that is not set', () => {
   expect(configNotes(load({ ...QUIET, HTTP_PROXY: undefined }), { nowMs: NOW })).toEqual([])
 })
 
@@ -97,6 +97,6 @@ test.each([
   expect(notes.join()).not.toMatch(/marked|\/secret/)
 })
 
-test('the roles that are known here are those of the PAM look-up', () => {
+test('KNOWN_PAM_ROLES equals the roles of the PAM module', () => {
   expect([...KNOWN_PAM_ROLES].sort()).toEqual([...ROLES].sort())
 })

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { directory, instant, teamName, tokenPath, userDomains } from '../../src/config/pam-values.ts'
 import { expectInvalid } from './parsers.ts'
 
-test('a team is one segment of a path that needs no encoding', () => {
+test('a team is one path segment that needs no encoding', () => {
   for (const name of ['a', 'Example-Team', '0a.b_c~d-e', 'a'.repeat(255)]) expect(teamName(name)).toBe(name)
   expectInvalid(
     teamName,
@@ -41,7 +41,7 @@ test('a token path is absolute, with the team as its only placeholder', () => {
   )
 })
 
-test('an instant of RFC 3339, in milliseconds', () => {
+test('an RFC 3339 time, in milliseconds', () => {
   const ms = Date.UTC(2027, 0, 31)
   for (const text of [
     '2027-01-31T00:00:00Z',

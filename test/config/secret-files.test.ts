@@ -52,7 +52,7 @@ test.each(['AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS', 'OPS_TOKEN', 'PAM_KEY_
   },
 )
 
-test('what is no file or too large is refused, and not waited for', async () => {
+test('something that is not a file, or is too large, is refused without waiting', async () => {
   const pipe = join(folder, 'pipe')
   execFileSync('mkfifo', [pipe])
   const large = await file('large', '')
@@ -63,7 +63,7 @@ test('what is no file or too large is refused, and not waited for', async () => 
   expect(of(large)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFBIG)'])
 })
 
-test('a file that cannot be read, is empty or holds nonsense is refused, by the name of its variable', async () => {
+test('a file that is unreadable, empty or invalid is refused, and the error names its variable', async () => {
   const problems = problemsOf({
     AUTHN_API_TOKEN: undefined,
     AUTHN_API_TOKEN_FILE: join(folder, 'missing'),
@@ -85,7 +85,7 @@ test('a file that cannot be read, is empty or holds nonsense is refused, by the 
   ])
 })
 
-test('a certificate file with a private key or a broken certificate in it is refused', () => {
+test('a certificate file that contains a private key or an invalid certificate is refused', () => {
   const pem = (name: string) => `-----BEGIN ${name}-----\nbm9uc2Vuc2U=\n-----END ${name}-----\n`
   expect(problemsOf({ REDIS_CA_FILE: '/ca' }, { readFile: () => pem('PRIVATE KEY') })).toEqual([
     'REDIS_CA_FILE: contains a private key: only certificates belong there',
@@ -95,7 +95,7 @@ test('a certificate file with a private key or a broken certificate in it is ref
   ])
 })
 
-test('certificates are taken without what stands between them', () => {
+test('text between certificates is removed', () => {
   const config = load(
     { UPSTREAM_CA_FILE: '/ca' },
     { readFile: () => `# our CA\n${CERTIFICATE}\n# and again\n${CERTIFICATE}` },
@@ -103,7 +103,7 @@ test('certificates are taken without what stands between them', () => {
   expect(config.egress.ca).toBe(`${CERTIFICATE}\n${CERTIFICATE}\n`)
 })
 
-test('the line break at the end of a file does not count, and each line is a value', async () => {
+test('the final line break is ignored, and each line is a value', async () => {
   const config = load({
     AUTHN_API_TOKEN: undefined,
     AUTHN_API_TOKEN_FILE: await file('token', 'current\r\nstandby\r\n'),
@@ -127,7 +127,7 @@ function watch(config: Config) {
   return { lines, stop }
 }
 
-test('a changed file is taken over, and said once', async () => {
+test('a changed file is loaded, and logged once', async () => {
   const path = await file('token', 'old\n')
   const config = load({ AUTHN_API_TOKEN: undefined, AUTHN_API_TOKEN_FILE: path })
   const { lines } = watch(config)
@@ -142,7 +142,7 @@ test('a changed file is taken over, and said once', async () => {
   expect(lines).toEqual([{ event: 'secret_reloaded', name: 'AUTHN_API_TOKEN_FILE' }])
 })
 
-test('a file that changed between start and watch is taken over', async () => {
+test('a file that changed between startup and watching is loaded', async () => {
   const path = await file('keys', KEY)
   const config = load({ SECRET_KEYS: undefined, SECRET_KEYS_FILE: path })
   const next = generateKey()
@@ -152,7 +152,7 @@ test('a file that changed between start and watch is taken over', async () => {
   expect(config.secretKeys.current()[0]).toEqual(Buffer.from(next, 'base64'))
 })
 
-test('bad content is refused by name, the old value stays, and the next sound content is taken', async () => {
+test('invalid content is reported by variable, the old value stays, and the next valid content is loaded', async () => {
   const path = await file('keys', KEY)
   const config = load({ SECRET_KEYS: undefined, SECRET_KEYS_FILE: path })
   const { lines } = watch(config)
@@ -180,7 +180,7 @@ test('bad content is refused by name, the old value stays, and the next sound co
   ])
 })
 
-test('a folder that is swapped by a symlink, as Kubernetes does it, changes both halves of a key at once', async () => {
+test('when Kubernetes switches the folder’s symlink, key id and key secret change together', async () => {
   const generation = async (name: string) => {
     await mkdir(join(folder, name))
     await file(`${name}/id`, `id-${name}`)
@@ -209,7 +209,7 @@ test('a folder that is swapped by a symlink, as Kubernetes does it, changes both
   expect(lines).toEqual([{ event: 'secret_reloaded', name: 'PAM_KEY_ID_FILE, PAM_KEY_SECRET_FILE' }])
 })
 
-test('a part that cannot take the new value is reported', async () => {
+test('a listener that fails to use the new value is reported', async () => {
   const path = await file('token', 'old')
   const config = load({ AUTHN_API_TOKEN: undefined, AUTHN_API_TOKEN_FILE: path })
   const { lines } = watch(config)
@@ -227,7 +227,7 @@ test('a part that cannot take the new value is reported', async () => {
   ])
 })
 
-test('after the stop nothing is taken over any more', async () => {
+test('after stop, no change is loaded', async () => {
   const path = await file('token', 'old')
   const config = load({ AUTHN_API_TOKEN: undefined, AUTHN_API_TOKEN_FILE: path })
   const stopped = watch(config)

@@ -11,7 +11,7 @@ import {
 } from '../../src/config/secret-values.ts'
 import { expectInvalid } from './parsers.ts'
 
-test('a credential and its standby, separated by a comma or a line', () => {
+test('a credential and its standby, separated by a comma or line break', () => {
   for (const parse of [currentAndStandby, apiTokens]) {
     expect(parse('one')).toEqual(['one'])
     for (const text of ['one,two', 'one\ntwo\n', 'one\r\ntwo', ' one ,\n two ']) {
@@ -23,7 +23,7 @@ test('a credential and its standby, separated by a comma or a line', () => {
   }
 })
 
-test('an API token comes without its scheme', () => {
+test('an API token has no scheme prefix', () => {
   expectInvalid(
     apiTokens,
     'must be the token alone, without SSWS before it',
@@ -35,7 +35,7 @@ test('an API token comes without its scheme', () => {
   expectInvalid(apiTokens, 'must be visible ASCII characters without spaces', 'xSSWS abc')
 })
 
-test('an OPS_TOKEN is long and visible', () => {
+test('OPS_TOKEN has a minimum length and only visible characters', () => {
   expect(opsToken('x'.repeat(16))).toBe('x'.repeat(16))
   expectInvalid(opsToken, 'must have 16 characters or more', '', 'x'.repeat(15))
   expectInvalid(opsToken, 'must be visible ASCII characters without spaces', 'long enough but with spaces')
@@ -47,7 +47,7 @@ const [ONE, TWO] = ['a', 'b'].map((text) => Buffer.concat([Buffer.from(text), Bu
 ]
 const MIXED = Buffer.from(`${'fb'.repeat(31)}ff`, 'hex') // has + and / in base64
 
-test('secret keys: 32 bytes each in base64, the first one first', () => {
+test('secret keys: 32 bytes each in base64, in order', () => {
   for (const key of [ONE, MIXED]) {
     for (const text of [
       key.toString('base64'),
@@ -60,7 +60,7 @@ test('secret keys: 32 bytes each in base64, the first one first', () => {
   expect(secretKeys(` ${ONE.toString('base64')} ,\n${TWO.toString('base64url')}\r\n,`)).toEqual([ONE, TWO])
 })
 
-test('secret keys that are not random, not 32 bytes or not there are refused', () => {
+test('secret keys that are missing, not 32 bytes or not random are refused', () => {
   const key = ONE.toString('base64')
   expectInvalid(
     secretKeys,
@@ -81,7 +81,7 @@ test('secret keys that are not random, not 32 bytes or not there are refused', (
   expectInvalid(secretKeys, 'has no key', '', ',', ' \n')
 })
 
-test('a Redis URL is the store’s own affair, but for memory: in production', () => {
+test('a Redis URL is parsed by the store; memory: is refused in production', () => {
   const parse = (url: string) => {
     if (url === 'bad') throw new Error('host: is missing')
     if (url === 'odd') throw 'odd'
@@ -114,7 +114,7 @@ test.each([
   expect(isOverTls(url)).toBe(is)
 })
 
-test('certificates: each whole one, and nothing that stands between them', () => {
+test('certificates: each is complete, and text between them is removed', () => {
   const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
   expect(certificates(one)).toBe(`${one}\n`)
   expect(certificates(`# first\n${one}\n# second\n${two}\n`)).toBe(`${one}\n${two}\n`)

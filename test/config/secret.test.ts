@@ -2,7 +2,7 @@ import { format, inspect } from 'node:util'
 import { expect, test } from '@jest/globals'
 import { createSecret } from '../../src/config/secret.ts'
 
-test('the value shows nowhere but where it is asked for', () => {
+test('only current() returns the value', () => {
   const secret = createSecret('marked')
   const texts = [
     JSON.stringify({ secret }),
@@ -20,7 +20,7 @@ test('the value shows nowhere but where it is asked for', () => {
   expect(secret.current()).toBe('marked')
 })
 
-test('who listens hears of the next value, until they stop', () => {
+test('a listener is called with each new value until it unsubscribes', () => {
   const secret = createSecret(1)
   const heard: number[] = []
   const stop = secret.onChange((value) => heard.push(value))
@@ -31,7 +31,7 @@ test('who listens hears of the next value, until they stop', () => {
   expect(secret.current()).toBe(3)
 })
 
-test('a listener that throws keeps no other one from hearing', () => {
+test('a listener that throws does not prevent the others from being called', () => {
   const secret = createSecret('old')
   const heard: string[] = []
   secret.onChange(() => {

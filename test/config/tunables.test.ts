@@ -107,7 +107,7 @@ test.each([
   expect(problemsIn(changed(path, last + step))).toEqual([`config/default.json: ${path} ${why}`])
 })
 
-test('the default life of a transaction is not shorter than the shortest one', () => {
+test('transaction.defaultTtlMinutes is not below its minimum', () => {
   const path = 'transaction.minTtlMinutes'
   expect(problemsIn(changed(path, 5))).toEqual([])
   expect(problemsIn(changed(path, 6))).toEqual([
@@ -121,7 +121,7 @@ test('all contradictions are reported at once', () => {
   expect(problemsIn(both)).toHaveLength(2)
 })
 
-test('a file that is no object is refused', () => {
+test('a file that does not contain an object is refused', () => {
   expect(problemsIn([])).toEqual(['config/default.json: the file is missing or not of type object'])
 })
 

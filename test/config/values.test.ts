@@ -47,20 +47,20 @@ describe('plain values', () => {
     expectParsed(wholeNumber(0, Number.MAX_VALUE), ['123456789', 123_456_789])
   })
 
-  test('one of several words, as it is written', () => {
+  test('one of several words, case-sensitive', () => {
     expectParsed(oneOf('lax', 'strict'), ['lax', 'lax'], ['strict', 'strict'])
     expectInvalid(oneOf('lax', 'strict'), 'must be lax or strict', 'Lax', '', 'none', 'lax ')
     expectParsed(onOrOff, ['on', true], ['off', false])
     expectInvalid(onOrOff, 'must be on or off', 'true', 'ON')
   })
 
-  test('lists: entries once each, without those that are empty', () => {
+  test('lists: without duplicate and empty entries', () => {
     expectParsed(listOf(wholeNumber(0, 9)), ['1', [1]], [' 1 ,, 2,1 ', [1, 2]])
     expectParsed(listOf(wholeNumber(0, 9), /;/), ['1;2', [1, 2]])
     expectInvalid(listOf(visibleAscii), 'has no entry', '', ',', ' , ')
   })
 
-  test('lists name each wrong entry by its place, if there are several', () => {
+  test('lists report each invalid entry by its position, if there are several', () => {
     const parse = listOf(oneOf('a', 'b'))
     expectInvalid(parse, 'must be a or b', 'x')
     expect(outcome(parse, 'a,x,b,y')).toEqual({
@@ -102,7 +102,7 @@ describe('plain values', () => {
     )
   })
 
-  test('secrets in visible ASCII', () => {
+  test('secrets of visible ASCII characters', () => {
     expectParsed(visibleAscii, ['!~', '!~'])
     expectInvalid(
       visibleAscii,
@@ -141,7 +141,7 @@ describe('plain values', () => {
   })
 })
 
-describe('what listeners and proxies are named by', () => {
+describe('hosts, ports and proxies', () => {
   test('a host to listen on', () => {
     for (const host of ['0.0.0.0', '::1', '::', 'localhost', 'a', 'A-b.c1', 'a'.repeat(253)])
       expectParsed(listenHost, [host, host])
@@ -240,7 +240,7 @@ describe('what listeners and proxies are named by', () => {
     )
   })
 
-  test('trusted proxies together never hold every address', () => {
+  test('trusted proxies together must not cover every address', () => {
     expectParsed(
       trustedProxies,
       ['10.0.0.0/8, 192.0.2.1', ['10.0.0.0/8', '192.0.2.1/32']],
@@ -271,7 +271,7 @@ describe('what listeners and proxies are named by', () => {
     )
   })
 
-  test('what is reached without the egress proxy', () => {
+  test('exceptions from the egress proxy', () => {
     expectParsed(proxyException, ['.SVC', '.svc'], ['10.0.0.0/8', '10.0.0.0/8'], ['host:80', 'host:80'])
     expectInvalid(proxyException, 'must be a host name, a domain or an address', '', 'a b', 'ä', ' a', 'a ')
   })
@@ -286,7 +286,7 @@ describe('URLs', () => {
   const QUERY = 'must have no query and no fragment'
   const WILDCARD = 'must not have a wildcard: list each one'
 
-  test('an origin comes out as browsers write it', () => {
+  test('an origin is normalized as in browsers', () => {
     for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
       expectParsed(
         parse,
@@ -366,7 +366,7 @@ describe('URLs', () => {
     expectParsed(webOrigin, ['http://a.b', 'http://a.b'])
   })
 
-  test('the upstream is no placeholder of the example', () => {
+  test('the placeholder of the example is refused as an upstream', () => {
     const reason = 'is still the placeholder of the example'
     expectInvalid(upstreamOrigin, reason, 'https://your-org.example.net', 'https://your-team.pam.example.net')
     expectInvalid(upstreamBaseUrl, reason, 'https://your-org.example.net/pam')
@@ -377,7 +377,7 @@ describe('URLs', () => {
     )
   })
 
-  test('a base URL may have a path, and loses the slash at its end', () => {
+  test('a base URL may have a path; the trailing slash is removed', () => {
     expectParsed(
       upstreamBaseUrl,
       ['https://a.b', 'https://a.b'],
@@ -417,7 +417,7 @@ describe('URLs', () => {
     expectInvalid(pageUrl, ABSOLUTE, '/login')
   })
 
-  test('a redirect is allowed by origin and path, without slashes at its end', () => {
+  test('a redirect prefix has an origin and a path without trailing slashes', () => {
     expectParsed(
       redirectPrefix,
       ['https://A.b:443', { origin: 'https://a.b', pathPrefix: '/' }],

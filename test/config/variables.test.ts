@@ -7,7 +7,7 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 const names = VARIABLES.map(({ name }) => name)
 const namesInFiles = names.filter(isSecret).map((name) => `${name}_FILE`)
 
-test('.env.example has every variable that the loader reads, in its order, and no other', () => {
+test('.env.example has exactly the variables that the loader reads, in the same order', () => {
   const found = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name)
   expect(found).toEqual(names)
 })

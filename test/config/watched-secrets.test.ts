@@ -14,20 +14,20 @@ function watched(env: Record<string, string>, files: Record<string, string> = {}
   return new EnvReader({ env, readFile })
 }
 
-test('what is not set is no secret, and no file is watched for it', () => {
+test('a variable that is not set has no secret and no watched file', () => {
   const reader = watched({ PAM_KEY_ID_FILE: '/missing' })
   expect(reader.secret(['OPS_TOKEN'], readToken)).toBeUndefined()
   expect(reader.secret(['PAM_KEY_ID'], (from) => from.read('PAM_KEY_ID', asItIs))).toBeUndefined()
   expect(reader.secretFiles).toEqual([])
 })
 
-test('what does not come from a file is not watched', () => {
+test('a value that is not read from a file is not watched', () => {
   const reader = watched({ OPS_TOKEN: 'one' })
   expect(reader.secret(['OPS_TOKEN'], readToken)?.current()).toBe('one')
   expect(reader.secretFiles).toEqual([])
 })
 
-test('a changed file is taken over, and those who listen are told; an equal value changes nothing', () => {
+test('a changed file is loaded and listeners are called; an equal value changes nothing', () => {
   const content = { '/token': 'one' }
   const reader = watched({ OPS_TOKEN_FILE: '/token' }, content)
   const secret = reader.secret(['OPS_TOKEN'], (from) => ({ token: readToken(from) }))
@@ -55,7 +55,7 @@ test.each<[string, (reader: EnvReader) => string | undefined, string[]]>([
     ['OPS_TOKEN_FILE: is odd'],
   ],
   ['no value', () => undefined, []],
-])('%s is not taken over', (_, again, problems) => {
+])('%s is not loaded', (_, again, problems) => {
   const reader = watched({ OPS_TOKEN_FILE: '/token' }, { '/token': 'one' })
   let read = readToken
   const secret = reader.secret(['OPS_TOKEN'], (from) => read(from))
@@ -64,7 +64,7 @@ test.each<[string, (reader: EnvReader) => string | undefined, string[]]>([
   expect(secret?.current()).toBe('one')
 })
 
-test('a file that is gone is reported each time, and the value stays', () => {
+test('a deleted file is reported each time, and the value stays', () => {
   const content: Record<string, string> = { '/token': 'one' }
   const reader = watched({ OPS_TOKEN_FILE: '/token' }, content)
   const secret = reader.secret(['OPS_TOKEN'], readToken)
@@ -78,7 +78,7 @@ test('a file that is gone is reported each time, and the value stays', () => {
   expect(secret?.current()).toBe('one')
 })
 
-test('a value of two variables is watched in each file that one of them comes from', () => {
+test('for a value of two variables, each of their files is watched', () => {
   const both = (reader: EnvReader) =>
     (['PAM_KEY_ID', 'PAM_KEY_SECRET'] as const).map((name) => reader.read(name, asItIs))
   const content = { '/id': 'i', '/secret': 's' }

@@ -42,13 +42,13 @@ const brokers = Object.entries(services).flatMap(([name, one]) =>
   name.startsWith('gatehouse-') ? [one] : [],
 )
 
-test('every service runs as nobody of note, writes to nothing, gains nothing and has its bounds', () => {
+test('every service is non-root, read-only, without new privileges and with resource limits', () => {
   // that the rest is there, the schema above has seen
   for (const [name, { user }] of Object.entries(services))
     expect([name, user]).toEqual([name, expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)])
 })
 
-test('there are two brokers alike, as the image has them', () => {
+test('two brokers have the same settings, which match the image', () => {
   expect(brokers).toHaveLength(2)
   const [one, other] = brokers.map(({ networks: _, ...rest }) => rest)
   expect(one).toEqual(other)
@@ -56,7 +56,7 @@ test('there are two brokers alike, as the image has them', () => {
   expect(Number.parseInt(one?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(longestStopSeconds())
 })
 
-test('only the proxy and the sandbox are to be reached from outside, from this machine alone', () => {
+test('only the proxy and the sandbox publish ports, on 127.0.0.1', () => {
   const published = Object.entries(services).flatMap(([name, { ports }]) => ports.map((port) => [name, port]))
   expect(published).toEqual([
     ['proxy', '127.0.0.1:8080:8080'],
@@ -64,7 +64,7 @@ test('only the proxy and the sandbox are to be reached from outside, from this m
   ])
 })
 
-test('the proxy knows both brokers at their port, keeps connections shorter than they do, and is the one they trust', () => {
+test('the proxy uses both brokers’ port, closes idle connections before they do, and is in TRUST_PROXY', () => {
   const nginx = readProject('deploy/compose/nginx.conf')
   const names = Object.keys(services).filter((name) => name.startsWith('gatehouse-'))
   const upstreams = [...nginx.matchAll(/^ +server ([\w-]+):(\d+) /gm)].map(
@@ -78,7 +78,7 @@ test('the proxy knows both brokers at their port, keeps connections shorter than
   expect(new Set(addresses).size).toBe(3)
 })
 
-test('Redis never throws anything away in silence, keeps what it has, and asks for a password', () => {
+test('Redis evicts nothing, persists its data and requires a password', () => {
   const redis = readProject('deploy/compose/redis.conf')
   for (const line of [
     'maxmemory-policy noeviction',
@@ -89,7 +89,7 @@ test('Redis never throws anything away in silence, keeps what it has, and asks f
   expect(redis).toMatch(/^maxmemory \d+mb$/m)
 })
 
-test('the sandbox has an image of its own, whose context is all that the broker’s is not', () => {
+test('the sandbox has its own image, whose build context contains what it copies', () => {
   expect(services.sandbox?.build).toEqual({ context: '..', dockerfile: 'deploy/compose/sandbox.Dockerfile' })
   const given = readProject('deploy/compose/sandbox.Dockerfile.dockerignore').split('\n')
   expect(given[0]).toBe('*')
@@ -115,7 +115,7 @@ describe('with secrets made by make-secrets.sh', () => {
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  test('each secret that is used has its file, and git never sees one', () => {
+  test('each secret in use has a file, and git ignores them', () => {
     const used = new Set(Object.values(services).flatMap(({ secrets }) => secrets))
     expect([...used].sort()).toEqual(Object.keys(compose.secrets).sort())
     const files = Object.values(compose.secrets).map(({ file }) => file)
@@ -123,12 +123,12 @@ describe('with secrets made by make-secrets.sh', () => {
     expect(readProject('.gitignore').split('\n')).toContain('deploy/compose/secrets/')
   })
 
-  test('the files are readable, their folder is private, and the key of the authority is deleted', () => {
+  test('the files’ folder is private, and the CA key is deleted', () => {
     expect(statSync(join(home, 'compose/secrets')).mode & 0o777).toBe(0o700)
     expect(readdirSync(join(home, 'compose/secrets')).filter((name) => name.includes('ca-key'))).toEqual([])
   })
 
-  test('made again, they stay what they were', () => {
+  test('running it again changes nothing', () => {
     const before = Object.values(compose.secrets).map(({ file }) => readFileSync(join(home, file), 'utf8'))
     make()
     expect(Object.values(compose.secrets).map(({ file }) => readFileSync(join(home, file), 'utf8'))).toEqual(
@@ -136,7 +136,7 @@ describe('with secrets made by make-secrets.sh', () => {
     )
   })
 
-  test('the brokers’ environment is a sound configuration, every variable of it known, in production', () => {
+  test('the brokers’ environment is a valid production configuration, and every variable is known', () => {
     const environment = { ...brokers[0]?.environment, NODE_ENV: 'production' }
     const known = new Set(VARIABLES.flatMap(({ name }) => [name, `${name}_FILE`]))
     expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
@@ -156,7 +156,7 @@ describe('with secrets made by make-secrets.sh', () => {
     )
   })
 
-  test('the certificate in front of the sandbox is for the name the brokers call, by the authority they know', () => {
+  test('the sandbox’s certificate is for the host that the brokers call, from the CA that they trust', () => {
     const certificate = new X509Certificate(readFileSync(secret('org.pem')))
     const host = new URL(brokers[0]?.environment.AUTHN_BASE_URL ?? '').hostname
     expect(certificate.checkHost(host)).toBe(host)

@@ -65,7 +65,7 @@ describe('every expression parses and uses only metrics and labels that exist', 
   })
 })
 
-test('each label in a summary or legend is one that its expression keeps', () => {
+test('each label in a summary or legend is in the result of its expression', () => {
   const texts = [
     ...alerts.map(({ expr, annotations }) => ({ expr, text: annotations.summary })),
     ...shown.map(({ expr, legendFormat }) => ({ expr, text: legendFormat })),

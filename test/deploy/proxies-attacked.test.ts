@@ -84,13 +84,13 @@ describe.each(NAMES)('%s', (name) => {
   describe.each([1000, 5000])('%i header lines', (count) => {
     const lines = Array.from({ length: count }, () => ['W', 'b']).flat()
 
-    test('the org is told the client’s address, or the proxy refuses', async () => {
+    test('the org gets the client’s address, or the proxy refuses', async () => {
       const { status, addressesAtOkta } = await signInWith(lines)
       if (mustPass || status === 200) expect([status, addressesAtOkta]).toEqual([200, [CLIENT]])
       else expect([REFUSED.has(status), addressesAtOkta]).toEqual([true, []])
     })
 
-    test('the application is told who is signed in, or the proxy refuses', async () => {
+    test('the application gets the signed-in user, or the proxy refuses', async () => {
       const { status, arrived } = await openWith(cookie, { headers: lines })
       if (mustPass || status === 200) {
         expect(status).toBe(200)
@@ -151,7 +151,7 @@ describe.each(NAMES)('%s', (name) => {
     }
     const ALL = Object.entries({ ...FORGERIES, ...OTHER_SPELLINGS })
 
-    test.each(ALL)('%s: the org and the log are told the truth', async (_name, headers) => {
+    test.each(ALL)('%s: the org and the log get the correct values', async (_name, headers) => {
       const { status, addressesAtOkta, headers: received } = await signInWith(headers)
       expect([status, addressesAtOkta]).toEqual([200, [CLIENT]])
       const requestId = received['x-request-id']
@@ -164,7 +164,7 @@ describe.each(NAMES)('%s', (name) => {
       expect(log.logText()).not.toContain(FORGED)
     })
 
-    test.each(ALL)('%s: the application is told the truth', async (_name, headers) => {
+    test.each(ALL)('%s: the application gets the correct values', async (_name, headers) => {
       const { status, arrived } = await openWith(cookie, { headers })
       expect(status).toBe(200)
       await expectTruth(arrived, cookie)
@@ -250,7 +250,7 @@ describe.each(NAMES)('%s', (name) => {
       expect((await passing(...headers)).join()).not.toMatch(/gatehouse/)
   })
 
-  test('two Host headers are refused, or mean nothing', async () => {
+  test('two Host headers are refused, or the second has no effect', async () => {
     for (const second of ['evil.example', 'portal.example.com', '127.0.0.1']) {
       const { status, addressesAtOkta } = await signInWith(['Host', second])
       if (status === 200) expect(addressesAtOkta).toEqual([CLIENT])
@@ -277,7 +277,7 @@ describe.each(NAMES)('%s', (name) => {
       expect(await openWith(cookie, { headers })).toMatchObject({ status: 409, arrived: [] })
     })
 
-    test('other spellings of the path do not get around the check', async () => {
+    test('other spellings of the path do not bypass the check', async () => {
       for (const path of [
         '/app/../app/',
         '//app/',
@@ -292,7 +292,7 @@ describe.each(NAMES)('%s', (name) => {
       }
     })
 
-    test('a broker that is away lets nobody in and sends nobody to the sign-in page', async () => {
+    test('while the broker is unreachable, no request is let in or redirected to the sign-in page', async () => {
       const other = await startPortal({ proxy: name })
       try {
         const cookie = await other.signIn(AMELIA)

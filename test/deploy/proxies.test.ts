@@ -27,7 +27,7 @@ function valuesUnder(key: string, tree: unknown): unknown[] {
 describe('traefik.yml', () => {
   const tree: unknown = parse(read('traefik.yml'))
 
-  test('passes exactly the broker’s identity headers on, and removes the client’s from the sub-request', () => {
+  test('forwards exactly the broker’s identity headers, and removes the client’s from the sub-request', () => {
     const [forwardAuth] = valuesUnder('forwardAuth', tree)
     expect(forwardAuth).toEqual({
       address: `http://gatehouse:8080${FORWARD_AUTH}`,
@@ -77,7 +77,7 @@ describe('envoy.yaml', () => {
   const patterns = (key: string) =>
     valuesUnder(key, tree).flatMap((value) => valuesUnder('exact', value) as string[]) // strings in this file
 
-  test('passes exactly the broker’s identity headers on, and removes those of clients', () => {
+  test('forwards exactly the broker’s identity headers, and removes those of clients', () => {
     expect(patterns('allowed_upstream_headers')).toEqual(inSmallLetters)
     const otherIdentityHeaders = OTHER_IDENTITY_HEADERS.map((name) => name.toLowerCase())
     expect(valuesUnder('remove', tree)).toEqual([
@@ -96,12 +96,12 @@ describe('envoy.yaml', () => {
     ])
   })
 
-  test('lets nobody in when the broker is away', () => {
+  test('refuses requests while the broker is unreachable', () => {
     expect(valuesUnder('failure_mode_allow', tree)).toEqual([false])
     expect(valuesUnder('status_on_error', tree)).toEqual([{ code: 'ServiceUnavailable' }])
   })
 
-  test('asks at the broker’s path, and of open routes there are two', () => {
+  test('calls the broker’s /forward-auth, and has two routes without the check', () => {
     expect(String(valuesUnder('inline_string', tree))).toContain(`replace(":path", "${FORWARD_AUTH}")`)
     const routes = valuesUnder('routes', tree)[0] as { route: { cluster: string } }[] // as the file has them
     const open = routes.filter((route) => 'typed_per_filter_config' in route)
@@ -112,7 +112,7 @@ describe('envoy.yaml', () => {
 describe('Caddyfile', () => {
   const text = read('Caddyfile')
 
-  test('passes exactly the broker’s identity headers on, and removes those of clients', () => {
+  test('forwards exactly the broker’s identity headers, and removes those of clients', () => {
     expect(text).toContain(`uri ${FORWARD_AUTH}\n`)
     expect(text).toContain(`copy_headers ${NAMES.join(' ')}\n`)
     expect(text).toContain('request_header -X-Auth*\n')
@@ -120,7 +120,7 @@ describe('Caddyfile', () => {
     expect(signs).toEqual([..."!#$%&'*+.^_`|~"])
   })
 
-  test('keeps our cookies from the application', () => {
+  test('removes Gatehouse’s cookies', () => {
     // a replacement that is empty would be taken for a value to set
     const [, pattern = ''] =
       /reverse_proxy 127.0.0.1:3000 \{[^}]*header_up Cookie "(.+)" "\$1"/.exec(text) ?? []
@@ -133,14 +133,14 @@ describe('Caddyfile', () => {
   })
 })
 
-describe('every one of them', () => {
+describe('every proxy', () => {
   const FILES = ['nginx.conf', 'traefik.yml', 'envoy.yaml', 'Caddyfile', 'haproxy.cfg', 'apache.conf']
 
-  test.each(FILES)('%s says how TRUST_PROXY is set, and names one address', (name) => {
+  test.each(FILES)('%s documents TRUST_PROXY with one address', (name) => {
     expect(read(name)).toMatch(/TRUST_PROXY=(127\.0\.0\.1|10\.0\.0\.10)\s/)
   })
 
-  test('keeps idle connections for less long than the broker does: 60 s', () => {
+  test('closes idle connections before the broker does: 60 s', () => {
     expect(defaultTunables().http.keepAliveTimeoutMs).toBeGreaterThan(60_000)
     expect(read('traefik.yml')).toContain('idleConnTimeout: 60s')
     expect(read('envoy.yaml')).toContain('idle_timeout: 60s')
@@ -149,7 +149,7 @@ describe('every one of them', () => {
     expect(read('apache.conf').match(/127.0.0.1:8080.* ttl=60 /g)).toHaveLength(4)
   })
 
-  test('waits longer for the broker than the broker waits for the org, for PAM and for Redis', () => {
+  test('its time-out for the broker exceeds those of the broker for the org, PAM and Redis', () => {
     const { upstream, pam, store } = defaultTunables()
     expect(upstream.authn.totalTimeoutMs).toBeLessThan(60_000)
     expect(pam.lists.maxTotalMs + upstream.pam.totalTimeoutMs).toBeLessThan(60_000)

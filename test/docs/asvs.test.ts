@@ -21,7 +21,7 @@ test('the standard has 70, 183 and 92 requirements at its three levels', () => {
   expect(([1, 2, 3] as const).map((level) => requirementsOf(level).length)).toEqual([70, 183, 92])
 })
 
-describe('a row that is not sound is found', () => {
+describe('an invalid row is reported', () => {
   const MADE_UP = 'test/made-up.test.ts'
   const readMadeUp = (path: string) => (path === MADE_UP ? "test('it holds', () => {})" : undefined)
   const parse = (...list: object[]) =>

@@ -24,7 +24,7 @@ test('docs/dependencies.json has every package that runs in production once, in 
   expect(named.sort()).toEqual([...productionPackages(lock)].sort())
 })
 
-test('docs/dependencies.md says when they were looked up, and how many they are', () => {
+test('docs/dependencies.md has the date of the review and the number of packages', () => {
   const { size } = productionPackages(lock)
   expect(page).toMatch(
     new RegExp(`\\*\\*On 20\\d\\d-\\d\\d-\\d\\d\\*\\* each of the ${size} packages was looked up`),

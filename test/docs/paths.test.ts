@@ -12,7 +12,7 @@ const pages = [
 ]
 const read = (page: string) => readFileSync(new URL(page, root), 'utf8')
 
-test('every file and folder of ours that a page names is there', () => {
+test('every file and folder of the repository that a page names exists', () => {
   const named = pages.flatMap((page) =>
     [...read(page).matchAll(/`((?:src|test|scripts|docs|config|deploy)\/[\w./-]*)`/g)].map(
       ([, path = '']) => [page, path],
@@ -34,7 +34,7 @@ test('every source file that a page names without its folder exists', () => {
   expect(named.filter(isAbsent)).toEqual([])
 })
 
-test('every link to a page leads to one that exists, and to a heading of it', () => {
+test('every link to a page leads to an existing page and heading', () => {
   const links = pages.flatMap((page) =>
     [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, path = '', heading]) => ({
       page,

@@ -6,7 +6,7 @@ import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
-test('docs/sandbox.md: the broker of one’s own is configured soundly, and with what the sandbox takes', () => {
+test('docs/sandbox.md: the example configuration is valid, and the sandbox accepts it', () => {
   const page = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
   const env = Object.fromEntries(
     [...page.matchAll(/^export ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
