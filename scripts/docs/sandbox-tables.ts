@@ -48,6 +48,10 @@ const CONTROL_ROUTES: readonly (readonly [request: string, effect: string])[] = 
     'runs an operation of `src/sandbox/pam/pam-control.ts`, such as `expireTokens` or `failNext`',
   ],
   [
+    '`POST /settings` `{"pipeline"?, "globalSessionPolicy"?, "classicRecovery"?, "redeemsSessionTokens"?}`',
+    '`pipeline`: `v1`, or `idx` for an [Identity Engine](identity-engine.md) org. Only with `idx`: `false` for one of the others simulates an org without it',
+  ],
+  [
     '`POST /settings` `{"factorListName"?, "resetPasswordName"?, "refusedCodes"?}`',
     '`factorListName`: `factors`, or `factor` as in the specification; `resetPasswordName`: `resetPassword` or `password`, the name of that link; `refusedCodes`: how a reused or late code is refused, with a `factorResult` or an `error` (E0000082, E0000083)',
   ],

@@ -28,6 +28,10 @@ const settingsBody = z.object({
   factorListName: z.enum(['factors', 'factor']).optional(),
   resetPasswordName: z.enum(['resetPassword', 'password']).optional(),
   refusedCodes: z.enum(['factorResult', 'error']).optional(),
+  pipeline: z.enum(['v1', 'idx']).optional(),
+  globalSessionPolicy: z.boolean().optional(),
+  classicRecovery: z.boolean().optional(),
+  redeemsSessionTokens: z.boolean().optional(),
 })
 /** A fault rule may carry a response body that is larger than the broker accepts. */
 const MAX_BODY = '4mb'

@@ -160,6 +160,18 @@ const sandboxConfig = z.strictObject({
   enrollmentPolicies: z.record(z.string(), z.array(offeredFactor)),
   apps: z.array(app),
   users: z.array(user).min(1),
+  /** The org's engine: `v1` is Classic Engine, `idx` Identity Engine. */
+  pipeline: z.enum(['v1', 'idx']).default('v1'),
+  /** Only with `idx`. */
+  identityEngine: z
+    .strictObject({
+      /** false: the device token has no effect. */
+      globalSessionPolicy: z.boolean().default(true),
+      /** false: users can recover their accounts only in ways that this API does not have, so they are refused. */
+      classicRecovery: z.boolean().default(true),
+      redeemsSessionTokens: z.boolean().default(true),
+    })
+    .prefault({}),
   pam: z.unknown(),
 })
 

@@ -88,8 +88,7 @@ export interface AuthnRateLimit
   readonly maxWaitMs: number
 }
 
-/** The path of primary authentication. */
-export const PRIMARY = '/api/v1/authn'
+export const PRIMARY = '/api/v1/authn' // the path of primary authentication
 
 export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstream {
   const { client, timeoutMs, monotonic = () => performance.now() } = options
@@ -230,16 +229,11 @@ function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): Upstr
     ...(client.userAgent === '' ? {} : { 'User-Agent': client.userAgent }),
     ...(client.acceptLanguage === '' ? {} : { 'Accept-Language': client.acceptLanguage }),
     ...(client.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': client.fingerprint }),
-    ...(client.origin === undefined || !isAuthnPath(path) ? {} : { Origin: client.origin }),
+    ...(client.origin === undefined || !path.startsWith(PRIMARY) ? {} : { Origin: client.origin }),
   }
   if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
   const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
   return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
-}
-
-/** Not for the paths of a user's factors, such as QR codes. */
-function isAuthnPath(path: string): boolean {
-  return path === PRIMARY || path.startsWith(`${PRIMARY}/`)
 }
 
 function toRateLimitedError({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): BrokerError {

@@ -43,7 +43,7 @@ export function createAuthnApp({
   app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))
   app.use(checkApiToken(org))
   app.use(createAuthnRoutes({ org, originOf }))
-  app.use(createPageRoutes({ org }))
+  app.use(createPageRoutes({ org, originOf }))
   app.use(createIdentityProviderRoutes({ org }))
   app.use(createDuoRoutes({ org }))
   app.use(notFoundHandler)

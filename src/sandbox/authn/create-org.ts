@@ -8,9 +8,13 @@ import { createTokenStore } from './token-store.ts'
 import { createTransactions } from './transaction.ts'
 import { createUsers, type User } from './user.ts'
 
-const SETTINGS: Omit<Settings, 'factorListName'> = {
-  resetPasswordName: 'resetPassword',
-  refusedCodes: 'factorResult',
+function settingsOf({ factorListName, pipeline, identityEngine }: SandboxConfig): Settings {
+  const answers = {
+    factorListName,
+    resetPasswordName: 'resetPassword',
+    refusedCodes: 'factorResult',
+  } as const
+  return { ...answers, pipeline, ...identityEngine }
 }
 
 const SESSION_MINUTES = 120
@@ -31,7 +35,7 @@ export function createOrg({
     config,
     now,
     random,
-    settings: { factorListName: config.factorListName, ...SETTINGS },
+    settings: settingsOf(config),
     apiTokens: new Set(config.apiTokens),
     tokens,
     users: createUsers(config.users, factorFromConfig),
@@ -45,7 +49,7 @@ export function createOrg({
     rateLimit: createRateLimit({ limits: config.rateLimits, now }),
     signIns: [],
     reset() {
-      Object.assign(org.settings, { factorListName: config.factorListName, ...SETTINGS })
+      Object.assign(org.settings, settingsOf(config))
       org.apiTokens.clear()
       for (const token of config.apiTokens) org.apiTokens.add(token)
       for (const store of [

@@ -24,7 +24,9 @@ export type Settings = {
   resetPasswordName: 'resetPassword' | 'password'
   /** The response to a used code, or one outside the time window: a factorResult, or E0000082 and E0000083. */
   refusedCodes: 'factorResult' | 'error'
-}
+} & PipelineSettings
+
+export type PipelineSettings = SandboxConfig['identityEngine'] & Pick<SandboxConfig, 'pipeline'>
 
 /** The state of the simulated org. */
 export type Org = {

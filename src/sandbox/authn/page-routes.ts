@@ -6,15 +6,29 @@ import { clientContextOf } from './authn-middleware.ts'
 import { rejectOtherMethods } from './authn-routes.ts'
 import { enrollmentQrCode } from './enrollment-qr-code.ts'
 import { escapeHtml, sendHtmlPage } from './html-page.ts'
+import { isSupported } from './identity-engine.ts'
 import type { Org } from './org.ts'
 import { beginStepUp } from './step-up.ts'
 import type { User } from './user.ts'
 
 const SESSION_COOKIE = 'sid'
 
-/** GET routes: security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
-export function createPageRoutes({ org }: { org: Org }): Router {
+const ORG_ID = '00osandboxorg00000001'
+
+type PageRoutesOptions = { org: Org; originOf: (req: Request) => string }
+
+/** GET routes: the org's description, security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
+export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
+
+  get('/.well-known/okta-organization', (req, res) => {
+    res.json({
+      id: ORG_ID,
+      pipeline: org.settings.pipeline,
+      settings: { analyticsCollectionEnabled: false, bugReportingEnabled: false, omEnabled: false },
+      _links: { organization: { href: originOf(req) } },
+    })
+  })
 
   get('/api/v1/users/:userId/factors/questions', (req, res) => {
     if (org.users.findById(String(req.params.userId)) === undefined)
@@ -55,7 +69,7 @@ export function createPageRoutes({ org }: { org: Org }): Router {
   /** Redeems a session token for a session cookie. */
   get('/login/sessionCookieRedirect', (req, res) => {
     const user = org.sessionTokens.take(String(req.query.token))
-    if (user === undefined) throw invalidToken()
+    if (user === undefined || !isSupported(org, 'sessionToken')) throw invalidToken()
     openSession(res, user)
     const { redirectUrl } = req.query
     if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)

@@ -1,6 +1,7 @@
 import { findApp } from './apps.ts'
 import { authenticationFailed, validationFailed } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
+import { isSupported } from './identity-engine.ts'
 import { setNextStatus } from './next-status.ts'
 import { type Org, recordSignIn } from './org.ts'
 import { contextMember, type PrimaryBody, parseBody } from './schemas.ts'
@@ -11,7 +12,7 @@ import { applyIdentityProviderApproval } from './verify.ts'
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and transaction state. */
 export function authenticate(org: Org, body: PrimaryBody, context: ClientContext): Transaction {
-  const client = withDeviceToken(context, body)
+  const client = isSupported(org, 'deviceToken') ? withDeviceToken(context, body) : context
   if (body.stateToken !== undefined) return continueTransaction(org, body, body.stateToken, client)
   if (body.token !== undefined) return activate(org, body, body.token, client)
   const { username, password } = requireCredentials(body)

@@ -12,6 +12,7 @@ import {
 import type { ClientContext } from './client-context.ts'
 import { answersMatch } from './factors/question-factor.ts'
 import { enforceResendInterval } from './factors/sent-code-factors.ts'
+import { isSupported } from './identity-engine.ts'
 import { randomCode } from './issued-tokens.ts'
 import { actionLink } from './links.ts'
 import type { Org } from './org.ts'
@@ -117,6 +118,7 @@ function recoveryError(
   factorType: string | undefined,
 ) {
   if (user === undefined) return unknownUser()
+  if (!isSupported(org, 'recovery')) return recoveryNotAllowed()
   const policy = org.config.passwordPolicies[user.config.passwordPolicy]
   if (user.lockedOut && policy?.selfServiceUnlock === false) return accountLocked()
   if (recoveryType === 'UNLOCK' && !user.lockedOut) return unlockNotAllowed()
