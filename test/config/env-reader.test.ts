@@ -83,7 +83,7 @@ test.each<[string, () => string, string]>([
     },
     'the file cannot be read',
   ]),
-])('a file is refused, by the name of its variable: %s', (_, content, problem) => {
+])('a file is refused, and the error names its variable: %s', (_, content, problem) => {
   const reader = readerOf({ OPS_TOKEN_FILE: '/token', REDIS_CA_FILE: '/token' }, { '/token': content })
   expect(reader.read('OPS_TOKEN', asItIs)).toBeUndefined()
   expect(reader.read('REDIS_CA_FILE', asItIs)).toBeUndefined()

@@ -195,7 +195,7 @@ test.each(CASES)('%s=%s is refused: %s', (name, value, reason, more = {}) => {
 })
 
 test.each(['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS'])(
-  '%s is required, and an empty value counts as not set',
+  '%s is required, and an empty value is treated as not set',
   (name) => {
     for (const value of [undefined, '', '  ']) {
       expect(problemsOf({ [name]: value })).toEqual([expect.stringContaining(`${name}: is required`)])
@@ -229,7 +229,7 @@ test.each([
   ['rediss://redis:6379', 0],
   ['rediss+sentinel://s1:26379/0?name=main', 0],
   ['REDISS+cluster://c1:6379', 0],
-])('REDIS_CA_FILE is refused where nobody would look at a certificate: %s', (url, count) => {
+])('REDIS_CA_FILE is accepted only for connections with TLS: %s', (url, count) => {
   const ca = rootCertificates[0] ?? ''
   const problems = problemsOf({ REDIS_URL: url, REDIS_CA_FILE: '/ca.pem' }, { readFile: () => ca })
   expect(problems).toEqual(

@@ -111,7 +111,7 @@ test('all variables are read and normalized', () => {
 })
 
 test.each(['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080'])(
-  'plain http is fine at %s, and the cookies are not Secure then',
+  'plain http is allowed at %s, and the cookies are then not Secure',
   (url) => {
     expect(load({ PUBLIC_URL: url }).publicUrl).toEqual({ origin: url, secure: false })
   },
@@ -143,7 +143,7 @@ test.each([
   'redis+cluster://h1:6379,h2:6379',
   'redis://[::1]:6379',
   'memory:',
-])('REDIS_URL may be %s, by the store, too', (url) => {
+])('REDIS_URL may be %s, and the store’s parser accepts it', (url) => {
   expect(load({ REDIS_URL: url }).redis.url.current()).toBe(url)
 })
 
@@ -165,7 +165,7 @@ test.each([
       ['partner.example', 'partner-'],
     ],
   ],
-])('PAM_USER_DOMAINS=%s is taken', (domains, expected) => {
+])('PAM_USER_DOMAINS=%s is accepted', (domains, expected) => {
   const { pam } = load({ ...PAM, PAM_USER_NAME: 'login-local-part', PAM_USER_DOMAINS: domains })
   const mappings = expected.map(([domain, prefix]) => ({ domain, prefix }))
   expect(pam?.userName).toEqual({ kind: 'login-local-part', domains: mappings })
@@ -225,7 +225,7 @@ test.each([
   ['production', true],
   ['development', false],
   ['Production', false],
-])('NODE_ENV=%s: for production %s', (value, production) => {
+])('NODE_ENV=%s: production is %s', (value, production) => {
   expect(load({ NODE_ENV: value }).production).toBe(production)
 })
 

@@ -9,19 +9,19 @@ test.each([
   ['a letter too many', 'LOG_LEVELS', 'LOG_LEVEL'],
   ['a letter too many at the beginning', 'XLOG_LEVEL', 'LOG_LEVEL'],
   ['another letter', 'LOG_LEVEK', 'LOG_LEVEL'],
-  ['two neighbours are swapped', 'LOG_LEVLE', 'LOG_LEVEL'],
+  ['two adjacent letters are swapped', 'LOG_LEVLE', 'LOG_LEVEL'],
   ['the first two are swapped', 'OLG_LEVEL', 'LOG_LEVEL'],
-  ['the shortest name that counts', 'STEP_U', 'STEP_UP'],
+  ['the shortest name that is compared', 'STEP_U', 'STEP_UP'],
   ['a long name, two letters missing', 'TRUST_PRO', 'TRUST_PROXY'],
   ['a long name, two letters too many', 'TRUST_PROXYXX', 'TRUST_PROXY'],
   ['a long name, a swap and another letter', 'TRSUT_PROXI', 'TRUST_PROXY'],
   ['a name of ten letters, two other letters', 'PAM_KEY_IX_FILE', 'PAM_KEY_ID_FILE'],
-  ['with the product before it', 'GATEHOUSE_LOG_LEVEL', 'LOG_LEVEL'],
+  ['with the product as a prefix', 'GATEHOUSE_LOG_LEVEL', 'LOG_LEVEL'],
   ['in lower case', 'log_level', 'LOG_LEVEL'],
-  ['in lower case, of a name that no other program reads', 'trust_proxy', 'TRUST_PROXY'],
+  ['in lower case, for a name that no other program reads', 'trust_proxy', 'TRUST_PROXY'],
   ['in mixed case', 'Https_Proxy', 'HTTPS_PROXY'],
   ['the file of a secret', 'OPS_TOKENFILE', 'OPS_TOKEN_FILE'],
-])('%s: %s is taken for %s', (_, key, name) => {
+])('%s: %s is reported as a misspelled %s', (_, key, name) => {
   expect(misspelledVariables({ [key]: 'x' })).toEqual(meant(key, name))
 })
 
@@ -31,14 +31,14 @@ test.each([
   ['a short name, two letters missing', 'LOG_LEV'],
   ['a long name, three letters', 'TRUST_PABCY'],
   ['a long name, three letters missing', 'TRUST_PR'],
-  ['a long name, swaps that are apart', 'RTUSTP_RXOY'],
+  ['a long name, two swaps in different places', 'RTUSTP_RXOY'],
   ['a long name, three letters too many', 'TRUST_PROXYXXX'],
-  ['letters swapped over a distance', 'LOG_LLVEE'],
+  ['two distant letters are swapped', 'LOG_LLVEE'],
   ['close to a name that is too short', 'PROT'],
-  ['close to a name that is too short, with the product before it', 'GATEHOUSE_HOST'],
+  ['close to a name that is too short, with the product as a prefix', 'GATEHOUSE_HOST'],
   ['the product’s name inside', 'X_GATEHOUSE_LOG_LEVEL'],
   ['what Kubernetes sets for a service called gatehouse', 'GATEHOUSE_PORT'],
-  ['what it sets for one called gatehouse-ops', 'GATEHOUSE_OPS_PORT'],
+  ['what Kubernetes sets for a service called gatehouse-ops', 'GATEHOUSE_OPS_PORT'],
   ...['HTTP_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].map((name) => [
     'a proxy that other programs read',
     name,
@@ -48,8 +48,8 @@ test.each([
   ['the file of a name that other programs have too', 'NODE_ENV_FILE'],
   ['the file of a file', 'LOG_LEVEL_FILE_OF'],
   ['ours', 'LOG_LEVEL'],
-  ['ours, from a file', 'OPS_TOKEN_FILE'],
-  ['ours, a file', 'REDIS_CA_FILE'],
+  ['a secret from a file', 'OPS_TOKEN_FILE'],
+  ['a variable that names a file', 'REDIS_CA_FILE'],
 ])('%s: %s is not reported as misspelled', (_, key) => {
   expect(misspelledVariables({ [key]: 'x' })).toEqual([])
 })

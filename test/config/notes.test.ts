@@ -21,8 +21,8 @@ test.each<[string, Record<string, string>, string[]]>([
   ['short and full names are counted separately', { LOGIN_DOMAINS: '' }, ['LOGIN_DOMAINS']],
   ['one limit for a name in two domains', { LOGIN_DOMAINS: 'example.com,corp' }, ['LOGIN_DOMAINS']],
   ['one domain, twice', { LOGIN_DOMAINS: 'example.com,EXAMPLE.com' }, []],
-  ['a key that has ended', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-30T23:59:59Z' }, ['PAM_KEY_EXPIRES_AT']],
-  ['a key that has not', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-31T00:00:01Z' }, []],
+  ['an expired key', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-30T23:59:59Z' }, ['PAM_KEY_EXPIRES_AT']],
+  ['a key that has not expired', { ...PAM, PAM_KEY_EXPIRES_AT: '2027-01-31T00:00:01Z' }, []],
   ['an OPS_TOKEN of one character', { OPS_TOKEN: 'xxxxxxxxxxxxxxxxxxxx' }, ['OPS_TOKEN']],
   ['an OPS_TOKEN of several', { OPS_TOKEN: 'xxxxxxxxxxxxxxxxxxxy' }, []],
   ['idle times within AAL2', { SESSION_IDLE_MINUTES: '60', SESSION_ABSOLUTE_HOURS: '24' }, []],
@@ -31,16 +31,20 @@ test.each<[string, Record<string, string>, string[]]>([
   ['https without TRUST_PROXY', { TRUST_PROXY: '' }, ['TRUST_PROXY']],
   ['localhost without TRUST_PROXY', { TRUST_PROXY: '', PUBLIC_URL: 'http://localhost:8080' }, []],
   ['an admin host', { AUTHN_BASE_URL: 'https://acme-admin.okta.com' }, ['AUTHN_BASE_URL']],
-  ['an admin host, capitals', { AUTHN_BASE_URL: 'https://Acme-Admin.oktapreview.com' }, ['AUTHN_BASE_URL']],
-  ['an org that is called so', { AUTHN_BASE_URL: 'https://admin.example.com' }, []],
+  [
+    'an admin host in mixed case',
+    { AUTHN_BASE_URL: 'https://Acme-Admin.oktapreview.com' },
+    ['AUTHN_BASE_URL'],
+  ],
+  ['another host with admin in its name', { AUTHN_BASE_URL: 'https://admin.example.com' }, []],
   [
     'a role that PAM does not have',
     { ...PAM, PAM_DIRECTORY: 'role:security_admin,role:securty_admin' },
     ['PAM_DIRECTORY'],
   ],
-  ['roles that PAM has', { ...PAM, PAM_DIRECTORY: 'role:pam_admin,role:end_user' }, []],
-  ['the proxies that are read', { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'localhost' }, []],
-  ['a proxy that is empty', { HTTP_PROXY: ' ' }, []],
+  ['known PAM roles', { ...PAM, PAM_DIRECTORY: 'role:pam_admin,role:end_user' }, []],
+  ['supported proxy variables', { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'localhost' }, []],
+  ['an empty proxy', { HTTP_PROXY: ' ' }, []],
   ...['HTTP_PROXY', 'http_proxy', 'https_proxy', 'ALL_PROXY', 'all_proxy', 'no_proxy'].map(
     (name): [string, Record<string, string>, string[]] => [name, { [name]: 'http://proxy:3128' }, [name]],
   ),
@@ -51,9 +55,9 @@ test.each<[string, Record<string, string>, string[]]>([
   ['a token in quotes', { AUTHN_API_TOKEN: '"marked"' }, ['AUTHN_API_TOKEN']],
   ['one of two in quotes', { AUTHN_API_TOKEN: "marked,'standby'" }, ['AUTHN_API_TOKEN']],
   ['both in one pair of quotes', { AUTHN_API_TOKEN: '"marked,standby"' }, ['AUTHN_API_TOKEN']],
-  ['quotes of which nobody hears otherwise', { NODE_ENV: '"production"' }, ['NODE_ENV']],
-  ['a quote within', { AUTHN_API_TOKEN: 'mar"ked' }, []],
-])('noted: %s', (_, more, names) => {
+  ['quotes that cause no error', { NODE_ENV: '"production"' }, ['NODE_ENV']],
+  ['a quote inside the value', { AUTHN_API_TOKEN: 'mar"ked' }, []],
+])('notes: %s', (_, more, names) => {
   const notes = notesFor(more)
   expect(namesOf(notes)).toEqual(names)
   expect(notes.join()).not.toMatch(/marked|xxxx|:\/\/proxy/)

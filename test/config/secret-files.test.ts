@@ -131,14 +131,14 @@ test('a changed file is loaded, and logged once', async () => {
   const path = await file('token', 'old\n')
   const config = load({ AUTHN_API_TOKEN: undefined, AUTHN_API_TOKEN_FILE: path })
   const { lines } = watch(config)
-  const heard: unknown[] = []
-  config.authn.apiTokens.onChange((tokens) => heard.push(tokens))
+  const received: unknown[] = []
+  config.authn.apiTokens.onChange((tokens) => received.push(tokens))
 
   await replaceFile(path, 'new\nold\n')
-  await until(() => heard.length > 0)
+  await until(() => received.length > 0)
 
   expect(config.authn.apiTokens.current()).toEqual(['new', 'old'])
-  expect(heard).toEqual([['new', 'old']])
+  expect(received).toEqual([['new', 'old']])
   expect(lines).toEqual([{ event: 'secret_reloaded', name: 'AUTHN_API_TOKEN_FILE' }])
 })
 
@@ -198,14 +198,14 @@ test('when Kubernetes switches the folder’s symlink, key id and key secret cha
     PAM_KEY_SECRET_FILE: join(folder, 'secret'),
   })
   const { lines } = watch(config)
-  const heard: unknown[] = []
-  config.pam?.keys.onChange((keys) => heard.push(keys))
+  const received: unknown[] = []
+  config.pam?.keys.onChange((keys) => received.push(keys))
 
   await symlink(await generation('two'), join(folder, '..next'))
   await rename(join(folder, '..next'), join(folder, '..data'))
-  await until(() => heard.length > 0)
+  await until(() => received.length > 0)
 
-  expect(heard).toEqual([[{ id: 'id-two', secret: 'secret-two' }]])
+  expect(received).toEqual([[{ id: 'id-two', secret: 'secret-two' }]])
   expect(lines).toEqual([{ event: 'secret_reloaded', name: 'PAM_KEY_ID_FILE, PAM_KEY_SECRET_FILE' }])
 })
 

@@ -45,7 +45,7 @@ const [ONE, TWO] = ['a', 'b'].map((text) => Buffer.concat([Buffer.from(text), Bu
   Buffer,
   Buffer,
 ]
-const MIXED = Buffer.from(`${'fb'.repeat(31)}ff`, 'hex') // has + and / in base64
+const MIXED = Buffer.from(`${'fb'.repeat(31)}ff`, 'hex') // base64 with + and /
 
 test('secret keys: 32 bytes each in base64, in order', () => {
   for (const key of [ONE, MIXED]) {

@@ -22,24 +22,24 @@ test('only current() returns the value', () => {
 
 test('a listener is called with each new value until it unsubscribes', () => {
   const secret = createSecret(1)
-  const heard: number[] = []
-  const stop = secret.onChange((value) => heard.push(value))
+  const received: number[] = []
+  const stop = secret.onChange((value) => received.push(value))
   secret.replace(2)
   stop()
   secret.replace(3)
-  expect(heard).toEqual([2])
+  expect(received).toEqual([2])
   expect(secret.current()).toBe(3)
 })
 
 test('a listener that throws does not prevent the others from being called', () => {
   const secret = createSecret('old')
-  const heard: string[] = []
+  const received: string[] = []
   secret.onChange(() => {
     throw new Error('no')
   })
-  secret.onChange((value) => heard.push(value))
+  secret.onChange((value) => received.push(value))
   expect(() => secret.replace('new')).toThrow(
     new AggregateError([], 'A listener failed to use the new secret'),
   )
-  expect(heard).toEqual(['new'])
+  expect(received).toEqual(['new'])
 })

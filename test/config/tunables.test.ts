@@ -3,7 +3,7 @@ import { ConfigError } from '../../src/config/config-error.ts'
 import { defaultTunables } from '../../src/config/load-config.ts'
 import { parseTunables } from '../../src/config/tunables.ts'
 
-/** The defaults with the figure at `path` set to `value` (undefined takes it away). */
+/** The defaults with the setting at `path` set to `value`; undefined removes it. */
 function changed(path: string, value: unknown): unknown {
   const data = JSON.parse(JSON.stringify(defaultTunables()))
   const keys = path.split('.')
@@ -56,11 +56,11 @@ test.each([
   ['limits.password.perUser.inARow.attempts', 61, 'are more than 100 together'],
   ['limits.code.perKnownUser.inARow.attempts', 41, 'are more than 100 together'],
   ['limits.password.perUser.inARow', undefined, 'limits.password.perUser.inARow is missing'],
-])('%s = %j is refused, by its path', (path, value, problem) => {
+])('%s = %j is refused, and the message names its path', (path, value, problem) => {
   expect(problemsIn(changed(path, value))).toEqual([expect.stringContaining(problem)])
 })
 
-/** Each figure with the last value that agrees with the others, and how it is refused beyond it. */
+/** Each setting with its last valid value, the step to the first invalid one, and the message for that. */
 test.each([
   ['http.maxUrlBytes', 16384, +1, 'is more than http.maxHeaderBytes'],
   ['http.unfinishedBodies.total.bytes', 65536, -1, 'is less than http.bodyLimitBytes'],
@@ -102,7 +102,7 @@ test.each([
     +1,
     'and limits.code.perKnownUser.inARow.attempts are more than 100 together',
   ],
-])('%s may be %i; %i more contradicts another figure', (path, last, step, why) => {
+])('%s may be %i; %i more contradicts another setting', (path, last, step, why) => {
   expect(problemsIn(changed(path, last))).toEqual([])
   expect(problemsIn(changed(path, last + step))).toEqual([`config/default.json: ${path} ${why}`])
 })

@@ -469,8 +469,8 @@ describe('URLs', () => {
     ['/a%2Fb', true],
     ['/a%5cb', true],
     ['/a\\b', true],
-  ])('the path %s is tricky: %s', (path, isTricky) => {
-    expect(hasUnsafePath(path)).toBe(isTricky)
+  ])('the path %s is unsafe: %s', (path, isUnsafe) => {
+    expect(hasUnsafePath(path)).toBe(isUnsafe)
   })
 })
 

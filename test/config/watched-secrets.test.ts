@@ -31,17 +31,17 @@ test('a changed file is loaded and listeners are called; an equal value changes 
   const content = { '/token': 'one' }
   const reader = watched({ OPS_TOKEN_FILE: '/token' }, content)
   const secret = reader.secret(['OPS_TOKEN'], (from) => ({ token: readToken(from) }))
-  const heard: unknown[] = []
-  secret?.onChange((value) => heard.push(value))
+  const received: unknown[] = []
+  secret?.onChange((value) => received.push(value))
   const [file] = reader.secretFiles
   expect(file).toMatchObject({ variables: ['OPS_TOKEN_FILE'], paths: ['/token'] })
   content['/token'] = 'one\n'
   expect(file?.reload()).toEqual({ changed: false, problems: [] })
-  expect(heard).toEqual([])
+  expect(received).toEqual([])
   content['/token'] = 'two'
   expect(file?.reload()).toEqual({ changed: true, problems: [] })
   expect(file?.reload()).toEqual({ changed: false, problems: [] })
-  expect(heard).toEqual([{ token: 'two' }])
+  expect(received).toEqual([{ token: 'two' }])
   expect(secret?.current()).toEqual({ token: 'two' })
 })
 

@@ -43,7 +43,7 @@ const brokers = Object.entries(services).flatMap(([name, one]) =>
 )
 
 test('every service is non-root, read-only, without new privileges and with resource limits', () => {
-  // that the rest is there, the schema above has seen
+  // the schema above checks the rest
   for (const [name, { user }] of Object.entries(services))
     expect([name, user]).toEqual([name, expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)])
 })

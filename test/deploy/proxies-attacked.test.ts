@@ -9,8 +9,8 @@ import { until } from '../support/until.ts'
 const { headers: IDENTITY_HEADERS } = FORWARD_AUTH_OPERATIONS.forwardAuth.responses[200]
 
 /**
- * Clients that attack each proxy example of `deploy/proxies/`, run as it stands: what the org, Gatehouse's log and the
- * application are told must be the proxy's word and never the client's.
+ * Clients attack each proxy example of `deploy/proxies/`, which runs unchanged. The addresses and users that the org,
+ * Gatehouse's log and the application get must come from the proxy, never from the client.
  */
 
 const CLIENT = '127.0.0.77'
@@ -64,7 +64,7 @@ describe.each(NAMES)('%s', (name) => {
     return JSON.parse(answer.text) as { id: string; userId: string }
   }
 
-  async function expectTruth(arrived: readonly Arrived[], cookie: string) {
+  async function expectProxyValues(arrived: readonly Arrived[], cookie: string) {
     const session = await sessionOf(cookie)
     expect(arrived).toHaveLength(1)
     const [request] = arrived
@@ -94,7 +94,7 @@ describe.each(NAMES)('%s', (name) => {
       const { status, arrived } = await openWith(cookie, { headers: lines })
       if (mustPass || status === 200) {
         expect(status).toBe(200)
-        await expectTruth(arrived, cookie)
+        await expectProxyValues(arrived, cookie)
       } else expect([REFUSED.has(status), arrived]).toEqual([true, []])
     })
   })
@@ -167,7 +167,7 @@ describe.each(NAMES)('%s', (name) => {
     test.each(ALL)('%s: the application gets the correct values', async (_name, headers) => {
       const { status, arrived } = await openWith(cookie, { headers })
       expect(status).toBe(200)
-      await expectTruth(arrived, cookie)
+      await expectProxyValues(arrived, cookie)
       const [request] = arrived
       expect(valuesOf(request, 'forwarded')).toEqual([])
       expect(valuesOf(request, 'x-request-id').join()).not.toContain('forged')
@@ -199,7 +199,7 @@ describe.each(NAMES)('%s', (name) => {
     test.each(Object.entries(UPGRADES))('%s', async (_name, headers) => {
       const { status, arrived } = await openWith(cookie, { headers })
       expect(status).toBe(200)
-      await expectTruth(arrived, cookie)
+      await expectProxyValues(arrived, cookie)
       expect(valuesOf(arrived[0], 'upgrade')).toEqual([])
     })
   })
@@ -220,7 +220,7 @@ describe.each(NAMES)('%s', (name) => {
     }
     test.each(Object.entries(WAYS))('%s', async (_name, ask) => {
       const { status, arrived } = await openWith(cookie, { ...ask, trailers })
-      if (status === 200) await expectTruth(arrived, cookie)
+      if (status === 200) await expectProxyValues(arrived, cookie)
       else expect([REFUSED.has(status), arrived]).toEqual([true, []])
     })
   })
@@ -257,7 +257,7 @@ describe.each(NAMES)('%s', (name) => {
       else expect([REFUSED.has(status), addressesAtOkta]).toEqual([true, []])
       const opened = await openWith(cookie, { headers: ['Host', second] })
       if (opened.status === 200) {
-        await expectTruth(opened.arrived, cookie)
+        await expectProxyValues(opened.arrived, cookie)
         expect(valuesOf(opened.arrived[0], 'host')).not.toContain('evil.example')
       } else expect([REFUSED.has(opened.status), opened.arrived]).toEqual([true, []])
     }

@@ -121,7 +121,7 @@ describe('Caddyfile', () => {
   })
 
   test('removes Gatehouse’s cookies', () => {
-    // a replacement that is empty would be taken for a value to set
+    // Caddy treats an empty replacement as a value to set, hence $1
     const [, pattern = ''] =
       /reverse_proxy 127.0.0.1:3000 \{[^}]*header_up Cookie "(.+)" "\$1"/.exec(text) ?? []
     const arriving = (sent: string) => sent.replace(new RegExp(pattern, 'g'), '$1')

@@ -8,7 +8,7 @@ export function readProject(path: string): string {
   return readFileSync(new URL(path, root), 'utf8')
 }
 
-/** One document, without a warning. Merge keys (`<<`) as Compose has them. */
+/** One document, without a warning. Merge keys (`<<`) work as in Compose. */
 export function readYaml(path: string): unknown {
   const document = parseDocument(readProject(path), { merge: true })
   const problems = [...document.errors, ...document.warnings]
@@ -30,11 +30,11 @@ export function readEnvFile(path: string): Record<string, string> {
   )
 }
 
-const figures = z.object({ http: z.object({ readinessLeadMs: z.number(), shutdownGraceMs: z.number() }) })
+const settings = z.object({ http: z.object({ readinessLeadMs: z.number(), shutdownGraceMs: z.number() }) })
 
 /** The longest shutdown in seconds, with the time to close the connection to Redis. */
 export function longestStopSeconds(): number {
-  const { http } = figures.parse(JSON.parse(readProject('config/default.json')))
+  const { http } = settings.parse(JSON.parse(readProject('config/default.json')))
   return http.shutdownGraceMs / 1000 + 3
 }
 

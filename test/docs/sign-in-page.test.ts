@@ -6,7 +6,7 @@ import { AMELIA, type Harness, OLGA, startHarness, TOMAS, WALTER } from '../supp
 import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 
-/** docs/build-your-sign-in-page.md shows whole answers: each must have the shape of one that the broker gives. */
+/** Each answer in docs/build-your-sign-in-page.md must have the shape of one that the broker sends. */
 const PAGE = readFileSync(new URL('../../docs/build-your-sign-in-page.md', import.meta.url), 'utf8')
 const BLOCKS = [...PAGE.matchAll(/```jsonc\n([^`]*)```/g)].map(
   ([, text = '']) => JSON.parse(text.replace(/ \/\/ .*$/gm, '')) as JsonObject,
