@@ -228,6 +228,7 @@ function createClient(
   { log, metrics }: Telemetry,
 ): UpstreamClient {
   const { breaker, ...limits } = tunables.upstream[name]
+  metrics.upstreamConcurrencyLimit.set({ upstream: name }, limits.maxConnections)
   return createUpstreamClient({
     baseUrl,
     ...limits,
@@ -237,6 +238,10 @@ function createClient(
         metrics.upstreamBreakerOpen.set({ upstream: name }, state === 'open' ? 1 : 0)
         log.warn('upstream_breaker', { upstream: name, state })
       },
+    },
+    onConcurrencyChange(limit, change) {
+      metrics.upstreamConcurrencyLimit.set({ upstream: name }, limit)
+      if (change === 'lowered') log.warn('upstream_concurrency_lowered', { upstream: name, count: limit })
     },
     ca: egress.ca === undefined ? undefined : [egress.ca],
     httpsProxy: egress.httpsProxy?.current(),

@@ -15,6 +15,8 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   upstreamBreakerOpen: '1 for more than a minute',
   authnPipelineInfo:
     'a change from `v1` (Classic Engine) to `idx` ([Identity Engine](identity-engine.md)); missing: unknown',
+  upstreamConcurrencyLimit:
+    'below `maxConnections` for minutes: [the limits of the org](scale.md#the-limits-of-the-org)',
   upstreamTokenRefused: '**1: page someone**',
   upstreamTokenStandby: '1: [the standby token is in use](#the-standby-token-is-in-use)',
   storeFailures:

@@ -42,7 +42,8 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
   'upstream.authn.connectTimeoutMs': 'time to connect to Okta',
   'upstream.authn.totalTimeoutMs': 'time of one call to Okta, from start to last byte',
   'upstream.authn.maxResponseBytes': 'size of a response from Okta',
-  'upstream.authn.maxConnections': 'connections of one replica to Okta',
+  'upstream.authn.maxConnections':
+    'calls of one replica to Okta at once; fewer while the org has too many ([the limits of the org](scale.md#the-limits-of-the-org))',
   'upstream.authn.breaker.consecutiveFailures': 'failures in a row that open the circuit breaker',
   'upstream.authn.breaker.halfOpenAfterMs': 'time until the open breaker lets one call through',
   'upstream.pam.connectTimeoutMs': 'time to connect to PAM',

@@ -180,6 +180,12 @@ export const LOG_EVENTS = {
       action: 'If it is the standby token, replace the first one.',
     },
     upstream_breaker: { meaning: 'The circuit breaker of an upstream has opened or closed (`state`).' },
+    upstream_concurrency_lowered: {
+      meaning:
+        'Okta refused calls because the org has too many at once. They are sent again; this replica has at most `count` in flight, and more again while Okta responds.',
+      action:
+        'If frequent, lower `upstream.authn.maxConnections` ([the limits of the org](scale.md#the-limits-of-the-org)).',
+    },
     readiness_check_failed: {
       meaning: 'A required check of `/readyz` started to fail, or now fails for another reason.',
       action: 'Check that Redis is reachable, not full, and accepts the user and password.',

@@ -25,6 +25,11 @@ const METRICS = {
   authnPipelineInfo: gauge('authn_pipeline_info', 'Always 1; the label is the pipeline of the org', [
     'pipeline',
   ]),
+  upstreamConcurrencyLimit: gauge(
+    'upstream_concurrency_limit',
+    'Upstream calls that this replica may have in flight: maxConnections, or fewer after a concurrency 429',
+    ['upstream'],
+  ),
   upstreamTokenRefused: gauge('upstream_token_refused', '1 while Okta refuses every configured API token'),
   upstreamTokenStandby: gauge('upstream_token_standby', '1 while Okta accepts only a standby API token'),
   storeFailures: counter(

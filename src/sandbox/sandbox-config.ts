@@ -128,6 +128,8 @@ const sandboxConfig = z.strictObject({
     windowSeconds: z.int().min(1),
     trustedPerWindow: z.int().min(1),
     publicPerWindow: z.int().min(1),
+    /** Requests that the org processes at once. */
+    concurrent: z.int().min(1).default(75),
   }),
   lifetimes: z.strictObject({
     transactionMinutes: z.number().positive(),

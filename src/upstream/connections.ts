@@ -11,7 +11,6 @@ import {
   wrap,
 } from 'cockatiel'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
-import type { StartTimer } from './start-timer.ts'
 import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
 
 export interface ConnectionOptions {
@@ -116,75 +115,6 @@ function errorCode(error: unknown): string {
   if ('cause' in error && typeof error.cause === 'object' && error.cause !== null)
     return errorCode(error.cause)
   return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
-}
-
-/**
- * Limits the calls in flight to the number of connections. Further calls wait for a limited time. The queue has no maximum length,
- * because how many calls can wait in time depends on how fast the upstream responds.
- */
-export interface ConnectionLimiter {
-  /** Resolves with the function that releases the connection; throws `UpstreamFailure` `pool_exhausted` when the budget is used up. */
-  acquire(wait: ConnectionWait): Promise<() => void>
-}
-
-export interface ConnectionWait {
-  /** Has priority over all calls that are not urgent. */
-  readonly urgent: boolean
-  /** The remaining time that this caller may wait; decreases as it waits. */
-  readonly budget: { leftMs: number }
-}
-
-export interface ConnectionLimiterOptions {
-  readonly max: number
-  readonly monotonic: () => number
-  readonly startTimer: StartTimer
-}
-
-export function createConnectionLimiter({
-  max,
-  monotonic,
-  startTimer,
-}: ConnectionLimiterOptions): ConnectionLimiter {
-  const queues = { urgent: new Set<() => void>(), other: new Set<() => void>() }
-  let used = 0
-
-  return {
-    async acquire({ urgent, budget }) {
-      if (used < max) used += 1
-      else await waitForRelease(urgent ? queues.urgent : queues.other, budget)
-      return release
-    },
-  }
-
-  /** A released connection is passed directly to the next waiting call. */
-  function waitForRelease(queue: Set<() => void>, budget: { leftMs: number }): Promise<void> {
-    if (budget.leftMs <= 0) return Promise.reject(poolExhausted())
-    const startedAt = monotonic()
-    return new Promise((resolve, reject) => {
-      const stopTimer = startTimer(() => {
-        queue.delete(onRelease)
-        budget.leftMs = 0 // timers can fire up to a millisecond early
-        reject(poolExhausted())
-      }, budget.leftMs)
-      const onRelease = () => {
-        stopTimer()
-        queue.delete(onRelease)
-        budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
-        resolve()
-      }
-      queue.add(onRelease)
-    })
-  }
-
-  function release(): void {
-    const [next] = queues.urgent.size > 0 ? queues.urgent : queues.other
-    if (next === undefined) used -= 1
-    else next()
-  }
-}
-
-export function poolExhausted(): UpstreamFailure {
-  return new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
 }
 
 /**

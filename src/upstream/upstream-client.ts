@@ -1,18 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Axios, type AxiosResponse } from 'axios'
+import {
+  type ConnectionLimiterOptions,
+  type ConnectionWait,
+  createConnectionLimiter,
+  poolExhausted,
+} from './connection-limiter.ts'
 import {
   type BreakerOptions,
   type ConnectionOptions,
-  type ConnectionWait,
   createBreaker,
-  createConnectionLimiter,
   createDispatcher,
   createUndiciAdapter,
-  poolExhausted,
 } from './connections.ts'
 import { startTimer } from './start-timer.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
-/** Sends calls to one origin, with a time limit. It never follows redirects and never sends a call twice. */
+/**
+ * Sends calls to one origin, with a time limit. It never follows redirects. It sends a call again only if Okta refused it
+ * because too many calls of the org run at once: such a call had no effect. That refusal is never returned.
+ */
 export interface UpstreamClient {
   /** Resolves for every status; throws `UpstreamFailure` if there is no complete response. */
   send(request: UpstreamRequest): Promise<UpstreamResponse>
@@ -47,6 +54,7 @@ export interface UpstreamClientOptions extends ConnectionOptions {
   /** Only its origin is used. */
   readonly baseUrl: string
   readonly breaker: BreakerOptions
+  readonly onConcurrencyChange?: ConnectionLimiterOptions['onChange']
   /** The label in metrics. */
   readonly name: 'authn' | 'pam'
   readonly metrics: { readonly upstreamRequestDuration: CallMetric }
@@ -57,8 +65,11 @@ export interface CallMetric {
   observe(labels: { readonly upstream: string; readonly outcome: string }, seconds: number): void
 }
 
-/** The longest wait for a free connection. */
-const MAX_WAIT_MS = 2000
+/** The longest wait for a free connection, pauses before another attempt included. */
+const MAX_WAIT_MS = 5000
+/** The pause before a refused call is sent again. Doubles with each attempt; up to half of it is random. */
+const RETRY_PAUSE_MS = 100
+const MAX_RETRY_PAUSE_MS = 1000
 
 const monotonic = () => performance.now()
 
@@ -66,7 +77,12 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
-  const connections = createConnectionLimiter({ max: options.maxConnections, monotonic, startTimer })
+  const connections = createConnectionLimiter({
+    max: options.maxConnections,
+    monotonic,
+    startTimer,
+    onChange: options.onConcurrencyChange,
+  })
   // not `axios.create`: its defaults, which are not needed here, would be merged into every call
   const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
 
@@ -76,33 +92,64 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 
     async send(request) {
       const startedAt = monotonic()
-      let outcome = 'error'
-      try {
-        const response = toUpstreamResponse(await call(pathOn(origin, request.path), request, startedAt))
-        outcome = String(response.status)
-        return response
-      } catch (error) {
-        if (error instanceof UpstreamFailure) outcome = error.outcome
-        throw error
-      } finally {
-        const seconds = (monotonic() - startedAt) / 1000
-        options.metrics.upstreamRequestDuration.observe({ upstream: options.name, outcome }, seconds)
+      const wait = request.wait ?? defaultWait(timeoutOf(request))
+      for (let pauseMs = RETRY_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_RETRY_PAUSE_MS)) {
+        const response = await measured(() => call(request, wait, startedAt))
+        if (!isConcurrencyRefusal(response)) return response
+        await pause(pauseMs * (1 - Math.random() / 2), wait)
       }
     },
   }
 
-  async function call(url: string, request: UpstreamRequest, startedAt: number) {
-    const timeoutMs = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
-    const release = await connections.acquire(request.wait ?? defaultWait(timeoutMs))
+  async function measured(attempt: () => Promise<UpstreamResponse>): Promise<UpstreamResponse> {
+    const startedAt = monotonic()
+    let outcome = 'error'
     try {
-      const timeout = Math.ceil(startedAt + timeoutMs - monotonic())
-      if (timeout <= 0) throw poolExhausted()
-      const config = { method: request.method, url, timeout, ...contentOf(request) }
-      return await breaker.run(() => http.request<Buffer>(config))
+      const response = await attempt()
+      outcome = String(response.status)
+      return response
+    } catch (error) {
+      if (error instanceof UpstreamFailure) outcome = error.outcome
+      throw error
     } finally {
-      release()
+      const seconds = (monotonic() - startedAt) / 1000
+      options.metrics.upstreamRequestDuration.observe({ upstream: options.name, outcome }, seconds)
     }
   }
+
+  async function call(request: UpstreamRequest, wait: ConnectionWait, startedAt: number) {
+    const url = pathOn(origin, request.path)
+    const release = await connections.acquire(wait)
+    let result: 'answered' | 'refused' | undefined
+    try {
+      const timeout = Math.ceil(startedAt + timeoutOf(request) - monotonic())
+      if (timeout <= 0) throw poolExhausted()
+      const config = { method: request.method, url, timeout, ...contentOf(request) }
+      const response = toUpstreamResponse(await breaker.run(() => http.request<Buffer>(config)))
+      result = isConcurrencyRefusal(response) ? 'refused' : 'answered'
+      return response
+    } finally {
+      release(result)
+    }
+  }
+
+  function timeoutOf({ timeoutMs = options.totalTimeoutMs }: UpstreamRequest): number {
+    return Math.min(timeoutMs, options.totalTimeoutMs)
+  }
+}
+
+/**
+ * Whether Okta refused the call because too many calls of the org run at once. Then, and only then, the limit and the
+ * remaining number are 0, and the reset is an estimate (https://developer.okta.com/docs/reference/rl2-monitor/).
+ */
+function isConcurrencyRefusal({ status, headers }: UpstreamResponse): boolean {
+  return status === 429 && headers['x-rate-limit-limit'] === '0' && headers['x-rate-limit-remaining'] === '0'
+}
+
+async function pause(ms: number, { budget }: ConnectionWait): Promise<void> {
+  if (ms >= budget.leftMs) throw poolExhausted()
+  await delay(ms)
+  budget.leftMs -= ms
 }
 
 function defaultWait(timeoutMs: number): ConnectionWait {

@@ -25,7 +25,7 @@ export class UpstreamFailure extends DependencyFailure {
  * - `timeout`: the response was not complete in time; the request may have arrived;
  * - `response_too_large`: the response exceeded the size limit;
  * - `breaker_open`: not sent, because the upstream has failed several times in a row;
- * - `pool_exhausted`: not sent, because no connection became free in time;
+ * - `pool_exhausted`: not processed, because no connection became free in time, or Okta refused too many calls at once;
  * - `invalid_response`: the response is not one of the API: a proxy's page, truncated JSON, a redirect.
  */
 export type UpstreamOutcome = keyof typeof REACHED_UPSTREAM

@@ -4,6 +4,7 @@ import type { RequestLog } from '../request-log.ts'
 import {
   bodyParser,
   checkApiToken,
+  enforceConcurrency,
   enforceRateLimit,
   errorHandler,
   notFoundHandler,
@@ -38,6 +39,7 @@ export function createAuthnApp({
 
   app.use('/sandbox', control)
   app.use(requestLog.middleware())
+  app.use(enforceConcurrency(org))
   app.use(enforceRateLimit(org))
   app.use(bodyParser())
   app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))

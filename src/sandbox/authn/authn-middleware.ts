@@ -18,6 +18,31 @@ export function clientContextOf(org: Org, req: Request): ClientContext {
   return readClientContext(requestInfo(req), trustSettings(org))
 }
 
+/**
+ * 429 for a request that exceeds the org's limit of concurrent requests. The first two headers are always 0 then, and the
+ * reset is an estimate (https://developer.okta.com/docs/reference/rl2-monitor/).
+ */
+export function enforceConcurrency(org: Org): RequestHandler {
+  let inFlight = 0
+  return function countInFlight(_req, res, next) {
+    inFlight += 1
+    res.once('close', () => {
+      inFlight -= 1
+    })
+    if (inFlight > org.config.rateLimits.concurrent) {
+      res.set({
+        'X-Rate-Limit-Limit': '0',
+        'X-Rate-Limit-Remaining': '0',
+        'X-Rate-Limit-Reset': String(Math.ceil(org.now() / 1000) + RESET_ESTIMATE_S),
+      })
+      throw rateLimited()
+    }
+    next()
+  }
+}
+
+const RESET_ESTIMATE_S = 60
+
 /** Sets rate-limit headers on every response, including 429. */
 export function enforceRateLimit(org: Org): RequestHandler {
   return function countRequest(req, res, next) {

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals'
+import { until } from '../../support/until.ts'
 import { answerOf, outcome, startSandbox, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
@@ -97,7 +98,7 @@ test('every response has rate limit headers', async () => {
 
 test('over the limit: 429 E0000047 with the headers, until the next window', async () => {
   const limited = await startSandbox((config) => {
-    config.rateLimits = { windowSeconds: 60, trustedPerWindow: 3, publicPerWindow: 1 }
+    Object.assign(config.rateLimits, { windowSeconds: 60, trustedPerWindow: 3, publicPerWindow: 1 })
   })
   try {
     const trusted = () => limited.signIn('amelia.stone')
@@ -116,6 +117,31 @@ test('over the limit: 429 E0000047 with the headers, until the next window', asy
     expect(outcome(await limited.signIn('amelia.stone', {}, {}))).toBe('429 E0000047')
     limited.advance(60_000)
     expect(outcome(await trusted())).toBe('200 SUCCESS')
+  } finally {
+    await limited.close()
+  }
+})
+
+test('over the limit of concurrent requests: 429 E0000047 with 0 in two headers, until a request ends', async () => {
+  const limited = await startSandbox((config) => {
+    config.rateLimits.concurrent = 1
+  })
+  try {
+    const release = limited.sandbox.faults.authn.hold({ times: 1 })
+    const first = limited.signIn('amelia.stone')
+    await until(() => limited.sandbox.requestLog.authn.entries.length === 1, { what: 'a request in flight' })
+    const refused = await limited.signIn('tomas.berg')
+    expect(outcome(refused)).toBe('429 E0000047')
+    expect(refused.headers.get('x-rate-limit-limit')).toBe('0')
+    expect(refused.headers.get('x-rate-limit-remaining')).toBe('0')
+    expect(Number(refused.headers.get('x-rate-limit-reset'))).toBeGreaterThan(limited.now() / 1000)
+    expect(limited.sandbox.signIns).toEqual([])
+    release()
+    expect(outcome(await first)).toBe('200 SUCCESS')
+    expect(limited.sandbox.signIns).toHaveLength(1)
+    await until(async () => outcome(await limited.signIn('amelia.stone')) === '200 SUCCESS', {
+      what: 'a free place after the first request has ended',
+    })
   } finally {
     await limited.close()
   }

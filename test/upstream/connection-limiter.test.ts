@@ -1,5 +1,5 @@
-import { beforeEach, expect, test } from '@jest/globals'
-import { createConnectionLimiter } from '../../src/upstream/connections.ts'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import { createConnectionLimiter } from '../../src/upstream/connection-limiter.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
 /** A fake clock: `advance` fires the timers that are due. */
@@ -106,4 +106,62 @@ test('never more calls in flight than connections', async () => {
   })
   await Promise.all(calls)
   expect([most, running]).toEqual([3, 0])
+})
+
+describe('calls refused because too many run at once', () => {
+  let changes: string[]
+  beforeEach(() => {
+    changes = []
+  })
+  const adaptive = (max: number) =>
+    createConnectionLimiter({
+      max,
+      monotonic: () => time,
+      startTimer: () => () => undefined,
+      onChange: (limit, change) => changes.push(`${change} to ${limit}`),
+    })
+  const now = { urgent: true, budget: { leftMs: 0 } }
+  const acquireAll = (slots: ReturnType<typeof adaptive>, count: number) =>
+    Promise.all(Array.from({ length: count }, () => slots.acquire(now)))
+
+  test('halve the calls in flight, once for all that were sent before; never below one', async () => {
+    const slots = adaptive(20)
+    for (const release of await acquireAll(slots, 20)) release('refused')
+    expect(changes).toEqual(['lowered to 10'])
+    for (const release of await acquireAll(slots, 4)) release('refused')
+    expect(changes.slice(1)).toEqual(['lowered to 2'])
+    for (const [release] of [await acquireAll(slots, 1), await acquireAll(slots, 1)]) release?.('refused')
+    expect(changes.slice(2)).toEqual(['lowered to 1'])
+    await acquireAll(slots, 1)
+    await expect(slots.acquire(now)).rejects.toMatchObject({ outcome: 'pool_exhausted' })
+  })
+
+  test('the limit rises by one per second of answered calls, up to the maximum, and starts waiting calls', async () => {
+    const slots = adaptive(4)
+    const [refused, answered, ...running] = await acquireAll(slots, 4)
+    refused?.('refused')
+    time += 999
+    answered?.('answered')
+    expect(changes).toEqual(['lowered to 2'])
+    const waiting = [1, 2].map(() => slots.acquire({ urgent: true, budget: { leftMs: 5000 } }))
+    time += 1
+    running[0]?.('answered') // one call remains in flight, and three are allowed
+    await Promise.all(waiting)
+    expect(changes).toEqual(['lowered to 2', 'raised to 3'])
+    for (let second = 0; second < 5; second++) {
+      time += 1000
+      running[1]?.('answered')
+      running[1] = await slots.acquire({ urgent: true, budget: { leftMs: 1 } })
+    }
+    expect(changes.slice(2)).toEqual(['raised to 4'])
+  })
+
+  test('calls without a response change nothing', async () => {
+    const slots = adaptive(2)
+    const [refused, lost] = await acquireAll(slots, 2)
+    refused?.('refused')
+    time += 10_000
+    lost?.()
+    expect(changes).toEqual(['lowered to 1'])
+  })
 })
