@@ -359,7 +359,7 @@ describe('an error of PAM', () => {
     })
   })
 
-  test('says when to come back, if that is known', () => {
+  test('has Retry-After, if the time is known', () => {
     expect(errors.pamError(503, 'pam_rate_limited', { retryAfterSeconds: 9 })).toMatchObject({
       status: 503,
       headers: retryAfter('9'),
@@ -368,7 +368,7 @@ describe('an error of PAM', () => {
   })
 })
 
-test('the body of an error has its code twice, its causes, and never what really happened', () => {
+test('the body of an error has its code twice and its causes, and never the logged cause', () => {
   const body = errors.toErrorObject(errors.notJson(cause), 'request-1')
   expect(body).toEqual({
     errorCode: 'E0000003',

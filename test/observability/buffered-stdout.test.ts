@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals'
 import { bufferedStdout, type Outlet } from '../../src/observability/buffered-stdout.ts'
 import { until } from '../support/until.ts'
 
-/** Takes what is written; `hold` keeps the word that it is out. */
+/** Records what is written; `hold` delays the callbacks of writes. */
 function outlet() {
   const written: string[] = []
   const held: (() => void)[] = []
@@ -32,7 +32,7 @@ function outlet() {
   }
 }
 
-test('what is written in one turn leaves at once, in its order', async () => {
+test('texts of one turn are written together, in order', async () => {
   const { out, written } = outlet()
   const output = bufferedStdout(out)
   for (const line of ['one\n', 'two\n', 'three\n']) output.write(line)
@@ -43,7 +43,7 @@ test('what is written in one turn leaves at once, in its order', async () => {
   expect(written).toEqual(['one\ntwo\nthree\n', 'four\n'])
 })
 
-test('while a text is on its way, what comes waits and goes behind it', async () => {
+test('while a write is pending, later texts wait and are written after it', async () => {
   const { out, written, hold, resume } = outlet()
   const output = bufferedStdout(out)
   hold()
@@ -64,8 +64,8 @@ const scriptOf = (body: string) => [
 ]
 
 test.each([
-  ['ends by itself', ''],
-  ['is ended', 'process.exit(3)'],
+  ['exits by itself', ''],
+  ['calls process.exit', 'process.exit(3)'],
   ['crashes', 'throw new Error("fake")'],
 ])('nothing is lost when the process %s', (_how, end) => {
   const { stdout } = spawnSync(process.execPath, scriptOf(`output.write('the last line\\n'); ${end}`), {
@@ -75,24 +75,24 @@ test.each([
 })
 
 const LINES = 1000
-/** Far more than a pipe takes at once. */
+/** Far more than the buffer of a pipe. */
 const MANY = `for (let n = 0; n < ${LINES}; n++) output.write(n + ' ' + 'é'.repeat(200) + '\\n');`
 const IN_ANOTHER_TURN = (then: string) => `setImmediate(() => setImmediate(() => { ${then} }))`
 
 /** The output of a process whose pipe is read only after the process has started to exit. */
 async function readLate(body: string): Promise<string[]> {
-  const command = '"$0" "$@" | { read -r _ <&3; cat; }' // what Node gives a child of its own is a socket, no pipe
+  const command = '"$0" "$@" | { read -r _ <&3; cat; }' // Node would give the child a socket, not a pipe
   const shell = spawn('bash', ['-c', command, process.execPath, ...scriptOf(body)], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  const begin = shell.stdio[3] as Writable // as asked for
+  const begin = shell.stdio[3] as Writable // 'pipe' above
   const out: Buffer[] = []
-  let said = ''
+  let stderr = ''
   shell.stdout?.on('data', (bytes: Buffer) => out.push(bytes))
   shell.stderr?.on('data', (bytes: Buffer) => {
-    said += bytes.toString()
+    stderr += bytes.toString()
   })
-  await until(() => said === AT_ITS_END)
+  await until(() => stderr === AT_ITS_END)
   begin.end('now\n')
   await once(shell, 'close')
   return Buffer.concat(out).toString().split('\n').slice(0, -1)
@@ -102,10 +102,14 @@ const AT_ITS_END = 'at its end'
 const END = `process.stderr.write('${AT_ITS_END}'); output.write('the last line\\n'); process.exit(1);`
 
 test.each([
-  ['it ends in the turn in which it wrote', LINES, `${MANY} ${END}`],
-  ['a part of it is on its way', LINES, `${MANY} ${IN_ANOTHER_TURN(END)}`],
-  ['more came while a part was on its way', 2 * LINES, `${MANY} ${IN_ANOTHER_TURN(`${MANY} ${END}`)}`],
-])('what a process wrote reaches a slow reader whole and in order: %s', async (_when, count, body) => {
+  ['it exits in the turn of the write', LINES, `${MANY} ${END}`],
+  ['a part is being written', LINES, `${MANY} ${IN_ANOTHER_TURN(END)}`],
+  [
+    'more text arrived while a part was being written',
+    2 * LINES,
+    `${MANY} ${IN_ANOTHER_TURN(`${MANY} ${END}`)}`,
+  ],
+])('a slow reader gets the whole output in order: %s', async (_when, count, body) => {
   const lines = await readLate(body)
   expect(lines.pop()).toBe('the last line')
   expect(lines.map((line) => Number(/^(\d+) é{200}$/.exec(line)?.[1]))).toEqual(
@@ -113,7 +117,7 @@ test.each([
   )
 })
 
-test('a process whose lines nobody reads ends all the same', async () => {
+test('a process whose output is never read still exits', async () => {
   const child = spawn(process.execPath, scriptOf(`${MANY} ${MANY} process.exit(3)`), {
     stdio: ['ignore', 'pipe', 'ignore'],
   })

@@ -26,7 +26,7 @@ function captured() {
   return { fakeConsole, fakeProcess, lines, text, printed }
 }
 
-test('what a library prints becomes a line that says where, without the text', () => {
+test('output of a library becomes a log line with a stack and without the text', () => {
   const { fakeConsole, lines, text, printed } = captured()
   const methods = Object.keys(fakeConsole) as (keyof typeof fakeConsole)[]
   for (const method of methods) fakeConsole[method]('marked', { password: 'marked' })
@@ -38,7 +38,7 @@ test('what a library prints becomes a line that says where, without the text', (
   expect(printed).toEqual([])
 })
 
-test("Node's own warnings become lines", () => {
+test("Node's warnings become log lines", () => {
   const { fakeProcess, lines, text, printed } = captured()
   const warning = Object.assign(new Error('marked'), { name: 'DeprecationWarning', code: 'DEP0001' })
   fakeProcess.emit('warning', warning)

@@ -19,45 +19,45 @@ const reply = (message: string) => ({ name: 'ReplyError', message })
 const failure = (...[kind, code]: [ConstructorParameters<typeof UpstreamFailure>[0], string?]) =>
   new UpstreamFailure(kind, code === undefined ? {} : { code })
 
-describe('which dependency, how, and in whose words', () => {
+describe('the fields dependency, outcome and code', () => {
   test.each<[string, BrokerError, object]>([
     [
-      'nobody listens at the org',
+      'connection to the org refused',
       upstreamUnavailable(failure('unreachable', 'ECONNREFUSED')),
       { dependency: 'authn', outcome: 'unreachable', code: 'ECONNREFUSED' },
     ],
     [
-      'its certificate',
+      'invalid certificate',
       upstreamUnavailable(failure('unreachable', 'DEPTH_ZERO_SELF_SIGNED_CERT')),
       { dependency: 'authn', outcome: 'unreachable', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
     ],
     [
-      'its time',
+      'the org timed out',
       upstreamTimeout(failure('timeout', 'TimeoutError')),
       { dependency: 'authn', outcome: 'timeout', code: 'TimeoutError' },
     ],
     [
-      'no time was left',
+      'no time left for the call',
       upstreamTimeout(new DependencyFailure('timeout')),
       { dependency: 'authn', outcome: 'timeout' },
     ],
     [
-      'the breaker',
+      'the breaker is open',
       upstreamTemporarilyUnavailable(2, failure('breaker_open')),
       { dependency: 'authn', outcome: 'breaker_open' },
     ],
     [
-      'our token',
+      'the API token is refused',
       upstreamTemporarilyUnavailable(30, new DependencyFailure('token_refused')),
       { dependency: 'authn', outcome: 'token_refused' },
     ],
     [
-      'an answer of another kind',
+      'an invalid response',
       upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus: 502 })),
       { dependency: 'authn', outcome: 'invalid_response', upstreamStatus: 502 },
     ],
     [
-      'PAM cut the connection',
+      'PAM closed the connection',
       failureFromUpstream(failure('connection_lost', 'UND_ERR_SOCKET')).toBrokerError(),
       { dependency: 'pam', outcome: 'connection_lost', code: 'UND_ERR_SOCKET' },
     ],
@@ -67,12 +67,12 @@ describe('which dependency, how, and in whose words', () => {
       { dependency: 'pam', outcome: 'disabled_team' },
     ],
     [
-      'Redis is not there',
+      'Redis is unreachable',
       redis({ code: 'ECONNREFUSED' }),
       { dependency: 'store', outcome: 'unreachable', code: 'ECONNREFUSED' },
     ],
     [
-      'a way of its own to say so',
+      'an error without a code',
       redis(sentinelsUnreachable()),
       { dependency: 'store', outcome: 'unreachable', code: 'sentinels unreachable' },
     ],
@@ -82,7 +82,7 @@ describe('which dependency, how, and in whose words', () => {
       { dependency: 'store', outcome: 'refused', code: 'OOM' },
     ],
     [
-      'a replica is asked',
+      'the Redis server is a replica',
       redis(reply('READONLY replica')),
       { dependency: 'store', outcome: 'refused', code: 'READONLY' },
     ],
@@ -92,7 +92,7 @@ describe('which dependency, how, and in whose words', () => {
       { dependency: 'store', outcome: 'timeout', code: 'timeout' },
     ],
     [
-      'Redis was away a moment ago',
+      'Redis failed a moment ago',
       storeUnavailable(new DependencyFailure('fail_fast')),
       { dependency: 'store', outcome: 'fail_fast' },
     ],
@@ -101,7 +101,7 @@ describe('which dependency, how, and in whose words', () => {
   })
 })
 
-describe('what might name a place or a value is left out', () => {
+describe('a code that may contain an address or a value is omitted', () => {
   test.each(['org.example.com', '10.0.0.7:6379', '/very/secret', 'a=b', `E${'X'.repeat(64)}`])(
     '%s',
     (code) => {
@@ -113,12 +113,12 @@ describe('what might name a place or a value is left out', () => {
     },
   )
 
-  test('a message that is not of our own making', () => {
+  test('a message of another library', () => {
     const cause = Object.assign(new Error('connect to very-secret.example'), { code: 'ESECRET' })
     expect(failureFields(upstreamUnavailable(cause))).toEqual({ dependency: 'authn' })
   })
 
-  test('a chain of causes that is its own end', () => {
+  test('a circular chain of causes', () => {
     const cause = new Error('own')
     cause.cause = cause
     expect(failureFields(pamError(502, 'pam_unexpected', { cause }))).toEqual({ dependency: 'pam' })
@@ -133,7 +133,7 @@ describe('in the log', () => {
     expect(lines()[0]).not.toHaveProperty('error')
   })
 
-  test('where nothing tells what happened, it may be a fault of ours: the stack is there', () => {
+  test('an unknown failure may be a bug, so its stack is logged', () => {
     const { log, lines, text } = collectLog()
     log.warn('dependency_failed', {}, upstreamUnavailable(new RangeError('very-secret')))
     expect(lines()[0]).toMatchObject({ dependency: 'authn', error: { name: 'RangeError' } })
@@ -141,7 +141,7 @@ describe('in the log', () => {
     expect(text()).not.toContain('very-secret')
   })
 
-  test('an error without a dependency names none', () => {
+  test('an error without a dependency has no such field', () => {
     expect(failureFields(temporarilyUnavailable(2, new Error('load is shed: lag')))).toEqual({})
     expect(new BrokerError(500, 'E0000009', 'x').dependency).toBeUndefined()
   })

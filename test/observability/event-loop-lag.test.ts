@@ -7,7 +7,7 @@ const standStill = (ms: number) => {
   while (performance.now() < end) Math.sqrt(end)
 }
 
-test('says how late a process is that has too much to do, and that it is over', async () => {
+test('the lag of a busy process is measured, and falls afterwards', async () => {
   const lag = watchEventLoopLag({ windowMs: 200 })
   try {
     expect(lag.ms).toBe(0)

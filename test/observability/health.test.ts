@@ -6,7 +6,7 @@ import { createHealth } from '../../src/observability/health.ts'
 const good = async () => undefined
 const bad = () => Promise.reject(new Error('down'))
 
-test('one check that fails takes the replica out', async () => {
+test('one failing check makes the replica not ready', async () => {
   const health = createHealth([
     { name: 'store', run: bad },
     { name: 'other', run: good },
@@ -18,7 +18,7 @@ test('one check that fails takes the replica out', async () => {
   })
 })
 
-test('a check that throws at once fails like one that rejects', async () => {
+test('a check that throws synchronously fails like one that rejects', async () => {
   const run = () => {
     throw new Error('at once')
   }
@@ -28,7 +28,7 @@ test('a check that throws at once fails like one that rejects', async () => {
   })
 })
 
-test('a check that only informs is shown, and takes nobody out', async () => {
+test('an informational check is shown, and does not affect readiness', async () => {
   const health = createHealth([
     { name: 'authn_token', state: () => 'failing' },
     { name: 'pam', state: () => 'unknown' },
@@ -40,7 +40,7 @@ test('a check that only informs is shown, and takes nobody out', async () => {
   })
 })
 
-test('each change of a required check is told once: failing, failing for another reason, passing', async () => {
+test('each change of a required check is reported once: failing, failing for another reason, passing', async () => {
   const errors = ['first', 'first', 'second', undefined, undefined, 'first'].map((reason) =>
     reason === undefined ? undefined : storeUnavailable(new DependencyFailure('refused', { code: reason })),
   )
@@ -56,7 +56,7 @@ test('each change of a required check is told once: failing, failing for another
   expect(changes).toEqual([failing(0), failing(2), { name: 'store' }, failing(5)])
 })
 
-test('who drains is not ready any more, however well everything is', async () => {
+test('while draining, a replica is not ready, even if all checks pass', async () => {
   const health = createHealth([{ name: 'store', run: good }])
   expect(await health.readiness()).toMatchObject({ ready: true, draining: false })
   health.drain()
@@ -64,7 +64,7 @@ test('who drains is not ready any more, however well everything is', async () =>
   expect(await health.readiness()).toEqual({ ready: false, draining: true, checks: { store: 'ok' } })
 })
 
-test('what was failing and is well again counts at once', async () => {
+test('a check that passes again takes effect at once', async () => {
   let down = true
   const health = createHealth([{ name: 'store', run: () => (down ? bad() : good()) }])
   expect((await health.readiness()).ready).toBe(false)

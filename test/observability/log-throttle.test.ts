@@ -11,7 +11,7 @@ test('one line for each key and period', () => {
   expect([mayLog('a'), mayLog('a')]).toEqual([true, false])
 })
 
-test('no more lines in a period than its limit, whatever keys are made up', () => {
+test('the number of lines in a period is limited, even if each has a new key', () => {
   let nowMs = 0
   const mayLog = createLogThrottle({ periodMs: 1000, maxLines: 3, now: () => nowMs })
   const written = () => Array.from({ length: 1000 }, (_, n) => mayLog(`key-${n}`)).filter(Boolean).length

@@ -7,15 +7,18 @@ import { VERSION } from '../../src/observability/version.ts'
 import { codePoint } from '../support/code-point.ts'
 import { collectLog } from './collect-log.ts'
 
-/** Fields that the types forbid, as a cast or a mistake could pass them. */
-const slipped = (fields: Record<string, unknown>) => fields as LogFields // on purpose: see above
-const slippedAudit = (fields: Record<string, unknown>) => fields as AuditFields<'signed_out'>
+/** Fields that the types forbid, but that a cast could pass. */
+const forbidden = (fields: Record<string, unknown>) => fields as LogFields // on purpose: see above
+const forbiddenAudit = (fields: Record<string, unknown>) => fields as AuditFields<'signed_out'>
 
 describe('what is never written', () => {
   test('a field that is not on the list', () => {
     const { log, lines, text } = collectLog()
-    log.info('request', slipped({ password: 'very-secret', body: { a: 1 }, stateToken: 'x', userId: '00u1' }))
-    log.info('request', slipped(JSON.parse('{"__proto__":"very-secret","constructor":"very-secret"}')))
+    log.info(
+      'request',
+      forbidden({ password: 'very-secret', body: { a: 1 }, stateToken: 'x', userId: '00u1' }),
+    )
+    log.info('request', forbidden(JSON.parse('{"__proto__":"very-secret","constructor":"very-secret"}')))
     expect(lines().map(({ time: _time, ...rest }) => rest)).toEqual([
       { level: 'info', event: 'request', userId: '00u1' },
       { level: 'info', event: 'request' },
@@ -23,7 +26,7 @@ describe('what is never written', () => {
     expect(text()).not.toContain('very-secret')
   })
 
-  test('a listed field that holds something other than text, a number or a flag', () => {
+  test('a listed field whose value is not a string, number or boolean', () => {
     const { log, lines, text } = collectLog()
     const values = [
       { a: 'very-secret' },
@@ -33,7 +36,7 @@ describe('what is never written', () => {
       Symbol('very-secret'),
       10n,
     ]
-    for (const reason of values) log.warn('unknown_step', slipped({ reason, count: 1 }))
+    for (const reason of values) log.warn('unknown_step', forbidden({ reason, count: 1 }))
     expect(lines().length).toBe(values.length)
     for (const line of lines()) expect(line).not.toHaveProperty('reason')
     expect(text()).not.toContain('very-secret')
@@ -52,10 +55,10 @@ describe('what is never written', () => {
     expect(lines()[0]).toMatchObject({
       error: { name: 'Error', cause: { name: 'TypeError', code: 'ECODE' } },
     })
-    expect(JSON.stringify(lines()[0])).toMatch(/logger\.test\.ts/) // frames are there
+    expect(JSON.stringify(lines()[0])).toMatch(/logger\.test\.ts/) // has frames
   })
 
-  test('what was thrown and is no error', () => {
+  test('a thrown value that is not an Error', () => {
     const { log, lines, text } = collectLog()
     for (const thrown of ['very-secret', { message: 'very-secret' }, null, 17])
       log.error('unexpected_error', {}, thrown)
@@ -85,12 +88,12 @@ describe('one event is one line', () => {
     const { log, lines, text } = collectLog()
     log.info('request', { reason })
     expect(text()).toMatch(/^[^\n]*\n$/)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is there is what is tested
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test asserts that there is none
     expect(text().slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
     expect(lines()).toMatchObject([{ event: 'request', reason }])
   })
 
-  test('whatever the fields hold', () => {
+  test('for any field values', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (reason, userId) => {
         const { log, text } = collectLog('info', { maxFieldChars: 20 })
@@ -101,14 +104,14 @@ describe('one event is one line', () => {
     )
   })
 
-  test('a field of a megabyte is cut, and marked', () => {
+  test('a field of a megabyte is truncated, and marked', () => {
     const { log, lines, text } = collectLog('info', { maxFieldChars: 100 })
     log.info('request', { reason: 'x'.repeat(1_000_000), userId: 'y'.repeat(100) })
     expect(lines()[0]).toMatchObject({ reason: `${'x'.repeat(100)}…`, userId: 'y'.repeat(100) })
     expect(text().length).toBeLessThan(500)
   })
 
-  test('an error with a cause that is itself, or a very long chain, ends', () => {
+  test('a circular or very long chain of causes is cut off', () => {
     const { log, lines } = collectLog()
     const own = new Error('own')
     own.cause = own
@@ -143,12 +146,12 @@ describe('levels', () => {
   })
 
   test.each(Object.keys(EVENTS) as LogLevel[])(
-    'an audit event is written at level %s, and is marked',
+    'an audit event is written at log level %s, with audit: true',
     (level) => {
       const { log, lines } = collectLog(level, { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
       log.audit(
         'signed_out',
-        slippedAudit({ userId: '00u1', password: 'very-secret', status: 200, audit: false }),
+        forbiddenAudit({ userId: '00u1', password: 'very-secret', status: 200, audit: false }),
       )
       expect(lines()).toEqual([
         {
@@ -164,12 +167,12 @@ describe('levels', () => {
 })
 
 describe('every line', () => {
-  test('names the service and its version, audit lines too', () => {
+  test('has the service and its version, also audit lines', () => {
     const { log, text } = collectLog('info', { now: () => Date.parse('2026-11-05T06:07:08.009Z') })
     const head = `"service":"gatehouse","version":"${VERSION}"`
     log.info('stopped')
     log.info('stopping', { signal: 'SIGTERM' })
-    log.audit('signed_out', slippedAudit({ userId: '00u1' }))
+    log.audit('signed_out', forbiddenAudit({ userId: '00u1' }))
     expect(text().split('\n')).toEqual([
       `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"stopped"}`,
       `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"stopping","signal":"SIGTERM"}`,
@@ -178,11 +181,11 @@ describe('every line', () => {
     ])
   })
 
-  test('of a request with a trace has its trace id, audit lines too', () => {
+  test('of a request with a trace has its trace id, also audit lines', () => {
     const { log, lines } = collectLog()
     log.setTrace('request-1', '0af7651916cd43dd8448eb211c80319c')
     log.warn('overloaded', { requestId: 'request-1' })
-    log.audit('signed_out', slippedAudit({ requestId: 'request-1' }))
+    log.audit('signed_out', forbiddenAudit({ requestId: 'request-1' }))
     log.warn('overloaded', { requestId: 'request-2' })
     log.warn('overloaded')
     const trace = '0af7651916cd43dd8448eb211c80319c'
@@ -190,7 +193,7 @@ describe('every line', () => {
   })
 })
 
-test('event names are facts in snake_case, each with a sentence', () => {
+test('event names are in snake_case, each with a sentence that explains it', () => {
   for (const [event, { meaning }] of Object.values(LOG_EVENTS).flatMap((events) => Object.entries(events))) {
     expect(event).toMatch(/^[a-z]+(_[a-z]+)*$/)
     expect(meaning).toMatch(/^\S.*\.$/)
