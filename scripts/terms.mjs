@@ -29,6 +29,7 @@ export const TERMS = [
     use: 'the user; the client; everyone; anyone',
   },
   { not: /\bvendors?\b(?! name)/i, use: 'Okta' },
+  { not: /\bfield[ -]notes\b|\bDESIGN §/i, use: 'a page of docs/' },
   { not: /\benrol(?!l)/i, use: "enroll, enrollment (Okta's spelling)" },
   { not: /\bg(o|oes|oing|one) on\b|\bwent on\b/i, use: 'Continue; continues' },
   { not: /\bdo(es)? not fit\b/i, use: 'Incorrect username or password; does not match' },
