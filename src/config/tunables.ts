@@ -178,7 +178,7 @@ function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
       ([path, min]) => `${path} is less than ${min}`,
     ),
   ]
-  const check = (holds: boolean, problem: string) => void (holds || problems.push(problem))
+  const check = (isValid: boolean, problem: string) => void (isValid || problems.push(problem))
   check(
     http.readinessLeadMs + upstream.authn.totalTimeoutMs <= http.shutdownGraceMs,
     'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs',
@@ -186,11 +186,11 @@ function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
   const { minTtlMinutes, defaultTtlMinutes, maxTtlMinutes, stepLockMs } = transaction
   check(
     minTtlMinutes <= defaultTtlMinutes && defaultTtlMinutes <= maxTtlMinutes,
-    'transaction.defaultTtlMinutes does not lie between transaction.minTtlMinutes and transaction.maxTtlMinutes',
+    'transaction.defaultTtlMinutes is not between transaction.minTtlMinutes and transaction.maxTtlMinutes',
   )
   check(
     stepLockMs > upstream.authn.totalTimeoutMs,
-    'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
+    'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs, or the lock could expire during the call',
   )
   for (const name of ['password', 'code'] as const) {
     const { perUser, perKnownUser } = limits[name]

@@ -48,7 +48,7 @@ test.each([
   ['http.headersTimeoutMs', 30000, 'http.headersTimeoutMs is more than http.requestTimeoutMs'],
   ['http.shutdownGraceMs', 9000, 'http.shutdownGraceMs leaves no time for a running upstream call'],
   ['upstream.pam.connectTimeoutMs', 20000, 'upstream.pam.connectTimeoutMs is more than'],
-  ['transaction.defaultTtlMinutes', 90, 'transaction.defaultTtlMinutes does not lie between'],
+  ['transaction.defaultTtlMinutes', 90, 'transaction.defaultTtlMinutes is not between'],
   ['transaction.stepLockMs', 10000, 'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs'],
   ['pam.lists.staleMs', 1, 'pam.lists.staleMs is less than pam.lists.freshMs'],
   ['pam.lists.onErrorMs', 1, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
@@ -78,13 +78,13 @@ test.each([
     'transaction.defaultTtlMinutes',
     60,
     +1,
-    'does not lie between transaction.minTtlMinutes and transaction.maxTtlMinutes',
+    'is not between transaction.minTtlMinutes and transaction.maxTtlMinutes',
   ],
   [
     'transaction.stepLockMs',
     10001,
     -1,
-    'must be more than upstream.authn.totalTimeoutMs, or the lock ends before the call does',
+    'must be more than upstream.authn.totalTimeoutMs, or the lock could expire during the call',
   ],
   ['pam.lists.staleMs', 60000, -1, 'is less than pam.lists.freshMs'],
   ['pam.lists.onErrorMs', 600000, -1, 'is less than pam.lists.staleMs'],
@@ -111,7 +111,7 @@ test('transaction.defaultTtlMinutes is not below its minimum', () => {
   const path = 'transaction.minTtlMinutes'
   expect(problemsIn(changed(path, 5))).toEqual([])
   expect(problemsIn(changed(path, 6))).toEqual([
-    expect.stringContaining('transaction.defaultTtlMinutes does not lie between'),
+    expect.stringContaining('transaction.defaultTtlMinutes is not between'),
   ])
 })
 
