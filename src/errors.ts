@@ -115,7 +115,7 @@ export const notAllowed = (...causes: string[]) =>
 
 /** The user of the sign-in is not the user of the browser's session. */
 export const otherUsersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
-  notAllowed(`${field}: this sign-in is of another user than the open session; sign out first`)
+  notAllowed(`${field}: this sign-in belongs to a different user from the one signed in; sign out first`)
 
 /** Okta has not offered this step in this transaction. */
 export const stepNotOffered = () =>

@@ -1,9 +1,9 @@
 /**
- * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no package, no input
- * or output.
+ * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no packages, no I/O.
  *
- * To add a type, add it to `FACTOR_TYPES`. The sandbox has its own table, `src/sandbox/authn/factors/factor-handlers.ts`,
- * and the demo its own form, `src/demo/page/sign-in/factors.ts`.
+ * To add a type, add it to `FACTOR_TYPES`. The sandbox has its own enum (`src/sandbox/sandbox-config.ts`) and table
+ * (`src/sandbox/authn/factors/factor-handlers.ts`), the demo its own form (`src/demo/page/sign-in/factors.ts`), and
+ * `docs/build-your-sign-in-page.md` a table of factors.
  */
 export interface FactorType {
   /** Authentication method (RFC 8176). */

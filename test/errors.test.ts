@@ -164,7 +164,7 @@ test.each<[name: string, error: errors.BrokerError, wanted: Partial<ReturnType<t
       status: 403,
       code: 'E0000006',
       message: 'You do not have permission to perform the requested action',
-      causes: ['stateToken: this sign-in is of another user than the open session; sign out first'],
+      causes: ['stateToken: this sign-in belongs to a different user from the one signed in; sign out first'],
     },
   ],
   [

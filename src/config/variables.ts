@@ -1,4 +1,7 @@
-/** Every variable, in the order of `.env.example` and `docs/configuration.md`, which `npm run docs` generates. */
+/**
+ * Every variable. `load-config.ts` parses them; `scripts/docs/variables.ts` has their texts, from which `npm run docs` generates
+ * `.env.example` and `docs/configuration.md` in this order.
+ */
 export const VARIABLES = [
   { name: 'PUBLIC_URL', required: true },
   { name: 'AUTHN_BASE_URL', required: true },

@@ -18,7 +18,7 @@ const session = z
     profile,
     status: z.literal('ACTIVE'),
     createdAt: time('When the session was opened.'),
-    expiresAt: time('When the session ends even if it is used.'),
+    expiresAt: time('When the session ends, even if it is in use.'),
     idleExpiresAt: time('When the session ends if it is not used.'),
     amr: z.array(z.string()).meta({
       description: 'Authentication methods, by their names in RFC 8176.',
@@ -30,7 +30,7 @@ const session = z
 
 const user = z
   .strictObject({
-    id: z.string().min(1).meta({ description: 'Okta’s id of this user.' }),
+    id: z.string().min(1).meta({ description: 'The user’s id in Okta.' }),
     status: z.literal('ACTIVE'),
     profile: profile.and(z.looseObject({ login: z.string() })),
   })
@@ -43,7 +43,7 @@ const ownSessions = z
         id: publicId,
         createdAt: time('When the session was opened.'),
         lastSeenAt: time('When the session was last used, to the minute.'),
-        expiresAt: time('When the session ends even if it is used.'),
+        expiresAt: time('When the session ends, even if it is in use.'),
         current: z.boolean().meta({ description: 'Whether this is the session of the request.' }),
         userAgent: z.string(),
       }),
@@ -115,7 +115,7 @@ export const OWN_SESSIONS_OPERATIONS = {
     path: '/api/v1/sessions',
     summary: 'The user’s own sessions',
     description: 'It does not keep the session alive.',
-    responses: { 200: jsonResponse('All sessions, the current one marked', ownSessions) },
+    responses: { 200: jsonResponse('All sessions, with the current one marked', ownSessions) },
   },
   endOtherSessions: {
     ...OWN_SESSION,

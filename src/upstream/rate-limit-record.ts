@@ -62,7 +62,7 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
       if (record !== undefined) local = { record, saved: true }
       else if (local?.saved) local = undefined
     } catch {
-      // the store is unreachable: the local record stays
+      // the store is unreachable: the local record is kept
     } finally {
       readAt = monotonic()
       reading = undefined
@@ -111,8 +111,8 @@ async function write(record: RateLimitRecord | undefined, options: SharedRecordO
 }
 
 /**
- * Why a call must not be sent now, and for how long. A caller is held by the 429 of another one if it has all of that caller's parties.
- * A closed gate stays closed after `leftMs`, until a probe has a response.
+ * Why a call must not be sent now, and for how long. A caller is also held if its parties include all those of a caller that got a 429.
+ * A closed gate stays closed after `leftMs`, until a probe gets a response.
  */
 export function findHold(
   record: RateLimitRecord,
@@ -144,7 +144,7 @@ export interface RateLimitStatus {
 export interface Observation {
   readonly nowMs: number
   readonly rateLimit: RateLimitStatus
-  /** A 429. The API sends the same one for the limit of a single client or user. */
+  /** A 429. The API sends the same 429 for the limit of one client or user. */
   readonly isRefusal: boolean
   readonly parties: () => readonly string[]
   /** If the call was a probe: `sinceMs` of the closing that it probed. */
@@ -154,7 +154,7 @@ export interface Observation {
 export interface RateLimitRules {
   /** At this share of the limit or less, the remaining requests are reserved. */
   readonly lowShare: number
-  /** Later resets are shortened to this. */
+  /** Resets further away are shortened to this. */
   readonly maxClosedMs: number
 }
 
@@ -162,7 +162,7 @@ export interface RateLimitRules {
 const DEFAULT_CLOSED_MS = 1000
 const MAX_CALLERS = 20
 
-/** The record after a response: the same object if nothing changed, undefined if no limit is left. */
+/** The record after a response: the same object if nothing changed, undefined if no limit applies any more. */
 export function nextRecord(
   known: RateLimitRecord | undefined,
   seen: Observation,
@@ -232,7 +232,7 @@ function isLowRemaining(
   return untilMs > nowMs && remaining <= limit * rules.lowShare
 }
 
-/** Resets less than a second apart are the same one: a reset that `maxClosedMs` shortens is relative to now, and drifts. */
+/** Resets less than a second apart count as the same reset: a reset that `maxClosedMs` shortens is relative to now, and drifts. */
 function laterReset(knownMs: number | undefined, untilMs: number): number {
   return knownMs !== undefined && untilMs <= knownMs + 1000 ? knownMs : untilMs
 }

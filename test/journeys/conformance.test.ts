@@ -139,7 +139,7 @@ test.each<[row: string, login: string | undefined, body: object]>([
 
 /** The second step of a sign-in: sent to the API with the state token, to the broker with the handle. */
 test.each([
-  ['MFA_CHALLENGE of a code', 'sana.sms', 'sms', 'verify', {}],
+  ['MFA_CHALLENGE for a code', 'sana.sms', 'sms', 'verify', {}],
   ['MFA_CHALLENGE of a push', PRIYA, 'push', 'verify', {}],
   ['MFA_ENROLL_ACTIVATE of a mail', ERIN, 'email', 'enroll', { factorType: 'email', provider: 'OKTA' }],
   ['MFA_ENROLL_ACTIVATE of a push', ERIN, 'push', 'enroll', { factorType: 'push', provider: 'OKTA' }],

@@ -79,7 +79,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
   ]
 
   test.each(FIRST)(
-    'codes of two users at once in a browser with %s: one session is valid',
+    'two users submit codes at once in a browser with %s: only one session is valid',
     async (_before, login) => {
       for (let round = 0; round < ROUNDS; round++) {
         harness.sandbox.reset()
@@ -131,7 +131,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
     expect([await countValidSessions(device, [one]), await countValidSessions(device, [two])]).toEqual([0, 1])
   })
 
-  test('sessions of other browsers stay', async () => {
+  test('sessions in other browsers are unaffected', async () => {
     const [browser, other] = [await visit(), await visit()]
     for (const each of [browser, other])
       await each.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })

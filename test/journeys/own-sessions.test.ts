@@ -21,7 +21,7 @@ const listOf = async (browser: Browser) =>
     userAgent: string
   }[]
 
-test('without a session, list and end are 401', async () => {
+test('without a session, listing and ending sessions return 401', async () => {
   const browser = await harness.visit()
   for (const answer of [
     await browser.get('/api/v1/sessions'),
@@ -32,7 +32,7 @@ test('without a session, list and end are 401', async () => {
   }
 })
 
-test('users list their own sessions, end one, and end all others; other users’ sessions are 404', async () => {
+test('users list their own sessions, end one, and end all others; another user’s session returns 404', async () => {
   const [one, two, three, other] = [
     await openSession(AMELIA),
     await openSession(AMELIA),
@@ -44,7 +44,7 @@ test('users list their own sessions, end one, and end all others; other users’
     [await idOf(one), await idOf(two), await idOf(three)].map(String).toSorted(),
   )
   expect(list.filter(({ current }) => current).map(({ id }) => id)).toEqual([await idOf(one)])
-  expect(list[0]?.userAgent).toBe('Testbrowser/1.0')
+  expect(list[0]?.userAgent).toBe('TestBrowser/1.0')
 
   const otherUsers = await other.delete(`/api/v1/sessions/${await idOf(two)}`)
   expect([otherUsers.status, otherUsers.json.errorCode]).toEqual([404, 'E0000007'])

@@ -479,7 +479,7 @@ describe('a status', () => {
     expect(errorOf(await later.send('/api/v1/authn'))).toEqual([401, 'E0000011'])
   })
 
-  test('that names another user than before raises an alarm and opens no session', async () => {
+  test('that names a different user than before raises an alarm and opens no session', async () => {
     const page = await pageWith({ _links: { next: post(stub.origin + VERIFY) } })
     stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uOtherUser' } } }, SUCCESS)
     expect(errorOf(await page.follow('_links.next', { passCode: '1' }))).toEqual([502, 'E0000009'])

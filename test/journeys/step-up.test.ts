@@ -215,7 +215,7 @@ describe('an imported token', () => {
     expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: PRIYA, amr: ['otp'] })
   })
 
-  test('of another user than the open session’s is refused, and the session stays', async () => {
+  test('of a user other than the session’s is refused, and the session is kept', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD }).then((asked) =>
       browser.post(verifyHref(asked, 'token:software:totp'), {

@@ -16,7 +16,7 @@ test('without a session, the response is 401 and no request is sent to PAM', asy
   expect(harness.pam.requestLog.entries).toEqual([])
 })
 
-test('the response has the user, the groups, and all, maximal and unknown roles', async () => {
+test('the response contains the user, the groups, and the roles: all, maximal and unknown', async () => {
   const { status, body, headers } = await harness.broker.get('/api/v1/pam/me')
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -48,7 +48,7 @@ test('federation fields of older deployments are left out of groups', async () =
   expect(groups).toHaveLength(3)
 })
 
-test('If-None-Match gets 304, and the same list, read again, has the same ETag', async () => {
+test('a matching If-None-Match gets 304; an unchanged list keeps its ETag when it is read again', async () => {
   const first = await harness.broker.get('/api/v1/pam/me')
   const etag = String(first.headers.get('etag'))
   const again = await harness.broker.get('/api/v1/pam/me', { headers: { 'If-None-Match': etag } })

@@ -41,13 +41,13 @@ const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
     'verify',
     () => client.post(`${AUTHN}/recovery/password`, { username: 'amelia.stone', factorType: 'SMS' }),
   ],
-  ['MFA_CHALLENGE of a code', 'verify', () => verify('sana.sms', 'sms')],
+  ['MFA_CHALLENGE for a code', 'verify', () => verify('sana.sms', 'sms')],
   ['MFA_CHALLENGE of a push', 'poll', () => verify('priya.nair', 'push')],
   ['MFA_ENROLL_ACTIVATE of an email', 'activate', () => enroll('erin.enroll', 'email', 'OKTA')],
   ['MFA_ENROLL_ACTIVATE of a push', 'poll', () => enroll('erin.enroll', 'push', 'OKTA')],
   ['UNAUTHENTICATED', 'authenticate', () => stepUp()],
   [
-    'SUCCESS of a step-up',
+    'SUCCESS after a step-up',
     'original',
     async () => {
       const { stateToken } = (await stepUp()).body
@@ -56,7 +56,7 @@ const NEXT: [state: string, name: string, answer: () => Promise<Answer>][] = [
   ],
 ]
 
-test.each(NEXT)('next.name in %s: %s', async (state, name, answer) => {
+test.each(NEXT)('in %s, the next link is named %s', async (state, name, answer) => {
   const response = await answer()
   expect([response.body.status, response.at('_links.next.name')]).toEqual([state.split(' ')[0], name])
 })

@@ -57,7 +57,7 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
       headers: {
         ...proxyHeaders,
         'sec-fetch-site': 'same-origin',
-        'user-agent': 'Testbrowser/1.0',
+        'user-agent': 'TestBrowser/1.0',
         ...(cookie === '' ? {} : { cookie }),
         ...(body === undefined && raw === undefined ? {} : { 'content-type': type }),
         ...Object.fromEntries(new Headers(options.headers)), // lower case, so that they replace the defaults

@@ -60,7 +60,7 @@ export interface ModelState extends ModelOptions {
   /** Applies an upstream response to the model, with the session that it opens. */
   learn(tab: Tab, answer: PageAnswer, revokes: boolean): void
   isInAnothers(tab: Pick<Tab, 'browser' | 'login'>): boolean
-  /** A transaction that started with a token is refused once it names another user than the open session. */
+  /** A transaction that started with a token is refused once it names a user other than the session's. */
   isPlanted(tab: Pick<Tab, 'browser' | 'login' | 'proved'>, answer: PageAnswer): boolean
   newTab(browser: number, login: string | undefined, answer: PageAnswer, more: Partial<Tab>): Tab
   /** The sandbox ends every transaction. */

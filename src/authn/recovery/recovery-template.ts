@@ -33,7 +33,7 @@ export function challengeAnswer(
 /** As Okta spells them in recorded answers. */
 const SPELLING = { SMS: 'SMS', CALL: 'call' } as const
 
-/** By email, the sign-in continues with the link in the email. */
+/** With email, the recovery continues through the link in the message. */
 export function emailAnswer(
   recoveryType: RecoveryChallenge['recoveryType'],
   relayState: string | undefined,

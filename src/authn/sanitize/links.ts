@@ -3,7 +3,7 @@ import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } 
 
 /**
  * Rewrites an Okta answer for a browser. Links to the API lead to Gatehouse, and tokens are replaced with
- * the handle or removed. Also lists the steps that the answer offers. Pure: no package, no input or output.
+ * the handle or removed. Also lists the steps that the answer offers. Pure: no packages, no I/O.
  */
 
 export interface RewriteOptions {

@@ -1,6 +1,6 @@
 /**
  * Finds Okta's tokens in text, and removes them. `filterTokens` in sanitize.ts is the last filter before the browser;
- * links.ts removes the fields with tokens. Pure: no package, no input or output.
+ * links.ts removes the fields with tokens. Pure: no packages, no I/O.
  */
 
 /** A shorter string is not a token. Removing it would damage other text. */

@@ -69,7 +69,7 @@ export class Commits {
     }
   }
 
-  /** All writes are sent in one tick. If the store may reorder them, the session is first: requests must find it. */
+  /** All writes are sent in one tick. If the store may reorder them, the session is written first, because requests must find it. */
   async #write(step: CompletedStep): Promise<void> {
     const { store, locks, transactions } = this.#options
     const { lock, before, isNew, result } = step
@@ -87,7 +87,7 @@ export class Commits {
     if (!isNew && after === undefined) transactions.removeFromUserIndex(before, lock.recordKey)
   }
 
-  /** Creates the record of a new transaction, or adds that of an existing one to the index of its user. */
+  /** Creates the record of a new transaction, or adds an existing transaction to its user's index. */
   async #writeTransaction({ lock, before, handle, isNew, result }: CompletedStep): Promise<void> {
     const { transactions } = this.#options
     const { after } = result
@@ -98,8 +98,8 @@ export class Commits {
 
   async #rollback({ lock, result }: CompletedStep): Promise<void> {
     const { locks, log } = this.#options
-    const ends = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
-    for (const end of ends) if (end.status === 'rejected') log.warn('step_rollback_failed', {}, end.reason)
+    const results = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
+    for (const one of results) if (one.status === 'rejected') log.warn('step_rollback_failed', {}, one.reason)
   }
 }
 
@@ -161,7 +161,7 @@ async function write(
     ssoToken === undefined || sessionToken === undefined
       ? Promise.resolve()
       : ssoTokens.write(ssoToken, sessionToken, session.id, client),
-    // also if the session is rolled back: Okta has accepted the user's credentials
+    // even if the session is rolled back: Okta has accepted the user's credentials
     throttling.rememberDevice({ userId: user.id, logins }, client),
   )
 }

@@ -10,7 +10,7 @@ const text = (max: number) =>
 
 const nonEmpty = (max: number) => text(max).min(1, { error: 'must not be empty' })
 
-/** Without control characters. Not for passwords, which pass byte for byte. */
+/** Without control characters. Not for passwords, which are passed on unchanged. */
 const printable = (max: number) =>
   nonEmpty(max).refine(isPrintable, { error: 'must not contain control characters' })
 

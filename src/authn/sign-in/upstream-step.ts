@@ -133,7 +133,7 @@ export interface AnsweredStepDeps {
   readonly now: () => number
 }
 
-/** Throws 502 if the answer has no status, or names another user than before. */
+/** Throws 502 if the answer has no status, or names a different user than before. */
 export function assertUsable(
   { before, step, answer, client }: AnsweredStep,
   { log }: Pick<AnsweredStepDeps, 'log'>,

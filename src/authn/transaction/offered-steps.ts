@@ -1,4 +1,4 @@
-/** The steps that Okta offered in a transaction. Pure: no package, no input or output. */
+/** The steps that Okta offered in a transaction. Pure: no packages, no I/O. */
 
 export interface OfferedStep {
   /** Okta's path, normalized by `normalizePath`. */

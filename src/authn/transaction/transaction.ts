@@ -2,7 +2,7 @@ import type { Answer, AnsweredUser } from './answer.ts'
 import { acceptedProof, type Enrollment, nextEnrollment, type Proof } from './credentials.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 
-/** A sign-in transaction, and its rules. Pure: no package, no input or output, time as a parameter. */
+/** A sign-in transaction, and its rules. Pure: no packages, no I/O, time as a parameter. */
 export interface Transaction {
   readonly version: 1
   /** `begun` in this broker; `imported` with a state token from outside; `redirect-only` after SUCCESS with a redirect. */
@@ -183,7 +183,7 @@ export function opensSession(
   )
 }
 
-/** The answer names another user than earlier answers of this transaction. */
+/** The answer names a different user than earlier answers of this transaction. */
 export function isDifferentUser(before: Transaction, answer: Answer): boolean {
   return before.userId !== undefined && answer.user !== undefined && before.userId !== answer.user.id
 }

@@ -1,5 +1,5 @@
-/** The broker's cause, without the field's name, when a link in an email belongs to another user than the session. */
-export const OTHER_USER = 'this sign-in is of another user than the open session; sign out first'
+/** The broker's cause, without the field's name, when a link in an email belongs to a different user from the session's. */
+export const OTHER_USER = 'this sign-in belongs to a different user from the one signed in; sign out first'
 
 /**
  * The messages for users, by HTTP status, error cause, error code or `factorResult`. For other codes the page shows the
