@@ -141,6 +141,10 @@ export const LIMIT_TEXTS: Readonly<Record<LimitPath, LimitText>> = {
       'calls to Okta, one user on one replica, successful or not. All known devices together have a second limit of the same size. Calls that name no user are counted for their address',
     why: "limits how much of the org's rate limit one user can use",
   },
+  signInsPerUser: {
+    counts: 'passwords sent to Okta, one user name on one replica. More of them wait up to 3 s, then 429',
+    why: "Okta's own limit for one user name on `/api/v1/authn`",
+  },
   'password.perAddress': {
     counts: 'wrong passwords, one address',
     why: 'hundreds of users may share the address of an office, and only failures count; stops an attacker with a list of stolen passwords',

@@ -42,6 +42,7 @@ export interface AuthnTunables {
   readonly limits: AttemptLimits & {
     readonly stepUpPerAddress: LimitConfig
     readonly callsPerUser: LimitConfig
+    readonly signInsPerUser: LimitConfig
   }
 }
 

@@ -1,6 +1,7 @@
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
 import { createLoginNames } from '../session/login-names.ts'
+import { startTimer } from '../upstream/start-timer.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
@@ -20,6 +21,7 @@ import { createRunStep } from './sign-in/run-step.ts'
 import { createSendStep } from './sign-in/send-step.ts'
 import { createSteps } from './steps.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
+import { createSignInPacing } from './throttling/sign-in-pacing.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
@@ -92,6 +94,12 @@ export function createAuthn(options: AuthnOptions): Authn {
     limit: limits.callsPerUser,
     isKnownDevice: throttling.isKnownDevice,
   })
+  const signInPacing = createSignInPacing({
+    ...common,
+    limit: limits.signInsPerUser,
+    monotonic: () => performance.now(),
+    startTimer,
+  })
   const offeredResources = createOfferedResources({
     ...common,
     seal: seal('offer'),
@@ -123,6 +131,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     throttling,
     offeredResources,
     callLimit,
+    signInPacing,
     sanitizer,
     lifetime,
     maxOfferedSteps: transaction.maxOfferedSteps,

@@ -125,6 +125,7 @@ const SHAPE = z.strictObject({
   limits: z.strictObject({
     stepUpPerAddress: limit,
     callsPerUser: limit,
+    signInsPerUser: limit,
     password: z.strictObject({
       perAddress: windows,
       perUser: windows.extend(inARow.shape),

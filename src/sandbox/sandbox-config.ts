@@ -130,6 +130,8 @@ const sandboxConfig = z.strictObject({
     publicPerWindow: z.int().min(1),
     /** Requests that the org processes at once. */
     concurrent: z.int().min(1).default(75),
+    /** Sign-ins of one user name in a second. Okta allows 4; missing: unlimited. */
+    signInsPerUserPerSecond: z.int().min(1).optional(),
   }),
   lifetimes: z.strictObject({
     transactionMinutes: z.number().positive(),

@@ -39,6 +39,7 @@ export function patientTunables(): Tunables {
   return {
     ...tunables,
     transaction: { ...tunables.transaction, pollEveryMs: 100 }, // only few tests concern poll pacing
+    limits: { ...tunables.limits, signInsPerUser: { attempts: 10_000, perSeconds: 1 } }, // or the pacing of sign-ins
     http: {
       ...tunables.http,
       headersTimeoutMs: 60_000,

@@ -5,6 +5,7 @@ import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { SanitizedStep, Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
+import type { SignInPacing } from '../throttling/sign-in-pacing.ts'
 import type { Answer } from '../transaction/answer.ts'
 import { acceptedProof, isUnverifiedImport } from '../transaction/credentials.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
@@ -48,6 +49,7 @@ export interface SendStepDeps extends IssueSessionDeps, AnsweredStepDeps {
   readonly endOtherSessions: EndOtherSessions
   readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly callLimit: CallLimit
+  readonly signInPacing: SignInPacing
   readonly sanitizer: Pick<Sanitizer, 'step'>
   /** How long a redirect-only transaction lasts. */
   readonly redirectOnlyMs: number
@@ -83,9 +85,12 @@ function send(
   before: Transaction,
   { operation, call }: UpstreamStep,
   client: Client,
-  { upstream, callLimit }: SendStepDeps,
+  { upstream, callLimit, signInPacing }: SendStepDeps,
 ): Promise<AuthnReply> {
-  const sending = () => upstream.send(call, client)
+  const sending = async () => {
+    if (typeof call.body.username === 'string') await signInPacing.wait(call.body.username, client)
+    return upstream.send(call, client)
+  }
   // recovery has its own limits: anyone can start one for a name, and could use up the calls of its user
   return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
 }

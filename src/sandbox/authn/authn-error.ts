@@ -61,8 +61,8 @@ export const methodNotAllowed = (allowed: string) =>
 export const unlockNotAllowed = () => new AuthnError(403, 'E0000032', 'Unlock is not allowed for this user.')
 export const recoveryNotAllowed = () =>
   new AuthnError(403, 'E0000034', 'Forgot password not allowed on specified user.')
-export const rateLimited = () =>
-  new AuthnError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.')
+export const rateLimited = (headers: Readonly<Record<string, string>> = {}) =>
+  new AuthnError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.', [], headers)
 export const invalidPasscode = (cause: string) =>
   new AuthnError(403, 'E0000068', 'Invalid Passcode/Answer', [cause])
 export const factorLocked = () =>

@@ -1,5 +1,5 @@
 import { findApp } from './apps.ts'
-import { authenticationFailed, validationFailed } from './authn-error.ts'
+import { authenticationFailed, rateLimited, validationFailed } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
 import { isSupported } from './identity-engine.ts'
 import { setNextStatus } from './next-status.ts'
@@ -92,6 +92,8 @@ function checkPassword(
   username: string,
   password: string,
 ): User | 'locked-out' {
+  const { exceeded, headers } = org.rateLimit.countSignIn(username)
+  if (exceeded) throw rateLimited(headers)
   const user = org.users.findByUsername(username)
   const policy = user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
   const isValid = user?.password !== undefined && user.password === password && user.activated

@@ -4,6 +4,8 @@ import type { ClientContext } from './client-context.ts'
 export type RateLimit = {
   /** Counts a request. The headers belong on every response, including 429. */
   count(client: ClientContext): { exceeded: boolean; headers: Record<string, string> }
+  /** Counts a sign-in of this user name. Whether Okta sends these headers with this 429 is unproven. */
+  countSignIn(username: string): { exceeded: boolean; headers: Record<string, string> }
   clear(): void
 }
 
@@ -18,6 +20,7 @@ export function createRateLimit({
   const windowMs = limits.windowSeconds * 1000
   let windowStart = 0
   let counts = new Map<string, number>()
+  const signIns = new Map<string, number[]>()
   return {
     count(client) {
       const start = now() - (now() % windowMs)
@@ -38,7 +41,23 @@ export function createRateLimit({
         },
       }
     },
+    countSignIn(username) {
+      const { signInsPerUserPerSecond: limit = Number.POSITIVE_INFINITY } = limits
+      const key = username.toLowerCase()
+      const recent = (signIns.get(key) ?? []).filter((at) => now() - at < 1000)
+      const exceeded = recent.length >= limit
+      if (limit < Number.POSITIVE_INFINITY) signIns.set(key, exceeded ? recent : [...recent, now()])
+      return {
+        exceeded,
+        headers: {
+          'X-Rate-Limit-Limit': String(limit),
+          'X-Rate-Limit-Remaining': '0',
+          'X-Rate-Limit-Reset': String(Math.ceil(now() / 1000) + 1),
+        },
+      }
+    },
     clear() {
+      signIns.clear()
       counts = new Map()
     },
   }
