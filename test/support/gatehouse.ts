@@ -18,6 +18,8 @@ export interface Gatehouse {
   logText(): string
   logLines(): Record<string, unknown>[]
   metrics(): Promise<string>
+  /** As `main` does at start; otherwise the broker sends nothing upstream by itself. */
+  watchOrg(): void
   /** Throws if an audit line did not match its schema. */
   stop(): Promise<void>
 }
@@ -99,6 +101,7 @@ export async function startGatehouse({
     async metrics() {
       return (await fetch(`${opsUrl}/metrics`)).text()
     },
+    watchOrg: broker.watchOrg,
     async stop() {
       await app.drain(0)
       await ops.drain(0)
