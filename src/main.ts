@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
 import { type Config, loadConfig } from './config/load-config.ts'
 import { configNotes } from './config/notes.ts'
@@ -15,6 +16,8 @@ import { parseRedisUrl } from './store/redis-url.ts'
 const EX_USAGE = 64
 const EX_CONFIG = 78
 
+const DOCTOR_LIMIT_MS = 29_000
+
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const printError = (text: string) => process.stderr.write(`${text}\n`)
 
@@ -28,6 +31,8 @@ process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 
 const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)
 node dist/main.js --check-config   validates the configuration and exits
+node dist/main.js --doctor [--login <login>] [--json]
+                                   checks the configuration and everything around the broker (docs/operations.md#doctor)
 node dist/main.js --new-key        prints a new key for SECRET_KEYS
 node dist/main.js --version        prints the version
 node dist/main.js --help           prints this text`
@@ -41,7 +46,9 @@ const COMMANDS = new Map<string, () => void>([
 
 const [argument, ...more] = process.argv.slice(2)
 const command = COMMANDS.get(argument ?? '')
+const doctorOptions = argument === '--doctor' ? doctorOptionsFrom(more) : undefined
 if (argument === undefined) await start()
+else if (doctorOptions !== undefined) await runDoctorCommand(doctorOptions)
 else if (command !== undefined && more.length === 0) command()
 else {
   printError(`Unknown or conflicting argument. Usage:\n${USAGE}`)
@@ -53,6 +60,34 @@ function checkConfig(): void {
   if (config === undefined) return
   const notes = configNotes(config, { nowMs: Date.now() })
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
+}
+
+interface DoctorCommand {
+  readonly login?: string | undefined
+  readonly json?: boolean | undefined
+}
+
+/** Undefined if the arguments are not valid. */
+function doctorOptionsFrom(args: string[]): DoctorCommand | undefined {
+  try {
+    const options = { login: { type: 'string' }, json: { type: 'boolean' } } as const
+    return parseArgs({ args, options }).values
+  } catch {
+    return undefined // the usage is printed
+  }
+}
+
+async function runDoctorCommand({ login, json }: DoctorCommand): Promise<void> {
+  const config = configuration()
+  if (config === undefined) return
+  setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
+  const [{ runDoctor }, { exitCodeOf, toJson, toText }] = await Promise.all([
+    import('./doctor/doctor.ts'),
+    import('./doctor/report.ts'),
+  ])
+  const results = await runDoctor(config, { login })
+  const text = json === true ? toJson(results) : toText(results)
+  process.stdout.write(`${text}\n`, () => process.exit(exitCodeOf(results))) // whatever hangs must not keep it alive
 }
 
 /** Prints the problems and returns undefined if the configuration is not valid. */

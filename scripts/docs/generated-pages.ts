@@ -6,6 +6,7 @@ import { readConformanceList } from './conformance-list.ts'
 import { conformanceTables } from './conformance-tables.ts'
 import { decisionsIndex } from './decisions-index.ts'
 import { directTable, exposedTable, groupsTable, readDependencyReview } from './dependencies-tables.ts'
+import { doctorTable } from './doctor-table.ts'
 import { logEventsTable, logFieldsTable, outcomesTable } from './log-tables.ts'
 import type { Blocks } from './markdown.ts'
 import {
@@ -37,6 +38,7 @@ export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
     'dependencies-groups': () => groupsTable(readDependencyReview()),
   },
   'docs/operations.md': {
+    doctor: doctorTable,
     'redis-memory': redisMemoryBlock,
     'log-fields': logFieldsTable,
     'log-events': logEventsTable,

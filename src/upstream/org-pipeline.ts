@@ -8,7 +8,8 @@ import { UpstreamFailure } from './upstream-failure.ts'
 /** `v1`: Classic Engine. `idx`: Identity Engine. */
 export type OrgPipeline = 'v1' | 'idx'
 
-const PATH = '/.well-known/okta-organization'
+/** Okta's public description of the org. It needs no API token. */
+export const ORGANIZATION_PATH = '/.well-known/okta-organization'
 const TIMEOUT_MS = 10_000
 const MAX_WAIT_MS = 2000
 
@@ -20,7 +21,7 @@ const MAX_WAIT_MS = 2000
 export async function readOrgPipeline(client: Pick<UpstreamClient, 'send'>): Promise<OrgPipeline> {
   const { status, json } = await client.send({
     method: 'GET',
-    path: PATH,
+    path: ORGANIZATION_PATH,
     headers: { Accept: 'application/json' },
     timeoutMs: TIMEOUT_MS,
     wait: { urgent: false, budget: { leftMs: MAX_WAIT_MS } }, // steps of sign-ins get connections first

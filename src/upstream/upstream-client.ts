@@ -56,7 +56,7 @@ export interface UpstreamClientOptions extends ConnectionOptions {
   readonly breaker: BreakerOptions
   readonly onConcurrencyChange?: ConnectionLimiterOptions['onChange']
   /** The label in metrics. */
-  readonly name: 'authn' | 'pam'
+  readonly name: 'authn' | 'pam' | 'doctor'
   readonly metrics: { readonly upstreamRequestDuration: CallMetric }
 }
 

@@ -29,6 +29,9 @@ const service = z.object({
   ports: z.array(z.string()).default([]),
   volumes: z.array(z.string()).default([]),
   networks: z.unknown().optional(),
+  profiles: z.array(z.string()).default([]),
+  command: z.unknown().optional(),
+  network_mode: z.string().optional(),
 })
 const compose = z
   .object({
@@ -54,6 +57,21 @@ test('two brokers have the same settings, which match the image', () => {
   expect(one).toEqual(other)
   expect(one).toMatchObject({ user: imageFacts().user, image: `gatehouse:${packageVersion()}` })
   expect(Number.parseInt(one?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(longestStopSeconds())
+})
+
+test('the doctor runs on request, with the image and environment of a broker, in its network', () => {
+  const doctor = services.doctor
+  const [broker] = brokers
+  expect(doctor).toMatchObject({
+    image: broker?.image,
+    environment: broker?.environment,
+    secrets: broker?.secrets,
+    profiles: ['doctor'],
+    command: ['node', 'dist/main.js', '--doctor'],
+    network_mode: 'service:gatehouse-1',
+    restart: 'no',
+  })
+  expect(doctor?.networks).toBeUndefined() // Compose refuses both
 })
 
 test('only the proxy and the sandbox publish ports, on 127.0.0.1', () => {

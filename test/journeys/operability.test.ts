@@ -121,6 +121,9 @@ describe('the command', () => {
       ['check-config'],
       ['--new-key=1'],
       ['--check-config', '--new-key'],
+      ['--doctor', '--jsn'],
+      ['--doctor', '--login'],
+      ['--doctor', '--json', 'more'],
       [''],
     ]
     const { output, exited } = startNode(

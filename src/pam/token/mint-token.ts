@@ -99,7 +99,7 @@ const DEFAULT_LIFETIME_MS = 60_000
 const BEARER = /^[\x21-\x7e]{1,8192}$/
 
 /** `nowMs` is by the API's clock. */
-function parseIssuedToken({ json }: UpstreamResponse, team: string, nowMs: number): IssuedToken {
+export function parseIssuedToken({ json }: UpstreamResponse, team: string, nowMs: number): IssuedToken {
   const fields = typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
   const { bearer_token: token, team_name, expires_at } = fields
   if (typeof token !== 'string' || !BEARER.test(token))

@@ -1,0 +1,35 @@
+import { markdownTable } from './markdown.ts'
+
+/** The checks of `src/doctor`, in the order of its report, and when each is `ok`. test/doctor/command.test.ts compares the names. */
+const OK_IF: Readonly<Record<string, string>> = {
+  'redis.reach': 'Redis accepts the connection and its credentials',
+  'redis.database': 'the selected database exists',
+  'redis.version': 'it is 6.2 or later',
+  'redis.policy': '`maxmemory-policy` is `noeviction`',
+  'redis.scripts': 'the Redis user may run the scripts of the broker',
+  'redis.write': 'the Redis user may write, read and delete a key',
+  'redis.latency': 'a read takes up to 10 ms; else `warn`',
+  'authn.tls': 'the certificate is accepted',
+  'authn.reach': 'Okta answers, and not another web server',
+  'authn.clock': 'the clocks differ by up to 30 s; up to 5 min: `warn`',
+  'authn.token': 'Okta accepts the API token, and the standby (else `warn`)',
+  'authn.pipeline': '`v1`; [`idx`](identity-engine.md) or unknown: `warn`',
+  'authn.forwarded_for':
+    'always `skipped`, with the steps to check it by hand: only a sign-in with a password shows it',
+  'authn.device_token': 'the same',
+  'pam.reach': 'PAM answers, and not another web server',
+  'pam.key': 'PAM issues a token for the key, and for the standby (else `warn`)',
+  'pam.team': 'the token is for `PAM_TEAM`, and the team is enabled',
+  'pam.user': 'PAM lists the groups of the user in `--login`',
+  'pam.key_expiry': '`PAM_KEY_EXPIRES_AT` is at least 14 days away; sooner: `warn`',
+  'public.reach': 'a broker answers at `PUBLIC_URL`',
+  'public.cookies': 'its device cookie comes back',
+  'public.headers':
+    '`Origin` and `Sec-Fetch-Site` arrive, and a forged `X-Forwarded-For` does not. `TRUST_PROXY` not set with https: `warn`. A `TRUST_PROXY` that does not name the proxy shows only in the log (`untrusted_forwarded_for`)',
+  'ops.closed': 'neither `PUBLIC_URL` nor `OPS_PORT` on its host leads to the ops listener',
+}
+
+export function doctorTable(): string {
+  const rows = Object.entries(OK_IF).map(([name, okIf]) => [`\`${name}\``, okIf])
+  return markdownTable(['check', '`ok` if'], rows)
+}

@@ -1,0 +1,42 @@
+/** One check of the doctor. */
+export interface Check {
+  /** Such as `redis.reach`. */
+  readonly name: string
+  /** This check is skipped unless each of these is `ok` or `warn`. They run earlier in the same group. */
+  readonly needs?: readonly string[]
+  run(): Finding | Promise<Finding>
+}
+
+/** Checks of one dependency, in order. Groups run at the same time. */
+export interface CheckGroup {
+  readonly checks: readonly Check[]
+  /** Closes the connections. */
+  close(): Promise<unknown>
+}
+
+/** The texts contain no secret, no login and no part of a response except its status and codes. */
+export interface Finding {
+  readonly status: 'ok' | 'warn' | 'fail' | 'skipped'
+  readonly detail: string
+  /** How to solve the problem; null if there is none. */
+  readonly fix: string | null
+}
+
+export interface CheckResult extends Finding {
+  readonly name: string
+}
+
+export const ok = (detail: string): Finding => ({ status: 'ok', detail, fix: null })
+export const warn = (detail: string, fix: string): Finding => ({ status: 'warn', detail, fix })
+export const fail = (detail: string, fix: string): Finding => ({ status: 'fail', detail, fix })
+export const skipped = (reason: string, fix: string | null = null): Finding => ({
+  status: 'skipped',
+  detail: reason,
+  fix,
+})
+
+/** Checks that are skipped for the same reason. */
+export function skipAll(names: readonly string[], reason: string): CheckGroup {
+  const checks = names.map((name) => ({ name, run: () => skipped(reason) }))
+  return { checks, close: async () => {} }
+}

@@ -1,0 +1,54 @@
+import type { Config } from '../config/load-config.ts'
+import { authnChecks } from './authn.ts'
+import type { CheckGroup, CheckResult } from './check.ts'
+import { createHttpClient } from './http-client.ts'
+import { opsChecks } from './ops.ts'
+import { pamChecks } from './pam.ts'
+import { publicChecks } from './public.ts'
+import { redisChecks } from './redis.ts'
+import { type Deadlines, runChecks } from './run-checks.ts'
+
+export interface DoctorOptions {
+  /** A user of the org, for the checks that need one. */
+  readonly login?: string | undefined
+  readonly deadlines?: Deadlines
+  readonly now?: () => number
+}
+
+/** Ends within 30 s, whatever hangs. */
+const DEADLINES: Deadlines = { checkMs: 6000, totalMs: 26_000, closeMs: 1000 }
+/** A client's own time limit is shorter than that of its check, because its failure names the reason. */
+const CLIENT_SHARE = 0.7
+
+/** Checks everything around the broker. It changes nothing but one key of its own in Redis. */
+export function runDoctor(config: Config, options: DoctorOptions = {}): Promise<CheckResult[]> {
+  const { login, deadlines = DEADLINES, now = Date.now } = options
+  const { redis, authn, pam, egress } = config
+  const timeoutMs = deadlines.checkMs * CLIENT_SHARE
+  const groups = [
+    redisChecks({ url: redis.url.current(), ca: redis.ca, timeoutMs }),
+    authnChecks({ authn, egress, timeoutMs, now, login }),
+    pamChecks({ pam, egress, timeoutMs, now, login }),
+    publicGroup(config, timeoutMs),
+  ]
+  return runChecks(groups, deadlines)
+}
+
+function publicGroup({ publicUrl, ops, trustProxy, egress }: Config, timeoutMs: number): CheckGroup {
+  const client = createHttpClient({ baseUrl: publicUrl.origin, egress, timeoutMs })
+  const { hostname } = new URL(publicUrl.origin)
+  const portClient = isLoopback(ops.host)
+    ? undefined
+    : createHttpClient({ baseUrl: `http://${hostname}:${ops.port}`, egress, timeoutMs })
+  return {
+    checks: [
+      ...publicChecks({ client, secure: publicUrl.secure, trustsProxy: trustProxy.length > 0 }),
+      ...opsChecks({ client, portClient }),
+    ],
+    close: () => Promise.all([client.close(), portClient?.close()]),
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return /^(127\.|localhost$|::1$)/.test(host)
+}

@@ -1,0 +1,167 @@
+import type { Config } from '../config/load-config.ts'
+import { toPamUserName } from '../pam/pam-user-name.ts'
+import { parseIssuedToken } from '../pam/token/mint-token.ts'
+import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
+import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { type Check, type CheckGroup, type Finding, fail, ok, skipAll, skipped, warn } from './check.ts'
+import { createHttpClient, reasonOf, sendOrFail } from './http-client.ts'
+
+type PamConfig = NonNullable<Config['pam']>
+type PamKey = ReturnType<PamConfig['keys']['current']>[number]
+
+export interface PamChecksOptions {
+  readonly pam: PamConfig | undefined
+  readonly egress: Config['egress']
+  readonly timeoutMs: number
+  readonly now: () => number
+  readonly login: string | undefined
+}
+
+const NAMES = ['pam.reach', 'pam.key', 'pam.team', 'pam.user', 'pam.key_expiry'] as const
+
+/** A token, or why there is none. `no_answer` and `unreadable`: the API was not reached. */
+type Minted = { readonly token: string } | { readonly outcome: PamOutcome; readonly reason: string }
+
+export function pamChecks({ pam, egress, timeoutMs, now, login }: PamChecksOptions): CheckGroup {
+  if (pam === undefined) return skipAll(NAMES, 'PAM_BASE_URL is not set')
+  const client = createHttpClient({ baseUrl: pam.baseUrl, egress, timeoutMs })
+  const [first, standby] = pam.keys.current()
+  let minted: Minted | undefined
+  const withMinted = (judge: (result: Minted) => Finding | Promise<Finding>) => () =>
+    minted === undefined ? skipped('there is no response') : judge(minted)
+  const checks: Check[] = [
+    {
+      name: 'pam.reach',
+      async run() {
+        minted = first && (await mint(client, pam, first, now()))
+        return minted === undefined ? skipped('there is no key') : judgeReach(minted)
+      },
+    },
+    {
+      name: 'pam.key',
+      needs: ['pam.reach'],
+      run: withMinted(async (result) => {
+        const second = standby && (await mint(client, pam, standby, now()))
+        return judgeKey(result, second)
+      }),
+    },
+    { name: 'pam.team', needs: ['pam.reach'], run: withMinted(judgeTeam) },
+    {
+      name: 'pam.user',
+      needs: ['pam.key', 'pam.team'],
+      run: withMinted((result) => checkUser(client, pam, result, login)),
+    },
+    { name: 'pam.key_expiry', run: () => judgeExpiry(pam.keyExpiresAtMs, now()) },
+  ]
+  return { checks, close: () => client.close() }
+}
+
+function pathOf(pam: PamConfig, path: string): string {
+  return new URL(pam.baseUrl).pathname.replace(/\/$/, '') + path
+}
+
+async function mint(client: UpstreamClient, pam: PamConfig, key: PamKey, nowMs: number): Promise<Minted> {
+  const path = pam.tokenPath.replaceAll('{team_name}', encodeURIComponent(pam.team))
+  const response = await sendOrFail(client, {
+    method: 'POST',
+    path: pathOf(pam, path),
+    headers: { Accept: 'application/json' },
+    body: { key_id: key.id, key_secret: key.secret },
+  })
+  if (response instanceof UpstreamFailure) return { outcome: 'no_answer', reason: reasonOf(response) }
+  const reason = `HTTP ${response.status}`
+  if (response.json === undefined) return { outcome: 'unreadable', reason }
+  const failure = failureFromAnswer(response, 'token')
+  if (failure !== undefined) return { outcome: failure.outcome, reason }
+  try {
+    return { token: parseIssuedToken(response, pam.team, nowMs).token }
+  } catch (error) {
+    if (!(error instanceof PamFailure)) throw error
+    return { outcome: error.outcome, reason }
+  }
+}
+
+function judgeReach(minted: Minted): Finding {
+  if (!('outcome' in minted)) return ok('PAM answers')
+  if (minted.outcome === 'no_answer')
+    return fail(
+      `PAM does not answer (${minted.reason})`,
+      'Correct PAM_BASE_URL, DNS, the firewall, HTTPS_PROXY, and UPSTREAM_CA_FILE.',
+    )
+  if (minted.outcome === 'unreadable')
+    return fail(`the response is not one of the PAM API (${minted.reason})`, 'Correct PAM_BASE_URL.')
+  return ok('PAM answers')
+}
+
+const KEY_REFUSED: ReadonlySet<PamOutcome> = new Set(['authentication_error', 'forbidden_error'])
+const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {
+  unknown_team: 'PAM does not know the team',
+  other_team: 'the key belongs to another team',
+  disabled_team: 'the team is disabled',
+}
+
+const isRefused = (minted: Minted | undefined) =>
+  minted !== undefined && 'outcome' in minted && KEY_REFUSED.has(minted.outcome)
+
+function judgeKey(minted: Minted, standby: Minted | undefined): Finding {
+  const fix = 'Create a key of the service user and set PAM_KEY_ID and PAM_KEY_SECRET.'
+  if (isRefused(minted)) return fail('PAM refuses the key', fix)
+  if (isRefused(standby)) return warn('PAM accepts the key but refuses the standby', fix)
+  if (!('outcome' in minted) || minted.outcome === 'other_team') return ok('PAM accepts the key')
+  if (minted.outcome in TEAM_WRONG) return skipped('not possible without pam.team')
+  return warn(
+    `PAM issues no token: ${minted.outcome} (${minted.reason})`,
+    'Look the error up in docs/operations.md#pam-errors.',
+  )
+}
+
+function judgeTeam(minted: Minted): Finding {
+  if (!('outcome' in minted)) return ok('the key belongs to PAM_TEAM')
+  const wrong = TEAM_WRONG[minted.outcome]
+  if (wrong === undefined) return skipped('not possible without pam.key')
+  return fail(wrong, 'Correct PAM_TEAM, PAM_BASE_URL, or the key.')
+}
+
+async function checkUser(
+  client: UpstreamClient,
+  pam: PamConfig,
+  minted: Minted,
+  login: string | undefined,
+): Promise<Finding> {
+  if (login === undefined) return skipped('needs --login')
+  if ('outcome' in minted) return skipped('not possible without a token')
+  const user = toPamUserName(login, pam.userName)
+  const fix = 'Correct PAM_USER_NAME and PAM_USER_DOMAINS, or create the user in PAM.'
+  if (user === undefined) return fail('the login maps to no PAM user name', fix)
+  const path = `/v1/teams/${encodeURIComponent(pam.team)}/users/${encodeURIComponent(user)}/groups`
+  const response = await sendOrFail(client, {
+    method: 'GET',
+    path: pathOf(pam, path),
+    headers: { Accept: 'application/json', Authorization: `Bearer ${minted.token}` },
+  })
+  if (response instanceof UpstreamFailure) return fail(`no response (${reasonOf(response)})`, RETRY)
+  const failure = failureFromAnswer(response, 'user')
+  if (failure === undefined) return ok('PAM lists the groups of the user')
+  if (failure.outcome === 'unknown_user') return fail('PAM does not know the user', fix)
+  const isForbidden = ['authorization_error', 'forbidden_error'].includes(failure.outcome)
+  return fail(
+    `PAM does not list the groups of the user: ${failure.outcome}`,
+    isForbidden ? 'Give the service user a role that may list groups of other users.' : RETRY,
+  )
+}
+
+const RETRY = 'Look the error up in docs/operations.md#pam-errors, and run the doctor again.'
+
+const DAY_MS = 86_400_000
+const WARN_BEFORE_DAYS = 14
+
+function judgeExpiry(expiresAtMs: number | undefined, nowMs: number): Finding {
+  if (expiresAtMs === undefined)
+    return skipped('PAM_KEY_EXPIRES_AT is not set', 'Set it to the time at which the key expires.')
+  const days = Math.floor((expiresAtMs - nowMs) / DAY_MS)
+  const fix = 'Create a new key (docs/operations.md#the-pam-key-expires-or-is-refused).'
+  if (expiresAtMs <= nowMs) return fail('the key has expired', fix)
+  const detail = `the key expires in ${days} days`
+  return days < WARN_BEFORE_DAYS ? warn(detail, fix) : ok(detail)
+}

@@ -1,0 +1,128 @@
+import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { type Check, type Finding, fail, ok, skipped, warn } from './check.ts'
+import { reasonOf, recordOf, sendOrFail } from './http-client.ts'
+
+export interface PublicChecksOptions {
+  /** For `PUBLIC_URL`: its requests pass the proxies that browsers' requests pass. */
+  readonly client: UpstreamClient
+  readonly secure: boolean
+  readonly trustsProxy: boolean
+}
+
+/**
+ * The running broker, through its proxy. It has no route for these checks: a refusal of the broker names the header
+ * that caused it, which shows that the header arrived.
+ */
+export function publicChecks({ client, secure, trustsProxy }: PublicChecksOptions): Check[] {
+  const cookieName = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
+  let session: UpstreamResponse | undefined
+  const needs = ['public.reach']
+  return [
+    {
+      name: 'public.reach',
+      async run() {
+        const response = await getSession(client)
+        if (response instanceof UpstreamFailure)
+          return fail(`PUBLIC_URL does not answer (${reasonOf(response)})`, NO_ANSWER)
+        session = response
+        return judgeReach(response)
+      },
+    },
+    { name: 'public.cookies', needs, run: () => checkCookies(client, session, cookieName) },
+    { name: 'public.headers', needs, run: () => checkHeaders(client, session, secure && !trustsProxy) },
+  ]
+}
+
+const NO_ANSWER =
+  'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
+const PROXY_FIX = 'Compare the configuration of the proxy with the examples in deploy/proxies.'
+
+type Headers = Readonly<Record<string, string>>
+
+/** Nobody is signed in: the broker answers 404 E0000007, and does not use the store. */
+function getSession(client: UpstreamClient, headers: Headers = {}) {
+  return sendOrFail(client, { method: 'GET', path: '/api/v1/sessions/me', headers })
+}
+
+/** An empty sign-in: the broker answers 400, if not 403, and never calls Okta. */
+function postEmptySignIn(client: UpstreamClient, headers: Headers) {
+  return sendOrFail(client, { method: 'POST', path: '/api/v1/authn', headers, body: {} })
+}
+
+/** The header that a refusal of the broker names, such as `Origin: … is neither …`. */
+function causeOf({ json }: UpstreamResponse): string {
+  const [cause] = [recordOf(json).errorCauses].flat()
+  return String(recordOf(cause).errorSummary ?? '')
+}
+
+function judgeReach(response: UpstreamResponse): Finding {
+  const { errorCode } = recordOf(response.json)
+  if (response.status === 404 && errorCode === 'E0000007') return ok('the broker answers')
+  if (causeOf(response).startsWith('X-Forwarded-For:'))
+    return ok('the broker answers, and refuses the request')
+  const detail = `not the expected response of the broker (HTTP ${response.status})`
+  return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
+}
+
+async function checkCookies(
+  client: UpstreamClient,
+  session: UpstreamResponse | undefined,
+  name: string,
+): Promise<Finding> {
+  const value = session && cookieOf(session, name)
+  if (value === undefined)
+    return fail(
+      'the response sets no device cookie',
+      `The proxy must pass Set-Cookie unchanged. ${PROXY_FIX}`,
+    )
+  const again = await getSession(client, { Cookie: `${name}=${value}` })
+  if (again instanceof UpstreamFailure) return fail(`no response (${reasonOf(again)})`, NO_ANSWER)
+  // the broker replaces a device cookie that it cannot verify
+  if (cookieOf(again, name) === undefined) return ok('the device cookie comes back')
+  return fail(
+    'the device cookie does not come back, or another replica does not accept it',
+    `The proxy must pass Cookie unchanged, and all replicas must have the same SECRET_KEYS. ${PROXY_FIX}`,
+  )
+}
+
+function cookieOf({ headers }: UpstreamResponse, name: string): string | undefined {
+  const lines = [headers['set-cookie'] ?? []].flat()
+  const line = lines.find((one) => one.startsWith(`${name}=`))
+  return line?.slice(name.length + 1).split(';')[0]
+}
+
+/** A host name that never exists (RFC 2606). */
+const FOREIGN_ORIGIN = 'https://doctor.invalid'
+
+async function checkHeaders(
+  client: UpstreamClient,
+  session: UpstreamResponse | undefined,
+  proxyIsUntrusted: boolean,
+): Promise<Finding> {
+  if (session !== undefined && causeOf(session).startsWith('X-Forwarded-For: missing'))
+    return fail('X-Forwarded-For does not arrive', `The proxy must send it. ${PROXY_FIX}`)
+  const responses = await Promise.all([
+    postEmptySignIn(client, { Origin: FOREIGN_ORIGIN }),
+    postEmptySignIn(client, { 'Sec-Fetch-Site': 'cross-site' }),
+    getSession(client, { 'X-Forwarded-For': 'forged' }),
+  ])
+  const [origin, site, forged] = responses
+  const failure = responses.find((response) => response instanceof UpstreamFailure)
+  if (failure instanceof UpstreamFailure) return skipped(`no response (${reasonOf(failure)})`)
+  const names = (response: UpstreamResponse | UpstreamFailure, header: string) =>
+    !(response instanceof UpstreamFailure) && causeOf(response).startsWith(`${header}:`)
+  const problems = [
+    ...(names(origin, 'Origin') ? [] : ['Origin does not arrive']),
+    ...(names(site, 'Sec-Fetch-Site') ? [] : ['Sec-Fetch-Site does not arrive']),
+    ...(names(forged, 'X-Forwarded-For') ? ['a forged X-Forwarded-For arrives'] : []),
+  ]
+  if (problems.length > 0)
+    return fail(problems.join('; '), `The proxy must pass the first two and write the last. ${PROXY_FIX}`)
+  if (proxyIsUntrusted)
+    return warn(
+      'TRUST_PROXY is not set: all users share the proxy’s address',
+      'Set it to the proxy’s address.',
+    )
+  return ok('Origin and Sec-Fetch-Site arrive; a forged X-Forwarded-For does not')
+}

@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { AMELIA } from '../support/harness.ts'
+import { type SandboxUpstream, startSandboxUpstream } from '../support/sandbox-upstream.ts'
+import {
+  deadPort,
+  StubError,
+  type StubListener,
+  type StubUpstream,
+  sendJson,
+  startStubUpstream,
+} from '../support/stub-upstream.ts'
+import { diagnose, group } from './diagnose.ts'
+
+let stub: StubUpstream | undefined
+afterEach(() => stub?.close())
+
+const ORGANIZATION = { id: '00o1', pipeline: 'v1' }
+const TOKEN_ACCEPTED = new StubError(400, 'E0000001')
+
+/** An org that answers the description with the first, and the empty sign-in with the second. */
+async function org(
+  describeOrg: StubListener,
+  signIn: StubListener = answer(TOKEN_ACCEPTED),
+): Promise<string> {
+  stub = await startStubUpstream((req, res) =>
+    (req.path.startsWith('/.well') ? describeOrg : signIn)(req, res),
+  )
+  return stub.origin
+}
+
+const answer =
+  (error: StubError): StubListener =>
+  (_req, res) =>
+    sendJson(res, error.status, error.body)
+const json =
+  (body: object, headers = {}): StubListener =>
+  (_req, res) =>
+    sendJson(res, 200, body, headers)
+const html =
+  (status: number): StubListener =>
+  (_req, res) =>
+    res.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Welcome</h1>')
+
+const authnChecks = async (env: Record<string, string>, options = {}) =>
+  group('authn', await diagnose(env, options))
+
+const SKIPPED = 'skipped: not possible without authn.reach'
+const ALL_SKIPPED = { clock: SKIPPED, token: SKIPPED, pipeline: SKIPPED }
+
+describe('the sandbox', () => {
+  let upstream: SandboxUpstream
+  beforeAll(async () => {
+    upstream = await startSandboxUpstream()
+  })
+  afterAll(() => upstream.close())
+
+  test('the token is accepted, and no user is touched', async () => {
+    const { reach, clock, token } = await authnChecks(upstream.signInEnv)
+    expect([reach, token]).toEqual(['ok: the org answers', 'ok: Okta accepts the API token'])
+    expect(clock).toMatch(/^ok: the clocks differ by \d s$/)
+    const bodies = upstream.sandbox.requestLog.authn.entries.map(({ method, path }) => `${method} ${path}`)
+    expect(new Set(bodies)).toEqual(new Set(['GET /.well-known/okta-organization', 'POST /api/v1/authn']))
+  })
+
+  test('a wrong token', async () => {
+    const { token } = await authnChecks({ ...upstream.signInEnv, AUTHN_API_TOKEN: 'a-wrong-token' })
+    expect(token).toBe('fail: Okta refuses the API token (E0000011)')
+  })
+
+  test('a wrong standby', async () => {
+    const tokens = `${upstream.signInEnv.AUTHN_API_TOKEN},a-wrong-token`
+    const { token } = await authnChecks({ ...upstream.signInEnv, AUTHN_API_TOKEN: tokens })
+    expect(token).toBe('warn: Okta accepts the API token but not the standby')
+  })
+
+  test('the clock is off', async () => {
+    const at = (offMs: number) => authnChecks(upstream.signInEnv, { now: () => Date.now() + offMs })
+    expect((await at(600_000)).clock).toMatch(/^fail: the clocks differ by (600|601|602) s$/)
+    expect((await at(-600_000)).clock).toMatch(/^fail: /)
+    expect((await at(90_000)).clock).toMatch(/^warn: /)
+  })
+})
+
+test('a web server at the address of the org: the token is not sent to it', async () => {
+  const AUTHN_BASE_URL = await org(html(200), html(200))
+  expect(await authnChecks({ AUTHN_BASE_URL })).toMatchObject({
+    reach: 'fail: another web server answers, not Okta’s API (HTTP 200)',
+    ...ALL_SKIPPED,
+  })
+  expect(stub?.requests.map(({ headers }) => headers.authorization)).toEqual([undefined])
+})
+
+test.each([
+  ['a redirect', html(302), 'fail: another web server answers, not Okta’s API (HTTP 302)'],
+  ['an org that fails', answer(new StubError(503, 'E0000009')), 'fail: the org fails (HTTP 503)'],
+  ['an org without a description', answer(new StubError(404, 'E0000007')), 'ok: the org answers'],
+])('%s', async (_, listener, reach) => {
+  expect((await authnChecks({ AUTHN_BASE_URL: await org(listener) })).reach).toBe(reach)
+})
+
+test('no server, and no TLS on the port', async () => {
+  const port = await deadPort()
+  const unreachable = await authnChecks({ AUTHN_BASE_URL: `https://127.0.0.1:${port}` })
+  expect(unreachable).toMatchObject({
+    tls: 'skipped: no connection (unreachable ECONNREFUSED)',
+    reach: 'fail: the org does not answer (unreachable ECONNREFUSED)',
+    ...ALL_SKIPPED,
+  })
+  const plain = await org(json(ORGANIZATION))
+  const { tls, reach } = await authnChecks({ AUTHN_BASE_URL: plain.replace('http:', 'https:') })
+  expect(tls).toMatch(/^fail: the certificate is not accepted \(ERR_SSL_\w+\)$/)
+  expect(reach).toBe('skipped: not possible without authn.tls')
+})
+
+test.each<[string, StubListener, string]>([
+  ['v1', json(ORGANIZATION), 'ok: Classic Engine (v1)'],
+  [
+    'idx',
+    json({ ...ORGANIZATION, pipeline: 'idx' }),
+    'warn: Identity Engine (idx): parts of the Authentication API do not work',
+  ],
+  ['none', json({ id: '00o1' }), 'warn: the org does not name its pipeline (invalid_response)'],
+])('the pipeline %s', async (_, listener, pipeline) => {
+  expect((await authnChecks({ AUTHN_BASE_URL: await org(listener) })).pipeline).toBe(pipeline)
+})
+
+test.each<[string, StubListener, string]>([
+  [
+    'a token that is limited to other addresses',
+    answer(new StubError(403, 'E0000006')),
+    'fail: Okta accepts the API token but forbids the call (HTTP 403)',
+  ],
+  [
+    'a rate limit',
+    answer(new StubError(429, 'E0000047')),
+    'warn: Okta’s response does not show whether the token is valid',
+  ],
+  ['a page', html(200), 'warn: Okta’s response does not show whether the token is valid'],
+])('%s', async (_, listener, token) => {
+  const AUTHN_BASE_URL = await org(json(ORGANIZATION), listener)
+  expect((await authnChecks({ AUTHN_BASE_URL })).token).toBe(token)
+})
+
+test('what only a sign-in shows is skipped, with the reason', async () => {
+  const without = await authnChecks({})
+  expect([without.forwarded_for, without.device_token]).toEqual(
+    Array(2).fill('skipped: only a sign-in shows it'),
+  )
+  const { forwarded_for } = await authnChecks({}, { login: AMELIA })
+  expect(forwarded_for).toMatch(/^skipped: only a sign-in with a password shows it/)
+})

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { afterEach, expect, test } from '@jest/globals'
+import { z } from 'zod'
+import { makeBrokerDirectory, spawnNode } from '../support/broker-process.ts'
+import { freePort, TEST_KEY } from '../support/gatehouse.ts'
+import { AMELIA } from '../support/harness.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
+
+/** `node main.js --doctor`, as its own process. Needs `npm run build:all`. */
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function doctor(env: Readonly<Record<string, string>>, ...args: string[]) {
+  const { output, exited, child } = spawnNode('build/main.js', env, '--doctor', ...args)
+  cleanUps.push(() => child.kill('SIGKILL'))
+  return { code: await exited, ...output }
+}
+
+const Report = z.strictObject({
+  checks: z.array(
+    z.strictObject({
+      name: z.string(),
+      status: z.enum(['ok', 'warn', 'fail', 'skipped']),
+      detail: z.string().min(1),
+      fix: z.string().min(1).nullable(),
+    }),
+  ),
+})
+
+/** Every check, in order. */
+const NAMES = [
+  ...['reach', 'database', 'version', 'policy', 'scripts', 'write', 'latency'].map((name) => `redis.${name}`),
+  ...['tls', 'reach', 'clock', 'token', 'pipeline', 'forwarded_for', 'device_token'].map(
+    (name) => `authn.${name}`,
+  ),
+  ...['reach', 'key', 'team', 'user', 'key_expiry'].map((name) => `pam.${name}`),
+  ...['public.reach', 'public.cookies', 'public.headers', 'ops.closed'],
+]
+
+test('docs/operations.md describes every check', () => {
+  const page = readFileSync('docs/operations.md', 'utf8')
+  const [section = ''] = /^## Doctor$.*?^## /ms.exec(page) ?? []
+  const described = [...section.matchAll(/`((?:redis|authn|pam|public|ops)\.\w+)`/g)].map(([, name]) => name)
+  expect(described).toEqual(NAMES)
+})
+
+test('around a running broker no check fails, exit code 0', async () => {
+  const [upstream, redis, home] = await Promise.all([
+    startSandboxUpstream(),
+    startRedis({ password: 'plainly-fake-password' }),
+    makeBrokerDirectory(),
+  ])
+  cleanUps.push(upstream.close, redis.stop, home.remove)
+  const port = String(await freePort())
+  const env = {
+    ...upstream.signInEnv,
+    ...upstream.pamEnv,
+    PUBLIC_URL: `http://localhost:${port}`,
+    REDIS_URL: redis.url,
+    SECRET_KEYS: TEST_KEY,
+  }
+  await home.start({ ...env, PORT: port })
+
+  const { code, out, err } = await doctor(env, '--json', '--login', AMELIA)
+  expect(err).toBe('')
+  const { checks } = Report.parse(JSON.parse(out))
+  expect(checks.map(({ name }) => name)).toEqual(NAMES)
+  expect(checks.filter(({ status }) => status === 'fail')).toEqual([])
+  expect(code).toBe(0)
+  for (const secret of [
+    upstream.sandbox.apiToken,
+    'plainly-fake-password',
+    TEST_KEY,
+    AMELIA,
+    ...upstream.pamKeys,
+  ])
+    expect(out).not.toContain(secret)
+
+  const wrong = await doctor({ ...env, AUTHN_API_TOKEN: 'a-wrong-token' })
+  expect(wrong.out).toMatch(/^fail {5}authn\.token {11}Okta refuses the API token/m)
+  expect(wrong.out).toMatch(/ 1 fail, \d+ skipped\n$/)
+  expect(wrong.code).toBe(1)
+})
+
+test('if everything hangs, it ends within 30 s with exit code 1', async () => {
+  const sockets = new Set<Socket>()
+  const silent = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}) // the doctor has ended
+  })
+  await new Promise<void>((resolve) => {
+    silent.listen(0, '127.0.0.1', resolve)
+  })
+  cleanUps.push(() => {
+    silent.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const { port } = silent.address() as AddressInfo // it listens on TCP
+  const startedAt = performance.now()
+  const { code, out } = await doctor(
+    {
+      PUBLIC_URL: `http://localhost:${port}`,
+      AUTHN_BASE_URL: `http://127.0.0.1:${port}`,
+      AUTHN_API_TOKEN: 'plainly-fake',
+      REDIS_URL: `redis://127.0.0.1:${port}`,
+      SECRET_KEYS: TEST_KEY,
+      PAM_BASE_URL: `http://127.0.0.1:${port}`,
+      PAM_TEAM: 'team',
+      PAM_KEY_ID: 'plainly-fake-id',
+      PAM_KEY_SECRET: 'plainly-fake-secret',
+      OPS_HOST: '0.0.0.0',
+      OPS_PORT: String(port),
+    },
+    '--json',
+  )
+  expect(performance.now() - startedAt).toBeLessThan(30_000)
+  const { checks } = Report.parse(JSON.parse(out))
+  const failed = checks.filter(({ status }) => status === 'fail').map(({ name }) => name)
+  expect(failed).toEqual(['redis.reach', 'authn.reach', 'pam.reach', 'public.reach'])
+  expect(checks.some(({ status }) => status === 'ok')).toBe(false)
+  expect(code).toBe(1)
+})
+
+test('an invalid configuration: every problem, and exit code 78', async () => {
+  const { code, out, err } = await doctor({ PUBLIC_URL: 'ftp://not-this-value' }, '--json')
+  expect([code, out]).toEqual([78, ''])
+  expect(err).toContain('AUTHN_API_TOKEN')
+  expect(err).not.toContain('not-this-value')
+})

@@ -1,0 +1,50 @@
+import { loadConfig } from '../../src/config/load-config.ts'
+import type { CheckResult } from '../../src/doctor/check.ts'
+import { type DoctorOptions, runDoctor } from '../../src/doctor/doctor.ts'
+import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import { TEST_KEY } from '../support/gatehouse.ts'
+import { deadPort } from '../support/stub-upstream.ts'
+
+/** Long enough for a busy machine. */
+const PATIENT = { checkMs: 60_000, totalMs: 120_000, closeMs: 1000 }
+
+/**
+ * Runs the doctor with this environment on top of one in which nothing is reachable. Returns `status: detail` by name. Throws if a
+ * result contains a secret or the login.
+ */
+export async function diagnose(
+  env: Readonly<Record<string, string>>,
+  options: DoctorOptions = {},
+): Promise<Record<string, string>> {
+  const nothing = await deadPort()
+  const all: Record<string, string> = {
+    PUBLIC_URL: `http://localhost:${nothing}`,
+    AUTHN_BASE_URL: `http://127.0.0.1:${nothing}`,
+    AUTHN_API_TOKEN: 'plainly-fake-ssws-token',
+    REDIS_URL: 'memory:',
+    SECRET_KEYS: TEST_KEY,
+    ...env,
+  }
+  const config = loadConfig({ env: all, parseRedisUrl })
+  const results = await runDoctor(config, { deadlines: PATIENT, ...options })
+  const printed = JSON.stringify(results)
+  const secrets = [all.AUTHN_API_TOKEN, all.SECRET_KEYS, all.PAM_KEY_ID, all.PAM_KEY_SECRET, all.REDIS_URL]
+  for (const secret of [...secrets, options.login].flatMap((value) => value?.split(',') ?? []))
+    if (secret.length > 7 && printed.includes(secret)) throw new Error('the doctor prints a secret')
+  checkFixes(results)
+  return Object.fromEntries(results.map(({ name, status, detail }) => [name, `${status}: ${detail}`]))
+}
+
+function checkFixes(results: readonly CheckResult[]): void {
+  for (const { name, status, fix } of results) {
+    const needsFix = status === 'fail' || status === 'warn'
+    if (needsFix && fix === null) throw new Error(`${name} has no fix`)
+    if (status === 'ok' && fix !== null) throw new Error(`${name} has a fix although it is ok`)
+  }
+}
+
+/** The results of one group, without its name: `reach`, `token`, … */
+export function group(name: string, results: Readonly<Record<string, string>>): Record<string, string> {
+  const own = Object.entries(results).filter(([check]) => check.startsWith(`${name}.`))
+  return Object.fromEntries(own.map(([check, result]) => [check.slice(name.length + 1), result]))
+}

@@ -1,0 +1,121 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { AMELIA } from '../support/harness.ts'
+import { type SandboxUpstream, startSandboxUpstream } from '../support/sandbox-upstream.ts'
+import { deadPort, startStubUpstream } from '../support/stub-upstream.ts'
+import { diagnose, group } from './diagnose.ts'
+
+let upstream: SandboxUpstream
+beforeAll(async () => {
+  upstream = await startSandboxUpstream()
+})
+afterEach(() => upstream.sandbox.faults.pam.clear())
+afterAll(() => upstream.close())
+
+const pamChecks = async (env: Record<string, string> = {}, options = {}) =>
+  group('pam', await diagnose({ ...upstream.pamEnv, ...env }, options))
+
+const OK = {
+  reach: 'ok: PAM answers',
+  key: 'ok: PAM accepts the key',
+  team: 'ok: the key belongs to PAM_TEAM',
+}
+const NOT_REACHED = 'skipped: not possible without pam.reach'
+
+test('all checks pass', async () => {
+  expect(await pamChecks({}, { login: AMELIA })).toEqual({
+    ...OK,
+    user: 'ok: PAM lists the groups of the user',
+    key_expiry: 'skipped: PAM_KEY_EXPIRES_AT is not set',
+  })
+  expect((await pamChecks()).user).toBe('skipped: needs --login')
+})
+
+test('without PAM there are no checks', async () => {
+  const results = Object.values(group('pam', await diagnose({})))
+  expect(results).toEqual(Array(5).fill('skipped: PAM_BASE_URL is not set'))
+})
+
+test('a wrong key', async () => {
+  expect(await pamChecks({ PAM_KEY_SECRET: 'a-wrong-secret' }, { login: AMELIA })).toMatchObject({
+    reach: OK.reach,
+    key: 'fail: PAM refuses the key',
+    team: 'skipped: not possible without pam.key',
+    user: 'skipped: not possible without pam.key, pam.team',
+  })
+})
+
+test('a wrong standby', async () => {
+  const { PAM_KEY_ID, PAM_KEY_SECRET } = upstream.pamEnv
+  const env = { PAM_KEY_ID: `${PAM_KEY_ID},standby-id`, PAM_KEY_SECRET: `${PAM_KEY_SECRET},a-wrong-secret` }
+  expect((await pamChecks(env)).key).toBe('warn: PAM accepts the key but refuses the standby')
+})
+
+test('an unknown team', async () => {
+  expect(await pamChecks({ PAM_TEAM: 'unknown-team' })).toMatchObject({
+    key: 'skipped: not possible without pam.team',
+    team: 'fail: PAM does not know the team',
+  })
+})
+
+test.each([
+  [
+    'another team',
+    { bearer_token: 'plainly-fake-token', team_name: 'other', expires_at: '2099-01-01T00:00:00Z' },
+    200,
+    { key: OK.key, team: 'fail: the key belongs to another team' },
+  ],
+  [
+    'a disabled team',
+    { error: 'disabled_team' },
+    403,
+    { key: 'skipped: not possible without pam.team', team: 'fail: the team is disabled' },
+  ],
+  [
+    'an offline API',
+    { error: 'service_offline' },
+    503,
+    {
+      key: 'warn: PAM issues no token: service_offline (HTTP 503)',
+      team: 'skipped: not possible without pam.key',
+    },
+  ],
+])('%s', async (_, body, status, expected) => {
+  upstream.sandbox.faults.pam.set({ kind: 'status', status, body })
+  expect(await pamChecks()).toMatchObject({ reach: OK.reach, ...expected })
+})
+
+test('a web server at the address of PAM, and none', async () => {
+  const page = await startStubUpstream((_req, res) => res.end('<h1>Welcome</h1>'))
+  const { reach, key, team } = await pamChecks({ PAM_BASE_URL: page.origin })
+  await page.close()
+  expect(reach).toBe('fail: the response is not one of the PAM API (HTTP 200)')
+  expect([key, team]).toEqual([NOT_REACHED, NOT_REACHED])
+  const nowhere = await pamChecks({ PAM_BASE_URL: `http://127.0.0.1:${await deadPort()}` })
+  expect(nowhere.reach).toBe('fail: PAM does not answer (unreachable ECONNREFUSED)')
+})
+
+test('a user that PAM does not know, or whose groups it does not list', async () => {
+  const unknown = await pamChecks({}, { login: 'unknown.user@example.test' })
+  expect(unknown.user).toBe('fail: PAM does not know the user')
+  const mapped = await pamChecks(
+    { PAM_USER_NAME: 'login-local-part', PAM_USER_DOMAINS: 'elsewhere.test' },
+    { login: AMELIA },
+  )
+  expect(mapped.user).toBe('fail: the login maps to no PAM user name')
+  const path = `/v1/teams/${upstream.pamEnv.PAM_TEAM}/users`
+  const forbid = { kind: 'status', status: 403, body: { error: 'forbidden_error' }, path } as const
+  upstream.sandbox.faults.pam.set(forbid)
+  expect((await pamChecks({}, { login: AMELIA })).user).toBe(
+    'fail: PAM does not list the groups of the user: forbidden_error',
+  )
+})
+
+test('the expiry of the key', async () => {
+  const at = async (time: string) => {
+    const options = { now: () => Date.parse('2030-01-01T00:00:00Z') }
+    return (await pamChecks({ PAM_KEY_EXPIRES_AT: time }, options)).key_expiry
+  }
+  expect(await at('2030-03-01T00:00:00Z')).toBe('ok: the key expires in 59 days')
+  expect(await at('2030-01-11T00:00:00Z')).toBe('warn: the key expires in 10 days')
+  expect(await at('2029-12-31T00:00:00Z')).toBe('fail: the key has expired')
+})

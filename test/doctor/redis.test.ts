@@ -1,0 +1,191 @@
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, expect, test } from '@jest/globals'
+import { startRedisCluster } from '../support/redis-cluster.ts'
+import { startMonitor } from '../support/redis-monitor.ts'
+import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
+import { deadPort } from '../support/stub-upstream.ts'
+import { diagnose, group } from './diagnose.ts'
+
+const cleanUps: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function server(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const redis = await startRedis(options)
+  cleanUps.push(() => redis.stop())
+  return redis
+}
+
+const redisChecks = async (url: string, options = {}) =>
+  group('redis', await diagnose({ REDIS_URL: url }, options))
+
+const ALL_OK = {
+  reach: 'ok: Redis answers',
+  database: 'ok: the database of REDIS_URL exists',
+  version: expect.stringMatching(/^ok: Redis \d+\.\d+$/),
+  policy: 'ok: maxmemory-policy is noeviction',
+  scripts: 'ok: the Redis user may run all scripts of the broker',
+  write: 'ok: a key was written, read and deleted',
+  latency: expect.stringMatching(/^(ok|warn): a read takes/), // the machine may be busy
+}
+const SKIPPED = 'skipped: not possible without redis.database'
+const ALL_SKIPPED = { version: SKIPPED, policy: SKIPPED, scripts: SKIPPED, write: SKIPPED }
+
+test('all checks pass; only one key is touched, and it is removed', async () => {
+  const redis = await server()
+  const monitor = await startMonitor(redis.client())
+  cleanUps.push(async () => monitor.disconnect())
+  const keys = new Set<string>()
+  monitor.on('monitor', (_time: string, args: string[]) => {
+    for (const word of args) if (word.startsWith('gatehouse:')) keys.add(word.replace(/:legacy$/, ''))
+  })
+  expect(await redisChecks(redis.url)).toEqual(ALL_OK)
+  expect(await redis.client().dbsize()).toBe(0)
+  expect([...keys]).toEqual([expect.stringMatching(/^gatehouse:doctor:\{[\w-]+\}$/)])
+})
+
+test('all checks pass in a cluster', async () => {
+  const cluster = await startRedisCluster(3)
+  cleanUps.push(() => cluster.stop())
+  expect(await redisChecks(cluster.url)).toEqual(ALL_OK)
+  for (const node of cluster.masters) expect(await node.client().dbsize()).toBe(0)
+})
+
+test('the embedded store has no checks', async () => {
+  const results = Object.values(await redisChecks('memory:'))
+  expect(new Set(results)).toEqual(new Set(['skipped: REDIS_URL is memory:, the embedded store']))
+})
+
+test('no server: only the connection fails', async () => {
+  const results = await redisChecks(`redis://127.0.0.1:${await deadPort()}`, QUICK)
+  expect(results.reach).toBe('fail: Redis does not answer (ECONNREFUSED)')
+  expect(results.database).toBe('skipped: not possible without redis.reach')
+  expect(results).toMatchObject(ALL_SKIPPED)
+})
+
+test('a server that hangs', async () => {
+  const redis = await server()
+  redis.pause()
+  expect((await redisChecks(redis.url, QUICK)).reach).toMatch(/^fail: /)
+  redis.resume()
+})
+
+/** For connections that never succeed. */
+const QUICK = { deadlines: { checkMs: 1500, totalMs: 30_000, closeMs: 1000 } }
+
+test('a wrong password', async () => {
+  const redis = await server({ password: 'plainly-fake' })
+  const results = await redisChecks(redis.url.replace('plainly-fake', 'another-password'), QUICK)
+  expect(results.reach).toBe('fail: Redis refuses the user or password (WRONGPASS)')
+})
+
+test('database 99', async () => {
+  const redis = await server()
+  expect(await redisChecks(`${redis.url}/99`, QUICK)).toMatchObject({
+    reach: 'ok: Redis answers',
+    database: 'fail: the database of REDIS_URL does not exist',
+    ...ALL_SKIPPED,
+  })
+})
+
+test('a policy that evicts', async () => {
+  const redis = await server({ args: ['--maxmemory-policy', 'allkeys-lru'] })
+  expect((await redisChecks(redis.url)).policy).toMatch(/^fail: maxmemory-policy is allkeys-lru/)
+})
+
+test('memory is full', async () => {
+  const redis = await server()
+  await redis.client().config('SET', 'maxmemory', '1')
+  const { write, latency } = await redisChecks(redis.url)
+  expect(write).toBe('fail: Redis refuses to write, read or delete a key (OOM)')
+  expect(latency).toBe('skipped: not possible without redis.write')
+})
+
+const asUser = async (redis: RedisServer, ...rules: string[]) => {
+  await redis.client().call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', ...rules)
+  return `redis://broker:plainly-fake@127.0.0.1:${redis.port}`
+}
+
+test.each([
+  ['scripting', '-@scripting'],
+  ['EVALSHA', '-evalsha'],
+  ['a command in a script', '-hset'],
+])('a user without the right to %s', async (_, rule) => {
+  const redis = await server()
+  const results = await redisChecks(await asUser(redis, '~gatehouse:*', '+@all', rule))
+  expect(results).toEqual({
+    ...ALL_OK,
+    scripts: 'fail: Redis refuses a script or a command in it (NOPERM)',
+  })
+  expect(await redis.client().dbsize()).toBe(0)
+})
+
+test('a user of other keys', async () => {
+  const redis = await server()
+  const results = await redisChecks(await asUser(redis, '~other:*', '+@all'))
+  expect(results).toMatchObject({ reach: ALL_OK.reach, database: ALL_OK.database })
+  expect(results.write).toBe('fail: Redis refuses to write, read or delete a key (NOPERM)')
+})
+
+test('a user without SELECT', async () => {
+  const redis = await server()
+  const url = await asUser(redis, '~gatehouse:*', '+@all', '-select')
+  const { reach, database } = await redisChecks(`${url}/1`, QUICK)
+  expect([reach, database]).toEqual([
+    'ok: Redis answers',
+    'fail: the Redis user may not select the database (NOPERM)',
+  ])
+})
+
+test('a user without INFO', async () => {
+  const redis = await server()
+  const reason = 'skipped: the Redis user may not run INFO'
+  const results = await redisChecks(await asUser(redis, '~gatehouse:*', '+@all', '-info'))
+  expect(results).toEqual({ ...ALL_OK, version: reason, policy: reason })
+})
+
+test('the rights in docs/operations.md are enough', async () => {
+  const redis = await server()
+  const page = readFileSync('docs/operations.md', 'utf8')
+  const [, rule = ''] = /^ *ACL SETUSER gatehouse reset on >password (.+)$/m.exec(page) ?? []
+  expect(rule).toContain('+evalsha')
+  expect(await redisChecks(await asUser(redis, ...rule.split(' ')))).toEqual(ALL_OK)
+})
+
+test('a version that is too old, one that is not named, and a slow network', async () => {
+  const redis = await server()
+  const oldUrl = await proxyTo(redis, (reply) => reply.replace(/redis_version:\d+\.\d+/, 'redis_version:6.0'))
+  expect((await redisChecks(oldUrl)).version).toBe('fail: Redis 6.0 is too old')
+  const otherUrl = await proxyTo(redis, (reply) => reply.replace('redis_version:', 'other_version:'))
+  expect((await redisChecks(otherUrl)).version).toBe('warn: INFO does not name a version')
+  const slowUrl = await proxyTo(redis, (reply) => reply, 20)
+  expect((await redisChecks(slowUrl)).latency).toMatch(/^warn: a read takes/)
+})
+
+/** A proxy to Redis that rewrites replies, to the same length, and delays them. */
+async function proxyTo(redis: RedisServer, rewrite: (reply: string) => string, delayMs = 0): Promise<string> {
+  const proxy = createServer((client) => {
+    const toRedis = connect(redis.port, '127.0.0.1')
+    client.pipe(toRedis)
+    toRedis.on('data', async (chunk) => {
+      if (delayMs > 0) await delay(delayMs)
+      const reply = chunk.toString('latin1')
+      client.write(Buffer.from(rewrite(reply).padEnd(reply.length), 'latin1'))
+    })
+    for (const socket of [client, toRedis]) {
+      socket.on('error', () => {}) // one side has closed, so the other is closed too
+      socket.once('close', () => {
+        client.destroy()
+        toRedis.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => {
+    proxy.listen(0, '127.0.0.1', resolve)
+  })
+  cleanUps.push(async () => void proxy.close())
+  return `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}` // it listens on TCP
+}
