@@ -2,7 +2,7 @@ import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 
-/** The sandbox on free ports, as the upstream of brokers. */
+/** The sandbox on free ports, as the upstream of brokers. `SANDBOX_PIPELINE=idx` makes it an Identity Engine org. */
 export interface SandboxUpstream {
   readonly sandbox: Sandbox
   readonly authnUrl: string
@@ -25,7 +25,8 @@ export async function startSandboxUpstream({
   sandboxConfig = (same) => same,
   sandboxNow: now,
 }: SandboxUpstreamOptions = {}): Promise<SandboxUpstream> {
-  const config = sandboxConfig(loadSandboxConfig(defaultConfigPath))
+  const pipeline = process.env.SANDBOX_PIPELINE === 'idx' ? 'idx' : 'v1'
+  const config = sandboxConfig({ ...loadSandboxConfig(defaultConfigPath), pipeline })
   const sandbox = createSandbox({ config, ...(now === undefined ? {} : { now }) })
   const { authnUrl, pamUrl, close } = await sandbox.listen()
   const { team, keys } = parsePamConfig(config.pam)

@@ -1,0 +1,2 @@
+import '../../support/on-identity-engine.ts'
+import '../factors.test.ts'
