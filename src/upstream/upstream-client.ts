@@ -38,7 +38,7 @@ export interface UpstreamRequest {
   readonly form?: URLSearchParams
   /** In milliseconds. The client's own limit applies too. */
   readonly timeoutMs?: number
-  /** The wait for a free connection, which is part of the time limit. Default: urgent, up to `MAX_WAIT_MS`. */
+  /** The wait for a free connection, which is part of the time limit. Default: urgent, up to `MAX_WAIT_SHARE`. */
   readonly wait?: ConnectionWait
 }
 
@@ -65,8 +65,8 @@ export interface CallMetric {
   observe(labels: { readonly upstream: string; readonly outcome: string }, seconds: number): void
 }
 
-/** The longest wait for a free connection, pauses before another attempt included. */
-const MAX_WAIT_MS = 5000
+/** The longest wait for a free connection, pauses before another attempt included, as a share of the total time. */
+const MAX_WAIT_SHARE = 0.5
 /** The pause before a refused call is sent again. Doubles with each attempt; up to half of it is random. */
 const RETRY_PAUSE_MS = 100
 const MAX_RETRY_PAUSE_MS = 1000
@@ -92,7 +92,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 
     async send(request) {
       const startedAt = monotonic()
-      const wait = request.wait ?? defaultWait(timeoutOf(request))
+      const wait = request.wait ?? defaultWait(request)
       for (let pauseMs = RETRY_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_RETRY_PAUSE_MS)) {
         const response = await measured(() => call(request, wait, startedAt))
         if (!isConcurrencyRefusal(response)) return response
@@ -133,6 +133,11 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     }
   }
 
+  function defaultWait(request: UpstreamRequest): ConnectionWait {
+    const maxMs = options.totalTimeoutMs * MAX_WAIT_SHARE
+    return { urgent: true, budget: { leftMs: Math.min(timeoutOf(request), maxMs) } }
+  }
+
   function timeoutOf({ timeoutMs = options.totalTimeoutMs }: UpstreamRequest): number {
     return Math.min(timeoutMs, options.totalTimeoutMs)
   }
@@ -150,10 +155,6 @@ async function pause(ms: number, { budget }: ConnectionWait): Promise<void> {
   if (ms >= budget.leftMs) throw poolExhausted()
   await delay(ms)
   budget.leftMs -= ms
-}
-
-function defaultWait(timeoutMs: number): ConnectionWait {
-  return { urgent: true, budget: { leftMs: Math.min(timeoutMs, MAX_WAIT_MS) } }
 }
 
 /** Normalizes path and query. */

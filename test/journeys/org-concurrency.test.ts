@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { afterEach, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
@@ -8,8 +8,16 @@ const USERS = Array.from({ length: 40 }, (_, n) => `user-${n}@example.test`)
 const ALLOWED = 10
 
 let harness: Harness
-beforeEach(async () => {
+afterEach(() => harness.stop())
+
+/** A sign-in waits for a connection for half of `totalTimeoutMs`. */
+async function start(totalTimeoutMs: number): Promise<void> {
   harness = await startHarness({
+    tunables: (tunables) => ({
+      ...tunables,
+      transaction: { ...tunables.transaction, stepLockMs: totalTimeoutMs * 2 },
+      upstream: { ...tunables.upstream, authn: { ...tunables.upstream.authn, totalTimeoutMs } },
+    }),
     sandboxConfig: (config) => ({
       ...config,
       rateLimits: { ...config.rateLimits, concurrent: ALLOWED },
@@ -21,8 +29,7 @@ beforeEach(async () => {
       ],
     }),
   })
-})
-afterEach(() => harness.stop())
+}
 
 const signIn = (browser: Browser, username: string) =>
   browser.post('/api/v1/authn', { username, password: PASSWORD })
@@ -34,6 +41,7 @@ const lowered = () =>
   harness.gatehouse.logLines().filter(({ event }) => event === 'upstream_concurrency_lowered')
 
 test('40 sign-ins at once, of which the org allows 10: none is refused, and each password is checked once', async () => {
+  await start(120_000)
   expect(await concurrencyLimit(harness.gatehouse)).toBe(20)
   const browsers = await Promise.all(USERS.map(() => harness.visit()))
   const release = harness.sandbox.faults.authn.hold()
@@ -58,6 +66,7 @@ test('40 sign-ins at once, of which the org allows 10: none is refused, and each
 })
 
 test('while other applications use the whole org, a sign-in is answered 503 without Okta’s headers, and nothing is held', async () => {
+  await start(4000)
   const release = harness.sandbox.faults.authn.hold({ path: '/others' })
   const others = Array.from({ length: ALLOWED }, () => fetch(`${harness.authnUrl}/others`))
   await until(() => harness.upstreamCalls().length === ALLOWED, { what: 'all requests of others in flight' })
