@@ -120,10 +120,11 @@ function checkContent(app) {
 
 function checkConfiguration(image, node) {
   const [, ...args] = image.command
-  const run = (env) =>
-    spawnSync(join(node.folder, 'node'), [...args, '--check-config'], runOptions(image, env)).status
+  const run = (env, argument = '--check-config') =>
+    spawnSync(join(node.folder, 'node'), [...args, argument], runOptions(image, env)).status
   check('--check-config: a valid configuration exits with 0', run(VALID_CONFIG) === 0)
   check('--check-config: no configuration exits with 78', run({}) === 78)
+  check('--doctor: nothing around the broker exits with 1', run(VALID_CONFIG, '--doctor') === 1)
 }
 
 /** Without Redis and Okta, which are not needed to start. */

@@ -1,5 +1,7 @@
 import { createServer, type IncomingHttpHeaders, request } from 'node:http'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { createHttpClient } from '../../src/doctor/http-client.ts'
+import { publicChecks } from '../../src/doctor/public.ts'
 import { freePort, type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { deadPort, listenAnywhere, startStubUpstream } from '../support/stub-upstream.ts'
 import { diagnose, group } from './diagnose.ts'
@@ -49,7 +51,7 @@ async function proxy({ request: toBroker, response: toClient, portOf }: Rewrites
   return `http://localhost:${port}`
 }
 
-const publicChecks = async (PUBLIC_URL: string, env = {}): Promise<Record<string, string | undefined>> => {
+const diagnosePublic = async (PUBLIC_URL: string, env = {}): Promise<Record<string, string | undefined>> => {
   const results = await diagnose({ PUBLIC_URL, TRUST_PROXY: '127.0.0.1/32', ...env })
   return { ...group('public', results), ops: results['ops.closed'] }
 }
@@ -63,7 +65,7 @@ const OK = {
 const NOT_REACHED = 'skipped: not possible without public.reach'
 
 test('all checks pass, and nothing is sent to Okta', async () => {
-  expect(await publicChecks(await proxy())).toEqual(OK)
+  expect(await diagnosePublic(await proxy())).toEqual(OK)
   expect(gatehouse.logText()).not.toContain('dependency_failed')
 })
 
@@ -71,7 +73,7 @@ test('a proxy that appends to X-Forwarded-For is as good', async () => {
   const append = ({ 'x-forwarded-for': given }: IncomingHttpHeaders) => ({
     'x-forwarded-for': given === undefined ? CLIENT : `${given}, ${CLIENT}`,
   })
-  expect(await publicChecks(await proxy({ request: append }))).toEqual(OK)
+  expect(await diagnosePublic(await proxy({ request: append }))).toEqual(OK)
 })
 
 const without =
@@ -84,36 +86,46 @@ test.each<[string, Rewrites, string]>([
   ['Sec-Fetch-Site', { request: () => drop('sec-fetch-site') }, 'fail: Sec-Fetch-Site does not arrive'],
   ['Origin', { request: () => drop('origin') }, 'fail: Origin does not arrive'],
 ])('a proxy that removes %s', async (_, rewrites, headers) => {
-  expect(await publicChecks(await proxy(rewrites))).toEqual({ ...OK, headers })
+  expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
 })
 
 test('a proxy that passes the X-Forwarded-For of clients, or sends none', async () => {
   const passing = await proxy({ request: (headers) => ({ ...WRITTEN, ...headers }) })
-  expect(await publicChecks(passing)).toEqual({ ...OK, headers: 'fail: a forged X-Forwarded-For arrives' })
+  expect(await diagnosePublic(passing)).toEqual({ ...OK, headers: 'fail: a forged X-Forwarded-For arrives' })
   const silent = await proxy({ request: () => drop('x-forwarded-for') })
-  expect(await publicChecks(silent)).toMatchObject({
+  expect(await diagnosePublic(silent)).toMatchObject({
     reach: 'ok: the broker answers, and refuses the request',
     headers: 'fail: X-Forwarded-For does not arrive',
   })
 })
 
+test('https without TRUST_PROXY: the headers arrive, but not the address of the client', async () => {
+  const egress = { ca: undefined, httpsProxy: undefined, noProxy: [] }
+  const client = createHttpClient({ baseUrl: await proxy(), egress, timeoutMs: 60_000 })
+  cleanUps.unshift(client.close)
+  const statuses: Record<string, string> = {}
+  for (const { name, run } of publicChecks({ client, secure: true, trustsProxy: false }))
+    statuses[name] = (await run()).status
+  expect(statuses).toMatchObject({ 'public.reach': 'ok', 'public.headers': 'warn' })
+})
+
 test('a proxy that removes cookies, in one direction or the other', async () => {
-  const toClient = await publicChecks(await proxy({ response: without('set-cookie') }))
+  const toClient = await diagnosePublic(await proxy({ response: without('set-cookie') }))
   expect(toClient).toEqual({ ...OK, cookies: 'fail: the response sets no device cookie' })
-  const toBroker = await publicChecks(await proxy({ request: () => drop('cookie') }))
+  const toBroker = await diagnosePublic(await proxy({ request: () => drop('cookie') }))
   expect(toBroker.cookies).toMatch(/^fail: the device cookie does not come back/)
 })
 
 test('a proxy that does not pass the paths of the broker, and none', async () => {
   const page = await startStubUpstream((_req, res) => res.end('<h1>Portal</h1>'))
   cleanUps.push(page.close)
-  expect(await publicChecks(page.origin.replace('127.0.0.1', 'localhost'))).toEqual({
+  expect(await diagnosePublic(page.origin.replace('127.0.0.1', 'localhost'))).toEqual({
     reach: 'fail: not the expected response of the broker (HTTP 200)',
     cookies: NOT_REACHED,
     headers: NOT_REACHED,
     ops: NOT_REACHED,
   })
-  const { reach } = await publicChecks(`http://localhost:${await deadPort()}`)
+  const { reach } = await diagnosePublic(`http://localhost:${await deadPort()}`)
   expect(reach).toBe('fail: PUBLIC_URL does not answer (unreachable ECONNREFUSED)')
 })
 
@@ -123,14 +135,14 @@ test.each(['/livez', '/readyz', '/metrics', '/openapi.json', '/admin/users/docto
   'a proxy that passes %s to the ops listener',
   async (path) => {
     const url = await proxy({ portOf: (given) => (given === path ? opsPort() : undefined) })
-    expect((await publicChecks(url)).ops).toBe(`fail: the ops listener is public: ${path} on PUBLIC_URL`)
+    expect((await diagnosePublic(url)).ops).toBe(`fail: the ops listener is public: ${path} on PUBLIC_URL`)
   },
 )
 
 test('the ops port is published', async () => {
-  const published = await publicChecks(await proxy(), { OPS_HOST: '0.0.0.0', OPS_PORT: opsPort() })
+  const published = await diagnosePublic(await proxy(), { OPS_HOST: '0.0.0.0', OPS_PORT: opsPort() })
   expect(published.ops).toBe('fail: the ops listener is public: OPS_PORT on the host of PUBLIC_URL')
-  const closed = await publicChecks(await proxy(), {
+  const closed = await diagnosePublic(await proxy(), {
     OPS_HOST: '0.0.0.0',
     OPS_PORT: String(await freePort()),
   })
