@@ -45,7 +45,7 @@ describe('in the open session of another user', () => {
     const refused = await useToken(page)
     expect(errorOf(refused)).toEqual([403, 'E0000006'])
     expect(causesOf(refused)).toEqual([
-      expect.stringMatching(/^(token|recoveryToken): .*another user.*sign out first/),
+      expect.stringMatching(/^(token|recoveryToken): .*a different user.*sign out first/),
     ])
     expect(refused.setCookies).toEqual([])
     expect(refused.json).not.toHaveProperty('stateToken')
