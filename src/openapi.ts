@@ -127,7 +127,7 @@ function operationObject(id: string, operation: Operation): ZodOpenApiOperationO
   }
 }
 
-/** A format says it all; zod's pattern for a time fills a screen. */
+/** The format is enough: zod's pattern for a time fills a screen. */
 function leaveOutFormatPatterns({ jsonSchema }: { jsonSchema: { format?: string; pattern?: string } }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
 }
@@ -181,7 +181,7 @@ function successResponse(
   }
 }
 
-/** Where errors of the upstream are passed on, any code may come besides those listed. */
+/** If Okta's errors are passed on, codes other than the listed ones can occur. */
 function errorResponse(
   status: string,
   codes: readonly ErrorCode[],
@@ -209,6 +209,8 @@ function errorResponse(
     ...(!withoutBody && { content }),
   })
 }
+
+const ref = (kind: 'headers' | 'parameters', name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
 const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
   id: 'E-theirs',
@@ -238,10 +240,6 @@ function sharedResponse(response: ZodOpenApiResponseObject & { id: string }): Zo
 
 function headersOf(names: readonly (keyof typeof RESPONSE_HEADERS)[]) {
   return Object.fromEntries(names.map((name) => [name, ref('headers', name)]))
-}
-
-function ref(kind: 'headers' | 'parameters', name: string) {
-  return { $ref: `#/components/${kind}/${name}` }
 }
 
 function mapEntries<Value, Mapped>(

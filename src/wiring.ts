@@ -62,14 +62,11 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const masterKeys = config.secretKeys.current
   const deps = { store, masterKeys, ...telemetry }
 
-  const sessionCookie = createSessionCookie({
-    masterKeys,
-    secure: publicUrl.secure,
-    sameSite: config.session.sameSite,
-  })
+  const { secure } = publicUrl
+  const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
   const deviceCookie = createDeviceCookie({
     signer: createSigner(masterKeys, 'device-cookie'),
-    secure: publicUrl.secure,
+    secure,
     maxAgeDays: tunables.device.cookieDays,
     renewAfterHours: tunables.device.renewAfterHours,
     now,
@@ -138,7 +135,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   return {
     app: createApp({
       publicOrigin: publicUrl.origin,
-      secure: publicUrl.secure,
+      secure,
       allowedOrigins: config.allowedOrigins,
       isTrustedProxy: createTrustedProxies(config.trustProxy),
       limits: tunables.http,

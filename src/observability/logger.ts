@@ -14,7 +14,7 @@ import { VERSION } from './version.ts'
  * list (`log-fields.ts`, `audit-events.ts`) are dropped. No body, cookie, token, password, code, link or login is ever
  * written. Errors are described by name, code and stack frames, never by message: a message may quote its input.
  *
- * error: an operator must act. warn: the broker recovers by itself. info: one line per request, and changes of state.
+ * error: an operator must act. warn: the broker recovers without help. info: one line per request, and changes of state.
  * debug: for development.
  */
 export interface Logger {

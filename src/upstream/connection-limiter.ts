@@ -33,22 +33,19 @@ export interface ConnectionLimiterOptions {
 const RAISE_EVERY_MS = 1000
 
 export function createConnectionLimiter(options: ConnectionLimiterOptions): ConnectionLimiter {
-  const { max, monotonic, startTimer, onChange } = options
+  const { monotonic, startTimer } = options
   const queues = { urgent: new Set<() => void>(), other: new Set<() => void>() }
+  const limit = createAdaptiveLimit(options)
   let used = 0
-  let limit = max
-  let changedAt = Number.NEGATIVE_INFINITY
-  /** How often the limit was lowered. Calls that were sent before are refused together, and lower it only once. */
-  let lowered = 0
 
   return {
     async acquire({ urgent, budget }) {
-      if (used < limit) used += 1
+      if (used < limit.current()) used += 1
       else await waitForRelease(urgent ? queues.urgent : queues.other, budget)
-      const loweredBefore = lowered
+      const loweredBefore = limit.timesLowered()
       return (result) => {
-        if (result === 'refused' && loweredBefore === lowered) lower()
-        if (result === 'answered') raise()
+        if (result === 'refused' && loweredBefore === limit.timesLowered()) limit.lower(used)
+        if (result === 'answered') limit.raise()
         used -= 1
         startWaiting()
       }
@@ -76,22 +73,33 @@ export function createConnectionLimiter(options: ConnectionLimiterOptions): Conn
 
   /** Passes free connections directly to waiting calls. */
   function startWaiting(): void {
-    while (used < limit) {
+    while (used < limit.current()) {
       const [next] = queues.urgent.size > 0 ? queues.urgent : queues.other
       if (next === undefined) return
       used += 1
       next()
     }
   }
+}
 
-  /** Halves the number of calls that were in flight, which were too many. */
-  function lower(): void {
-    lowered += 1
-    change(Math.max(1, Math.floor(Math.min(limit, used) / 2)), 'lowered')
-  }
+/** The number of calls that may be in flight: at most `max`, less after refusals. */
+function createAdaptiveLimit({ max, monotonic, onChange }: ConnectionLimiterOptions) {
+  let limit = max
+  let changedAt = Number.NEGATIVE_INFINITY
+  let timesLowered = 0
 
-  function raise(): void {
-    if (limit < max && monotonic() - changedAt >= RAISE_EVERY_MS) change(limit + 1, 'raised')
+  return {
+    current: () => limit,
+    /** Calls that were sent before the limit was lowered are refused together, and lower it only once. */
+    timesLowered: () => timesLowered,
+    /** Halves the number of calls that were in flight, which were too many. */
+    lower(used: number): void {
+      timesLowered += 1
+      change(Math.max(1, Math.floor(Math.min(limit, used) / 2)), 'lowered')
+    },
+    raise(): void {
+      if (limit < max && monotonic() - changedAt >= RAISE_EVERY_MS) change(limit + 1, 'raised')
+    },
   }
 
   function change(next: number, kind: 'lowered' | 'raised'): void {

@@ -94,27 +94,11 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       const startedAt = monotonic()
       const wait = request.wait ?? defaultWait(request)
       for (let pauseMs = RETRY_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_RETRY_PAUSE_MS)) {
-        const response = await measured(() => call(request, wait, startedAt))
+        const response = await measured(options, () => call(request, wait, startedAt))
         if (!isConcurrencyRefusal(response)) return response
         await pause(pauseMs * (1 - Math.random() / 2), wait)
       }
     },
-  }
-
-  async function measured(attempt: () => Promise<UpstreamResponse>): Promise<UpstreamResponse> {
-    const startedAt = monotonic()
-    let outcome = 'error'
-    try {
-      const response = await attempt()
-      outcome = String(response.status)
-      return response
-    } catch (error) {
-      if (error instanceof UpstreamFailure) outcome = error.outcome
-      throw error
-    } finally {
-      const seconds = (monotonic() - startedAt) / 1000
-      options.metrics.upstreamRequestDuration.observe({ upstream: options.name, outcome }, seconds)
-    }
   }
 
   async function call(request: UpstreamRequest, wait: ConnectionWait, startedAt: number) {
@@ -140,6 +124,26 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 
   function timeoutOf({ timeoutMs = options.totalTimeoutMs }: UpstreamRequest): number {
     return Math.min(timeoutMs, options.totalTimeoutMs)
+  }
+}
+
+/** Measures an attempt, by its status or the outcome of its failure. */
+async function measured(
+  { name, metrics }: UpstreamClientOptions,
+  attempt: () => Promise<UpstreamResponse>,
+): Promise<UpstreamResponse> {
+  const startedAt = monotonic()
+  let outcome = 'error'
+  try {
+    const response = await attempt()
+    outcome = String(response.status)
+    return response
+  } catch (error) {
+    if (error instanceof UpstreamFailure) outcome = error.outcome
+    throw error
+  } finally {
+    const seconds = (monotonic() - startedAt) / 1000
+    metrics.upstreamRequestDuration.observe({ upstream: name, outcome }, seconds)
   }
 }
 

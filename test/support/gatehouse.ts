@@ -18,7 +18,7 @@ export interface Gatehouse {
   logText(): string
   logLines(): Record<string, unknown>[]
   metrics(): Promise<string>
-  /** As `main` does at start; otherwise the broker sends nothing upstream by itself. */
+  /** As `main` does at start; otherwise the broker calls Okta only for requests. */
   watchOrg(): void
   /** Throws if an audit line did not match its schema. */
   stop(): Promise<void>

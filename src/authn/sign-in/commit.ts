@@ -65,7 +65,7 @@ export class Commits {
       if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
       else await locks.release(lock)
     } catch (failure) {
-      log.warn('step_lock_release_failed', {}, failure) // the lock expires by itself
+      log.warn('step_lock_release_failed', {}, failure) // the lock expires after its time to live
     }
   }
 

@@ -13,7 +13,7 @@ export interface SharedFetch<T> {
 }
 
 export interface CoalescingOptions extends Pick<PamDeps, 'store' | 'monotonic' | 'sleep'> {
-  /** Longer than a fetch takes. If the lock's owner dies, the others wait this long, and then each fetches by itself. */
+  /** Longer than a fetch takes. If the lock's owner dies, the others wait this long, and then each sends its own call. */
   readonly lockMs: number
   /** The shortest pause after a failed refresh. */
   readonly refreshPauseMs: number
@@ -32,7 +32,7 @@ export interface Coalescing<T> {
 /**
  * Request coalescing: concurrent callers share one fetch, in a process and over all replicas. The replica that gets a lock in the
  * store fetches. The others wait for its value or its failure; a failure is shared only with those that wait for that fetch.
- * Without the store, each process fetches by itself.
+ * Without the store, each process sends its own call.
  */
 export function createCoalescing<T>(options: CoalescingOptions): Coalescing<T> {
   const { monotonic, refreshPauseMs } = options
@@ -84,7 +84,7 @@ async function runOnOneReplica<T>(
   } catch (error) {
     if (error instanceof PamFailure && !error.wasDeferred) {
       const shared = JSON.stringify({ outcome: error.outcome, retryAfterMs: error.retryAfterMs })
-      await store.set(`${lockKey}:${token}`, shared, FAILURE_TTL_MS).catch(() => {}) // then the others fetch by themselves
+      await store.set(`${lockKey}:${token}`, shared, FAILURE_TTL_MS).catch(() => {}) // then the others send their own calls
     }
     throw error
   } finally {

@@ -264,7 +264,7 @@ test('a step is offered only with its path and method, now or earlier in the tra
   expect(isOffered(later, 'POST', '/api/v1/authn/skip')).toBe(false)
 })
 
-test('active factors are those of the last list that has any', () => {
+test('an empty list of active factors does not replace the last known one', () => {
   const first = answeredWith({ activeFactors: ['sms OKTA'] })
   const same = advance(first, { ...ANSWER, activeFactors: [] }, STEP)
   const next = advance(same, { ...ANSWER, activeFactors: ['push OKTA'] }, STEP)
