@@ -13,18 +13,15 @@ interface Description {
 export const LOG_EVENTS = {
   error: {
     upstream_token_refused: {
-      meaning:
-        'Okta refuses every configured API token. Sign-in steps fail with 503; clients keep their transactions.',
+      meaning: 'Okta refuses every API token. Sign-in steps fail with 503; clients keep their transactions.',
       action: 'Put a valid token into `AUTHN_API_TOKEN_FILE`; the file is read again without a restart.',
     },
     token_leak_blocked: {
-      meaning:
-        'A response from Okta contained an upstream token in an unexpected place. The broker removed it.',
+      meaning: 'A response from Okta contained an upstream token in an unexpected place. It was removed.',
       action: 'Report it with the request id: the format of Okta’s responses has probably changed.',
     },
     recovery_token_dropped: {
-      meaning:
-        'Okta returned a recovery token although the request had only a user name. The broker dropped the token.',
+      meaning: 'Okta returned a recovery token although the request had only a user name. It was dropped.',
       action: 'Check the recovery settings of the org and the rights of the API token.',
     },
     user_mismatch: {
@@ -38,8 +35,7 @@ export const LOG_EVENTS = {
     session_revocation_failed: {
       meaning:
         'A user changed the password, and the user’s other sessions could not be ended. The broker retries for 15 minutes.',
-      action:
-        'If the process ends before that, call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
+      action: 'If the process ends first, call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
     },
     session_revocation_abandoned: {
       meaning: 'The retries after `session_revocation_failed` have failed too.',
@@ -92,8 +88,7 @@ export const LOG_EVENTS = {
       action: 'Report it with the `error` field.',
     },
     listen_failed: {
-      meaning:
-        'A listener (`name`) could not bind to its port, which is probably in use. The process exits with 1.',
+      meaning: 'A listener (`name`) could not bind to its port, probably in use. The process exits with 1.',
       action: 'See `host`, `port` and the code in `error`.',
     },
     stop_failed: { meaning: 'The shutdown failed. The process exits with 1.', action: 'See `error`.' },
@@ -101,8 +96,7 @@ export const LOG_EVENTS = {
 
   warn: {
     dependency_failed: {
-      meaning:
-        'A request failed with 502, 503 or 504 because a dependency failed; `outcome` and `code` say how.',
+      meaning: 'A request failed with 502, 503 or 504 because a dependency failed: see `outcome` and `code`.',
       action: 'Alert on the metrics, not on this event.',
     },
     overloaded: {
@@ -113,8 +107,7 @@ export const LOG_EVENTS = {
       meaning: 'A step was refused with 503 because it waited too long for other steps of its transaction.',
     },
     untrusted_forwarded_for: {
-      meaning:
-        'A request with `X-Forwarded-For` did not come from a proxy in `TRUST_PROXY`. Logged once per process.',
+      meaning: 'A request with `X-Forwarded-For` did not come from a trusted proxy. Logged once per process.',
       action:
         'If `address` is your proxy, add it to `TRUST_PROXY`. Until then, all users share the limits of its address.',
     },
@@ -131,16 +124,12 @@ export const LOG_EVENTS = {
       meaning: 'A user has only factors that `HIDDEN_FACTORS` hides, and cannot continue.',
       action: 'Ask the user to enroll another factor, or change `HIDDEN_FACTORS`.',
     },
-    step_up_user_mismatch: {
-      meaning: 'A step-up was refused because the open session belongs to another user.',
-    },
+    step_up_user_mismatch: { meaning: 'A step-up was refused: the open session belongs to another user.' },
     token_user_mismatch: {
-      meaning:
-        'An activation or recovery token was refused because the open session belongs to another user.',
+      meaning: 'An activation or recovery token was refused: the open session belongs to another user.',
     },
     unknown_step: {
-      meaning:
-        'Okta sent a status, factor type or link that the broker does not know. It was passed on to the page.',
+      meaning: 'Okta sent an unknown status, factor type or link. It was passed on to the page.',
       action: 'Check that the sign-in page supports it.',
     },
     recovery_lifetime_lowered: {
@@ -196,8 +185,7 @@ export const LOG_EVENTS = {
     },
     store_reconnecting: { meaning: 'One attempt to reconnect to Redis failed; `reason` is the code.' },
     store_url_unusable: {
-      meaning:
-        'The changed `REDIS_URL` does not work yet; `reason` is the code. The old connection stays in use.',
+      meaning: 'The changed `REDIS_URL` does not work yet (`reason`). The old connection stays in use.',
       action: 'Correct the file; a replica that starts with it does not become ready.',
     },
     pam_token_refresh_failed: {
@@ -206,8 +194,7 @@ export const LOG_EVENTS = {
       action: 'If it lasts, see `pam_call_failed`.',
     },
     pam_key_expires_soon: {
-      meaning:
-        '`PAM_KEY_EXPIRES_AT` is less than two weeks away; `count` is the number of days. Logged daily.',
+      meaning: '`PAM_KEY_EXPIRES_AT` is under two weeks away; `count` is the number of days. Logged daily.',
       action: 'Create a new key.',
     },
     pam_call_failed: { meaning: 'A PAM call failed; `name` is the error. Cached lists may be served.' },
@@ -238,9 +225,7 @@ export const LOG_EVENTS = {
         'The pipeline of the org, logged at start and when it changes; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
       action: 'If it is `idx`, read [what differs](identity-engine.md).',
     },
-    configured: {
-      meaning: 'The configuration at start, without secrets and addresses.',
-    },
+    configured: { meaning: 'The configuration at start, without secrets and addresses.' },
     listening: { meaning: 'A listener is open; `name` is `public` or `ops`.' },
     stopping: { meaning: 'The process received a signal and is shutting down.' },
     stopped: { meaning: 'The process has shut down.' },
@@ -250,7 +235,7 @@ export const LOG_EVENTS = {
     secret_reloaded: { meaning: 'The new value of a secret file is in use; `name` is the variable.' },
     upstream_token_verified: {
       meaning:
-        'Okta accepted an API token for the first time since the file changed; `name` is `first` or `standby`.',
+        'Okta accepted an API token for the first time since a change; `name` is `first` or `standby`.',
     },
     pam_token_minted: { meaning: 'PAM issued a token; it expires in `lifetimeMs`.' },
   },
