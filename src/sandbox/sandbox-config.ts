@@ -151,6 +151,8 @@ const sandboxConfig = z.strictObject({
   invalidPhoneNumbers: z.array(z.string()).default([]),
   /** The org's Trusted Origins: pages that may use security keys. The org's own origin is always trusted. */
   trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
+  /** true: a security key is refused unless the request's `Origin` header is trusted too. Whether Okta does so is unknown. */
+  requiresOriginHeader: z.boolean().default(false),
   /** The portal's sign-in page, where identity providers send the browser back. */
   signInPage: z.url({ protocol: /^https?$/ }).default('http://localhost:8080/'),
   /** Recorded responses have `factors`; the specification has `factor`. */

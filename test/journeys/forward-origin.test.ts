@@ -1,5 +1,8 @@
-import { afterEach, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, test } from '@jest/globals'
+import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { errorOf, valueAt } from '../support/transaction-view.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
 let harness: Harness
@@ -35,4 +38,62 @@ test('with AUTHN_FORWARD_ORIGIN=on, Okta gets the origin of allowed pages, and o
 
 test('by default, Okta gets no origin', async () => {
   expect(await forwarded({ PUBLIC_URL }, PUBLIC_URL)).toEqual([undefined])
+})
+
+const WANDA = 'wanda.key@example.test'
+const ERIN = 'erin.enroll@example.test'
+const KEY = { factorType: 'webauthn', provider: 'FIDO' }
+
+/** Signs in with a key, and enrolls one, on the portal's page. Returns the answers to the key's signatures. */
+async function useKeys(portal: Harness, trustedPage: string) {
+  const headers = { origin: trustedPage }
+  const finish = (
+    page: PortalPage,
+    kind: 'challenge' | 'activation',
+    answer: (challenge: string) => object,
+  ) => {
+    const challenge = valueAt(page.held.json, `_embedded.factor._embedded.${kind}.challenge`)
+    return page.follow('_links.next', answer(String(challenge)), { headers })
+  }
+  const verifying = await openPage(portal)
+  await verifying.signIn(WANDA)
+  await verifying.verify('webauthn', {}, { headers })
+  const key = portal.sandbox.authenticator(WANDA)
+  const verified = await finish(verifying, 'challenge', (nonce) => key.signWebauthn(nonce, trustedPage))
+
+  const enrolling = await openPage(portal)
+  await enrolling.signIn(ERIN)
+  await enrolling.send('/api/v1/authn/factors', KEY, { headers })
+  const newKey = portal.sandbox.authenticator(ERIN)
+  const enrolled = await finish(enrolling, 'activation', (nonce) =>
+    newKey.registerWebauthn(nonce, trustedPage),
+  )
+  return { verified, enrolled }
+}
+
+/** The sandbox is stricter than any documented org here: it shows what the variable changes. */
+describe('an org that accepts security keys only with a trusted Origin header', () => {
+  const sandboxConfig = (config: SandboxConfig) => ({ ...config, requiresOriginHeader: true })
+
+  test('by default, the portal’s keys are refused', async () => {
+    harness = await startHarness({ sandboxConfig })
+    const { verified, enrolled } = await useKeys(harness, harness.gatehouse.url)
+    expect(errorOf(verified)).toEqual([403, 'E0000068'])
+    expect(errorOf(enrolled)).toEqual([403, 'E0000068'])
+  })
+
+  test('with AUTHN_FORWARD_ORIGIN=on, they work', async () => {
+    harness = await startHarness({ env: { AUTHN_FORWARD_ORIGIN: 'on' }, sandboxConfig })
+    const { verified, enrolled } = await useKeys(harness, harness.gatehouse.url)
+    expect([verified.json.status, enrolled.json.status]).toEqual(['SUCCESS', 'SUCCESS'])
+  })
+
+  test('with AUTHN_FORWARD_ORIGIN=on, but without the Trusted Origin in the org, they are refused', async () => {
+    const env = { AUTHN_FORWARD_ORIGIN: 'on' }
+    const untrusting = (config: SandboxConfig) => ({ ...sandboxConfig(config), trustedOrigins: [] })
+    harness = await startHarness({ env, sandboxConfig: untrusting })
+    const { verified, enrolled } = await useKeys(harness, harness.gatehouse.url)
+    expect(errorOf(verified)).toEqual([403, 'E0000068'])
+    expect(errorOf(enrolled)).toEqual([403, 'E0000068'])
+  })
 })

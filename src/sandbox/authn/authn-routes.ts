@@ -47,6 +47,7 @@ type Step<Body> = {
   body: Body
   req: Request
   origin: string
+  pageOrigin: string | undefined
 }
 type StepWithUser<Body> = Step<Body> & { user: User }
 
@@ -145,7 +146,7 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
       requireAllowed(transaction.status, operation)
       const { userId } = req.params
       if (userId !== undefined && userId !== transaction.user?.id) throw invalidToken()
-      handle({ org, transaction, body, req, origin: originOf(req) })
+      handle({ org, transaction, body, req, origin: originOf(req), pageOrigin: req.headers.origin })
       return respond(req, transaction)
     })
   }
@@ -173,7 +174,8 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
       const { user } = transaction
       if (user === undefined) throw invalidToken()
       const factorId = String(req.params.factorId)
-      duoCallback({ org, transaction, user, factorId, origin: originOf(req) }, form)
+      const call = { org, transaction, user, factorId, origin: originOf(req), pageOrigin: req.headers.origin }
+      duoCallback(call, form)
       res.status(200).end()
     })
     router.all(paths, rejectOtherMethods('POST'))

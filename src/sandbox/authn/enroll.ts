@@ -14,10 +14,10 @@ type EnrollCall = Omit<FactorCall, 'factorId' | 'body'> & { body: EnrollBody; up
 
 /** POST /factors: enrolls the factor, or leads to MFA_ENROLL_ACTIVATE. */
 export function enrollFactor(call: EnrollCall): void {
-  const { org, transaction, user, body, origin } = call
+  const { org, transaction, user, body, origin, pageOrigin } = call
   const factor = factorFrom(call)
   const handler = FACTOR_HANDLERS[factor.factorType]
-  const step = { org, transaction, user, factor, challenge: newChallenge(), body, origin }
+  const step = { org, transaction, user, factor, challenge: newChallenge(), body, origin, pageOrigin }
   if (handler.immediate) {
     if (factor.factorType !== 'question') checkAnswer(step, handler.check)
     addFactor(org, transaction, user, factor)
@@ -96,11 +96,11 @@ function addFactor(org: Org, transaction: Transaction, user: User, factor: Facto
 }
 
 function enrollmentStep(call: FactorCall): FactorStep {
-  const { org, transaction, user, body, origin, factorId } = call
+  const { org, transaction, user, body, origin, pageOrigin, factorId } = call
   const { factor, challenge } = transaction
   if (factor === undefined || challenge === undefined || factor.id !== factorId)
     throw notFound(`${factorId} (UserFactor)`)
-  return { org, transaction, user, factor, challenge, body, origin }
+  return { org, transaction, user, factor, challenge, body, origin, pageOrigin }
 }
 
 /** @throws E0000001 unless the policy offers the factor, it is enabled, and it is not enrolled yet */

@@ -25,6 +25,8 @@ export type Challenge = {
   sentAtMs: number | undefined
   /** The challenge for a security key or for Duo. */
   nonce: string
+  /** U2F: the origin that the key is bound to. */
+  appId: string | undefined
   polls: number
   pushAnswer: PushAnswer | undefined
   correctAnswer: number | undefined
@@ -127,6 +129,7 @@ export function newChallenge(): Challenge {
     code: undefined,
     sentAtMs: undefined,
     nonce: '',
+    appId: undefined,
     polls: 0,
     pushAnswer: undefined,
     correctAnswer: undefined,

@@ -24,6 +24,7 @@ export type FactorCall = {
   factorId: string
   body: FactorBody
   origin: string
+  pageOrigin: string | undefined
 }
 
 /** POST /factors/{id}/verify: starts the challenge, polls it, or answers it. */
@@ -63,7 +64,7 @@ export function resendChallenge(call: FactorCall): void {
 
 /** POST /factors/{id}/lifecycle/duoCallback: Duo's signed response, while the factor is verified or enrolled. */
 export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void {
-  const { org, transaction, user, factorId, origin } = call
+  const { org, transaction, user, factorId, origin, pageOrigin } = call
   const { factor, challenge } = transaction
   if (
     factor === undefined ||
@@ -72,7 +73,7 @@ export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void
     factor.factorType !== 'web'
   )
     throw notFound(`${factorId} (UserFactor)`)
-  const step = { org, transaction, user, factor, challenge, body: {}, origin }
+  const step = { org, transaction, user, factor, challenge, body: {}, origin, pageOrigin }
   checkAnswer(step, () => completeDuo(step, form))
 }
 
@@ -115,9 +116,10 @@ function setChallenge(transaction: Transaction, step: FactorStep, { factorId }: 
 }
 
 function factorStepOf(call: FactorCall, factor: Factor, isNewChallenge: boolean): FactorStep {
-  const { org, transaction, user, body, origin } = call
+  const { org, transaction, user, body, origin, pageOrigin } = call
   const current = isNewChallenge ? undefined : transaction.challenge
-  return { org, transaction, user, factor, challenge: current ?? newChallenge(), body, origin }
+  const challenge = current ?? newChallenge()
+  return { org, transaction, user, factor, challenge, body, origin, pageOrigin }
 }
 
 /** A challenge by type is a challenge for each security key of the user. */

@@ -1,7 +1,7 @@
-import { expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
 import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
-import { type Answer, outcome, useSandbox } from './sandbox-client.ts'
+import { type Answer, type Client, outcome, useSandbox } from './sandbox-client.ts'
 
 /**
  * WebAuthn level 2, 7.1 and 7.2: the org accepts a security key's answer only from a page with a trusted origin, for the
@@ -63,6 +63,58 @@ test.each([
   expect(outcome(await client.follow(asked, '_links.next', signed))).toBe(leadsTo)
 })
 
+test.each([
+  [PORTAL, PORTAL],
+  ['https://evil.test', undefined],
+  [undefined, undefined],
+])(
+  'u2f: for a request with the Origin %s, appId is %s, or else the org’s own origin',
+  async (page, appId) => {
+    const { body } = await client.signIn('erin.enroll')
+    const answer = await postFrom(client, page, '/api/v1/authn/factors', {
+      stateToken: body.stateToken,
+      factorType: 'u2f',
+      provider: 'FIDO',
+    })
+    expect(answer.at('_embedded.factor._embedded.activation.appId')).toBe(appId ?? client.url)
+  },
+)
+
+describe('if the org requires a trusted Origin header', () => {
+  const strict = useSandbox((config) => {
+    config.trustedOrigins = [PORTAL]
+    config.requiresOriginHeader = true
+  })
+
+  test.each([
+    ['a trusted origin', PORTAL, '200 SUCCESS'],
+    ['another origin', 'https://evil.test', REFUSED],
+    ['no origin', undefined, REFUSED],
+  ])('a request with %s: verifying and enrolling a key', async (_name, page, leadsTo) => {
+    const asked = await strict.follow(await strict.signIn('wanda.key'), linkTo('webauthn'))
+    const nonce = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
+    const signed = strict.sandbox.authenticator('wanda.key').signWebauthn(nonce, PORTAL)
+    expect(outcome(await followFrom(page, asked, signed))).toBe(leadsTo)
+
+    const activating = await enroll('webauthn', strict)
+    const challenge = String(activating.at('_embedded.factor._embedded.activation.challenge'))
+    expect(outcome(await followFrom(page, activating, key.registerWebauthn(challenge, PORTAL)))).toBe(leadsTo)
+  })
+
+  test('a trusted Origin header does not make the origin in the client data trusted', async () => {
+    const asked = await strict.follow(await strict.signIn('wanda.key'), linkTo('webauthn'))
+    const nonce = String(asked.at('_embedded.factor._embedded.challenge.challenge'))
+    const signed = strict.sandbox.authenticator('wanda.key').signWebauthn(nonce, 'https://evil.test')
+    expect(outcome(await followFrom(PORTAL, asked, signed))).toBe(REFUSED)
+  })
+
+  const followFrom = (page: string | undefined, asked: Answer, fields: object) =>
+    postFrom(strict, page, String(asked.at('_links.next.href')), {
+      stateToken: asked.body.stateToken,
+      ...fields,
+    })
+})
+
 test('the org’s own origin is always trusted', async () => {
   const challenge = await client.follow(await client.signIn('wanda.key'), linkTo('webauthn'))
   const nonce = String(challenge.at('_embedded.factor._embedded.challenge.challenge'))
@@ -94,9 +146,15 @@ test.each(['https://portal.example.test/', 'https://*.example.test', 'portal.exa
   },
 )
 
-function enroll(factorType: string): Promise<Answer> {
-  return client.signIn('erin.enroll').then((start) =>
-    client.follow(start, `_embedded.factors.${factorType}._links.enroll`, {
+/** As a trusted app that forwards the page's `Origin` header. */
+function postFrom(to: Client, page: string | undefined, path: string, body: object): Promise<Answer> {
+  const authorization = `SSWS ${to.sandbox.apiToken}`
+  return to.post(path, body, { authorization, ...(page === undefined ? {} : { origin: page }) })
+}
+
+function enroll(factorType: string, to = client): Promise<Answer> {
+  return to.signIn('erin.enroll').then((start) =>
+    to.follow(start, `_embedded.factors.${factorType}._links.enroll`, {
       factorType,
       provider: 'FIDO',
     }),

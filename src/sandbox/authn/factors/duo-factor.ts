@@ -3,7 +3,7 @@ import { validationFailed } from '../authn-error.ts'
 import { randomChallenge } from '../issued-tokens.ts'
 import { actionLink } from '../links.ts'
 import type { Transaction } from '../transaction.ts'
-import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
+import type { FactorHandler, FactorStep, FactorView, Outcome } from './factor-handler.ts'
 import { push } from './push-factor.ts'
 
 /**
@@ -61,7 +61,7 @@ function restart(step: FactorStep) {
   return { kind: 'waiting', result: 'WAITING' } as const
 }
 
-function frameParameters({ org, transaction, factor, challenge, origin }: Omit<FactorStep, 'body'>) {
+function frameParameters({ org, transaction, factor, challenge, origin }: FactorView) {
   const step = { factor, challenge }
   return {
     host: org.config.duoHost ?? new URL(origin).host,

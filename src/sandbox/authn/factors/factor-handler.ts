@@ -26,7 +26,12 @@ export type FactorStep = {
   body: FactorBody
   /** The origin of links in responses and messages. */
   origin: string
+  /** The `Origin` header of the request. */
+  pageOrigin: string | undefined
 }
+
+/** A step as a response shows it. */
+export type FactorView = Omit<FactorStep, 'body' | 'pageOrigin'>
 
 export type Outcome =
   | { kind: 'verified' }
@@ -55,11 +60,11 @@ export type FactorHandler = {
   /** A request without an answer during the challenge. Has an effect only for factors that are polled. */
   poll(step: FactorStep): Outcome
   /** `_embedded` of the factor during the challenge. */
-  challengeObject?(step: Omit<FactorStep, 'body'>): Record<string, unknown> | undefined
+  challengeObject?(step: FactorView): Record<string, unknown> | undefined
   /** `_embedded.activation` during enrollment. */
-  activationObject?(step: Omit<FactorStep, 'body'>): Record<string, unknown>
-  /** The link to an external identity provider, which replaces the `verify` link. */
-  redirect?(step: Omit<FactorStep, 'body'>): Link
+  activationObject?(step: FactorView): Record<string, unknown>
+  /** The link to an external identity provider, which replaces the `verify` or `activate` link. */
+  redirect?(step: FactorView): Link
   /** The name of the `resend` link; undefined if nothing can be sent again. */
   resend?: 'sms' | 'call' | 'email' | 'push'
 }

@@ -3,18 +3,21 @@ import { sha256 } from './virtual-authenticator.ts'
 
 const ANY_PORT = ':*'
 
+type Origins = Pick<FactorStep, 'org' | 'origin' | 'pageOrigin'>
+
 /**
  * SHA-256 of the relying party id (the host name) of the page that used a security key; undefined if the page's origin is
- * neither one of `trustedOrigins` nor the org's own.
+ * not trusted, or `requiresOriginHeader` is set and the `Origin` header is not trusted.
  */
-export function relyingPartyHashOf(
-  clientOrigin: string,
-  { org, origin }: Pick<FactorStep, 'org' | 'origin'>,
-) {
+export function relyingPartyHashOf(clientOrigin: string, step: Origins): Buffer | undefined {
+  const isAllowed = !step.org.config.requiresOriginHeader || isTrustedOrigin(step.pageOrigin, step)
+  return isAllowed && isTrustedOrigin(clientOrigin, step) ? sha256(new URL(clientOrigin).hostname) : undefined
+}
+
+/** Whether the origin is one of `trustedOrigins` or the org's own. */
+export function isTrustedOrigin(given: string | undefined, { org, origin }: Origins): given is string {
   const trusted = [...org.config.trustedOrigins, new URL(origin).origin]
-  return trusted.some((trustedOrigin) => matchesOrigin(clientOrigin, trustedOrigin))
-    ? sha256(new URL(clientOrigin).hostname)
-    : undefined
+  return given !== undefined && trusted.some((trustedOrigin) => matchesOrigin(given, trustedOrigin))
 }
 
 /** An exact comparison, except that `http://localhost:*` allows any port. */

@@ -1,14 +1,17 @@
 import { z } from 'zod'
 import { randomChallenge } from '../issued-tokens.ts'
 import { type FactorHandler, type FactorStep, type Outcome, WRONG_CODE } from './factor-handler.ts'
-import { relyingPartyHashOf } from './trusted-origins.ts'
+import { isTrustedOrigin, relyingPartyHashOf } from './trusted-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 import { isSignatureValid } from './webauthn-factor.ts'
 
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 const POINT_BYTES = 65
 
-/** U2F security keys: raw FIDO U2F messages, with signatures over the page's origin. */
+/**
+ * U2F security keys: raw FIDO U2F messages, with signatures over the page's origin. `appId` is the origin of the page that
+ * sends the request, if it is trusted (https://developer.okta.com/docs/reference/api/authn/#enroll-u2f-factor).
+ */
 export const u2f: FactorHandler = {
   idPrefix: () => 'fuf',
   profile: (_config, owner) => ({
@@ -18,17 +21,19 @@ export const u2f: FactorHandler = {
   publicKey: (_config, owner) => createVirtualAuthenticator({ seed: owner.login }).publicKey,
   enroll: () => ({}),
   immediate: false,
-  begin({ org, challenge }) {
+  begin(step) {
+    const { org, challenge, origin, pageOrigin } = step
     challenge.nonce = randomChallenge(org.random)
+    challenge.appId = isTrustedOrigin(pageOrigin, step) ? pageOrigin : origin
   },
   hasAnswer: (body) => body.clientData !== undefined,
   check: (step) =>
     step.transaction.status === 'MFA_ENROLL_ACTIVATE' ? checkRegistration(step) : checkSignature(step),
   poll: () => ({ kind: 'waiting' }),
   challengeObject: ({ challenge }) => ({ challenge: { nonce: challenge.nonce, timeoutSeconds: 20 } }),
-  activationObject: ({ challenge, origin }) => ({
+  activationObject: ({ challenge }) => ({
     version: 'U2F_V2',
-    appId: origin,
+    appId: challenge.appId,
     nonce: challenge.nonce,
     timeoutSeconds: 20,
   }),
