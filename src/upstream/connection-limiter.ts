@@ -33,52 +33,56 @@ export interface ConnectionLimiterOptions {
 const RAISE_EVERY_MS = 1000
 
 export function createConnectionLimiter(options: ConnectionLimiterOptions): ConnectionLimiter {
-  const { monotonic, startTimer } = options
-  const queues = { urgent: new Set<() => void>(), other: new Set<() => void>() }
   const limit = createAdaptiveLimit(options)
+  const waiting = createWaitingCalls(options)
   let used = 0
 
   return {
-    async acquire({ urgent, budget }) {
+    async acquire(wait) {
       if (used < limit.current()) used += 1
-      else await waitForRelease(urgent ? queues.urgent : queues.other, budget)
+      else await waiting.add(wait)
       const loweredBefore = limit.timesLowered()
       return (result) => {
         if (result === 'refused' && loweredBefore === limit.timesLowered()) limit.lower(used)
         if (result === 'answered') limit.raise()
         used -= 1
-        startWaiting()
+        while (used < limit.current() && waiting.startNext()) used += 1
       }
     },
   }
+}
 
-  function waitForRelease(queue: Set<() => void>, budget: { leftMs: number }): Promise<void> {
-    if (budget.leftMs <= 0) return Promise.reject(poolExhausted())
-    const startedAt = monotonic()
-    return new Promise((resolve, reject) => {
-      const stopTimer = startTimer(() => {
-        queue.delete(onRelease)
-        budget.leftMs = 0 // timers can fire up to a millisecond early
-        reject(poolExhausted())
-      }, budget.leftMs)
-      const onRelease = () => {
-        stopTimer()
-        queue.delete(onRelease)
-        budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
-        resolve()
-      }
-      queue.add(onRelease)
-    })
-  }
+/** Calls that wait for a connection, in order; urgent ones first. */
+function createWaitingCalls({ monotonic, startTimer }: ConnectionLimiterOptions) {
+  const queues = { urgent: new Set<() => void>(), other: new Set<() => void>() }
 
-  /** Passes free connections directly to waiting calls. */
-  function startWaiting(): void {
-    while (used < limit.current()) {
-      const [next] = queues.urgent.size > 0 ? queues.urgent : queues.other
-      if (next === undefined) return
-      used += 1
-      next()
-    }
+  return {
+    /** Resolves when the call has been started; throws when its budget is used up. */
+    async add({ urgent, budget }: ConnectionWait): Promise<void> {
+      if (budget.leftMs <= 0) throw poolExhausted()
+      const queue = urgent ? queues.urgent : queues.other
+      const startedAt = monotonic()
+      return new Promise((resolve, reject) => {
+        const stopTimer = startTimer(() => {
+          queue.delete(start)
+          budget.leftMs = 0 // timers can fire up to a millisecond early
+          reject(poolExhausted())
+        }, budget.leftMs)
+        const start = () => {
+          stopTimer()
+          queue.delete(start)
+          budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
+          resolve()
+        }
+        queue.add(start)
+      })
+    },
+    /** Whether there was a call to start. */
+    startNext(): boolean {
+      const [start] = queues.urgent.size > 0 ? queues.urgent : queues.other
+      start?.()
+      return start !== undefined
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Axios, type AxiosResponse } from 'axios'
+import type { Dispatcher } from 'undici'
 import {
   type ConnectionLimiterOptions,
   type ConnectionWait,
@@ -7,6 +8,7 @@ import {
   poolExhausted,
 } from './connection-limiter.ts'
 import {
+  type Breaker,
   type BreakerOptions,
   type ConnectionOptions,
   createBreaker,
@@ -74,39 +76,46 @@ const MAX_RETRY_PAUSE_MS = 1000
 const monotonic = () => performance.now()
 
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
-  const { origin } = new URL(options.baseUrl)
   const dispatcher = createDispatcher(options)
   const breaker = createBreaker(options.breaker)
-  const connections = createConnectionLimiter({
-    max: options.maxConnections,
-    monotonic,
-    startTimer,
-    onChange: options.onConcurrencyChange,
-  })
-  // not `axios.create`: its defaults, which are not needed here, would be merged into every call
-  const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
+  const attempt = createAttempt(options, dispatcher, breaker)
 
   return {
     breakerIsOpen: breaker.isOpen,
     close: () => dispatcher.destroy(),
 
     async send(request) {
-      const startedAt = monotonic()
-      const wait = request.wait ?? defaultWait(request)
+      const timeoutMs = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
+      const deadline = monotonic() + timeoutMs
+      const defaultMs = Math.min(timeoutMs, options.totalTimeoutMs * MAX_WAIT_SHARE)
+      const wait = request.wait ?? { urgent: true, budget: { leftMs: defaultMs } }
       for (let pauseMs = RETRY_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_RETRY_PAUSE_MS)) {
-        const response = await measured(options, () => call(request, wait, startedAt))
+        const response = await measured(options, () => attempt(request, wait, deadline))
         if (!isConcurrencyRefusal(response)) return response
         await pause(pauseMs * (1 - Math.random() / 2), wait)
       }
     },
   }
+}
 
-  async function call(request: UpstreamRequest, wait: ConnectionWait, startedAt: number) {
+/** Waits for a free connection, and sends the request once. `deadline` is on the monotonic clock. */
+function createAttempt(options: UpstreamClientOptions, dispatcher: Dispatcher, breaker: Breaker) {
+  const { origin } = new URL(options.baseUrl)
+  // not `axios.create`: its defaults, which are not needed here, would be merged into every call
+  const http = new Axios({ adapter: createUndiciAdapter(dispatcher), baseURL: origin })
+  const connections = createConnectionLimiter({
+    max: options.maxConnections,
+    monotonic,
+    startTimer,
+    onChange: options.onConcurrencyChange,
+  })
+
+  return async (request: UpstreamRequest, wait: ConnectionWait, deadline: number) => {
     const url = pathOn(origin, request.path)
     const release = await connections.acquire(wait)
     let result: 'answered' | 'refused' | undefined
     try {
-      const timeout = Math.ceil(startedAt + timeoutOf(request) - monotonic())
+      const timeout = Math.ceil(deadline - monotonic())
       if (timeout <= 0) throw poolExhausted()
       const config = { method: request.method, url, timeout, ...contentOf(request) }
       const response = toUpstreamResponse(await breaker.run(() => http.request<Buffer>(config)))
@@ -115,15 +124,6 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     } finally {
       release(result)
     }
-  }
-
-  function defaultWait(request: UpstreamRequest): ConnectionWait {
-    const maxMs = options.totalTimeoutMs * MAX_WAIT_SHARE
-    return { urgent: true, budget: { leftMs: Math.min(timeoutOf(request), maxMs) } }
-  }
-
-  function timeoutOf({ timeoutMs = options.totalTimeoutMs }: UpstreamRequest): number {
-    return Math.min(timeoutMs, options.totalTimeoutMs)
   }
 }
 
