@@ -26,7 +26,12 @@ export const OUTCOME_TEXTS: readonly (readonly [outcome: string, codes: string, 
     '`ECONNRESET`, `UND_ERR_SOCKET`',
     'whether a proxy or load balancer responds instead of the API; `upstreamStatus`',
   ],
-  ['`breaker_open`, `fail_fast`, `pool_exhausted`', '', 'nothing was sent; earlier log lines give the cause'],
+  ['`breaker_open`, `fail_fast`', '', 'nothing was sent; earlier log lines give the cause'],
+  [
+    '`pool_exhausted`',
+    '',
+    'a slow server; or too many calls at once: [`upstream.authn.maxConnections`](scale.md#the-limits-of-the-org). The call had no effect',
+  ],
   ['`token_refused`', '', '[the API token](#okta-refuses-the-api-token)'],
   ['a name such as `disabled_team`, `too_many_requests` (PAM)', '', '[PAM fails](#pam-fails)'],
 ]

@@ -56,7 +56,8 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
   'transaction.maxTtlMinutes': 'longest lifetime of a transaction, whatever Okta says',
   'transaction.defaultTtlMinutes': 'lifetime of a transaction if Okta does not say',
   'transaction.redirectOnlyMinutes': 'time in which an offered redirect can be used after the transaction',
-  'transaction.stepLockMs': 'lifetime of a step lock; must be longer than `upstream.authn.totalTimeoutMs`',
+  'transaction.stepLockMs':
+    'lifetime of a step lock; must be longer than `authn.signInWaitMs`, `authn.rateLimit.maxWaitMs` and `upstream.authn.totalTimeoutMs` together',
   'transaction.stepWaitMs': 'time that another step waits for the lock',
   'transaction.sharedAnswerMs': 'lifetime of the shared result of identical steps',
   'transaction.pollEveryMs':
@@ -64,6 +65,8 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
   'transaction.maxOfferedSteps':
     'steps that Okta may offer in one transaction; with more, the response is 502',
   'transaction.maxPictureBytes': 'size of an enrollment QR image',
+  'authn.signInWaitMs':
+    'time that a sign-in waits because of `limits.signInsPerUser`; if that is not enough, 429',
   'authn.rateLimit.reserveShare':
     "share of Okta's rate limit that is reserved for transactions in progress; when only this share is left, new sign-ins get 429 until the reset",
   'authn.rateLimit.maxWaitMs': 'time that a call waits for the rate-limit gate to open',

@@ -15,7 +15,7 @@ import type { AuthnRateLimit } from './upstream/authn-upstream.ts'
 
 /** The module's tunables, as `config/default.json` groups them. */
 export interface AuthnTunables {
-  readonly authn: { readonly rateLimit: AuthnRateLimit }
+  readonly authn: { readonly signInWaitMs: number; readonly rateLimit: AuthnRateLimit }
   readonly transaction: {
     readonly minTtlMinutes: number
     readonly maxTtlMinutes: number

@@ -97,6 +97,7 @@ export function createAuthn(options: AuthnOptions): Authn {
   const signInPacing = createSignInPacing({
     ...common,
     limit: limits.signInsPerUser,
+    maxWaitMs: tunables.authn.signInWaitMs,
     monotonic: () => performance.now(),
     startTimer,
   })

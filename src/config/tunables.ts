@@ -73,6 +73,7 @@ const SHAPE = z.strictObject({
     maxPictureBytes: bytes,
   }),
   authn: z.strictObject({
+    signInWaitMs: msOrNone,
     rateLimit: z.strictObject({
       reserveShare: share,
       maxWaitMs: msOrNone,
@@ -168,7 +169,7 @@ const AT_LEAST = [
 
 /** Values that contradict each other. */
 function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
-  const { http, upstream, transaction, limits } = figures
+  const { http, upstream, transaction, authn, limits } = figures
   const at = (path: string) =>
     path.split('.').reduce((group: unknown, name) => Object(group)[name], figures) as number // of the tables above
   const problems = [
@@ -190,8 +191,8 @@ function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
     'transaction.defaultTtlMinutes is not between transaction.minTtlMinutes and transaction.maxTtlMinutes',
   )
   check(
-    stepLockMs > upstream.authn.totalTimeoutMs,
-    'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs, or the lock could expire during the call',
+    stepLockMs > authn.signInWaitMs + authn.rateLimit.maxWaitMs + upstream.authn.totalTimeoutMs,
+    'transaction.stepLockMs must be more than authn.signInWaitMs, authn.rateLimit.maxWaitMs and upstream.authn.totalTimeoutMs together, or the lock could expire during the call',
   )
   for (const name of ['password', 'code'] as const) {
     const { perUser, perKnownUser } = limits[name]

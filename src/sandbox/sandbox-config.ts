@@ -128,6 +128,14 @@ const sandboxConfig = z.strictObject({
     windowSeconds: z.int().min(1),
     trustedPerWindow: z.int().min(1),
     publicPerWindow: z.int().min(1),
+    /** The part of `trustedPerWindow` that an API token may use, over all addresses. Missing: no such limit. */
+    tokenShare: z
+      .strictObject({
+        share: z.number().positive().max(1),
+        /** Whether the headers show this limit or the org's. Okta's behavior is unproven. */
+        inHeaders: z.boolean(),
+      })
+      .optional(),
     /** Requests that the org processes at once. */
     concurrent: z.int().min(1).default(75),
     /** Sign-ins of one user name in a second. Okta allows 4; missing: unlimited. */

@@ -49,7 +49,7 @@ test.each([
   ['http.shutdownGraceMs', 9000, 'http.shutdownGraceMs leaves no time for a running upstream call'],
   ['upstream.pam.connectTimeoutMs', 20000, 'upstream.pam.connectTimeoutMs is more than'],
   ['transaction.defaultTtlMinutes', 90, 'transaction.defaultTtlMinutes is not between'],
-  ['transaction.stepLockMs', 10000, 'transaction.stepLockMs must be more than upstream.authn.totalTimeoutMs'],
+  ['transaction.stepLockMs', 10000, 'transaction.stepLockMs must be more than authn.signInWaitMs'],
   ['pam.lists.staleMs', 1, 'pam.lists.staleMs is less than pam.lists.freshMs'],
   ['pam.lists.onErrorMs', 1, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
   ['pam.token.refusedPauseMaxMs', 1, 'pam.token.refusedPauseMaxMs is less than'],
@@ -82,9 +82,9 @@ test.each([
   ],
   [
     'transaction.stepLockMs',
-    10001,
+    14001,
     -1,
-    'must be more than upstream.authn.totalTimeoutMs, or the lock could expire during the call',
+    'must be more than authn.signInWaitMs, authn.rateLimit.maxWaitMs and upstream.authn.totalTimeoutMs together, or the lock could expire during the call',
   ],
   ['pam.lists.staleMs', 60000, -1, 'is less than pam.lists.freshMs'],
   ['pam.lists.onErrorMs', 600000, -1, 'is less than pam.lists.staleMs'],
@@ -105,6 +105,17 @@ test.each([
 ])('%s may be %i; %i more contradicts another setting', (path, last, step, why) => {
   expect(problemsIn(changed(path, last))).toEqual([])
   expect(problemsIn(changed(path, last + step))).toEqual([`config/default.json: ${path} ${why}`])
+})
+
+test.each([
+  ['authn.signInWaitMs', 3999],
+  ['authn.rateLimit.maxWaitMs', 1999],
+  ['upstream.authn.totalTimeoutMs', 10999],
+])('%s may be %i; one more takes longer than transaction.stepLockMs', (path, last) => {
+  expect(problemsIn(changed(path, last))).toEqual([])
+  expect(problemsIn(changed(path, last + 1))).toEqual([
+    expect.stringContaining('transaction.stepLockMs must'),
+  ])
 })
 
 test('transaction.defaultTtlMinutes is not below its minimum', () => {

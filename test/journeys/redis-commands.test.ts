@@ -21,7 +21,7 @@ beforeAll(async () => {
     // the rate limit that other replicas have seen is read once, and not again during the counts
     tunables: (tunables) => ({
       ...tunables,
-      authn: { rateLimit: { ...tunables.authn.rateLimit, refreshEveryMs: 3_600_000 } },
+      authn: { ...tunables.authn, rateLimit: { ...tunables.authn.rateLimit, refreshEveryMs: 3_600_000 } },
     }),
   })
   tap = await tapRedis(harness.redis)

@@ -21,7 +21,10 @@ beforeEach(async () => {
       ...tunables,
       transaction: { ...tunables.transaction, pollEveryMs: POLL_EVERY_MS },
       // every step reads the shared limit, so that a replica sees what the other has learned
-      authn: { rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, refreshEveryMs: 0 } },
+      authn: {
+        ...tunables.authn,
+        rateLimit: { ...tunables.authn.rateLimit, maxWaitMs: 0, refreshEveryMs: 0 },
+      },
     }),
   })
   other = await harness.replica()

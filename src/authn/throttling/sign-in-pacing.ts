@@ -11,25 +11,25 @@ import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'
  * whose sign-ins reach several replicas can still get that 429, which then holds back only this user.
  */
 export interface SignInPacing {
-  /** Resolves when the sign-in may be sent; throws 429 E0000047 if that would take longer than `MAX_WAIT_MS`. */
+  /** Resolves when the sign-in may be sent; throws 429 E0000047 if that would take longer than `maxWaitMs`. */
   wait(login: string, client: Client): Promise<void>
 }
 
 export interface SignInPacingDeps extends LimitReachedDeps {
   readonly limit: LimitConfig
+  readonly maxWaitMs: number
   readonly canonicalLogin: (login: string) => string
   readonly monotonic: () => number
   readonly startTimer: StartTimer
 }
 
-const MAX_WAIT_MS = 3000
 /** Two requests can arrive closer to each other than they were sent. */
 const TRANSIT_MS = 100
 /** Beyond this, the least recently used user name is forgotten. */
 const MAX_LOGINS = 50_000 // as maxSize, because `max` makes LRUCache allocate the memory for all of them at once
 
 export function createSignInPacing(deps: SignInPacingDeps): SignInPacing {
-  const { limit, canonicalLogin, monotonic, startTimer } = deps
+  const { limit, maxWaitMs, canonicalLogin, monotonic, startTimer } = deps
   const windowMs = limit.perSeconds * 1000 + TRANSIT_MS
   /** When the last sign-ins of each user name are sent, oldest first. */
   const sendTimes = new LRUCache<string, number[]>({ maxSize: MAX_LOGINS, sizeCalculation: () => 1 })
@@ -41,8 +41,8 @@ export function createSignInPacing(deps: SignInPacingDeps): SignInPacing {
       const now = monotonic()
       const sendAt = Math.max(now, (times.at(-limit.attempts) ?? -Infinity) + windowMs)
       const leftMs = sendAt - now
-      if (leftMs > MAX_WAIT_MS) {
-        const reached = { label: 'sign_ins_user', max: limit.attempts, leftMs: leftMs - MAX_WAIT_MS }
+      if (leftMs > maxWaitMs) {
+        const reached = { label: 'sign_ins_user', max: limit.attempts, leftMs: leftMs - maxWaitMs }
         throw limitReachedError(deps, reached, { operation: 'primary', login }, client)
       }
       sendTimes.set(key, [...times, sendAt].slice(-limit.attempts))

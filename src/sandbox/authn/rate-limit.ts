@@ -9,7 +9,7 @@ export type RateLimit = {
   clear(): void
 }
 
-/** Limits requests per window and client address; public applications have their own, lower limit. */
+/** Limits requests per window and client address, or API token; public applications have their own, lower limit. */
 export function createRateLimit({
   limits,
   now,
@@ -28,15 +28,19 @@ export function createRateLimit({
         windowStart = start
         counts = new Map()
       }
-      const key = `${client.trusted ? 'trusted' : 'public'} ${client.address}`
+      const { tokenShare } = limits
+      const byToken = client.trusted && tokenShare !== undefined
+      const key = byToken ? 'token' : `${client.trusted ? 'trusted' : 'public'} ${client.address}`
       const used = (counts.get(key) ?? 0) + 1
       counts.set(key, used)
-      const limit = client.trusted ? limits.trustedPerWindow : limits.publicPerWindow
+      const orgLimit = client.trusted ? limits.trustedPerWindow : limits.publicPerWindow
+      const limit = byToken ? Math.floor(orgLimit * tokenShare.share) : orgLimit
+      const shown = byToken && !tokenShare.inHeaders ? orgLimit : limit
       return {
         exceeded: used > limit,
         headers: {
-          'X-Rate-Limit-Limit': String(limit),
-          'X-Rate-Limit-Remaining': String(Math.max(0, limit - used)),
+          'X-Rate-Limit-Limit': String(shown),
+          'X-Rate-Limit-Remaining': String(Math.max(0, shown - used)),
           'X-Rate-Limit-Reset': String(Math.ceil((start + windowMs) / 1000)),
         },
       }

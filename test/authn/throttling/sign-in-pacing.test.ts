@@ -14,6 +14,7 @@ beforeEach(() => {
   waits = []
   pacing = createSignInPacing({
     limit: { attempts: 4, perSeconds: 1 },
+    maxWaitMs: 3000,
     canonicalLogin: createLoginNames([]).canonical,
     audit: { limitHit: () => undefined },
     metrics: createMetrics({ processMetrics: false }),
