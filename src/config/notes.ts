@@ -28,6 +28,10 @@ export const KNOWN_PAM_ROLES: readonly string[] = [
   'security_admin',
   'delegated_security_admin',
   'end_user',
+  'access_admin',
+  'access_user',
+  'reporting_user',
+  'devops_admin',
 ]
 
 /** NIST SP 800-63B-4, section 2.2.3. */

@@ -98,7 +98,10 @@ const access = z
     user: z.string().min(1).meta({ description: 'The PAM user name.' }),
     groups: z.array(group),
     roles: z.array(role).meta({ description: 'All known roles that the groups grant.' }),
-    maximalRoles: z.array(role).meta({ description: 'The roles that no other role of the user includes.' }),
+    maximalRoles: z.array(role).meta({
+      description:
+        'The roles that no other role of the user includes. Roles of Advanced Server Access and `devops_admin` include none and are included in none.',
+    }),
     unknownRoles: z.array(z.string()).meta({ description: 'Roles that the broker does not know.' }),
     meta,
   })

@@ -6,6 +6,10 @@ export const ROLES = [
   'security_admin',
   'delegated_security_admin',
   'end_user',
+  'access_admin',
+  'access_user',
+  'reporting_user',
+  'devops_admin',
 ] as const
 
 export type Role = (typeof ROLES)[number]
@@ -21,7 +25,8 @@ export interface CombinedRoles {
 
 /**
  * The roles that each role covers. `pam_admin` covers all others for display only: it assigns roles without having them, so this
- * table must not be used for access decisions.
+ * table must not be used for access decisions. The last four are roles of Advanced Server Access, and one that Okta's own client
+ * lists. They are not part of the order: nothing documents how they compare with the others.
  */
 const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   pam_admin: [
@@ -36,6 +41,10 @@ const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   security_admin: ['delegated_security_admin', 'end_user'],
   delegated_security_admin: ['end_user'],
   end_user: [],
+  access_admin: [],
+  access_user: [],
+  reporting_user: [],
+  devops_admin: [],
 }
 
 /** `end_user` is added, because every human user of a team has it. */

@@ -2,9 +2,12 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { counted, LOGIN } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
+const EVERYONE = 'f25eceb0-5d6b-5683-89f0-57e62155a668'
+
 let harness: PamHarness
 beforeEach(async () => {
   harness = await startPamHarness()
+  harness.pam.control.putGroup({ id: EVERYONE, name: 'Everyone', roles: ['future_admin'] })
   harness.pam.control.setUserGroups(LOGIN, ['Platform Admins', 'Toolchain, Early Access', 'Everyone'])
 })
 afterEach(() => harness.close())
@@ -28,11 +31,11 @@ test('the response contains the user, the groups, and the roles: all, maximal an
         roles: ['devops_admin'],
       },
       { id: 'b97e354d-adb0-579d-8fda-81beebb9ae8f', name: 'Platform Admins', roles: ['resource_admin'] },
-      { id: 'f25eceb0-5d6b-5683-89f0-57e62155a668', name: 'Everyone', roles: [] },
+      { id: EVERYONE, name: 'Everyone', roles: ['future_admin'] },
     ],
-    roles: ['resource_admin', 'end_user'],
-    maximalRoles: ['resource_admin'],
-    unknownRoles: ['devops_admin'],
+    roles: ['resource_admin', 'end_user', 'devops_admin'],
+    maximalRoles: ['resource_admin', 'devops_admin'],
+    unknownRoles: ['future_admin'],
     meta: { fetchedAt: '2026-11-02T08:00:00.000Z', stale: false },
   })
   expect(headers.get('cache-control')).toBe('private, no-cache')

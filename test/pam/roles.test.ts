@@ -1,11 +1,23 @@
 import { expect, test } from '@jest/globals'
 import { combineRoles, ROLES, type Role } from '../../src/pam/roles.ts'
 
+/** Roles that no document compares with the others. */
+const OTHER_EDITIONS = ['access_admin', 'access_user', 'reporting_user', 'devops_admin'] as const
+
 const cases: [granted: string[][], roles: string[], maximal: string[], unknown: string[]][] = [
   [[], ['end_user'], ['end_user'], []],
   [[[]], ['end_user'], ['end_user'], []],
   [[['end_user']], ['end_user'], ['end_user'], []],
-  [[['devops_admin']], ['end_user'], ['end_user'], ['devops_admin']],
+  [[['devops_admin']], ['end_user', 'devops_admin'], ['end_user', 'devops_admin'], []],
+  [
+    [
+      ['reporting_user', 'access_user'],
+      ['access_admin', 'pam_admin'],
+    ],
+    ['pam_admin', 'end_user', 'access_admin', 'access_user', 'reporting_user'],
+    ['pam_admin', 'access_admin', 'access_user', 'reporting_user'],
+    [],
+  ],
   [[['resource_admin']], ['resource_admin', 'end_user'], ['resource_admin'], []],
   [
     [['resource_admin'], ['delegated_resource_admin']],
@@ -38,7 +50,7 @@ const cases: [granted: string[][], roles: string[], maximal: string[], unknown: 
     [],
   ],
   [[['security_admin'], ['pam_admin']], ['pam_admin', 'security_admin', 'end_user'], ['pam_admin'], []],
-  [[[...ROLES]], [...ROLES], ['pam_admin'], []],
+  [[[...ROLES]], [...ROLES], ['pam_admin', ...OTHER_EDITIONS], []],
   [
     [
       ['zebra', 'END_USER'],
@@ -69,17 +81,28 @@ const COVERS = {
   security_admin: ['delegated_security_admin'],
   delegated_security_admin: [],
   end_user: [],
-} as const satisfies Record<Role, readonly Role[]>
+} as const satisfies Partial<Record<Role, readonly Role[]>>
+type OrderedRole = keyof typeof COVERS
+const ORDERED = Object.keys(COVERS) as OrderedRole[]
 
-test('the six roles, the highest first', () => {
-  expect(ROLES).toEqual(Object.keys(COVERS))
+test('the six roles, the highest first, then the roles of other editions', () => {
+  expect(ROLES).toEqual([...ORDERED, ...OTHER_EDITIONS])
 })
 
-test.each(ROLES.flatMap((one) => ROLES.map((other) => [one, other] as const)))(
+test.each(OTHER_EDITIONS.flatMap((one) => ROLES.map((other) => [one, other] as const)))(
+  '%s neither covers %s nor is covered by it',
+  (one, other) => {
+    const isOther = OTHER_EDITIONS.some((role) => role === other)
+    const expected = new Set<Role>([one, other, ...(isOther ? (['end_user'] as const) : [])])
+    expect(new Set(combineRoles([[one], [other]]).maximalRoles)).toEqual(expected)
+  },
+)
+
+test.each(ORDERED.flatMap((one) => ORDERED.map((other) => [one, other] as const)))(
   '%s and %s: both are maximal unless one covers the other',
   (one, other) => {
     const covered: readonly Role[] = ['end_user', ...COVERS[one], ...COVERS[other]]
-    const maximal = ROLES.filter((role) => (role === one || role === other) && !covered.includes(role))
+    const maximal = ORDERED.filter((role) => (role === one || role === other) && !covered.includes(role))
     expect(combineRoles([[one], [other]]).maximalRoles).toEqual(maximal.length === 0 ? ['end_user'] : maximal)
   },
 )

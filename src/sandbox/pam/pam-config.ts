@@ -4,7 +4,7 @@ import { ERROR_SHAPES } from './pam-errors.ts'
 const time = z.iso.datetime({ offset: true })
 const seconds = z.number().positive()
 
-/** The roles of the API (docs/conformance.md P-3), and `devops_admin`, which real teams have too. */
+/** The roles of the API (docs/conformance.md P-3), those of Advanced Server Access, and `devops_admin`, which Okta's client lists. */
 export const ROLES: readonly string[] = [
   'pam_admin',
   'resource_admin',
@@ -12,6 +12,9 @@ export const ROLES: readonly string[] = [
   'security_admin',
   'delegated_security_admin',
   'end_user',
+  'access_admin',
+  'access_user',
+  'reporting_user',
   'devops_admin',
 ]
 
