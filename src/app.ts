@@ -2,6 +2,7 @@ import express, { type Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
+import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { createGarbageCollector } from './http/garbage-collector.ts'
 import { createLoadShedding, type LoadLimits } from './http/load-shedding.ts'
@@ -39,6 +40,7 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly authn: AuthnRoutesOptions
   readonly navigation: NavigationRoutesOptions
   readonly pamRoutes: readonly Route[]
+  readonly doctorProbes: AnswerProbesOptions
   readonly metrics: Metrics
 }
 
@@ -86,6 +88,7 @@ export function createApp(options: AppOptions): Express {
       runRequestHooks(findRoutes),
       crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
       refuseUnknownAddress({ logThrottle, log, metrics }),
+      answerProbes(options.doctorProbes),
       load.admit,
       refuseLongUrl({ maxUrlBytes: limits.maxUrlBytes }),
       crossSite.refuseUnsafe,

@@ -138,6 +138,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       secure,
       allowedOrigins: config.allowedOrigins,
       isTrustedProxy: createTrustedProxies(config.trustProxy),
+      doctorProbes: { signer: createSigner(masterKeys, 'doctor-probe'), now },
       limits: tunables.http,
       logThrottle: tunables.log.throttle,
       lag,

@@ -17,7 +17,7 @@ interface Source {
 /** The modules that each module may import, in addition to itself. Type-only imports count too. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['wiring', 'doctor', 'config', 'http', 'store', 'observability', 'errors'],
-  doctor: ['config', 'pam', 'upstream', 'store', 'observability'],
+  doctor: ['config', 'pam', 'http', 'upstream', 'store', 'crypto', 'observability'],
   wiring: [
     ...['app', 'ops', 'config', 'authn', 'pam', 'session', 'http', 'upstream', 'store', 'crypto'],
     ...['observability', 'errors'],

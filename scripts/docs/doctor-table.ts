@@ -25,7 +25,7 @@ const OK_IF: Readonly<Record<string, string>> = {
   'public.reach': 'a broker answers at `PUBLIC_URL`',
   'public.cookies': 'its device cookie comes back',
   'public.headers':
-    '`Origin` and `Sec-Fetch-Site` arrive, and a forged `X-Forwarded-For` does not. `TRUST_PROXY` not set with https: `warn`. A `TRUST_PROXY` that does not name the proxy shows only in the log (`untrusted_forwarded_for`)',
+    '`Origin` and `Sec-Fetch-Site` arrive, and the broker takes the address of the client from `X-Forwarded-For`, but not a forged one. If `TRUST_PROXY` contains the address of the doctor, or the broker does not name the address: `warn`',
   'ops.closed': 'neither `PUBLIC_URL` nor `OPS_PORT` on its host leads to the ops listener',
 }
 

@@ -1,4 +1,7 @@
 import type { Config } from '../config/load-config.ts'
+import { createSigner } from '../crypto/keys.ts'
+import { createProbe } from '../http/doctor-probe.ts'
+import { createTrustedProxies } from '../http/request-context.ts'
 import { authnChecks } from './authn.ts'
 import type { CheckGroup, CheckResult } from './check.ts'
 import { createHttpClient } from './http-client.ts'
@@ -29,12 +32,14 @@ export function runDoctor(config: Config, options: DoctorOptions = {}): Promise<
     redisChecks({ url: redis.url.current(), ca: redis.ca, timeoutMs }),
     authnChecks({ authn, egress, timeoutMs, now, login }),
     pamChecks({ pam, egress, timeoutMs, now, login }),
-    publicGroup(config, timeoutMs),
+    publicGroup(config, timeoutMs, now),
   ]
   return runChecks(groups, deadlines)
 }
 
-function publicGroup({ publicUrl, ops, trustProxy, egress }: Config, timeoutMs: number): CheckGroup {
+function publicGroup(config: Config, timeoutMs: number, now: () => number): CheckGroup {
+  const { publicUrl, ops, trustProxy, egress } = config
+  const signer = createSigner(config.secretKeys.current, 'doctor-probe') // as in wiring.ts
   const client = createHttpClient({ baseUrl: publicUrl.origin, egress, timeoutMs })
   const { hostname } = new URL(publicUrl.origin)
   const portClient = isLoopback(ops.host)
@@ -42,7 +47,12 @@ function publicGroup({ publicUrl, ops, trustProxy, egress }: Config, timeoutMs: 
     : createHttpClient({ baseUrl: `http://${hostname}:${ops.port}`, egress, timeoutMs })
   return {
     checks: [
-      ...publicChecks({ client, secure: publicUrl.secure, trustsProxy: trustProxy.length > 0 }),
+      ...publicChecks({
+        client,
+        secure: publicUrl.secure,
+        isTrustedProxy: createTrustedProxies(trustProxy),
+        probe: () => createProbe({ signer, now }),
+      }),
       ...opsChecks({ client, portClient }),
     ],
     close: () => Promise.all([client.close(), portClient?.close()]),

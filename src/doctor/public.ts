@@ -1,20 +1,24 @@
+import { isIP } from 'node:net'
+import { PROBE_HEADER, type ProbeAnswer } from '../http/doctor-probe.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Check, type Finding, fail, ok, skipped, warn } from './check.ts'
+import { type Check, type Finding, fail, ok, skipped } from './check.ts'
+import { type ClientAddressOptions, FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
 import { reasonOf, recordOf, sendOrFail } from './http-client.ts'
 
-export interface PublicChecksOptions {
+export interface PublicChecksOptions extends ClientAddressOptions {
   /** For `PUBLIC_URL`: its requests pass the proxies that browsers' requests pass. */
   readonly client: UpstreamClient
-  readonly secure: boolean
-  readonly trustsProxy: boolean
+  /** A new value of `PROBE_HEADER`. */
+  readonly probe: () => string
 }
 
 /**
- * The running broker, through its proxy. It has no route for these checks: a refusal of the broker names the header
- * that caused it, which shows that the header arrived.
+ * The running broker, through its proxy. A refusal of the broker names the header that caused it, which shows that the
+ * header arrived. The answer to a probe shows which address the broker takes for the client's.
  */
-export function publicChecks({ client, secure, trustsProxy }: PublicChecksOptions): Check[] {
+export function publicChecks(options: PublicChecksOptions): Check[] {
+  const { client, secure } = options
   const cookieName = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   let session: UpstreamResponse | undefined
   const needs = ['public.reach']
@@ -30,13 +34,12 @@ export function publicChecks({ client, secure, trustsProxy }: PublicChecksOption
       },
     },
     { name: 'public.cookies', needs, run: () => checkCookies(client, session, cookieName) },
-    { name: 'public.headers', needs, run: () => checkHeaders(client, session, secure && !trustsProxy) },
+    { name: 'public.headers', needs, run: () => checkHeaders(options, session) },
   ]
 }
 
 const NO_ANSWER =
   'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
-const PROXY_FIX = 'Compare the configuration of the proxy with the examples in deploy/proxies.'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -95,34 +98,43 @@ function cookieOf({ headers }: UpstreamResponse, name: string): string | undefin
 /** A host name that never exists (RFC 2606). */
 const FOREIGN_ORIGIN = 'https://doctor.invalid'
 
-async function checkHeaders(
-  client: UpstreamClient,
-  session: UpstreamResponse | undefined,
-  proxyIsUntrusted: boolean,
-): Promise<Finding> {
-  if (session !== undefined && causeOf(session).startsWith('X-Forwarded-For: missing'))
+async function checkHeaders(options: PublicChecksOptions, first: UpstreamResponse | undefined) {
+  const { client } = options
+  const cause = first === undefined ? '' : causeOf(first)
+  if (cause.startsWith('X-Forwarded-For: missing'))
     return fail('X-Forwarded-For does not arrive', `The proxy must send it. ${PROXY_FIX}`)
-  const responses = await Promise.all([
+  if (cause.startsWith('X-Forwarded-For:'))
+    return fail(
+      'a proxy adds an entry to X-Forwarded-For that is not an address',
+      `The proxy must add the address of its client. ${PROXY_FIX}`,
+    )
+  const probe = (headers: Headers = {}) => getSession(client, { ...headers, [PROBE_HEADER]: options.probe() })
+  const [origin, site, seen, forged] = await Promise.all([
     postEmptySignIn(client, { Origin: FOREIGN_ORIGIN }),
     postEmptySignIn(client, { 'Sec-Fetch-Site': 'cross-site' }),
-    getSession(client, { 'X-Forwarded-For': 'forged' }),
+    probe(),
+    probe({ 'X-Forwarded-For': FORGED_ADDRESS }),
   ])
-  const [origin, site, forged] = responses
-  const failure = responses.find((response) => response instanceof UpstreamFailure)
+  const failure = [origin, site, seen, forged].find((response) => response instanceof UpstreamFailure)
   if (failure instanceof UpstreamFailure) return skipped(`no response (${reasonOf(failure)})`)
   const names = (response: UpstreamResponse | UpstreamFailure, header: string) =>
     !(response instanceof UpstreamFailure) && causeOf(response).startsWith(`${header}:`)
-  const problems = [
+  const missing = [
     ...(names(origin, 'Origin') ? [] : ['Origin does not arrive']),
     ...(names(site, 'Sec-Fetch-Site') ? [] : ['Sec-Fetch-Site does not arrive']),
-    ...(names(forged, 'X-Forwarded-For') ? ['a forged X-Forwarded-For arrives'] : []),
   ]
-  if (problems.length > 0)
-    return fail(problems.join('; '), `The proxy must pass the first two and write the last. ${PROXY_FIX}`)
-  if (proxyIsUntrusted)
-    return warn(
-      'TRUST_PROXY is not set: all users share the proxy’s address',
-      'Set it to the proxy’s address.',
-    )
-  return ok('Origin and Sec-Fetch-Site arrive; a forged X-Forwarded-For does not')
+  const address = judgeClientAddress(answerIn(seen), answerIn(forged), options)
+  if (missing.length === 0) return address
+  const details = address.status === 'fail' ? [...missing, address.detail] : missing
+  return fail(
+    details.join('; '),
+    `The proxy must pass Origin and Sec-Fetch-Site. ${address.fix ?? PROXY_FIX}`,
+  )
+}
+
+function answerIn(response: UpstreamResponse | UpstreamFailure): ProbeAnswer | undefined {
+  if (response instanceof UpstreamFailure) return undefined
+  const { address, firstForwarded } = recordOf(response.json)
+  if (typeof address !== 'string' || isIP(address) === 0) return undefined
+  return { address, firstForwarded: typeof firstForwarded === 'string' ? firstForwarded : undefined }
 }

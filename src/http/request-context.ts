@@ -181,14 +181,14 @@ export function socketAddress({ remoteAddress = '' }: Socket): string {
   return normalizeAddress(remoteAddress) ?? '0.0.0.0'
 }
 
-/** Node joins several header lines into one list (RFC 9110, section 5.3). */
-function forwardedFor(req: IncomingMessage): string[] {
+/** The entries of `X-Forwarded-For`. Node joins several header lines into one list (RFC 9110, section 5.3). */
+export function forwardedFor(req: IncomingMessage): string[] {
   const text = String(req.headers['x-forwarded-for'] ?? '').trim()
   return text === '' ? [] : text.split(',').map((entry) => entry.trim())
 }
 
 /** Converts IPv4-mapped addresses to IPv4, and removes ports (`1.2.3.4:567`, `[::1]:567`) and IPv6 zones. */
-function normalizeAddress(entry: string): string | undefined {
+export function normalizeAddress(entry: string): string | undefined {
   if (isIPv4(entry)) return entry
   if (entry === '') return undefined // ipaddr would throw an exception, which is expensive
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry

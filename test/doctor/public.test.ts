@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, request } from 'node:http'
+import { isIP } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { createHttpClient } from '../../src/doctor/http-client.ts'
-import { publicChecks } from '../../src/doctor/public.ts'
+import { FORGED_ADDRESS, judgeClientAddress } from '../../src/doctor/client-address.ts'
+import { createTrustedProxies } from '../../src/http/request-context.ts'
 import { freePort, type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
 import { deadPort, listenAnywhere, startStubUpstream } from '../support/stub-upstream.ts'
 import { diagnose, group } from './diagnose.ts'
@@ -59,7 +61,7 @@ const diagnosePublic = async (PUBLIC_URL: string, env = {}): Promise<Record<stri
 const OK = {
   reach: 'ok: the broker answers',
   cookies: 'ok: the device cookie comes back',
-  headers: 'ok: Origin and Sec-Fetch-Site arrive; a forged X-Forwarded-For does not',
+  headers: 'ok: Origin, Sec-Fetch-Site and the client’s address arrive; a forged X-Forwarded-For is not used',
   ops: 'ok: the ops listener is not reachable through PUBLIC_URL',
 }
 const NOT_REACHED = 'skipped: not possible without public.reach'
@@ -89,24 +91,96 @@ test.each<[string, Rewrites, string]>([
   expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
 })
 
-test('a proxy that passes the X-Forwarded-For of clients, or sends none', async () => {
-  const passing = await proxy({ request: (headers) => ({ ...WRITTEN, ...headers }) })
-  expect(await diagnosePublic(passing)).toEqual({ ...OK, headers: 'fail: a forged X-Forwarded-For arrives' })
-  const silent = await proxy({ request: () => drop('x-forwarded-for') })
-  expect(await diagnosePublic(silent)).toMatchObject({
+const forwarding = (write: (given: string | undefined) => string | undefined): Rewrites => ({
+  request: (headers) => ({ 'x-forwarded-for': write(headers['x-forwarded-for'] as string | undefined) }),
+})
+
+test.each<[string, Rewrites, string]>([
+  [
+    'passes the header of clients',
+    forwarding((given) => given ?? CLIENT),
+    'fail: a forged X-Forwarded-For is used',
+  ],
+  [
+    'replaces it with the address in it (nginx: set_real_ip_from 0.0.0.0/0)',
+    forwarding((given) => (isIP(given ?? '') > 0 ? given : CLIENT)),
+    'fail: a forged X-Forwarded-For is used',
+  ],
+  [
+    'adds the doctor’s address, which is in TRUST_PROXY',
+    forwarding((given) => (given === undefined ? '127.0.0.1' : `${given}, 127.0.0.1`)),
+    'warn: TRUST_PROXY contains the address of the doctor (127.0.0.1), so the doctor cannot check whether a forged X-Forwarded-For is used',
+  ],
+  [
+    'replaces it with the doctor’s address, which is in TRUST_PROXY',
+    forwarding(() => '127.0.0.1'),
+    OK.headers,
+  ],
+  [
+    'is behind a proxy that is not in TRUST_PROXY',
+    forwarding(() => `${CLIENT}, 203.0.113.77`),
+    'fail: TRUST_PROXY does not contain 203.0.113.77, which sent X-Forwarded-For: all users share this address',
+  ],
+  [
+    'removes the doctor’s probe',
+    { request: () => drop('x-gatehouse-doctor') },
+    'warn: the broker does not say which address it takes for the client’s',
+  ],
+  [
+    'removes Sec-Fetch-Site, and passes the header of clients',
+    { request: (headers) => ({ ...WRITTEN, ...headers, 'sec-fetch-site': undefined }) },
+    'fail: Sec-Fetch-Site does not arrive; a forged X-Forwarded-For is used',
+  ],
+])('a proxy that %s', async (_, rewrites, headers) => {
+  expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
+})
+
+test.each([
+  ['sends no X-Forwarded-For', undefined, 'fail: X-Forwarded-For does not arrive'],
+  [
+    'sends one without an address',
+    'unknown',
+    'fail: a proxy adds an entry to X-Forwarded-For that is not an address',
+  ],
+])('a proxy that %s', async (_, written, headers) => {
+  expect(await diagnosePublic(await proxy(forwarding(() => written)))).toMatchObject({
     reach: 'ok: the broker answers, and refuses the request',
-    headers: 'fail: X-Forwarded-For does not arrive',
+    headers,
   })
 })
 
-test('https without TRUST_PROXY: the headers arrive, but not the address of the client', async () => {
-  const egress = { ca: undefined, httpsProxy: undefined, noProxy: [] }
-  const client = createHttpClient({ baseUrl: await proxy(), egress, timeoutMs: 60_000 })
-  cleanUps.unshift(client.close)
-  const statuses: Record<string, string> = {}
-  for (const { name, run } of publicChecks({ client, secure: true, trustsProxy: false }))
-    statuses[name] = (await run()).status
-  expect(statuses).toMatchObject({ 'public.reach': 'ok', 'public.headers': 'warn' })
+test('a broker with other SECRET_KEYS does not answer the probe', async () => {
+  const { headers } = await diagnosePublic(await proxy(), {
+    SECRET_KEYS: randomBytes(32).toString('base64url'),
+  })
+  expect(headers).toBe('warn: the broker does not say which address it takes for the client’s')
+})
+
+const trusts = (...trusted: string[]) => ({ secure: true, isTrustedProxy: createTrustedProxies(trusted) })
+const through = (address: string, firstForwarded?: string) => ({ address, firstForwarded })
+
+test('https, but no X-Forwarded-For', () => {
+  const alone = through('10.0.0.1')
+  expect(judgeClientAddress(alone, alone, trusts())).toMatchObject({
+    status: 'fail',
+    detail: 'X-Forwarded-For does not arrive: all users share the address 10.0.0.1',
+  })
+})
+
+test('TRUST_PROXY is not set', () => {
+  const seen = through('10.0.0.1', CLIENT)
+  expect(judgeClientAddress(seen, seen, trusts())).toMatchObject({
+    status: 'fail',
+    detail: 'TRUST_PROXY does not contain 10.0.0.1, which sent X-Forwarded-For: all users share this address',
+  })
+})
+
+test('TRUST_PROXY contains every address', () => {
+  const forged = through(FORGED_ADDRESS, FORGED_ADDRESS)
+  expect(judgeClientAddress(through(CLIENT, CLIENT), forged, trusts('0.0.0.0/0'))).toMatchObject({
+    status: 'fail',
+    detail: 'a forged X-Forwarded-For is used: TRUST_PROXY contains addresses of clients',
+  })
 })
 
 test('a proxy that removes cookies, in one direction or the other', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createApp } from '../../src/app.ts'
 import { defaultTunables } from '../../src/config/load-config.ts'
+import { createSigner } from '../../src/crypto/keys.ts'
 import { createTrustedProxies } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createHealth } from '../../src/observability/health.ts'
@@ -41,6 +42,7 @@ async function publicListener() {
     secure: true,
     allowedOrigins: [],
     isTrustedProxy: createTrustedProxies([]),
+    doctorProbes: { signer: createSigner(keys, 'test'), now: Date.now },
     limits: { ...defaultTunables().http, bodyLimitBytes: 1000 },
     logThrottle: defaultTunables().log.throttle,
     lag: { ms: 0 },

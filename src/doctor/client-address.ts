@@ -1,0 +1,58 @@
+import type { ProbeAnswer } from '../http/doctor-probe.ts'
+import type { IsTrustedProxy } from '../http/request-context.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
+
+export interface ClientAddressOptions {
+  /** Whether PUBLIC_URL is https, so that there must be a proxy. */
+  readonly secure: boolean
+  /** Whether TRUST_PROXY contains an address. */
+  readonly isTrustedProxy: IsTrustedProxy
+}
+
+/** An address for documentation (RFC 5737), which no client and no proxy has. */
+export const FORGED_ADDRESS = '192.0.2.1'
+
+export const PROXY_FIX = 'Compare the configuration of the proxy with the examples in deploy/proxies.'
+
+/**
+ * Judges the client's address of two requests: `seen` of one without `X-Forwarded-For`, whose entries are therefore all
+ * from proxies, and `forged` of one with `FORGED_ADDRESS` in it. Undefined: the broker did not answer the probe.
+ */
+export function judgeClientAddress(
+  seen: ProbeAnswer | undefined,
+  forged: ProbeAnswer | undefined,
+  { secure, isTrustedProxy }: ClientAddressOptions,
+): Finding {
+  if (seen === undefined || forged === undefined)
+    return warn('the broker does not say which address it takes for the client’s', NO_ANSWER_FIX)
+  const { address, firstForwarded } = seen
+  if (firstForwarded === undefined && secure)
+    return fail(
+      `X-Forwarded-For does not arrive: all users share the address ${address}`,
+      `The proxy must send it, and TRUST_PROXY must contain the address of the proxy. ${PROXY_FIX}`,
+    )
+  if (firstForwarded !== undefined && firstForwarded !== address)
+    return fail(
+      `TRUST_PROXY does not contain ${address}, which sent X-Forwarded-For: all users share this address`,
+      'If it is the address of your proxy, add it to TRUST_PROXY.',
+    )
+  if (forged.address !== FORGED_ADDRESS)
+    return ok('Origin, Sec-Fetch-Site and the client’s address arrive; a forged X-Forwarded-For is not used')
+  if (isTrustedProxy(FORGED_ADDRESS))
+    return fail(
+      'a forged X-Forwarded-For is used: TRUST_PROXY contains addresses of clients',
+      'Set TRUST_PROXY to the addresses of your proxies only.',
+    )
+  if (isTrustedProxy(address))
+    return warn(
+      `TRUST_PROXY contains the address of the doctor (${address}), so the doctor cannot check whether a forged X-Forwarded-For is used`,
+      'Set TRUST_PROXY to the addresses of your proxies only, or run the doctor from another address.',
+    )
+  return fail(
+    'a forged X-Forwarded-For is used',
+    `The proxy must replace X-Forwarded-For, or add to it. ${PROXY_FIX}`,
+  )
+}
+
+const NO_ANSWER_FIX =
+  'Run the doctor with the version and the SECRET_KEYS of the running broker. The proxy must pass the header X-Gatehouse-Doctor. Or send a request with X-Forwarded-For: 192.0.2.1 and look for address in the log.'

@@ -1,0 +1,51 @@
+import type { RequestHandler } from 'express'
+import { forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
+import { sendJson } from './routes.ts'
+
+/**
+ * `--doctor` asks a running broker which address it takes for the client's. Only a sender that has `SECRET_KEYS` gets an
+ * answer: the header is the time in milliseconds and its signature.
+ */
+export const PROBE_HEADER = 'X-Gatehouse-Doctor'
+
+export interface ProbeAnswer {
+  /** For Okta, the limits and the logs. */
+  readonly address: string
+  /** The first entry of `X-Forwarded-For`, if there is one: the address of the client of the outermost proxy. */
+  readonly firstForwarded?: string | undefined
+}
+
+interface ProbeSigner {
+  sign(value: string): string
+  verify(value: string, signature: string): 'current' | 'retired' | 'wrong'
+}
+
+export interface AnswerProbesOptions {
+  readonly signer: ProbeSigner
+  readonly now: () => number
+}
+
+/** For clocks that differ. */
+const MAX_AGE_MS = 300_000
+
+export function createProbe({ signer, now }: AnswerProbesOptions): string {
+  const sentAt = String(now())
+  return `${sentAt}.${signer.sign(sentAt)}`
+}
+
+export function answerProbes({ signer, now }: AnswerProbesOptions): RequestHandler {
+  const isGenuine = (probe: string) => {
+    const [, sentAt = '', signature = ''] = /^(\d{1,15})\.([\w-]{43})$/.exec(probe) ?? []
+    return Math.abs(now() - Number(sentAt)) <= MAX_AGE_MS && signer.verify(sentAt, signature) !== 'wrong'
+  }
+  return function answerProbe(req, res, next) {
+    const probe = req.headers[PROBE_HEADER.toLowerCase()]
+    if (typeof probe !== 'string' || !isGenuine(probe)) return next()
+    const [first] = forwardedFor(req)
+    const answer: ProbeAnswer = {
+      address: getRequestContext(req).address,
+      firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
+    }
+    sendJson(res, answer)
+  }
+}
