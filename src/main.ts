@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
@@ -31,7 +32,7 @@ process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 
 const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)
 node dist/main.js --check-config   validates the configuration and exits
-node dist/main.js --doctor [--login <login>] [--json]
+node dist/main.js --doctor [--login <login> [--password-stdin]] [--json]
                                    checks the configuration and everything around the broker (docs/operations.md#doctor)
 node dist/main.js --new-key        prints a new key for SECRET_KEYS
 node dist/main.js --version        prints the version
@@ -64,20 +65,23 @@ function checkConfig(): void {
 
 interface DoctorCommand {
   readonly login?: string | undefined
+  readonly 'password-stdin'?: boolean | undefined
   readonly json?: boolean | undefined
 }
 
 /** Undefined if the arguments are not valid. */
 function doctorOptionsFrom(args: string[]): DoctorCommand | undefined {
   try {
-    const options = { login: { type: 'string' }, json: { type: 'boolean' } } as const
-    return parseArgs({ args, options }).values
+    const flag = { type: 'boolean' } as const
+    const options = { login: { type: 'string' }, 'password-stdin': flag, json: flag } as const
+    const { values } = parseArgs({ args, options })
+    return values['password-stdin'] && values.login === undefined ? undefined : values
   } catch {
     return undefined // the usage is printed
   }
 }
 
-async function runDoctorCommand({ login, json }: DoctorCommand): Promise<void> {
+async function runDoctorCommand({ login, json, ...command }: DoctorCommand): Promise<void> {
   const config = configuration()
   if (config === undefined) return
   setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
@@ -85,9 +89,15 @@ async function runDoctorCommand({ login, json }: DoctorCommand): Promise<void> {
     import('./doctor/doctor.ts'),
     import('./doctor/report.ts'),
   ])
-  const results = await runDoctor(config, { login })
-  const text = json === true ? toJson(results) : toText(results)
-  process.stdout.write(`${text}\n`, () => process.exit(exitCodeOf(results))) // whatever hangs must not keep it alive
+  const password = command['password-stdin'] ? await readPassword() : undefined
+  const results = await runDoctor(config, { login, password })
+  const report = json === true ? toJson(results) : toText(results)
+  process.stdout.write(`${report}\n`, () => process.exit(exitCodeOf(results))) // whatever hangs must not keep it alive
+}
+
+/** Without the line break at its end. An argument or a variable would show it to other processes. */
+async function readPassword(): Promise<string> {
+  return (await text(process.stdin)).replace(/\r?\n$/, '')
 }
 
 /** Prints the problems and returns undefined if the configuration is not valid. */

@@ -15,8 +15,8 @@ const OK_IF: Readonly<Record<string, string>> = {
   'authn.token': 'Okta accepts the API token, and the standby (else `warn`)',
   'authn.pipeline': '`v1`; [`idx`](identity-engine.md) or unknown: `warn`',
   'authn.forwarded_for':
-    'always `skipped`, with the steps to check it by hand: only a sign-in with a password shows it',
-  'authn.device_token': 'the same',
+    'with `--login` and `--password-stdin`: the System Log shows the address that the test sign-ins forward. Otherwise, or if the token may not read the log: `skipped`, with the steps to check it by hand',
+  'authn.device_token': 'the same for the device token: both sign-ins have the same `dtHash`',
   'pam.reach': 'PAM answers, and not another web server',
   'pam.key': 'PAM issues a token for the key, and for the standby (else `warn`)',
   'pam.team': 'the token is for `PAM_TEAM`, and the team is enabled',

@@ -4,6 +4,7 @@ import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-clie
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { type Check, type CheckGroup, type Finding, fail, ok, skipped, warn } from './check.ts'
 import { createHttpClient, isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
+import { signInChecks } from './test-sign-in.ts'
 
 export interface AuthnChecksOptions {
   readonly authn: Pick<Config['authn'], 'baseUrl' | 'apiTokens'>
@@ -11,9 +12,13 @@ export interface AuthnChecksOptions {
   readonly timeoutMs: number
   readonly now: () => number
   readonly login: string | undefined
+  readonly password: string | undefined
+  /** How long to wait for Okta's System Log. */
+  readonly logMs: number
 }
 
-export function authnChecks({ authn, egress, timeoutMs, now, login }: AuthnChecksOptions): CheckGroup {
+export function authnChecks(options: AuthnChecksOptions): CheckGroup {
+  const { authn, egress, timeoutMs, now, login, password, logMs } = options
   const { baseUrl, apiTokens } = authn
   const client = createHttpClient({ baseUrl, egress, timeoutMs })
   const isTls = baseUrl.startsWith('https:')
@@ -31,23 +36,12 @@ export function authnChecks({ authn, egress, timeoutMs, now, login }: AuthnCheck
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
     { name: 'authn.token', needs, run: () => checkTokens(client, apiTokens.current()) },
     { name: 'authn.pipeline', needs, run: () => checkPipeline(client) },
-    ...['authn.forwarded_for', 'authn.device_token'].map((name, index) => ({
-      name,
-      run: () => skipped(login === undefined ? NO_LOGIN : NO_PASSWORD, BY_HAND[index] ?? null),
-    })),
+    ...signInChecks({ client, apiToken: apiTokens.current()[0], login, password, logMs }),
   ]
   return { checks, close: () => client.close() }
 }
 
 const ACCEPT = { Accept: 'application/json' }
-
-const NO_LOGIN = 'only a sign-in shows it'
-const NO_PASSWORD =
-  'only a sign-in with a password shows it, and a wrong password would count against the user'
-const BY_HAND = [
-  'Sign in through the portal from another network. The System Log must show the address of that network as the client. Otherwise add the broker’s address to the trusted proxies (docs/connect-your-okta-org.md, step 3).',
-  'Sign in with rememberDevice=true, sign out, and sign in again. No second factor must be asked for (docs/connect-your-okta-org.md, step 4).',
-]
 
 function judgeTls(response: UpstreamResponse | UpstreamFailure, isTls: boolean): Finding {
   if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')

@@ -4,6 +4,8 @@ export interface Check {
   readonly name: string
   /** This check is skipped unless each of these is `ok` or `warn`. They run earlier in the same group. */
   readonly needs?: readonly string[]
+  /** Not limited to the time of a check, only to that of all checks. */
+  readonly mayTakeLong?: boolean
   run(): Finding | Promise<Finding>
 }
 

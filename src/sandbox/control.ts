@@ -122,6 +122,7 @@ export function createAuthnControl(org: Org): AuthnControl {
         app,
         user: login === undefined ? undefined : user(login),
         client: {
+          requestId: '',
           trusted: false,
           address: '127.0.0.1',
           deviceToken: undefined,

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { AMELIA } from '../support/harness.ts'
 import { type SandboxUpstream, startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import {
   deadPort,
@@ -139,13 +138,4 @@ test.each<[string, StubListener, string]>([
 ])('%s', async (_, listener, token) => {
   const AUTHN_BASE_URL = await org(json(ORGANIZATION), listener)
   expect((await authnChecks({ AUTHN_BASE_URL })).token).toBe(token)
-})
-
-test('what only a sign-in shows is skipped, with the reason', async () => {
-  const without = await authnChecks({})
-  expect([without.forwarded_for, without.device_token]).toEqual(
-    Array(2).fill('skipped: only a sign-in shows it'),
-  )
-  const { forwarded_for } = await authnChecks({}, { login: AMELIA })
-  expect(forwarded_for).toMatch(/^skipped: only a sign-in with a password shows it/)
 })

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { makeBrokerDirectory, spawnNode } from '../support/broker-process.ts'
 import { freePort, TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA } from '../support/harness.ts'
+import { AMELIA, PASSWORD } from '../support/harness.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 
@@ -15,8 +15,9 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-async function doctor(env: Readonly<Record<string, string>>, ...args: string[]) {
+async function doctor(env: Readonly<Record<string, string>>, args: readonly string[] = [], input = '') {
   const { output, exited, child } = spawnNode('build/main.js', env, '--doctor', ...args)
+  child.stdin.end(input)
   cleanUps.push(() => child.kill('SIGKILL'))
   return { code: await exited, ...output }
 }
@@ -66,17 +67,24 @@ test('around a running broker no check fails, exit code 0', async () => {
   }
   await home.start({ ...env, PORT: port })
 
-  const { code, out, err } = await doctor(env, '--json', '--login', AMELIA)
+  const { code, out, err } = await doctor(
+    env,
+    ['--json', '--login', AMELIA, '--password-stdin'],
+    `${PASSWORD}\n`,
+  )
   expect(err).toBe('')
   const { checks } = Report.parse(JSON.parse(out))
   expect(checks.map(({ name }) => name)).toEqual(NAMES)
   expect(checks.filter(({ status }) => status === 'fail')).toEqual([])
+  for (const name of ['authn.forwarded_for', 'authn.device_token'])
+    expect(checks).toContainEqual(expect.objectContaining({ name, status: 'ok' }))
   expect(code).toBe(0)
   for (const secret of [
     upstream.sandbox.apiToken,
     'plainly-fake-password',
     TEST_KEY,
     AMELIA,
+    PASSWORD,
     ...upstream.pamKeys,
   ])
     expect(out).not.toContain(secret)
@@ -116,7 +124,7 @@ test('if everything hangs, it ends within 30 s with exit code 1', async () => {
       OPS_HOST: '0.0.0.0',
       OPS_PORT: String(port),
     },
-    '--json',
+    ['--json'],
   )
   expect(performance.now() - startedAt).toBeLessThan(30_000)
   const { checks } = Report.parse(JSON.parse(out))
@@ -127,7 +135,7 @@ test('if everything hangs, it ends within 30 s with exit code 1', async () => {
 })
 
 test('an invalid configuration: every problem, and exit code 78', async () => {
-  const { code, out, err } = await doctor({ PUBLIC_URL: 'ftp://not-this-value' }, '--json')
+  const { code, out, err } = await doctor({ PUBLIC_URL: 'ftp://not-this-value' }, ['--json'])
   expect([code, out]).toEqual([78, ''])
   expect(err).toContain('AUTHN_API_TOKEN')
   expect(err).not.toContain('not-this-value')

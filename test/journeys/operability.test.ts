@@ -123,6 +123,7 @@ describe('the command', () => {
       ['--check-config', '--new-key'],
       ['--doctor', '--jsn'],
       ['--doctor', '--login'],
+      ['--doctor', '--password-stdin'],
       ['--doctor', '--json', 'more'],
       [''],
     ]

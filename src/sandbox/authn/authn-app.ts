@@ -15,6 +15,7 @@ import { createDuoRoutes } from './duo-routes.ts'
 import { createIdentityProviderRoutes } from './identity-provider-routes.ts'
 import type { Org } from './org.ts'
 import { createPageRoutes } from './page-routes.ts'
+import { setRequestId } from './system-log.ts'
 
 /** The Express app of the authentication API. The request log, rate limit and faults do not apply to control routes. */
 export function createAuthnApp({
@@ -39,6 +40,7 @@ export function createAuthnApp({
 
   app.use('/sandbox', control)
   app.use(requestLog.middleware())
+  app.use(setRequestId())
   app.use(enforceConcurrency(org))
   app.use(enforceRateLimit(org))
   app.use(bodyParser())

@@ -13,6 +13,7 @@ import {
 import { type ClientContext, readClientContext, requireValidApiToken } from './client-context.ts'
 import { type RandomBytes, randomErrorId } from './issued-tokens.ts'
 import type { Org } from './org.ts'
+import { requestIdOf } from './system-log.ts'
 
 export function clientContextOf(org: Org, req: Request): ClientContext {
   return readClientContext(requestInfo(req), trustSettings(org))
@@ -121,7 +122,8 @@ function toAuthnError(error: unknown, req: Request): AuthnError {
 }
 
 function requestInfo(req: Request) {
-  return { headers: req.headers, socketAddress: req.socket.remoteAddress ?? '' }
+  const socketAddress = req.socket.remoteAddress ?? ''
+  return { headers: req.headers, socketAddress, requestId: requestIdOf(req) }
 }
 
 function trustSettings(org: Org) {

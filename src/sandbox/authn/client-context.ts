@@ -3,6 +3,8 @@ import { accessDenied, invalidToken } from './authn-error.ts'
 
 /** The client of a request. `deviceToken` and `fingerprint` are read only if the request has a valid API token. */
 export type ClientContext = {
+  /** In `X-Okta-Request-Id` and in the System Log. */
+  requestId: string
   trusted: boolean
   address: string
   deviceToken: string | undefined
@@ -10,7 +12,7 @@ export type ClientContext = {
   userAgent: string | undefined
 }
 
-type RequestInfo = { headers: IncomingHttpHeaders; socketAddress: string }
+type RequestInfo = { headers: IncomingHttpHeaders; socketAddress: string; requestId: string }
 type TrustSettings = {
   apiTokens: ReadonlySet<string>
   /** API tokens of administrators without permission for this API. */
@@ -31,6 +33,7 @@ export function readClientContext(request: RequestInfo, trust: TrustSettings): C
   const trusted = isTrusted(request, trust)
   const fingerprint = request.headers['x-device-fingerprint']
   return {
+    requestId: request.requestId,
     trusted,
     address: addressOf(request, trust, trusted),
     deviceToken: undefined,

@@ -9,6 +9,7 @@ import { escapeHtml, sendHtmlPage } from './html-page.ts'
 import { isSupported } from './identity-engine.ts'
 import type { Org } from './org.ts'
 import { beginStepUp } from './step-up.ts'
+import { systemLogEvents } from './system-log.ts'
 import type { User } from './user.ts'
 
 const SESSION_COOKIE = 'sid'
@@ -17,7 +18,7 @@ const ORG_ID = '00osandboxorg00000001'
 
 type PageRoutesOptions = { org: Org; originOf: (req: Request) => string }
 
-/** GET routes: the org's description, security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
+/** GET routes: the org's description, the System Log, security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
 export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
@@ -28,6 +29,11 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
       settings: { analyticsCollectionEnabled: false, bugReportingEnabled: false, omEnabled: false },
       _links: { organization: { href: originOf(req) } },
     })
+  })
+
+  get('/api/v1/logs', (req, res) => {
+    if (!clientContextOf(org, req).trusted) throw invalidToken()
+    res.json(systemLogEvents(org, req.query))
   })
 
   get('/api/v1/users/:userId/factors/questions', (req, res) => {

@@ -268,6 +268,7 @@ test('each sign-in is recorded with its client context', async () => {
       deviceToken: DEVICE,
       fingerprint: undefined,
       userAgent: 'browser-of-amelia',
+      requestId: expect.any(String),
     },
   ])
 })

@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { isIP } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { type Check, type Finding, fail, ok, skipped } from './check.ts'
+import { reasonOf, recordOf, sendOrFail } from './http-client.ts'
+
+export interface SignInChecksOptions {
+  readonly client: UpstreamClient
+  readonly apiToken: string | undefined
+  readonly login: string | undefined
+  readonly password: string | undefined
+  /** How long to wait for the events of the test sign-ins. */
+  readonly logMs: number
+}
+
+/** An address for documentation (RFC 5737), which no client has. */
+const CLIENT_ADDRESS = '192.0.2.1'
+const POLL_EVERY_MS = 1000
+
+const NO_LOGIN = 'only a sign-in shows it: use --login and --password-stdin'
+const FORWARDED_FOR_BY_HAND =
+  'Sign in through the portal from another network. The System Log must show the address of that network as the client. Otherwise add the broker’s address to the trusted proxies (docs/connect-your-okta-org.md, step 3).'
+const DEVICE_TOKEN_BY_HAND =
+  'Sign in with rememberDevice=true, sign out, and sign in again. No second factor must be asked for (docs/connect-your-okta-org.md, step 4).'
+
+/**
+ * Signs in twice as a trusted application, with one client address and one device token, and looks in Okta's System Log
+ * for what Okta made of them. Unproven against a real org: that `X-Okta-Request-Id` is the `transaction.id` of the events,
+ * and that `dtHash` depends on the device token.
+ */
+export function signInChecks({ login, password, ...options }: SignInChecksOptions): Check[] {
+  let events: ReturnType<typeof eventsOfSignIns> | undefined
+  const check = (name: string, judge: (events: SignInEvents) => Finding, byHand: string): Check => ({
+    name,
+    needs: ['authn.token'],
+    mayTakeLong: true,
+    async run() {
+      if (login === undefined || password === undefined) return skipped(NO_LOGIN, byHand)
+      events ??= eventsOfSignIns(options, { username: login, password })
+      const found = await events
+      return 'reason' in found ? skipped(found.reason, found.fix ?? byHand) : judge(found)
+    },
+  })
+  return [
+    check('authn.forwarded_for', judgeAddress, FORWARDED_FOR_BY_HAND),
+    check('authn.device_token', judgeDevice, DEVICE_TOKEN_BY_HAND),
+  ]
+}
+
+function judgeAddress({ first: { address = '' } }: SignInEvents): Finding {
+  if (address === CLIENT_ADDRESS) return ok('Okta uses the address in X-Forwarded-For')
+  if (isIP(address) === 0) return skipped('the System Log shows no address', FORWARDED_FOR_BY_HAND)
+  return fail(
+    `Okta ignores X-Forwarded-For, and takes ${address} for the client’s address`,
+    `If ${address} is an address of the broker, add it to the trusted proxies of the org (docs/connect-your-okta-org.md, step 3).`,
+  )
+}
+
+function judgeDevice({ first, second }: SignInEvents): Finding {
+  if (first.deviceHash === undefined || second.deviceHash === undefined)
+    return skipped('the System Log shows no hash of a device token', DEVICE_TOKEN_BY_HAND)
+  if (first.deviceHash === second.deviceHash) return ok('Okta recognizes the device token')
+  return fail(
+    'Okta ignores the device token: two sign-ins with the same one are from different devices',
+    'Check the role of the account of the API token (docs/connect-your-okta-org.md, step 2); on Identity Engine, docs/identity-engine.md.',
+  )
+}
+
+interface LogEvent {
+  readonly address: string | undefined
+  readonly deviceHash: string | undefined
+}
+
+interface SignInEvents {
+  readonly first: LogEvent
+  readonly second: LogEvent
+}
+
+/** Why there is no event. */
+interface Unknown {
+  readonly reason: string
+  readonly fix?: string
+}
+
+type Options = Omit<SignInChecksOptions, 'login' | 'password'>
+
+async function eventsOfSignIns(options: Options, credentials: object): Promise<SignInEvents | Unknown> {
+  const context = { deviceToken: randomUUID().replaceAll('-', '') }
+  const requestIds: string[] = []
+  for (let n = 0; n < 2; n++) {
+    const signedIn = await signIn(options, { ...credentials, context })
+    if (typeof signedIn !== 'string') return signedIn
+    requestIds.push(signedIn)
+  }
+  const [first, second] = await Promise.all(requestIds.map((id) => findEvent(options, id)))
+  if (first === undefined || second === undefined) return NO_EVENT
+  if ('reason' in first) return first
+  return 'reason' in second ? second : { first, second }
+}
+
+const NO_EVENT: Unknown = { reason: 'the System Log has no event of the test sign-in yet' }
+
+/** Signs in, and cancels the transaction. Resolves with the id of the request. */
+async function signIn(options: Options, body: object): Promise<string | Unknown> {
+  const response = await post(options, '/api/v1/authn', body)
+  if (response instanceof UpstreamFailure) return { reason: `no response (${reasonOf(response)})` }
+  const { status, errorCode, stateToken } = recordOf(response.json)
+  if (typeof stateToken === 'string') await post(options, '/api/v1/authn/cancel', { stateToken })
+  if (typeof status !== 'string') {
+    const code = typeof errorCode === 'string' && /^E\d{7}$/.test(errorCode) ? ` ${errorCode}` : ''
+    return { reason: `Okta refuses the test sign-in (HTTP ${response.status}${code})`, fix: SIGN_IN_FIX }
+  }
+  const id = response.headers['x-okta-request-id']
+  return typeof id === 'string' && /^[\w-]{1,100}$/.test(id)
+    ? id
+    : { reason: 'the response has no X-Okta-Request-Id' }
+}
+
+const SIGN_IN_FIX =
+  'Correct the login and the password, and sign in as this user once at the org. Each refused password counts as a failed attempt of the user.'
+
+/** Repeats the query, because events arrive with a delay. */
+async function findEvent(options: Options, requestId: string): Promise<LogEvent | Unknown> {
+  const query = new URLSearchParams({ filter: `transaction.id eq "${requestId}"` })
+  const startedAt = performance.now()
+  for (;;) {
+    const response = await sendOrFail(options.client, {
+      method: 'GET',
+      path: `/api/v1/logs?${query}`,
+      headers: headersFor(options),
+    })
+    const event = response instanceof UpstreamFailure ? { reason: reasonOf(response) } : readEvents(response)
+    if (event !== NO_EVENT || performance.now() - startedAt + POLL_EVERY_MS > options.logMs) return event
+    await delay(POLL_EVERY_MS)
+  }
+}
+
+function readEvents({ status, json }: UpstreamResponse): LogEvent | Unknown {
+  if (status === 403) return { reason: 'the API token may not read the System Log (HTTP 403)' }
+  if (status !== 200 || !Array.isArray(json))
+    return { reason: `the System Log is not readable (HTTP ${status})` }
+  const events: readonly unknown[] = json
+  if (events.length === 0) return NO_EVENT
+  const valuesAt = (...path: string[]) =>
+    events.map((event) => path.reduce<unknown>((value, name) => recordOf(value)[name], event))
+  const text = (value: unknown) => typeof value === 'string' && value !== ''
+  return {
+    address: valuesAt('client', 'ipAddress').filter(text).map(String)[0],
+    deviceHash: valuesAt('debugContext', 'debugData', 'dtHash').filter(text).map(String)[0],
+  }
+}
+
+function post(options: Options, path: string, body: object) {
+  return sendOrFail(options.client, { method: 'POST', path, headers: headersFor(options), body })
+}
+
+const headersFor = ({ apiToken }: Options) => ({
+  Accept: 'application/json',
+  Authorization: `SSWS ${apiToken}`,
+  'User-Agent': 'gatehouse-doctor',
+  'X-Forwarded-For': CLIENT_ADDRESS,
+})

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import type { Request, RequestHandler } from 'express'
+import { validationFailed } from './authn-error.ts'
+import type { Org, SignIn } from './org.ts'
+
+const REQUEST_ID = 'X-Okta-Request-Id'
+
+/** Sets the id of the request, which System Log events name too (https://developer.okta.com/docs/reference/core-okta-api/). */
+export function setRequestId(): RequestHandler {
+  let count = 0
+  return function setRequestId(_req, res, next) {
+    count += 1
+    res.set(REQUEST_ID, `req${String(count).padStart(21, '0')}`)
+    next()
+  }
+}
+
+export function requestIdOf(req: Request): string {
+  return String(req.res?.get(REQUEST_ID))
+}
+
+/** The System Log's events of primary authentication. The only filter is `transaction.id eq "…"`. */
+export function systemLogEvents(org: Org, { filter, since }: Request['query']): object[] {
+  const [, requestId] = /^transaction\.id eq "([^"]*)"$/.exec(String(filter)) ?? []
+  if (requestId === undefined) throw validationFailed('filter', ['filter: The filter is not supported'])
+  const sinceMs = since === undefined ? 0 : Date.parse(String(since))
+  if (Number.isNaN(sinceMs)) throw validationFailed('since', ['since: The date format is not valid'])
+  return org.signIns.filter((signIn) => signIn.requestId === requestId && signIn.at >= sinceMs).map(toEvent)
+}
+
+function toEvent({ at, login, outcome, address, userAgent, deviceToken, requestId }: SignIn): object {
+  const refused = outcome === 'denied' || outcome.startsWith('E0')
+  const ip = { ip: address, version: address.includes(':') ? 'V6' : 'V4', source: null }
+  return {
+    uuid: requestId,
+    version: '0',
+    published: new Date(at).toISOString(),
+    severity: refused ? 'WARN' : 'INFO',
+    eventType: outcome === 'SUCCESS' || refused ? 'user.session.start' : 'policy.evaluate_sign_on',
+    displayMessage: 'User login to Okta',
+    actor: { type: 'User', alternateId: login },
+    client: { userAgent: { rawUserAgent: userAgent ?? null }, device: 'Unknown', ipAddress: address },
+    request: { ipChain: [ip] },
+    outcome: { result: refused ? 'FAILURE' : 'SUCCESS', reason: refused ? 'INVALID_CREDENTIALS' : null },
+    transaction: { type: 'WEB', id: requestId, detail: {} },
+    debugContext: {
+      debugData: {
+        requestId,
+        requestUri: '/api/v1/authn',
+        ...(deviceToken === undefined
+          ? {}
+          : { dtHash: createHash('sha256').update(deviceToken).digest('hex') }),
+      },
+    },
+  }
+}

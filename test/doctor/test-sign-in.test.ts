@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
+import { type SandboxUpstream, startSandboxUpstream } from '../support/sandbox-upstream.ts'
+import { diagnose } from './diagnose.ts'
+
+const SANDBOX_ADDRESS = '127.0.0.1'
+
+let upstream: SandboxUpstream
+let config: SandboxConfig
+beforeAll(async () => {
+  upstream = await startSandboxUpstream({
+    sandboxConfig: (given) => {
+      config = { ...given, gatewayAddresses: [] }
+      return config
+    },
+  })
+})
+beforeEach(() => {
+  upstream.sandbox.reset()
+  upstream.sandbox.faults.authn.clear()
+  upstream.sandbox.requestLog.authn.clear()
+  config.gatewayAddresses = [SANDBOX_ADDRESS]
+})
+afterAll(() => upstream.close())
+
+const signInAs = async (login?: string, password?: string) => {
+  const results = await diagnose(upstream.signInEnv, { login, password })
+  return [results['authn.forwarded_for'], results['authn.device_token']]
+}
+const sent = () => upstream.sandbox.requestLog.authn.entries.map(({ path }) => path)
+const LOGS = '/api/v1/logs'
+
+test('Okta uses the address and the device token of a test sign-in, whose transactions are cancelled', async () => {
+  expect(await signInAs(TOMAS, PASSWORD)).toEqual([
+    'ok: Okta uses the address in X-Forwarded-For',
+    'ok: Okta recognizes the device token',
+  ])
+  expect(upstream.sandbox.signIns.map(({ login, outcome }) => [login, outcome])).toEqual([
+    [TOMAS, 'MFA_REQUIRED'],
+    [TOMAS, 'MFA_REQUIRED'],
+  ])
+  expect(sent().filter((path) => path === '/api/v1/authn/cancel')).toHaveLength(2)
+})
+
+test('a user who needs no second factor: nothing is left to cancel', async () => {
+  expect((await signInAs(AMELIA, PASSWORD))[0]).toBe('ok: Okta uses the address in X-Forwarded-For')
+  expect(sent()).not.toContain('/api/v1/authn/cancel')
+})
+
+test('the broker is not a trusted proxy of the org', async () => {
+  config.gatewayAddresses = []
+  expect(await signInAs(TOMAS, PASSWORD)).toEqual([
+    `fail: Okta ignores X-Forwarded-For, and takes ${SANDBOX_ADDRESS} for the client’s address`,
+    'ok: Okta recognizes the device token',
+  ])
+})
+
+const event = (dtHash: string | undefined, ipAddress: unknown = '192.0.2.1') => ({
+  client: { ipAddress },
+  debugContext: { debugData: dtHash === undefined ? {} : { dtHash } },
+})
+const answerLogs = (body: unknown, times?: number) =>
+  upstream.sandbox.faults.authn.set({
+    kind: 'status',
+    status: 200,
+    body: body as object,
+    path: LOGS,
+    ...(times === undefined ? {} : { times }),
+  })
+
+test('Okta ignores the device token', async () => {
+  answerLogs([event('plainly-fake-hash')], 1)
+  expect(await signInAs(TOMAS, PASSWORD)).toEqual([
+    'ok: Okta uses the address in X-Forwarded-For',
+    'fail: Okta ignores the device token: two sign-ins with the same one are from different devices',
+  ])
+})
+
+test.each([
+  [
+    'without an address or a hash',
+    [event(undefined, null)],
+    ['skipped: the System Log shows no address', 'skipped: the System Log shows no hash of a device token'],
+  ],
+  ['without an event', [], Array(2).fill('skipped: the System Log has no event of the test sign-in yet')],
+  ['that is no list', {}, Array(2).fill('skipped: the System Log is not readable (HTTP 200)')],
+])('a System Log %s', async (_, body, results) => {
+  answerLogs(body)
+  expect(await signInAs(TOMAS, PASSWORD)).toEqual(results)
+})
+
+test('an event that arrives late is waited for', async () => {
+  answerLogs([], 2)
+  const results = await diagnose(upstream.signInEnv, {
+    login: TOMAS,
+    password: PASSWORD,
+    deadlines: { checkMs: 60_000, totalMs: 120_000, closeMs: 1000, logMs: 60_000 },
+  })
+  expect(results['authn.forwarded_for']).toBe('ok: Okta uses the address in X-Forwarded-For')
+})
+
+test('a token that may not read the System Log', async () => {
+  upstream.sandbox.faults.authn.set({ kind: 'status', status: 403, body: {}, path: LOGS })
+  expect(await signInAs(TOMAS, PASSWORD)).toEqual(
+    Array(2).fill('skipped: the API token may not read the System Log (HTTP 403)'),
+  )
+})
+
+test('a wrong password is sent once, and Okta’s code is shown', async () => {
+  expect(await signInAs(TOMAS, 'a-wrong-password')).toEqual(
+    Array(2).fill('skipped: Okta refuses the test sign-in (HTTP 401 E0000004)'),
+  )
+  expect(upstream.sandbox.signIns).toHaveLength(1)
+})
+
+test('without a login or a password, nothing is signed in', async () => {
+  const skipped = Array(2).fill('skipped: only a sign-in shows it: use --login and --password-stdin')
+  expect(await signInAs(TOMAS)).toEqual(skipped)
+  expect(await signInAs()).toEqual(skipped)
+  expect(upstream.sandbox.signIns).toEqual([])
+})
