@@ -3,18 +3,18 @@
  *
  * To add a type, add it to `FACTOR_TYPES`. The sandbox has its own enum (`src/sandbox/sandbox-config.ts`) and table
  * (`src/sandbox/authn/factors/factor-handlers.ts`), the demo its own form (`src/demo/page/sign-in/factors.ts`), and
- * `docs/build-your-sign-in-page.md` a table of factors.
+ * `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
  */
 export interface FactorType {
-  /** Authentication method (RFC 8176). */
+  /** Authentication method (RFC 8176), or `mfa` if the RFC has none. */
   readonly amr: string
-  /**
-   * The field that has the proof. undefined: the user approves elsewhere, such as on a phone or at another identity
-   * provider.
-   */
+  /** The field that has the proof. */
   readonly proof?: 'passCode' | 'answer' | 'password' | 'signatureData'
-  /** A challenge sends a message to a phone or mailbox, or a push. It is throttled even if Okta rejects it. */
-  readonly sends?: 'message' | 'push'
+  /**
+   * `message`: a challenge sends a message to a phone or mailbox. `approval`: it makes the user approve elsewhere, such as
+   * on a phone or at another identity provider. Both are throttled even if Okta rejects them.
+   */
+  readonly challenge?: 'message' | 'approval'
   /** A user may have several factors of this type: enrolling another one replaces none. */
   readonly allowsMultiple?: boolean
 }
@@ -22,21 +22,21 @@ export interface FactorType {
 const FACTOR_TYPES = {
   password: { amr: 'pwd', proof: 'password' },
   question: { amr: 'kba', proof: 'answer' },
-  sms: { amr: 'sms', proof: 'passCode', sends: 'message' },
-  call: { amr: 'tel', proof: 'passCode', sends: 'message' },
-  email: { amr: 'otp', proof: 'passCode', sends: 'message' },
-  push: { amr: 'swk', sends: 'push' },
-  signed_nonce: { amr: 'mfa' },
+  sms: { amr: 'sms', proof: 'passCode', challenge: 'message' },
+  call: { amr: 'tel', proof: 'passCode', challenge: 'message' },
+  email: { amr: 'otp', proof: 'passCode', challenge: 'message' },
+  push: { amr: 'swk', challenge: 'approval' },
+  signed_nonce: { amr: 'pop', challenge: 'approval' },
   token: { amr: 'hwk', proof: 'passCode' },
   'token:software:totp': { amr: 'otp', proof: 'passCode' },
   'token:hotp': { amr: 'otp', proof: 'passCode' },
   'token:hardware': { amr: 'hwk', proof: 'passCode' },
   webauthn: { amr: 'hwk', proof: 'signatureData', allowsMultiple: true },
   u2f: { amr: 'hwk', proof: 'signatureData', allowsMultiple: true },
-  web: { amr: 'mfa' },
-  claims_provider: { amr: 'mfa' },
-  'assertion:oidc': { amr: 'mfa' },
-  'assertion:saml2': { amr: 'mfa' },
+  web: { amr: 'mfa', challenge: 'approval' },
+  claims_provider: { amr: 'mfa', challenge: 'approval' },
+  'assertion:oidc': { amr: 'mfa', challenge: 'approval' },
+  'assertion:saml2': { amr: 'mfa', challenge: 'approval' },
 } as const satisfies Readonly<Record<string, FactorType>>
 
 const BY_NAME: ReadonlyMap<string, FactorType> = new Map(Object.entries(FACTOR_TYPES))
@@ -53,3 +53,8 @@ export function parseFactorType(given: unknown): FactorType {
 }
 
 export const FACTOR_TYPE_NAMES = Object.keys(FACTOR_TYPES)
+
+/** The names of the types with this proof or challenge, in Markdown. */
+export function listFactorTypes(member: 'proof' | 'challenge', value: string): string {
+  return [...BY_NAME].flatMap(([name, type]) => (type[member] === value ? [`\`${name}\``] : [])).join(', ')
+}

@@ -200,7 +200,8 @@ export const LIMIT_TEXTS: Readonly<Record<LimitPath, LimitText>> = {
   },
   'message.perKnownUser': { counts: `codes sent to ${SHARED_PER_USER}`, why: TWICE },
   'push.perUser': {
-    counts: 'pushes to one user, all unknown devices together; polls do not count',
+    counts:
+      'pushes to one user, and other challenges that are approved elsewhere (Duo, another identity provider), all unknown devices together; polls do not count',
     why: 'users who get many pushes eventually approve one (push bombing)',
   },
   'push.perKnownDevice': {

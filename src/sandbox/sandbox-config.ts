@@ -103,6 +103,8 @@ const offeredFactor = z.strictObject({
   type: z.enum(FACTOR_TYPES),
   provider: z.string().default('OKTA'),
   enrollment: z.enum(['OPTIONAL', 'REQUIRED']).default('OPTIONAL'),
+  /** Default: the provider. */
+  vendorName: z.string().optional(),
 })
 
 const app = z.strictObject({

@@ -3,13 +3,14 @@ import { type Harness, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, hrefAt } from '../support/transaction-view.ts'
+import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** Factors that another identity provider verifies, and other third-party factors, as a portal's page uses them. */
 
 const CLEO = 'cleo.claims@example.test'
 const SAM = 'sam.saml@example.test'
 const ODIN = 'odin.oidc@example.test'
+const IRIS = 'iris.provider@example.test'
 const HANNA = 'hanna.hotp@example.test'
 const FAYE = 'faye.fastpass@example.test'
 const KIM = 'kim.twokeys@example.test'
@@ -142,6 +143,34 @@ describe('a factor that another identity provider verifies', () => {
     await answerAtIdp(page, 'approve')
     expect((await requestState(page)).json.status).toBe('SUCCESS')
     expect(await page.session()).toBeUndefined()
+  })
+
+  test.each([
+    ['claims_provider', 'CUSTOM', '/sso/idps/0oasandboxidp000001?stateToken='],
+    ['assertion:saml2', 'GENERIC_SAML', undefined],
+    ['assertion:oidc', 'GENERIC_OIDC', undefined],
+  ])('%s: is enrolled by the same redirect, opens a session and is audited once', async (...row) => {
+    const [factorType, provider, path] = row
+    const before = harness.gatehouse.logLines().length
+    const page = await openPage(harness)
+    await page.signIn(IRIS)
+    const enroll = `${factorAt(page.held, factorType)}._links.enroll`
+    const activating = await page.follow(enroll, { factorType, provider })
+    expect(valueAt(activating.json, '_links.next')).toMatchObject({
+      name: 'activate',
+      hints: { allow: ['GET'] },
+      ...(path === undefined ? {} : { href: harness.gatehouse.url + path + page.stateToken }),
+    })
+    await requestState(page)
+    expect(await page.session()).toBeUndefined()
+    await answerAtIdp(page, 'approve')
+    await requestState(page)
+    expect(await page.session()).toMatchObject({ login: IRIS })
+    const enrolled = harness.gatehouse
+      .logLines()
+      .slice(before)
+      .filter(({ event }) => event === 'factor_enrolled')
+    expect(enrolled).toEqual([expect.objectContaining({ factorType, provider })])
   })
 
   test('none of these types is counted as unknown', async () => {

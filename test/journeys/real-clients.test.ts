@@ -19,7 +19,6 @@ const VERIFY = '/api/v1/authn/factors/fct1/verify'
 describe('recorded responses', () => {
   const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
   const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
-  const SUCCESS = { status: 'SUCCESS', sessionToken: 'session-token-0123456789', _embedded: { user: USER } }
   let harness: StubHarness
   beforeAll(async () => {
     harness = await startStubHarness()
@@ -70,32 +69,6 @@ describe('recorded responses', () => {
     harness.stub.answers({ stateToken: TOKEN, status: 'RECOVERY_CHALLENGE' })
     await (await harness.visit()).post(path, { ...fields, more: 'left out' })
     expect(harness.stub.requests.map(({ path, body }) => ({ path, body }))).toEqual([{ path, body: fields }])
-  })
-
-  test.each([
-    ['question', ['pwd', 'kba', 'mfa']],
-    ['sms', ['pwd', 'sms', 'mfa']],
-    ['call', ['pwd', 'tel', 'mfa']],
-    ['email', ['pwd', 'otp', 'mfa']],
-    ['push', ['pwd', 'swk', 'mfa']],
-    ['token', ['pwd', 'hwk', 'mfa']],
-    ['token:software:totp', ['pwd', 'otp', 'mfa']],
-    ['token:hotp', ['pwd', 'otp', 'mfa']],
-    ['token:hardware', ['pwd', 'hwk', 'mfa']],
-    ['webauthn', ['pwd', 'hwk', 'mfa']],
-    ['u2f', ['pwd', 'hwk', 'mfa']],
-    ['web', ['pwd', 'mfa']],
-    ['password', ['pwd']],
-    ['claims_provider', ['pwd', 'mfa']],
-    ['assertion:oidc', ['pwd', 'mfa']],
-    ['assertion:saml2', ['pwd', 'mfa']],
-  ])('a factor of type %s opens a session with amr %j', async (factorType, amr) => {
-    const factors = [{ id: 'fct1', factorType, _links: { verify: post(VERIFY) } }]
-    const page = await pageWith({ status: 'MFA_REQUIRED', _embedded: { user: USER, factors } })
-    expect(valueAt(page.held.json, '_embedded.factors.0.factorType')).toBe(factorType)
-    harness.stub.answers(SUCCESS)
-    await page.follow('_embedded.factors.0._links.verify', { passCode: '123456' })
-    expect(await page.session()).toMatchObject({ userId: USER.id, amr })
   })
 })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listFactorTypes } from '../../factor-types.ts'
 import {
   type Operation as ApiOperation,
   type ErrorsByStatus,
@@ -134,6 +135,7 @@ export const STEP_OPERATIONS = {
   }),
   verifyFactor: step('verify', `${FACTOR}/verify`, {
     summary: 'Verify a factor: request a challenge, submit the code or answer, or poll a push',
+    description: `Without a field, the step starts the challenge. The user approves these elsewhere, so they have no field: ${listFactorTypes('challenge', 'approval')}. If the answer’s \`next\` allows GET, the page navigates to it. Okta refuses \`signed_nonce\` here.`,
     body: verifyBody,
     query: VERIFY_FLAGS,
     credential: 'factor',

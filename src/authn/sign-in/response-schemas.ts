@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FACTOR_TYPE_NAMES } from '../../factor-types.ts'
 
 /** Responses to a browser. Okta's objects keep all their members, so a schema requires only what the broker ensures. */
 const link = z
@@ -49,7 +50,9 @@ const embedded = z
     factors: z
       .unknown()
       .optional()
-      .meta({ description: 'The factors to choose from, each with its own `_links`.' }),
+      .meta({
+        description: `The factors to choose from, each with its own \`_links\` and \`factorType\`: ${FACTOR_TYPE_NAMES.map((name) => `\`${name}\``).join(', ')}. New types may appear.`,
+      }),
     factor: z.unknown().optional().meta({ description: 'The factor in use.' }),
     policy: z
       .unknown()

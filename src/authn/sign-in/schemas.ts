@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalidField } from '../../errors.ts'
+import { FACTOR_TYPE_NAMES, listFactorTypes } from '../../factor-types.ts'
 
 /**
  * Request bodies. Only the listed fields are copied; unknown fields are dropped. Every string has a maximum length.
@@ -118,8 +119,13 @@ const profile = optional(
   ),
 )
 
+const factorType = printable(64).meta({
+  description: 'As in the list of factors. Further types may appear.',
+  examples: FACTOR_TYPE_NAMES,
+})
+
 export const enrollBody = stateBody.extend({
-  factorType: printable(64),
+  factorType,
   provider: printable(64),
   profile,
   passCode: optional(printable(256)),
@@ -141,14 +147,17 @@ export const activateBody = stateBody.extend({
 
 export const sendLinkBody = stateBody.extend({ profile })
 
+const provenBy = (proof: string) => ({ description: `For ${listFactorTypes('proof', proof)}.` })
+const KEY_FIELD = provenBy('signatureData')
+
 /** One schema for every factor. Okta checks which fields a factor needs. */
 export const verifyBody = stateBody.extend({
-  passCode: optional(printableOrEmpty(256)),
-  answer: optional(nonEmpty(1024)),
-  password: optional(password),
-  clientData: optional(printable(16_384)),
-  signatureData: optional(printable(16_384)),
-  authenticatorData: optional(printable(16_384)),
+  passCode: optional(printableOrEmpty(256)).meta(provenBy('passCode')),
+  answer: optional(nonEmpty(1024)).meta(provenBy('answer')),
+  password: optional(password).meta(provenBy('password')),
+  clientData: optional(printable(16_384)).meta(KEY_FIELD),
+  signatureData: optional(printable(16_384)).meta(KEY_FIELD),
+  authenticatorData: optional(printable(16_384)).meta({ description: 'For `webauthn`.' }),
 })
 
 /** Duo's form. `sig_response`, which Duo signed, counts as a code. */

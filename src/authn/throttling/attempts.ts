@@ -1,7 +1,7 @@
 import { parseFactorType } from '../../factor-types.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
-/** Each kind has its own limits. */
+/** Each kind has its own limits. `push` is any challenge that the user approves elsewhere. */
 export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 
@@ -50,7 +50,7 @@ function attemptKind(
     case 'duo_callback':
       return 'code'
     case 'resend': // every factor sends something
-      return parseFactorType(factorType).sends ?? 'message'
+      return parseFactorType(factorType).challenge === 'approval' ? 'push' : 'message'
     case 'enroll':
       return enrollmentKind(fields)
     case 'activate':
@@ -77,9 +77,9 @@ function verificationKind(
   factorType: string | undefined,
   isPoll: boolean,
 ): AttemptKind | undefined {
-  const { sends, proof } = parseFactorType(factorType)
-  if (sends === 'push' && !isPoll) return 'push'
-  if (sends === 'message') return isNonBlank(fields.passCode) ? 'code' : 'message'
+  const { challenge, proof } = parseFactorType(factorType)
+  if (challenge === 'approval' && !isPoll) return 'push'
+  if (challenge === 'message') return isNonBlank(fields.passCode) ? 'code' : 'message'
   const isPassword = isNonEmpty(fields.password)
   if (isPassword && proof === 'password') return 'password'
   if (hasCode(fields)) return 'code'
@@ -105,10 +105,10 @@ function isNonEmpty(value: unknown): boolean {
  * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
 function enrollmentKind(fields: AttemptedStep['fields']): AttemptKind | undefined {
-  const { sends, proof } = parseFactorType(fields.factorType)
-  const isToken = proof === 'passCode' && sends === undefined
+  const { challenge, proof } = parseFactorType(fields.factorType)
+  const isToken = proof === 'passCode' && challenge === undefined
   if (hasCode(fields) && isToken) return 'code'
-  if (sends === 'message' || hasAddress(fields)) return 'message'
+  if (challenge === 'message' || hasAddress(fields)) return 'message'
   return hasCode(fields) ? 'code' : undefined
 }
 

@@ -4,6 +4,7 @@ import { invalidToken, methodNotAllowed } from './authn-error.ts'
 import { clientContextOf, requireAcceptsJson } from './authn-middleware.ts'
 import {
   activateFactor,
+  applyIdentityProviderApproval,
   enrollFactor,
   pollActivation,
   resendEnrollment,
@@ -38,7 +39,7 @@ import {
 import { type Operation, requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
-import { applyIdentityProviderApproval, duoCallback, resendChallenge, verifyFactor } from './verify.ts'
+import { duoCallback, resendChallenge, verifyFactor } from './verify.ts'
 
 type Dependencies = { org: Org; originOf: (req: Request) => string }
 type Step<Body> = {

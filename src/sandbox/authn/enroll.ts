@@ -67,6 +67,18 @@ export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void 
   })
 }
 
+/** An approval by an external identity provider takes effect when the transaction's state is requested. */
+export function applyIdentityProviderApproval(org: Org, transaction: Transaction): void {
+  const { user, factor, challenge, status } = transaction
+  if (challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
+  if (user === undefined || factor === undefined) return
+  if (status === 'MFA_ENROLL_ACTIVATE') addFactor(org, transaction, user, factor)
+  else {
+    transaction.mfaVerified = true
+    setNextStatus(org, transaction, user)
+  }
+}
+
 /** POST …/lifecycle/resend: sends the code again; the request may have a new phone number. */
 export function resendEnrollment(call: FactorCall): void {
   const step = enrollmentStep(call)
@@ -117,6 +129,7 @@ function factorFrom({ org, user, body, updatePhone }: EnrollCall): Factor {
   const config: FactorConfig = {
     type: offer.type,
     provider: offer.provider,
+    vendorName: offer.vendorName,
     allowReplay: false,
     answers: 'approve',
     numberChallenge: false,

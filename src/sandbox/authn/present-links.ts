@@ -78,7 +78,7 @@ function challengeLinks(view: View): Links {
   }
 }
 
-/** The link to the external identity provider that verifies the factor, if one does. */
+/** The link to the external identity provider that verifies or enrolls the factor, if one does. */
 function redirectLink({ org, transaction, origin }: View): Link | undefined {
   const { user, factor, challenge } = transaction
   if (user === undefined || factor === undefined || challenge === undefined) return undefined
@@ -92,9 +92,9 @@ function activationLinks(view: View): Links {
   const { resend } = FACTOR_HANDLERS[factor.factorType]
   const isPolling = POLLED_FACTORS.has(factor.factorType) && factorResult === 'WAITING'
   return {
-    next: isPolling
-      ? next(view, 'poll', `${path}/activate/poll`)
-      : next(view, 'activate', `${path}/activate`),
+    next:
+      redirectLink(view) ??
+      (isPolling ? next(view, 'poll', `${path}/activate/poll`) : next(view, 'activate', `${path}/activate`)),
     ...cancelAndPrevious(view),
     ...(resend === undefined || resend === 'push' ? {} : { resend: [next(view, resend, `${path}/resend`)] }),
   }

@@ -155,7 +155,7 @@ function securityKeys(org: Org, user: User): Factor[] {
 
 function factorsToEnroll({ org, transaction: { user }, origin }: View): Json[] {
   if (user === undefined) return []
-  return enrollmentOffers(org, user).map(({ type, provider, enrollment, factor }) => {
+  return enrollmentOffers(org, user).map(({ type, provider, vendorName = provider, enrollment, factor }) => {
     const links: Record<string, Link> = {}
     if (type === 'question')
       links.questions = actionLink(origin, `/api/v1/users/${user.id}/factors/questions`, 'GET')
@@ -163,7 +163,7 @@ function factorsToEnroll({ org, transaction: { user }, origin }: View): Json[] {
     return omitUndefined({
       factorType: type,
       provider,
-      vendorName: provider,
+      vendorName,
       _links: Object.keys(links).length === 0 ? undefined : links,
       status: factor === undefined ? 'NOT_SETUP' : 'ACTIVE',
       enrollment,

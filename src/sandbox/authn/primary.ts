@@ -1,6 +1,7 @@
 import { findApp } from './apps.ts'
 import { authenticationFailed, rateLimited, validationFailed } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
+import { applyIdentityProviderApproval } from './enroll.ts'
 import { isSupported } from './identity-engine.ts'
 import { setNextStatus } from './next-status.ts'
 import { type Org, recordSignIn } from './org.ts'
@@ -8,7 +9,6 @@ import { contextMember, type PrimaryBody, parseBody } from './schemas.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
-import { applyIdentityProviderApproval } from './verify.ts'
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and transaction state. */
 export function authenticate(org: Org, body: PrimaryBody, context: ClientContext): Transaction {

@@ -99,14 +99,6 @@ const REJECTED_CODE_ERRORS: Partial<Record<FactorResult, () => AuthnError>> = {
   TIME_WINDOW_EXCEEDED: codeOutsideTimeWindow,
 }
 
-/** An approval by an external identity provider takes effect when the transaction's state is requested. */
-export function applyIdentityProviderApproval(org: Org, transaction: Transaction): void {
-  const { user, challenge } = transaction
-  if (user === undefined || challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
-  transaction.mfaVerified = true
-  setNextStatus(org, transaction, user)
-}
-
 function setChallenge(transaction: Transaction, step: FactorStep, { factorId }: FactorCall): void {
   if (transaction.challenge !== step.challenge) clearChallenge(transaction)
   transaction.status = 'MFA_CHALLENGE'

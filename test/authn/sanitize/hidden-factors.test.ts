@@ -26,8 +26,35 @@ describe('an answer', () => {
     expect(removeHiddenFactors({ _embedded: { factors: [] } }, hidden).allHidden).toBe(false)
   })
 
-  test('keeps a single factor outside a list, which is the one in use', () => {
-    const answer = { status: 'MFA_CHALLENGE', _embedded: { factor: question } }
+  const links = { next: { href: '/verify' }, resend: [{ href: '/resend' }], prev: { href: '/previous' } }
+  const challenged = { status: 'MFA_CHALLENGE', _links: links }
+
+  test.each(['MFA_CHALLENGE', 'MFA_ENROLL_ACTIVATE'])('has no hidden factor in use: %s', (status) => {
+    const answer = { ...challenged, status, _embedded: { factor: question, policy: {} } }
+    expect(removeHiddenFactors(answer, hidden)).toEqual({
+      answer: { status, _embedded: { policy: {} }, _links: { prev: links.prev } },
+      allHidden: false,
+    })
+  })
+
+  test('has no challenge of all factors of a hidden type', () => {
+    const answer = {
+      ...challenged,
+      factorType: 'question',
+      _embedded: { factors: [question], challenge: {} },
+    }
+    expect(removeHiddenFactors(answer, hidden).answer).toEqual({
+      status: 'MFA_CHALLENGE',
+      factorType: 'question',
+      _embedded: {},
+      _links: { prev: links.prev },
+    })
+  })
+
+  test.each([
+    { ...challenged, _embedded: { factor: push } },
+    { ...challenged, status: 'RECOVERY_CHALLENGE', factorType: 'question' },
+  ])('keeps another factor in use, and a recovery: %j', (answer) => {
     expect(removeHiddenFactors(answer, hidden)).toEqual({ answer, allHidden: false })
   })
 

@@ -219,6 +219,7 @@ describe('the credential that a step proves', () => {
     ['token:hardware', 'hwk'],
     ['webauthn', 'hwk'],
     ['u2f', 'hwk'],
+    ['signed_nonce', 'pop'],
     ['claims_provider', 'mfa'],
     ['brand_new', 'mfa'],
     [undefined, 'mfa'],

@@ -96,6 +96,53 @@ test.each(FACTORS)(
   },
 )
 
+/** As recorded in the widget's tests: `next` has the name `activate`, and is a redirect. */
+test.each(FACTORS)('%s: is enrolled by the same redirect', async (factorType, _login, factor, redirect) => {
+  const offered = await client.signIn('iris.provider')
+  expect(outcome(offered)).toBe('200 MFA_ENROLL')
+  const activating = await client.follow(offered, `_embedded.factors.${factorType}._links.enroll`, factor)
+  expect(outcome(activating)).toBe('200 MFA_ENROLL_ACTIVATE')
+  const user = 'profile' in factor ? { profile: { user: 'iris.provider@example.test' } } : {}
+  expect(activating.at('_embedded.factor')).toEqual({ id: expect.any(String), ...factor, ...user })
+  const next = { name: 'activate', href: expect.any(String), hints: { allow: ['GET'] } }
+  expect(activating.at('_links.next')).toEqual(next)
+  const expected = redirect(activating)
+  if (typeof expected === 'string') expect(activating.at('_links.next.href')).toBe(expected)
+  else expect(activating.at('_links.next.href')).toMatch(expected)
+
+  const page = await providerPage(activating)
+  expect(outcome(await state(activating))).toBe('200 MFA_ENROLL_ACTIVATE') // not answered yet
+  await press(page, 'approve')
+  expect(outcome(await state(activating))).toBe('200 SUCCESS')
+  const types = client.sandbox.user('iris.provider').factors.map((enrolled) => enrolled.factorType)
+  expect(types).toEqual([factorType])
+})
+
+test('an enrollment that the provider rejects can be repeated', async () => {
+  const offered = await client.signIn('iris.provider')
+  const enroll = '_embedded.factors.assertion:oidc._links.enroll'
+  const chosen = { factorType: 'assertion:oidc', provider: 'GENERIC_OIDC' }
+  const activating = await client.follow(offered, enroll, chosen)
+  await press(await providerPage(activating), 'reject')
+  const failed = await state(activating)
+  expect(failed.body).toMatchObject({ status: 'MFA_ENROLL_ACTIVATE', factorResult: 'FAILED' })
+  const back = await client.follow(failed, '_links.prev')
+  const again = await client.follow(back, enroll, chosen)
+  await press(await providerPage(again), 'approve')
+  expect(outcome(await state(again))).toBe('200 SUCCESS')
+})
+
+test.each([
+  ['token:hotp', 'CUSTOM', '400 E0000001'],
+  ['signed_nonce', 'OKTA', '403 E0000079'],
+])('%s is offered, but cannot be enrolled through this API', async (factorType, provider, leadsTo) => {
+  const offered = await client.signIn('iris.provider')
+  const chosen = { factorType, provider }
+  const refused = await client.follow(offered, `_embedded.factors.${factorType}._links.enroll`, chosen)
+  expect(outcome(refused)).toBe(leadsTo)
+  expect(outcome(await state(offered))).toBe('200 MFA_ENROLL')
+})
+
 test.each(['introspect', 'verify'])(
   'after approval at the provider, %s is SUCCESS too',
   async (operation) => {

@@ -15,6 +15,10 @@ interface More {
   readonly ask?: readonly Field[]
   /** The step for its challenge. Default: a form for the code. */
   readonly challengeStep?: (answer: Transaction, factor: Factor) => Step | undefined
+  /** An explanation for users, if this page cannot verify the factor. */
+  readonly cannotVerify?: Step
+  /** The same, if it cannot enroll it. */
+  readonly cannotEnroll?: Step
 }
 
 const DIGITS = { autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: '10', class: 'digits' }
@@ -31,6 +35,18 @@ const U2F_UNSUPPORTED: Step = {
   content: ['Browsers no longer support U2F keys. Ask your help desk for a new key.'],
 }
 
+const FASTPASS_UNSUPPORTED: Step = {
+  title: 'Okta FastPass does not work here',
+  content: [
+    'Okta FastPass works only on Okta’s own sign-in page. Choose another way, or ask your help desk.',
+  ],
+}
+
+const HELP_DESK_ONLY: Step = {
+  title: 'Only your help desk can set up this token',
+  content: ['Ask your help desk for a token, or choose another way.'],
+}
+
 /** Verified at another identity provider, which redirects the browser back to this page. */
 const OTHER_PROVIDER: FactorType = [
   'Sign in with {vendorName}',
@@ -44,7 +60,7 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
   password: ['My password', 'Password', { ask: [NEW_PASSWORD] }],
   'token:software:totp': ['A code from my authenticator app', 'Authenticator app'],
   'token:software:totp OKTA': ['A code from Okta Verify', 'Okta Verify: codes'],
-  'token:hotp': ['A code from my token', 'Token'],
+  'token:hotp': ['A code from my token', 'Token: {vendorName}', { cannotEnroll: HELP_DESK_ONLY }],
   'token:hardware': ['A code from my hardware token', 'Hardware token', { ask: [SERIAL, CODE] }],
   token: ['A code from my {provider} token {credentialId}', '{provider} token', { ask: [SERIAL, CODE] }],
   sms: ['A text message to {phoneNumber}', 'Text message', { send: 'Send the code', ask: [PHONE, UPDATE] }],
@@ -56,7 +72,8 @@ const FACTORS: Readonly<Record<string, FactorType>> = {
     { send: 'Send the request', challengeStep: pushStep },
   ],
   webauthn: ['My security key {authenticatorName}', 'Security key', { send: '', challengeStep: keyStep }],
-  u2f: ['My older security key (U2F)', 'Older security key (U2F)'],
+  signed_nonce: ['Okta FastPass', 'Okta FastPass', explained(FASTPASS_UNSUPPORTED)],
+  u2f: ['My older security key (U2F)', 'Older security key (U2F)', explained(U2F_UNSUPPORTED)],
   web: ['Duo', 'Duo', { send: '', challengeStep: duoStep }],
   claims_provider: OTHER_PROVIDER,
   'assertion:saml2': OTHER_PROVIDER,
@@ -69,8 +86,9 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
   const type = factor && definitionOf(factor)
   if (!factor || !type) return undefined
   const { factorType, provider } = factor
-  if (factorType === 'u2f') return U2F_UNSUPPORTED
-  const [, , { send, ask, challengeStep } = {}] = type
+  const [, , { send, ask, challengeStep, cannotVerify, cannotEnroll } = {}] = type
+  const explanation = isSetUp(answer) ? cannotEnroll : cannotVerify
+  if (explanation) return explanation
   const title = nameOf(answer, factor)
   const proof = [proofOf(factor), ...rememberBox(answer)]
   switch (answer.status) {
@@ -93,6 +111,11 @@ export async function factorStep(answer: Transaction): Promise<Step | undefined>
       return { title, main: { label: send ?? 'Verify', link: linkOf(factor, 'verify'), fields } }
     }
   }
+}
+
+/** A factor type that this page supports neither for verification nor for enrollment. */
+function explained(step: Step): More {
+  return { cannotVerify: step, cannotEnroll: step }
 }
 
 export function nameOf(answer: Transaction, factor: Factor): string {
@@ -175,7 +198,8 @@ function redirectStep(answer: Transaction, factor: Factor): Step {
   const title = nameOf(answer, factor)
   if (answer.factorResult === 'FAILED') return { title, content: [answer.factorResultMessage] }
   const content = ['You sign in on another page, which returns you here.']
-  return { title, content, main: { label: 'Continue', link: linkOf(answer, 'next') } }
+  const next = linkOf(answer, 'next') // named `activate` during enrollment, but a redirect too
+  return { title, content, main: { label: 'Continue', link: next && { ...next, name: 'redirect' } } }
 }
 
 /** Some orgs send the question's text, others only its name, such as `favorite_toy`. */

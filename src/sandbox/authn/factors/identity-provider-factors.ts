@@ -6,7 +6,7 @@ import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 export const IDENTITY_PROVIDER_ID = '0oasandboxidp000001'
 
 /**
- * A factor that an external identity provider verifies. The `redirect` link sends the browser there, and the provider's
+ * A factor that an external identity provider verifies and enrolls. The `redirect` or `activate` link sends the browser there, and the provider's
  * answer takes effect with the next request of the transaction.
  *
  * @param pathOf the path at the org that redirects to the provider
@@ -29,8 +29,10 @@ export function identityProvider({
     hasAnswer: () => false,
     check: poll,
     poll,
-    redirect: ({ transaction: { stateToken }, challenge: { redirectKey = '' }, origin }) =>
-      actionLink(origin, pathOf({ stateToken, key: redirectKey }), 'GET', 'redirect'),
+    redirect({ transaction: { stateToken, status }, challenge: { redirectKey = '' }, origin }) {
+      const name = status === 'MFA_ENROLL_ACTIVATE' ? 'activate' : 'redirect'
+      return actionLink(origin, pathOf({ stateToken, key: redirectKey }), 'GET', name)
+    },
   }
 }
 

@@ -61,10 +61,18 @@ export function serialToken(idPrefixes: Readonly<Record<string, string>>): Facto
   }
 }
 
-/** A third-party HOTP token (RFC 4226). Only an administrator can enroll it. */
+/**
+ * A third-party HOTP token (RFC 4226). Only an administrator can enroll it, at another API
+ * (https://developer.okta.com/docs/reference/api/authn/#enroll-custom-hotp-factor).
+ */
 export const hotpToken: FactorHandler = {
   ...softwareToken,
   idPrefix: () => 'chf',
+  enroll() {
+    throw validationFailed('factorEnrollRequest', [
+      'factorType: This API cannot enroll a custom HOTP factor.',
+    ])
+  },
   check: ({ factor, body }) =>
     OUTCOMES[
       verifyHotp({

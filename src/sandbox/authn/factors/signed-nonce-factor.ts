@@ -6,7 +6,7 @@ import { push } from './push-factor.ts'
 export const signedNonce: FactorHandler = {
   idPrefix: push.idPrefix,
   profile: push.profile,
-  enroll: () => ({}),
+  enroll: reject,
   immediate: false,
   begin: reject,
   hasAnswer: () => true,

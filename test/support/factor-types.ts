@@ -1,0 +1,137 @@
+import { type Harness, PASSWORD } from './harness.ts'
+import { answerAtProvider } from './identity-provider.ts'
+import type { PortalPage } from './portal-page.ts'
+import { factorAt, hrefAt, valueAt } from './transaction-view.ts'
+
+/** The expectations for a factor type, with a user of the sandbox who has such a factor. */
+export interface FactorTypeRow {
+  readonly login: string
+  /** An attempt, which the verify step sends: a wrong proof, or nothing, which starts a challenge. */
+  readonly attempt: object
+  /** The field of the proof; undefined if the user approves elsewhere. */
+  readonly proof?: string
+  /** How many attempts in one sign-in reach Okta before the answer is 429; undefined for signatures, which cannot be guessed. */
+  readonly limit: number | undefined
+  /** The session's authentication methods (RFC 8176) after the right proof; undefined if Okta refuses the type. */
+  readonly amr: readonly string[] | undefined
+  readonly prove: (page: PortalPage, harness: Harness, login: string) => Promise<unknown>
+}
+
+/** The bursts in config/default.json. */
+const CODES = 8
+const PASSWORDS = 5
+const MESSAGES = 6
+const APPROVALS = 5
+
+const CODE = { proof: 'passCode', attempt: { passCode: '000000' }, limit: CODES }
+const SENT = { proof: 'passCode', attempt: {}, limit: MESSAGES, prove: proveBySentCode }
+const ELSEWHERE = { attempt: {}, limit: APPROVALS }
+const AT_PROVIDER = { ...ELSEWHERE, amr: ['pwd', 'mfa'], prove: proveAtProvider }
+const KEY = {
+  proof: 'signatureData',
+  attempt: { clientData: 'e30=', signatureData: 'e30=' },
+  limit: undefined,
+  amr: ['pwd', 'hwk', 'mfa'],
+}
+
+export const FACTOR_TYPE_ROWS: Readonly<Record<string, FactorTypeRow>> = {
+  password: {
+    login: 'pablo.password',
+    proof: 'password',
+    attempt: { password: 'Not-The-Password-1' },
+    limit: PASSWORDS,
+    amr: ['pwd'],
+    prove: (page) => page.verify('password', { password: PASSWORD }),
+  },
+  question: {
+    login: 'quentin.query',
+    proof: 'answer',
+    attempt: { answer: 'not this' },
+    limit: CODES,
+    amr: ['pwd', 'kba', 'mfa'],
+    prove: (page) => page.verify('question', { answer: 'lighthouse' }),
+  },
+  sms: { login: 'sana.sms', ...SENT, amr: ['pwd', 'sms', 'mfa'] },
+  call: { login: 'carl.call', ...SENT, amr: ['pwd', 'tel', 'mfa'] },
+  email: { login: 'emma.mail', ...SENT, amr: ['pwd', 'otp', 'mfa'] },
+  push: { login: 'nina.number', ...ELSEWHERE, amr: ['pwd', 'swk', 'mfa'], prove: proveByPush },
+  signed_nonce: {
+    login: 'faye.fastpass',
+    ...ELSEWHERE,
+    amr: undefined,
+    prove: (page) => page.verify('signed_nonce'),
+  },
+  token: { login: 'rosa.enterprise', ...CODE, amr: ['pwd', 'hwk', 'mfa'], prove: proveByCode('token') },
+  'token:software:totp': {
+    login: 'otto.token',
+    ...CODE,
+    amr: ['pwd', 'otp', 'mfa'],
+    prove: proveByCode('token:software:totp'),
+  },
+  'token:hotp': {
+    login: 'hanna.hotp',
+    ...CODE,
+    amr: ['pwd', 'otp', 'mfa'],
+    prove: proveByCode('token:hotp'),
+  },
+  'token:hardware': {
+    login: 'yuki.hardware',
+    ...CODE,
+    amr: ['pwd', 'hwk', 'mfa'],
+    prove: proveByCode('token:hardware'),
+  },
+  webauthn: { login: 'wanda.key', ...KEY, prove: proveByKey('webauthn') },
+  u2f: { login: 'uwe.key', ...KEY, prove: proveByKey('u2f') },
+  web: { login: 'dario.duo', ...ELSEWHERE, amr: ['pwd', 'mfa'], prove: proveByDuo },
+  claims_provider: { login: 'cleo.claims', ...AT_PROVIDER },
+  'assertion:oidc': { login: 'odin.oidc', ...AT_PROVIDER },
+  'assertion:saml2': { login: 'sam.saml', ...AT_PROVIDER },
+}
+
+/** The verify link of the user's first factor. */
+const firstVerify = '_embedded.factors.0._links.verify'
+
+async function proveBySentCode(page: PortalPage, { sandbox }: Harness, login: string) {
+  await page.follow(firstVerify)
+  const passCode = sandbox.outbox.latest(`${login}@example.test`, 'factor-code')?.code
+  return page.follow('_links.next', { passCode })
+}
+
+async function proveByPush(page: PortalPage, { sandbox }: Harness, login: string) {
+  await page.follow(firstVerify)
+  sandbox.answerPush(login, 'approve')
+  return page.follow('_links.next')
+}
+
+function proveByCode(factorType: string): FactorTypeRow['prove'] {
+  return (page, { sandbox }, login) => page.verify(factorType, { passCode: sandbox.totpCode(login) })
+}
+
+function proveByKey(factorType: 'webauthn' | 'u2f'): FactorTypeRow['prove'] {
+  return async (page, { sandbox, gatehouse }, login) => {
+    const challenged = await page.follow(`${factorAt(page.held, factorType)}._links.verify`)
+    const at = (name: string) =>
+      String(valueAt(challenged.json, `_embedded.factor._embedded.challenge.${name}`))
+    const key = sandbox.authenticator(login)
+    const signed =
+      factorType === 'u2f'
+        ? key.signU2f(at('nonce'), gatehouse.url)
+        : key.signWebauthn(at('challenge'), gatehouse.url)
+    return page.follow('_links.next', signed)
+  }
+}
+
+async function proveByDuo(page: PortalPage, { sandbox }: Harness, login: string) {
+  const challenged = await page.follow(firstVerify)
+  const id = String(valueAt(challenged.json, '_embedded.factor.id'))
+  const form = { id, stateToken: page.stateToken, sig_response: sandbox.duoResponse(login) }
+  const complete = hrefAt(challenged, '_embedded.factor._embedded.verification._links.complete')
+  await page.browser.post(complete, undefined, { form })
+  return page.follow('_links.next')
+}
+
+async function proveAtProvider(page: PortalPage, harness: Harness) {
+  const challenged = await page.follow(firstVerify)
+  await answerAtProvider(harness, page.browser, hrefAt(challenged, '_links.next'), 'approve')
+  return page.send('/api/v1/authn')
+}
