@@ -29,6 +29,8 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   requestsRefused:
     '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `no_visible_factors`: a user has only factors that `HIDDEN_FACTORS` hides; `too_many_steps`: raise `transaction.maxOfferedSteps`; `invalid_forwarded_for`: a proxy does not name the client; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
   tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
+  recoveriesRefused:
+    'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](identity-engine.md)); of E0000007, attackers try names',
   unknownSteps: 'any: the sign-in page may not know the step',
   coalescedRequests: '`process`: within one replica; `replicas`: over several',
   unreadableRecords: 'a rise after a key was removed: it was removed too early',

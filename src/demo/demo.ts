@@ -40,6 +40,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const ops = createListener((req, res) => broker.ops(req, res), config.tunables.http)
   await site.listen(port, HOST)
   const opsPort = await ops.listen(0, HOST)
+  broker.watchOrg()
 
   return {
     url,
@@ -60,6 +61,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
     const before = broker
     broker = createGatehouse(config, { logStream })
     sandbox.reset()
+    broker.watchOrg()
     await before.close()
   }
 }

@@ -159,9 +159,13 @@ export const LOG_EVENTS = {
       action: 'After a change of `SECRET_KEYS`, put the old key back, after the new one.',
     },
     upstream_token_accepted_again: { meaning: 'Okta accepts an API token again.' },
+    authn_pipeline_changed: {
+      meaning: 'The org was moved to another pipeline; `name` is the new one.',
+      action: '[The org’s pipeline changed](#the-orgs-pipeline-changed).',
+    },
     authn_pipeline_unknown: {
       meaning:
-        '`/.well-known/okta-organization` of the org could not be read; `outcome` says how. The broker retries every minute, or every hour if the pipeline was known. Sign-ins are not affected.',
+        '`/.well-known/okta-organization` of the org could not be read; `outcome` says how. The broker retries every minute, or every five minutes if the pipeline was known. Sign-ins are not affected.',
       action: 'If it lasts, check `AUTHN_BASE_URL`.',
     },
     upstream_token_switched: {
@@ -222,7 +226,7 @@ export const LOG_EVENTS = {
     },
     authn_pipeline: {
       meaning:
-        'The pipeline of the org, logged at start and when it changes; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
+        'The pipeline of the org, when it is known after the start; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
       action: 'If it is `idx`, read [what differs](identity-engine.md).',
     },
     configured: { meaning: 'The configuration at start, without secrets and addresses.' },

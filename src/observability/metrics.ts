@@ -40,6 +40,11 @@ const METRICS = {
     'operation',
     'status',
   ]),
+  recoveriesRefused: counter(
+    'recoveries_refused_total',
+    'Recoveries that Okta refused to start, by error code; the client is not told',
+    ['code'],
+  ),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
   forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [

@@ -39,7 +39,7 @@ export interface OrgPipelineOptions {
   readonly random?: () => number
 }
 
-const CHECK_EVERY_MS = 3_600_000
+const CHECK_EVERY_MS = 300_000
 const RETRY_AFTER_MS = 60_000
 
 /** Logs the org's pipeline, now and when it changes. A failed check changes nothing and is logged once. */
@@ -63,10 +63,11 @@ export function watchOrgPipeline(options: OrgPipelineOptions): { stop(): void } 
   function report(pipeline: OrgPipeline): void {
     hasFailed = false
     if (pipeline === known) return
-    known = pipeline
     metrics.authnPipelineInfo.reset()
     metrics.authnPipelineInfo.set({ pipeline }, 1)
-    log.info('authn_pipeline', { upstream: 'authn', name: pipeline })
+    if (known === undefined) log.info('authn_pipeline', { upstream: 'authn', name: pipeline })
+    else log.warn('authn_pipeline_changed', { upstream: 'authn', name: pipeline })
+    known = pipeline
   }
 
   function reportFailure(error: unknown): undefined {

@@ -12,6 +12,7 @@ import {
   WALTER,
 } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
@@ -128,7 +129,11 @@ test.each<[row: string, login: string | undefined, body: object]>([
   'the response to a step-up is the same as that of the Authentication API: %s',
   async (_row, login, body) => {
     const begin = () =>
-      harness.sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`)
+      onClassicEngine(harness).sandbox.startStepUp(
+        'payroll',
+        login,
+        `${harness.gatehouse.url}/signin/step-up`,
+      )
     const direct = await sendDirectly({ stateToken: begin().stateToken, ...body })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
     const arrived = await navigate(browser, begin().redirectUrl)

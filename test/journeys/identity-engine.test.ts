@@ -1,20 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { AMELIA, type Harness, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
-import { errorOf, factorAt, valueAt } from '../support/transaction-view.ts'
+import { errorOf } from '../support/transaction-view.ts'
 
-/** Sign-ins, recovery and enrollment on Classic Engine and Identity Engine (docs/identity-engine.md). */
+/** What differs on Identity Engine (docs/identity-engine.md). The journeys of on-identity-engine/ are the same on both. */
 
 const BEA = 'bea.newdevice@example.test'
-const ERIN = 'erin.enroll@example.test'
-const WANDA = 'wanda.key@example.test'
 const TARGET = 'http://localhost:3000/home'
 
 let harness: Harness
 beforeAll(async () => {
   harness = await startHarness({
-    env: { SSO_REDIRECTS: TARGET },
+    env: { SSO_REDIRECTS: TARGET, STEP_UP: 'on' },
     tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, resendAfterMs: 1 } }),
   })
 })
@@ -28,14 +26,15 @@ async function recoverByText() {
   return { page, code, answer: await page.follow('_links.next', { passCode: code ?? '000000' }) }
 }
 
-async function followSsoToken() {
+async function followSsoToken({ upgrade = () => {} } = {}) {
   const page = await openPage(harness)
   const { json } = await page.signIn(AMELIA)
+  upgrade()
   const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
   const url = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
   const { location = '' } = await navigate(page.browser, url)
   const { status, headers } = await fetch(location, { redirect: 'manual' })
-  return { page, status, location: headers.get('location') }
+  return { page, status, location: headers.get('location') ?? undefined }
 }
 
 async function signInTwice() {
@@ -46,100 +45,81 @@ async function signInTwice() {
   return (await page.signIn(BEA)).json.status
 }
 
-describe.each(['v1', 'idx'] as const)('on pipeline %s', (pipeline) => {
-  beforeEach(() => void Object.assign(harness.sandbox.settings, { pipeline }))
+function use(settings: object): void {
+  Object.assign(harness.sandbox.settings, settings)
+}
 
-  test('a password opens a session', async () => {
-    const page = await openPage(harness)
-    expect((await page.signIn(AMELIA)).json.status).toBe('SUCCESS')
-    expect(await page.session()).toMatchObject({ login: AMELIA, amr: ['pwd'] })
-  })
-
-  test('a code of an authenticator app opens a session', async () => {
-    const page = await openPage(harness)
-    await page.signIn(TOMAS)
-    expect(errorOf(await page.verify('token:software:totp', { passCode: '000000' }))).toEqual([
-      403,
-      'E0000068',
-    ])
-    await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
-    expect(await page.session()).toMatchObject({ login: TOMAS, amr: ['pwd', 'otp', 'mfa'] })
-  })
-
-  test('an approved push opens a session', async () => {
-    const page = await openPage(harness)
-    await page.signIn(PRIYA)
-    expect((await page.verify('push')).json.factorResult).toBe('WAITING')
-    harness.sandbox.answerPush(PRIYA, 'approve')
-    await page.follow('_links.next')
-    expect(await page.session()).toMatchObject({ login: PRIYA, amr: ['pwd', 'swk', 'mfa'] })
-  })
-
-  test('a security key opens a session', async () => {
-    const page = await openPage(harness)
-    await page.signIn(WANDA)
-    const challenged = await page.verify('webauthn')
-    const challenge = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.challenge'))
-    const signed = harness.sandbox.authenticator(WANDA).signWebauthn(challenge, harness.gatehouse.url)
-    await page.follow('_links.next', signed)
-    expect(await page.session()).toMatchObject({ login: WANDA, amr: ['pwd', 'hwk', 'mfa'] })
-  })
-
-  test('a text message recovers a forgotten password', async () => {
-    const { page, answer } = await recoverByText()
-    expect(answer.json.status).toBe('RECOVERY')
-    expect((await page.follow('_links.next', { answer: 'gatehouse' })).json.status).toBe('PASSWORD_RESET')
-    await page.follow('_links.next', { newPassword: 'Chosen-Word-3' })
-    expect(await page.session()).toMatchObject({ login: AMELIA })
-  })
-
-  test('a question is enrolled and asked at the next sign-in', async () => {
-    const page = await openPage(harness)
-    expect((await page.signIn(ERIN)).json.status).toBe('MFA_ENROLL')
-    const profile = { question: 'favorite_toy', answer: 'a spinning top' }
-    const link = `${factorAt(page.held, 'question', 'OKTA')}._links.enroll`
-    await page.follow(link, { factorType: 'question', provider: 'OKTA', profile })
-    expect(await page.session()).toMatchObject({ login: ERIN })
-    const again = await openPage(harness)
-    expect((await again.signIn(ERIN)).json.status).toBe('MFA_REQUIRED')
-  })
-
-  test('a known device is not asked for a code again', async () => {
-    expect(await signInTwice()).toBe('SUCCESS')
-  })
-
-  test('an SSO token opens a session at Okta', async () => {
-    expect(await followSsoToken()).toMatchObject({ status: 302, location: TARGET })
-  })
-})
+/** Okta's own sign-in page. */
+const AT_OKTA = { status: 200, location: undefined }
 
 describe('on Identity Engine', () => {
-  const use = (settings: object) => Object.assign(harness.sandbox.settings, { pipeline: 'idx', ...settings })
+  beforeEach(() => use({ pipeline: 'idx' }))
 
   test('a sign-in with audience is refused with Okta’s error', async () => {
-    use({})
     const page = await openPage(harness)
     expect(errorOf(await page.signIn(AMELIA, { audience: 'payroll' }))).toEqual([400, 'E0000001'])
     expect(await page.session()).toBeUndefined()
   })
 
-  test('without a global session policy, a known device is asked for a code each time', async () => {
+  test('with the global session policy, a known device is not asked for a code again', async () => {
+    expect(await signInTwice()).toBe('SUCCESS')
+  })
+
+  test('without it, a known device is asked for a code each time', async () => {
     use({ globalSessionPolicy: false })
     expect(await signInTwice()).toBe('MFA_REQUIRED')
   })
 
-  test('a denied recovery is answered like that of an unknown user, and no code is sent or accepted', async () => {
+  test('a denied recovery is answered like that of an unknown user and counted, and no code is sent or accepted', async () => {
     use({ classicRecovery: false })
     const { page, code, answer } = await recoverByText()
     expect(code).toBeUndefined()
     expect(errorOf(answer)).toEqual([403, 'E0000068'])
     expect(page.held.json.status).toBe('RECOVERY_CHALLENGE')
+    expect(await harness.gatehouse.metrics()).toContain(
+      'gatehouse_recoveries_refused_total{code="E0000034"} 1',
+    )
   })
 
-  test('in an org that redeems no session tokens, only the session at Okta is missing', async () => {
+  test('an SSO token opens a session at Okta', async () => {
+    expect(await followSsoToken()).toMatchObject({ status: 302, location: TARGET })
+  })
+
+  test('in an org that redeems no session tokens, the user has a session here, and must sign in at Okta', async () => {
     use({ redeemsSessionTokens: false })
-    const { page, status } = await followSsoToken()
-    expect(status).toBe(401)
+    const { page, ...response } = await followSsoToken()
+    expect(response).toEqual(AT_OKTA)
     expect(await page.session()).toMatchObject({ login: AMELIA })
+  })
+})
+
+describe('an org that is upgraded while the broker runs', () => {
+  const upgrade = () => use({ pipeline: 'idx' })
+  beforeEach(() => use({ pipeline: 'v1' }))
+
+  test('a sign-in continues with its code', async () => {
+    const page = await openPage(harness)
+    expect((await page.signIn(BEA)).json.status).toBe('MFA_REQUIRED')
+    upgrade()
+    await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(BEA) })
+    expect(await page.session()).toMatchObject({ login: BEA, amr: ['pwd', 'otp', 'mfa'] })
+  })
+
+  test('a session stays, but its SSO token leads to Okta’s own sign-in page', async () => {
+    const { page, ...response } = await followSsoToken({ upgrade })
+    expect(response).toEqual(AT_OKTA)
+    expect(await page.session()).toMatchObject({ login: AMELIA })
+  })
+
+  test('a step-up that has arrived is refused, and Okta’s API token is not reported as refused', async () => {
+    const { stateToken } = harness.sandbox.startStepUp('payroll')
+    const page = await openPage(harness)
+    const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
+    const { location = '' } = await navigate(page.browser, arrival)
+    upgrade()
+    const handle = new URL(location).searchParams.get('stateToken')
+    const refused = await page.browser.post('/api/v1/authn', { stateToken: handle })
+    expect(errorOf(refused)).toEqual([401, 'E0000011'])
+    expect(await harness.gatehouse.metrics()).toContain('gatehouse_upstream_token_refused 0')
   })
 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type Harness, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -133,7 +134,7 @@ describe('a factor that another identity provider verifies', () => {
   })
 
   test('in an imported step-up, an approval at the identity provider opens no session', async () => {
-    const { stateToken } = harness.sandbox.startStepUp('payroll', SAM)
+    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', SAM)
     const page = await openPage(harness)
     const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
     const { location } = await navigate(page.browser, arrival)

@@ -3,6 +3,7 @@ import { type Browser, openBrowser, type PageAnswer } from '../support/browser.t
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -81,6 +82,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
   }
   /** A session with the redirect of its step-up. */
   async function withStepUpRedirect() {
+    onClassicEngine(harness)
     const browser = await visit()
     const { json } = await signIn(browser, AMELIA, { audience: 'payroll' })
     const { pathname, search } = new URL(hrefAt({ json }, '_links.next'))
@@ -225,7 +227,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
       const arrival = `${firstUrl()}/signin/step-up?stateToken=`
-      const { stateToken } = harness.sandbox.startStepUp('payroll', PRIYA, arrival)
+      const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', PRIYA, arrival)
       const arrived = await navigate(browser, arrival + stateToken)
       const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
       const asked = await post(browser, SIGN_IN, { stateToken: handle })
@@ -312,6 +314,7 @@ describe('known devices', () => {
 })
 
 test('an ended transaction leaves no key, and no entry in the index of its user’s transactions', async () => {
+  onClassicEngine(harness)
   const keys = () => harness.redis.client().keys('gatehouse:txn:*')
   const before = new Set(await keys())
   const left = async () => (await keys()).filter((key) => !before.has(key))

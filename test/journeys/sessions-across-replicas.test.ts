@@ -4,6 +4,7 @@ import type { Gatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 
 /** A session that ends at one replica ends at all others at once and for good, even under concurrent requests. */
 
@@ -91,7 +92,7 @@ describe('a kept session cookie', () => {
     const browser = await openSession()
     const cookie = await cookieOf(browser)
     const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=`
-    const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, arrival)
+    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', undefined, arrival)
     const arrived = await navigate(browser, arrival + stateToken)
     const handle = new URL(arrived.location ?? '').searchParams.get('stateToken')
     const done = await browser.post('/api/v1/authn', { stateToken: handle, ...credentials })

@@ -4,6 +4,7 @@ import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness } from '../support/harness.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { errorOf, verifyHref } from '../support/transaction-view.ts'
 
 /**
@@ -23,7 +24,8 @@ afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
 const startStepUp = (login?: string) =>
-  harness.sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`).stateToken
+  onClassicEngine(harness).sandbox.startStepUp('payroll', login, `${harness.gatehouse.url}/signin/step-up`)
+    .stateToken
 
 /** Imports the token; returns the handle. */
 async function importToken(browser: Browser, token: string, origin = harness.gatehouse.url): Promise<string> {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -17,7 +18,7 @@ const arrival = (stateToken: string) => `${harness.gatehouse.url}/signin/step-up
 
 /** Imports a step-up that an app has started; returns the browser and its handle. */
 async function importStepUp(browser = openBrowser(harness.gatehouse.url), login?: string) {
-  const { stateToken } = harness.sandbox.startStepUp(APP, login, arrival(''))
+  const { stateToken } = onClassicEngine(harness).sandbox.startStepUp(APP, login, arrival(''))
   const arrived = await navigate(browser, arrival(stateToken))
   expect(arrived.status).toBe(303)
   const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
@@ -94,7 +95,7 @@ describe('a step-up started by an app', () => {
   })
 
   test('started with `audience`: the same redirect; an unsupported app is 400 and named', async () => {
-    const browser = await harness.visit()
+    const browser = await onClassicEngine(harness).visit()
     const done = await browser.post('/api/v1/authn', {
       username: AMELIA,
       password: PASSWORD,
@@ -125,7 +126,7 @@ test('both calls of a step-up with credentials share the time limit of one step,
     }),
   })
   try {
-    const { stateToken } = shortTimeout.sandbox.startStepUp(
+    const { stateToken } = onClassicEngine(shortTimeout).sandbox.startStepUp(
       APP,
       undefined,
       `${shortTimeout.gatehouse.url}/signin/step-up`,
@@ -278,7 +279,7 @@ describe('the arrival', () => {
     ['a prefetch', { 'sec-purpose': 'prefetch' }],
     ['an unknown destination', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
   ])('as %s is refused, and stores nothing', async (_, headers) => {
-    const { stateToken } = harness.sandbox.startStepUp(APP, undefined, arrival(''))
+    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp(APP, undefined, arrival(''))
     const browser = openBrowser(harness.gatehouse.url)
     const answer = await navigate(browser, arrival(stateToken), { headers })
     expect([answer.status, answer.location]).toEqual([403, undefined])

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, handleOf, hrefAt } from '../support/transaction-view.ts'
 
@@ -197,7 +198,11 @@ describe('security questions and enrollment QR images', () => {
 })
 
 test('calls without a known user count by address (IPv6: by /64), not by handle', async () => {
-  const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, harness.gatehouse.url)
+  const { stateToken } = onClassicEngine(harness).sandbox.startStepUp(
+    'payroll',
+    undefined,
+    harness.gatehouse.url,
+  )
   const askedFrom = async (address: string, tries: number) => {
     const browser = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': address })
     return callsAllowed(tries, async () => {

@@ -14,6 +14,7 @@ import {
 } from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -214,7 +215,11 @@ describe('wrong passwords', () => {
   test('of a step-up count too, and the device is not known to the user whose password was wrong', async () => {
     await limitedTo({ password: { perUser: atMost(2) } }, { env: { STEP_UP: 'on' } })
     const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
-    const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, 'https://portal.example/')
+    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp(
+      'payroll',
+      undefined,
+      'https://portal.example/',
+    )
     const arrived = await navigate(
       browser,
       `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,

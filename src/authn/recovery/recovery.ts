@@ -124,6 +124,7 @@ function stateTokenIn(
   { log, metrics }: Pick<RecoveryDeps, 'log' | 'metrics'>,
 ): string | undefined {
   if (reply.isError) {
+    metrics.recoveriesRefused.inc({ code: reply.errorCode ?? 'other' })
     log.info('recovery_refused', { requestId, upstreamErrorCode: reply.errorCode })
     return undefined
   }

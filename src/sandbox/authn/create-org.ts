@@ -42,7 +42,7 @@ export function createOrg({
     transactions: createTransactions({ now, tokens, lifetimeMinutes: lifetimes.transactionMinutes }),
     recoveries: tokenStore<Recovery>(lifetimes.recoveryTokenMinutes),
     activations: tokenStore<User>(lifetimes.activationTokenMinutes),
-    sessionTokens: tokenStore<User>(lifetimes.sessionTokenMinutes),
+    sessionTokens: tokenStore(lifetimes.sessionTokenMinutes),
     sessions: tokenStore<User>(SESSION_MINUTES),
     pushLinks: tokenStore<string>(lifetimes.transactionMinutes),
     outbox: createOutbox({ now }),

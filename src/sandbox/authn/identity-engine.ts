@@ -1,10 +1,6 @@
 import type { Org, Settings } from './org.ts'
 
-/**
- * Whether the org supports a feature of the Authentication API: Classic Engine supports all, Identity Engine those that
- * docs/identity-engine.md lists. Its error responses are not documented, so the sandbox answers as for a feature that
- * the org does not allow.
- */
+/** Whether the org supports a feature of the Authentication API (docs/identity-engine.md): Classic Engine supports all of them. */
 export function isSupported({ settings }: Org, feature: keyof typeof ON_IDENTITY_ENGINE): boolean {
   return settings.pipeline === 'v1' || ON_IDENTITY_ENGINE[feature](settings)
 }

@@ -134,7 +134,7 @@ function complete(org: Org, transaction: Transaction, user: User, policy: SignOn
   // A step-up keeps its state token for the redirect to the app.
   if (transaction.app !== undefined) return
   transaction.sessionToken = org.tokens.issueLong()
-  org.sessionTokens.put(transaction.sessionToken, user)
+  org.sessionTokens.put(transaction.sessionToken, { user, pipeline: org.settings.pipeline })
   org.transactions.end(transaction)
 }
 

@@ -40,8 +40,8 @@ export type Org = {
   transactions: Transactions
   recoveries: TokenStore<Recovery>
   activations: TokenStore<User>
-  /** Session tokens that are not redeemed yet. */
-  sessionTokens: TokenStore<User>
+  /** Session tokens that are not redeemed yet, with the pipeline that issued them. */
+  sessionTokens: TokenStore<{ user: User; pipeline: Settings['pipeline'] }>
   /** Sessions at the org, by the value of its `sid` cookie. */
   sessions: TokenStore<User>
   pushLinks: TokenStore<string>

@@ -74,16 +74,20 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
 
   /** Redeems a session token for a session cookie. */
   get('/login/sessionCookieRedirect', (req, res) => {
-    const user = org.sessionTokens.take(String(req.query.token))
-    if (user === undefined || !isSupported(org, 'sessionToken')) throw invalidToken()
+    const issued = org.sessionTokens.take(String(req.query.token))
+    if (issued === undefined) throw invalidToken()
+    const { user, pipeline } = issued
+    const isOld = pipeline !== org.settings.pipeline
+    if (isOld || !isSupported(org, 'sessionToken')) return sendSignInPage(res)
     openSession(res, user)
     const { redirectUrl } = req.query
     if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
     else sendHtmlPage(res, 'Signed in', signedInAs(user))
   })
 
-  /** Starts an SP-initiated step-up: redirects to the app's custom sign-in page with a state token. */
+  /** Starts an SP-initiated step-up: redirects to the app's custom sign-in page, if the org supports one, with a state token. */
   get('/app/:app/sso', (req, res) => {
+    if (!isSupported(org, 'apps')) return sendSignInPage(res)
     const app = findSpInitiatedApp(org, String(req.params.app))
     const user = org.sessions.get(cookie(req, SESSION_COOKIE) ?? '')
     const { redirectUrl } = beginStepUp(org, { app, user, client: clientContextOf(org, req) })
@@ -110,6 +114,11 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
     org.sessions.put(sid, user)
     res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
   }
+}
+
+/** Okta's own sign-in page. */
+function sendSignInPage(res: Response): void {
+  sendHtmlPage(res, 'Sign in at Okta', '<p>The sandbox has no form here.</p>')
 }
 
 function signedInAs({ login }: User): string {

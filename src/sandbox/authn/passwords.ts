@@ -82,7 +82,7 @@ function setPassword(
 
 /** Ends the user's sessions at the org and revokes unredeemed session tokens. */
 function revokeSessions(org: Org, user: User): void {
-  org.sessionTokens.deleteWhere((owner) => owner === user)
+  org.sessionTokens.deleteWhere((issued) => issued.user === user)
   org.sessions.deleteWhere((owner) => owner === user)
   user.sessionsRevoked += 1
 }

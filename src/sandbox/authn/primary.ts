@@ -1,5 +1,5 @@
 import { findApp } from './apps.ts'
-import { authenticationFailed, rateLimited, validationFailed } from './authn-error.ts'
+import { authenticationFailed, invalidToken, rateLimited, validationFailed } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
 import { applyIdentityProviderApproval } from './enroll.ts'
 import { isSupported } from './identity-engine.ts'
@@ -51,6 +51,7 @@ function continueTransaction(
   client: ClientContext,
 ): Transaction {
   const transaction = org.transactions.find(stateToken)
+  if (transaction.app !== undefined && !isSupported(org, 'apps')) throw invalidToken()
   const hasCredentials = body.username !== undefined || body.password !== undefined
   requireAllowed(transaction.status, hasCredentials ? 'authenticate' : 'state')
   // The browser itself began a step-up, with its own client context; now the trusted app sends the requests.

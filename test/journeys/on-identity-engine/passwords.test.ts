@@ -1,2 +1,2 @@
-import '../../support/on-identity-engine.ts'
+/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
 import '../passwords.test.ts'

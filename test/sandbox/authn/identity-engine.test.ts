@@ -32,19 +32,22 @@ async function signInAgain(): Promise<string> {
 const recover = async (kind: 'password' | 'unlock', username: string) =>
   outcome(await client.post(`${AUTHN}/recovery/${kind}`, { username, factorType: 'EMAIL' }))
 
-async function redeemSessionToken(): Promise<string> {
-  const { sessionToken } = (await client.signIn('amelia.stone')).body
+const sessionToken = async () => String((await client.signIn('amelia.stone')).body.sessionToken)
+
+async function redeem(token: string): Promise<string> {
   const query = new URLSearchParams({
-    token: String(sessionToken),
+    token,
     redirectUrl: 'https://portal.example.test/',
   })
   const { status, headers } = await client.get(`/login/sessionCookieRedirect?${query}`)
   return `${status} ${headers.has('set-cookie') ? 'session' : 'no session'}`
 }
 
+const redeemSessionToken = async () => redeem(await sessionToken())
+
 async function startStepUp(): Promise<string> {
-  const { status } = await client.get('/app/payroll/sso')
-  return String(status)
+  const { status, headers } = await client.get('/app/payroll/sso')
+  return `${status} ${headers.get('location')?.includes('stateToken=') ? 'state token' : 'no state token'}`
 }
 
 async function verifyFastPass(): Promise<string> {
@@ -91,9 +94,9 @@ describe.each([
     redeemSessionToken,
     { redeemsSessionTokens: false },
     '302 session',
-    '401 no session',
+    '200 no session',
   ],
-  ['a step-up', startStepUp, {}, '302', '400'],
+  ['a step-up', startStepUp, {}, '302 state token', '200 no state token'],
   ['Okta FastPass', verifyFastPass, {}, '403 E0000079', '403 E0000079'],
   ['a passkey without a password', signInWithoutPassword, {}, '400 E0000001', '400 E0000001'],
 ])('%s', (_name, run, settings, onClassicEngine, onIdentityEngine) => {
@@ -105,6 +108,21 @@ describe.each([
   test(`on Identity Engine: ${onIdentityEngine}`, async () => {
     await use({ pipeline: 'idx', ...settings })
     expect(await run()).toBe(onIdentityEngine)
+  })
+})
+
+describe('what Classic Engine issued, after the upgrade', () => {
+  test('a session token opens no session', async () => {
+    const token = await sessionToken()
+    await use({ pipeline: 'idx' })
+    expect(await redeem(token)).toBe('200 no session')
+  })
+
+  test('the state token of a step-up is refused', async () => {
+    const { stateToken } = client.sandbox.startStepUp('payroll')
+    expect(outcome(await client.post(AUTHN, { stateToken }))).toBe('200 UNAUTHENTICATED')
+    await use({ pipeline: 'idx' })
+    expect(outcome(await client.post(AUTHN, { stateToken }))).toBe('401 E0000011')
   })
 })
 

@@ -4,12 +4,17 @@ import { ModernFakeTimers } from '@jest/fake-timers'
 export default class SharedEnvironment {
   global = globalThis
   #environmentVariables = { ...process.env }
+  #more
 
   constructor({ projectConfig }) {
+    this.#more = projectConfig.testEnvironmentOptions
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
   }
 
-  async setup() {}
+  /** A test file sets environment variables with `@jest-environment-options` in its first comment. */
+  async setup() {
+    Object.assign(process.env, this.#more)
+  }
 
   /** Restores the timers and environment variables for the next test file of this worker. */
   async teardown() {

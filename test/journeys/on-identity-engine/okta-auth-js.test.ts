@@ -1,0 +1,2 @@
+/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
+import '../okta-auth-js.test.ts'

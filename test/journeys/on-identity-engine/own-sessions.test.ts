@@ -1,0 +1,2 @@
+/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
+import '../own-sessions.test.ts'

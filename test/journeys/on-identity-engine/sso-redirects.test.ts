@@ -1,0 +1,2 @@
+/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
+import '../sso-redirects.test.ts'
