@@ -4,7 +4,7 @@ import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf } from '../support/transaction-view.ts'
 
-/** What differs on Identity Engine (docs/identity-engine.md). The journeys of on-identity-engine/ are the same on both. */
+/** Identity Engine differs in these points from Classic Engine (docs/identity-engine.md). The journeys of on-identity-engine/ are the same on both. */
 
 const BEA = 'bea.newdevice@example.test'
 const TARGET = 'http://localhost:3000/home'
