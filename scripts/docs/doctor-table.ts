@@ -9,7 +9,7 @@ const OK_IF: Readonly<Record<string, string>> = {
   'redis.scripts': 'the Redis user may run the scripts of the broker',
   'redis.write': 'the Redis user may write, read and delete a key',
   'redis.latency': 'a read takes up to 10 ms; else `warn`',
-  'authn.tls': 'the certificate is accepted',
+  'authn.tls': 'the certificate is accepted; `warn` if it expires in 14 days or a quarter of its lifetime',
   'authn.reach': 'Okta answers, and not another web server',
   'authn.clock': 'the clocks differ by up to 30 s; up to 5 min: `warn`',
   'authn.token': 'Okta accepts the API token, and the standby (else `warn`)',
@@ -22,7 +22,7 @@ const OK_IF: Readonly<Record<string, string>> = {
   'pam.team': 'the token is for `PAM_TEAM`, and the team is enabled',
   'pam.user': 'PAM lists the groups of the user in `--login`',
   'pam.key_expiry': '`PAM_KEY_EXPIRES_AT` is at least 14 days away; sooner: `warn`',
-  'public.reach': 'a broker answers at `PUBLIC_URL`',
+  'public.reach': 'a broker answers at `PUBLIC_URL`; `warn` if the certificate expires soon, as above',
   'public.cookies': 'its device cookie comes back',
   'public.headers':
     '`Origin` and `Sec-Fetch-Site` arrive, and the broker takes the address of the client from `X-Forwarded-For`, but not a forged one. If `TRUST_PROXY` contains the address of the doctor, or the broker does not name the address: `warn`',

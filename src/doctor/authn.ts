@@ -2,6 +2,7 @@ import type { Config } from '../config/load-config.ts'
 import { ORGANIZATION_PATH, readOrgPipeline } from '../upstream/org-pipeline.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { watchCertificate } from './certificate.ts'
 import { type Check, type CheckGroup, type Finding, fail, ok, skipped, warn } from './check.ts'
 import { createHttpClient, isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
 import { signInChecks } from './test-sign-in.ts'
@@ -22,6 +23,7 @@ export function authnChecks(options: AuthnChecksOptions): CheckGroup {
   const { baseUrl, apiTokens } = authn
   const client = createHttpClient({ baseUrl, egress, timeoutMs })
   const isTls = baseUrl.startsWith('https:')
+  const certificate = watchCertificate(baseUrl)
   let organization: UpstreamResponse | UpstreamFailure | undefined
   const needs = ['authn.reach']
   const checks: Check[] = [
@@ -29,7 +31,8 @@ export function authnChecks(options: AuthnChecksOptions): CheckGroup {
       name: 'authn.tls',
       async run() {
         organization = await sendOrFail(client, { method: 'GET', path: ORGANIZATION_PATH, headers: ACCEPT })
-        return judgeTls(organization, isTls)
+        if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')
+        return judgeTls(organization, () => certificate.judge(now(), 'the certificate is accepted'))
       },
     },
     { name: 'authn.reach', run: () => judgeReach(organization) },
@@ -38,14 +41,17 @@ export function authnChecks(options: AuthnChecksOptions): CheckGroup {
     { name: 'authn.pipeline', needs, run: () => checkPipeline(client) },
     ...signInChecks({ client, apiToken: apiTokens.current()[0], login, password, logMs }),
   ]
-  return { checks, close: () => client.close() }
+  const close = () => {
+    certificate.stop()
+    return client.close()
+  }
+  return { checks, close }
 }
 
 const ACCEPT = { Accept: 'application/json' }
 
-function judgeTls(response: UpstreamResponse | UpstreamFailure, isTls: boolean): Finding {
-  if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')
-  if (!(response instanceof UpstreamFailure)) return ok('the certificate is accepted')
+function judgeTls(response: UpstreamResponse | UpstreamFailure, judgeCertificate: () => Finding): Finding {
+  if (!(response instanceof UpstreamFailure)) return judgeCertificate()
   if (!isTlsFailure(response)) return skipped(`no connection (${reasonOf(response)})`)
   return fail(
     `the certificate is not accepted (${response.code})`,

@@ -3,6 +3,7 @@ import { createSigner } from '../crypto/keys.ts'
 import { createProbe } from '../http/doctor-probe.ts'
 import { createTrustedProxies } from '../http/request-context.ts'
 import { authnChecks } from './authn.ts'
+import { watchCertificate } from './certificate.ts'
 import type { CheckGroup, CheckResult } from './check.ts'
 import { createHttpClient } from './http-client.ts'
 import { opsChecks } from './ops.ts'
@@ -48,6 +49,7 @@ function publicGroup(config: Config, timeoutMs: number, now: () => number): Chec
   const { publicUrl, ops, trustProxy, egress } = config
   const signer = createSigner(config.secretKeys.current, 'doctor-probe') // as in wiring.ts
   const client = createHttpClient({ baseUrl: publicUrl.origin, egress, timeoutMs })
+  const certificate = watchCertificate(publicUrl.origin)
   const { hostname } = new URL(publicUrl.origin)
   const portClient = isLoopback(ops.host)
     ? undefined
@@ -56,13 +58,18 @@ function publicGroup(config: Config, timeoutMs: number, now: () => number): Chec
     checks: [
       ...publicChecks({
         client,
+        certificate,
+        now,
         secure: publicUrl.secure,
         isTrustedProxy: createTrustedProxies(trustProxy),
         probe: () => createProbe({ signer, now }),
       }),
       ...opsChecks({ client, portClient }),
     ],
-    close: () => Promise.all([client.close(), portClient?.close()]),
+    close() {
+      certificate.stop()
+      return Promise.all([client.close(), portClient?.close()])
+    },
   }
 }
 

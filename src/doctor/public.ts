@@ -2,13 +2,17 @@ import { isIP } from 'node:net'
 import { PROBE_HEADER, type ProbeAnswer } from '../http/doctor-probe.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import type { CertificateWatch } from './certificate.ts'
 import { type Check, type Finding, fail, ok, skipped } from './check.ts'
 import { type ClientAddressOptions, FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
-import { reasonOf, recordOf, sendOrFail } from './http-client.ts'
+import { isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
 
 export interface PublicChecksOptions extends ClientAddressOptions {
   /** For `PUBLIC_URL`: its requests pass the proxies that browsers' requests pass. */
   readonly client: UpstreamClient
+  /** Of PUBLIC_URL. */
+  readonly certificate: CertificateWatch
+  readonly now: () => number
   /** A new value of `PROBE_HEADER`. */
   readonly probe: () => string
 }
@@ -18,7 +22,7 @@ export interface PublicChecksOptions extends ClientAddressOptions {
  * header arrived. The answer to a probe shows which address the broker takes for the client's.
  */
 export function publicChecks(options: PublicChecksOptions): Check[] {
-  const { client, secure } = options
+  const { client, certificate, now, secure } = options
   const cookieName = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   let session: UpstreamResponse | undefined
   const needs = ['public.reach']
@@ -28,9 +32,11 @@ export function publicChecks(options: PublicChecksOptions): Check[] {
       async run() {
         const response = await getSession(client)
         if (response instanceof UpstreamFailure)
-          return fail(`PUBLIC_URL does not answer (${reasonOf(response)})`, NO_ANSWER)
+          return isTlsFailure(response)
+            ? fail(`the certificate of PUBLIC_URL is not accepted (${response.code})`, CERTIFICATE_FIX)
+            : fail(`PUBLIC_URL does not answer (${reasonOf(response)})`, NO_ANSWER)
         session = response
-        return judgeReach(response)
+        return judgeReach(response, (detail) => certificate.judge(now(), detail))
       },
     },
     { name: 'public.cookies', needs, run: () => checkCookies(client, session, cookieName) },
@@ -40,6 +46,9 @@ export function publicChecks(options: PublicChecksOptions): Check[] {
 
 const NO_ANSWER =
   'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
+
+const CERTIFICATE_FIX =
+  'If its authority is private, set UPSTREAM_CA_FILE for the doctor. Otherwise correct the certificate of the proxy.'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -59,11 +68,11 @@ function causeOf({ json }: UpstreamResponse): string {
   return String(recordOf(cause).errorSummary ?? '')
 }
 
-function judgeReach(response: UpstreamResponse): Finding {
+function judgeReach(response: UpstreamResponse, accept: (detail: string) => Finding): Finding {
   const { errorCode } = recordOf(response.json)
-  if (response.status === 404 && errorCode === 'E0000007') return ok('the broker answers')
+  if (response.status === 404 && errorCode === 'E0000007') return accept('the broker answers')
   if (causeOf(response).startsWith('X-Forwarded-For:'))
-    return ok('the broker answers, and refuses the request')
+    return accept('the broker answers, and refuses the request')
   const detail = `not the expected response of the broker (HTTP ${response.status})`
   return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
 }

@@ -60,7 +60,8 @@ export function redisChecks({ url, ca, timeoutMs }: RedisChecksOptions): CheckGr
     { name: NAMES.version, needs, run: () => fromInfo(client, 'server', judgeVersion) },
     { name: NAMES.policy, needs, run: () => fromInfo(client, 'memory', judgePolicy) },
     { name: NAMES.scripts, needs, run: () => checkScripts(client, key) },
-    { name: NAMES.write, needs, run: () => checkWrite(client, key) },
+    // waits, because the client reconnects if a replica has refused a script
+    { name: NAMES.write, needs, run: () => connect().then(() => checkWrite(client, key)) },
     { name: NAMES.latency, needs: [NAMES.write], run: () => checkLatency(client, key) },
   ]
   return { checks, close: () => connection.close() }
@@ -150,10 +151,8 @@ async function checkScripts(client: Client, key: string): Promise<Finding> {
     await probeRedis(onOwnKey) // sent as EVALSHA
     return ok('the Redis user may run all scripts of the broker')
   } catch (error) {
-    return fail(
-      `Redis refuses a script or a command in it (${codeOf(error)})`,
-      'Give the Redis user the rights in docs/operations.md.',
-    )
+    const code = codeOf(error)
+    return fail(`Redis refuses a script or a command in it (${code})`, REFUSED_FIXES[code] ?? WRITE_FIX)
   } finally {
     await client.del(key).catch(() => {}) // without the right to delete, the key expires
   }
@@ -169,12 +168,12 @@ async function checkWrite(client: Client, key: string): Promise<Finding> {
     return fail('a key that was just written could not be read', 'Connect to the primary, not to a replica.')
   } catch (error) {
     const code = codeOf(error)
-    return fail(`Redis refuses to write, read or delete a key (${code})`, WRITE_FIXES[code] ?? WRITE_FIX)
+    return fail(`Redis refuses to write, read or delete a key (${code})`, REFUSED_FIXES[code] ?? WRITE_FIX)
   }
 }
 
 const WRITE_FIX = 'Look at the log of Redis.'
-const WRITE_FIXES: Readonly<Record<string, string>> = {
+const REFUSED_FIXES: Readonly<Record<string, string>> = {
   NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with gatehouse:.',
   OOM: 'Give Redis more memory (maxmemory).',
   READONLY: 'Connect to the primary, not to a replica.',

@@ -108,6 +108,10 @@ test('a user that PAM does not know, or whose groups it does not list', async ()
   expect((await pamChecks({}, { login: AMELIA })).user).toBe(
     'fail: PAM does not list the groups of the user: forbidden_error',
   )
+  upstream.sandbox.faults.pam.set({ kind: 'cut', path })
+  expect((await pamChecks({}, { login: AMELIA })).user).toBe(
+    'fail: no response (connection_lost UND_ERR_SOCKET)',
+  )
 })
 
 test('the expiry of the key', async () => {

@@ -27,15 +27,15 @@ afterEach(async () => {
 interface Rewrites {
   readonly request?: (headers: IncomingHttpHeaders) => IncomingHttpHeaders
   readonly response?: (headers: IncomingHttpHeaders) => IncomingHttpHeaders
-  /** The port to which a path goes. Default: the broker's. */
-  readonly portOf?: (path: string) => string | undefined
+  /** The port to which a request goes. Default: the broker's. */
+  readonly portOf?: (path: string, headers: IncomingHttpHeaders) => string | undefined
 }
 
 /** The proxy in front of the broker. It writes X-Forwarded-For, unless the rewrite replaces it. */
 async function proxy({ request: toBroker, response: toClient, portOf }: Rewrites = {}): Promise<string> {
   const server = createServer((req, res) => {
     const { method, url = '' } = req
-    const port = portOf?.(url) ?? new URL(gatehouse.url).port
+    const port = portOf?.(url, req.headers) ?? new URL(gatehouse.url).port
     const written = { ...req.headers, ...(toBroker?.(req.headers) ?? WRITTEN) }
     const headers = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined))
     const forwarded = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
@@ -188,6 +188,12 @@ test('a proxy that removes cookies, in one direction or the other', async () => 
   expect(toClient).toEqual({ ...OK, cookies: 'fail: the response sets no device cookie' })
   const toBroker = await diagnosePublic(await proxy({ request: () => drop('cookie') }))
   expect(toBroker.cookies).toMatch(/^fail: the device cookie does not come back/)
+})
+
+test('a proxy that does not answer a request with a cookie', async () => {
+  const nowhere = String(await deadPort())
+  const url = await proxy({ portOf: (_path, { cookie }) => (cookie === undefined ? undefined : nowhere) })
+  expect((await diagnosePublic(url)).cookies).toBe('fail: no response (connection_lost UND_ERR_SOCKET)')
 })
 
 test('a proxy that does not pass the paths of the broker, and none', async () => {

@@ -96,6 +96,20 @@ test('a policy that evicts', async () => {
   expect((await redisChecks(redis.url)).policy).toMatch(/^fail: maxmemory-policy is allkeys-lru/)
 })
 
+test('a replica', async () => {
+  const [primary, replica] = [await server(), await server()]
+  await replica.client().call('REPLICAOF', '127.0.0.1', primary.port)
+  const { scripts, write } = await redisChecks(replica.url)
+  expect(scripts).toBe('fail: Redis refuses a script or a command in it (READONLY)')
+  expect(write).toBe('fail: Redis refuses to write, read or delete a key (READONLY)')
+})
+
+test('a key does not have the value that was written', async () => {
+  const redis = await server()
+  const url = await proxyTo(redis, (reply) => reply.replace(/^(\$36\r\n)[\w-]{36}/, `$1${'0'.repeat(36)}`))
+  expect((await redisChecks(url)).write).toBe('fail: a key that was just written could not be read')
+})
+
 test('memory is full', async () => {
   const redis = await server()
   await redis.client().config('SET', 'maxmemory', '1')

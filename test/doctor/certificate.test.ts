@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
+import { listenAnywhere } from '../support/stub-upstream.ts'
+import { diagnose } from './diagnose.ts'
+
+/** Valid for two days. */
+let certificates: Certificates
+let origin: string
+let close: () => void
+beforeAll(async () => {
+  certificates = makeCertificates()
+  const files = { cert: readFileSync(certificates.certFile), key: readFileSync(certificates.keyFile) }
+  const server = createServer(files, (req, res) => {
+    const isOrg = req.url?.startsWith('/.well-known/')
+    res.writeHead(isOrg ? 200 : 404, { 'Content-Type': 'application/json' })
+    res.end(JSON.stringify(isOrg ? { id: '00o1', pipeline: 'v1' } : { errorCode: 'E0000007' }))
+  })
+  origin = `https://localhost:${await listenAnywhere(server)}`
+  close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+afterAll(() => {
+  close()
+  certificates.remove()
+})
+
+const HOUR_MS = 3_600_000
+
+async function certificateChecks(env: Record<string, string>, laterMs = 0) {
+  const results = await diagnose(
+    { AUTHN_BASE_URL: origin, PUBLIC_URL: origin.replace('localhost', '127.0.0.1'), ...env },
+    { now: () => Date.now() + laterMs },
+  )
+  return [results['authn.tls'], results['public.reach']]
+}
+
+test('a certificate that is accepted, and one that expires soon', async () => {
+  const env = { UPSTREAM_CA_FILE: certificates.caFile }
+  expect(await certificateChecks(env)).toEqual(['ok: the certificate is accepted', 'ok: the broker answers'])
+  expect(await certificateChecks(env, 30 * HOUR_MS)).toEqual([
+    'ok: the certificate is accepted', // it has a quarter of its lifetime left
+    'ok: the broker answers',
+  ])
+  const warning = 'warn: the certificate expires in 0 days'
+  expect(await certificateChecks(env, 40 * HOUR_MS)).toEqual([warning, warning])
+})
+
+test('a certificate of an unknown authority', async () => {
+  expect(await certificateChecks({})).toEqual([
+    'fail: the certificate is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+    'fail: the certificate of PUBLIC_URL is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+  ])
+})
