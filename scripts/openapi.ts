@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { openApiDocument } from '../src/openapi.ts'
+import { openApiDocument } from '../src/openapi/document.ts'
 
 /** `npm run openapi`: generates docs/openapi.json from the schemas of the routes. */
 writeFileSync('docs/openapi.json', `${JSON.stringify(openApiDocument(), null, 2)}\n`)

@@ -1,7 +1,7 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies of
  * `deploy/proxies/` (nginx, Caddy, HAProxy, Apache), Chromium and openssl, with the system's package manager, and the
- * sign-in widget from npm into `tools/widget`. `--check` installs nothing.
+ * packages of `tools/` from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not run: Debian would
  * start three proxies, each on port 80.
@@ -9,7 +9,7 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { installWidget, widgetIsInstalled } from './install-widget.mjs'
+import { installTools, missingTools } from './install-tools.mjs'
 
 /** Packages by package manager. If distributions use different names, each is tried in turn. */
 const TOOLS = [
@@ -97,9 +97,9 @@ function main(args) {
   const missing = report()
   if (args.includes('--check')) {
     if (missing.length > 0) return fail(whatToInstall(missing))
-    return widgetIsInstalled() ? 0 : fail('The sign-in widget is missing. Run: npm run setup')
+    return missingTools().length === 0 ? 0 : fail('Packages of tools/ are missing. Run: npm run setup')
   }
-  if (!installWidget()) return fail('The sign-in widget could not be installed: npm ci --prefix tools/widget')
+  if (!installTools()) return fail('Packages could not be installed: npm ci --prefix tools/…')
   if (missing.length === 0) return 0
 
   const manager = Object.keys(INSTALL).find((command) => find(command) !== undefined)

@@ -7,7 +7,7 @@ import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { VERSION } from './observability/version.ts'
-import { openApiDocument } from './openapi.ts'
+import { openApiDocument } from './openapi/document.ts'
 import {
   type AdminRoutesOptions,
   createAdminRoutes,

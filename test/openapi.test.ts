@@ -7,11 +7,13 @@ import { describe, expect, test } from '@jest/globals'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { z } from 'zod'
 import { type AppOptions, publicRoutes } from '../src/app.ts'
+import { STATUSES } from '../src/authn/sanitize/unknown-steps.ts'
+import { FACTOR_TYPE_NAMES } from '../src/factor-types.ts'
 import { isErrorCode } from '../src/http/error-object.ts'
 import { createHealth } from '../src/observability/health.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
-import { OPERATIONS, openApiDocument } from '../src/openapi.ts'
-import { EXAMPLES } from '../src/openapi-examples.ts'
+import { OPERATIONS, openApiDocument } from '../src/openapi/document.ts'
+import { EXAMPLES } from '../src/openapi/examples.ts'
 import { createOps } from '../src/ops.ts'
 import { createPamNotConfiguredRoutes, createPamRoutes, type PamRoutesOptions } from '../src/pam/routes.ts'
 import { PAM_ERROR_POLICIES } from '../src/pam/upstream/pam-errors.ts'
@@ -24,6 +26,11 @@ import { navigate } from './support/navigate.ts'
 const ROOT = join(import.meta.dirname, '..')
 const read = (path: string): unknown => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
 const inJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+function mappingOf(schema: unknown): object {
+  const { discriminator } = schema as { discriminator: { mapping: object } }
+  return discriminator.mapping
+}
 
 /** Stands for every live part: routes are data, and none of them is asked here. */
 const parts: unknown = new Proxy({}, { get: () => parts })
@@ -52,6 +59,12 @@ describe('the document', () => {
   test('knows every code of the access service', () => {
     for (const { code } of Object.values(PAM_ERROR_POLICIES))
       expect([code, isErrorCode(code)]).toEqual([code, true])
+  })
+
+  test('has a schema for each status and each factor type', () => {
+    const { KnownSignInAnswer, KnownFactor } = openApiDocument().components?.schemas ?? {}
+    expect(Object.keys(mappingOf(KnownSignInAnswer)).sort()).toEqual([...STATUSES].sort())
+    expect(Object.keys(mappingOf(KnownFactor)).sort()).toEqual([...FACTOR_TYPE_NAMES].sort())
   })
 
   test('is kept in docs/openapi.json; when this is red, run: npm run openapi', () => {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { jsonResponse, type Operation, type Operations, RATE_LIMIT_HEADERS } from '../http/operation.ts'
+import { recoveryChallenge } from './sign-in/answer-schemas.ts'
 import { STEP, STEP_ERRORS, STEP_OPERATIONS } from './sign-in/operations.ts'
-import { paramsOf, questionsResponse, recoveryResponse } from './sign-in/response-schemas.ts'
+import { paramsOf, questionsResponse } from './sign-in/response-schemas.ts'
 import { primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
 
 /** An operation that begins a sign-in does not need a device cookie: it sets one. */
@@ -13,7 +14,7 @@ const RECOVERY_START = {
   ...RECOVERY,
   body: recoveryBody,
   responses: {
-    200: jsonResponse('The same response for known and unknown users', recoveryResponse, [
+    200: jsonResponse('The same response for known and unknown users', recoveryChallenge, [
       'Set-Cookie',
       ...RATE_LIMIT_HEADERS,
     ]),

@@ -1,26 +1,5 @@
 import { z } from 'zod'
-
-/** The body of every error response. */
-export const errorObjectSchema = z
-  .strictObject({
-    errorCode: z
-      .string()
-      .min(1)
-      .meta({ description: 'A stable code, for use in programs.', examples: ['E0000004'] }),
-    errorSummary: z.string().meta({ description: 'A sentence for users.' }),
-    errorLink: z.string().meta({ description: 'The same as `errorCode`.' }),
-    errorId: z.string().meta({
-      description: 'The request id, as in `X-Request-Id`. In an error of Okta, it is Okta’s own id.',
-    }),
-    errorCauses: z
-      .array(z.strictObject({ errorSummary: z.string() }))
-      .meta({ description: 'Details, each naming a field, header or setting; may be empty.' }),
-  })
-  .meta({ id: 'Error', description: 'Every error has this shape.' })
-
-export function errorSchemaOf(codes: readonly [ErrorCode, ...ErrorCode[]]): z.ZodType {
-  return errorObjectSchema.and(z.looseObject({ errorCode: z.enum(codes) }))
-}
+import { openEnum } from './open-values.ts'
 
 /** Every error code in responses, with its meaning. */
 export const ERROR_CODES = {
@@ -56,6 +35,28 @@ export const ERROR_CODES = {
   pam_unavailable: 'the access service is not available',
   pam_timeout: 'the access service did not respond in time',
 } as const
+
+/** The body of every error response. */
+export const errorObjectSchema = z
+  .strictObject({
+    errorCode: openEnum(Object.keys(ERROR_CODES), {
+      id: 'ErrorCode',
+      description: 'A stable code, for use in programs: one of the broker, or another one of Okta.',
+    }),
+    errorSummary: z.string().meta({ description: 'A sentence for users.' }),
+    errorLink: z.string().meta({ description: 'The same as `errorCode`.' }),
+    errorId: z.string().meta({
+      description: 'The request id, as in `X-Request-Id`. In an error of Okta, it is Okta’s own id.',
+    }),
+    errorCauses: z
+      .array(z.strictObject({ errorSummary: z.string() }))
+      .meta({ description: 'Details, each naming a field, header or setting; may be empty.' }),
+  })
+  .meta({ id: 'ErrorObject', description: 'Every error has this shape.' })
+
+export function errorSchemaOf(codes: readonly [ErrorCode, ...ErrorCode[]]): z.ZodType {
+  return errorObjectSchema.and(z.looseObject({ errorCode: z.enum(codes) }))
+}
 
 export type ErrorCode = keyof typeof ERROR_CODES
 

@@ -138,6 +138,7 @@ test.each([
     const user = valueAt(json, '_embedded.user')
     const factors = [{ factorType: 'push', provider: 'OKTA', vendorName: 'OKTA', status: 'ACTIVE' }]
     const body = { status, expiresAt: json.expiresAt, _embedded: { user, factors } }
+    page.browser.allowAnyTransaction()
     harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
     await send(page)
     expect(enrolled()).toMatchObject([
@@ -186,6 +187,7 @@ test.each([
     expiresAt: json.expiresAt,
     _embedded: { user: valueAt(json, '_embedded.user'), factors: [active] },
   }
+  page.browser.allowAnyTransaction()
   const answer = async (body: object, send: () => Promise<unknown>) => {
     harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
     await send()

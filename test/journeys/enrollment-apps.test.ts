@@ -191,6 +191,7 @@ describe('the push app', () => {
       _embedded: { user: { id: userId }, factor },
     }
     harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+    page.browser.allowAnyTransaction()
     await page.send('/api/v1/authn')
     const sent = await page.follow(`${ACTIVATION}._links.send.0`, fields)
     expect(sent.json.status).toBe('MFA_ENROLL_ACTIVATE')

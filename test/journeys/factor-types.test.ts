@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { FACTOR_TYPE_NAMES } from '../../src/factor-types.ts'
-import { openApiDocument } from '../../src/openapi.ts'
+import { openApiDocument } from '../../src/openapi/document.ts'
 import { FACTOR_TYPES, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { FACTOR_TYPE_ROWS } from '../support/factor-types.ts'
 import { type Harness, startHarness } from '../support/harness.ts'

@@ -48,6 +48,7 @@ describe('tokens in unusual fields', () => {
 
   test('a factor type that is a property of Object.prototype is an unknown second factor', async () => {
     const browser = await harness.visit()
+    browser.allowAnyTransaction()
     const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
     const stateToken = handleOf(mfaRequired)
     const verify = verifyHref(mfaRequired, 'token:software:totp')

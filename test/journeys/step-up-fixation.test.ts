@@ -65,6 +65,7 @@ beforeEach(() => {
 /** Opens the attacker's link in the victim's browser, whose page then requests the state. */
 async function importByAttacker(): Promise<{ browser: Browser; stateToken: string }> {
   const browser = openBrowser(harness.gatehouse.url)
+  browser.allowAnyTransaction()
   const arrived = await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
   const stateToken = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
   expect((await browser.post(AUTHN, { stateToken })).json.status).toBe(state.status)

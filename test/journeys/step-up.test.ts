@@ -375,6 +375,7 @@ describe('the redirect to the app', () => {
 
   test('to an identity provider goes to the exact link of Okta, and the sign-in continues', async () => {
     const browser = await harness.visit()
+    browser.allowAnyTransaction()
     const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
     const stateToken = handleOf(mfaRequired)
     const real = harness.sandbox.tokensIssued().at(-1)

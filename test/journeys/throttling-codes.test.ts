@@ -88,6 +88,7 @@ describe('wrong codes', () => {
   test('count too if the org refuses them with 200', async () => {
     await limitedTo({ code: { perUser: atMost(2) } })
     const page = await openVerification(TOMAS)
+    page.browser.allowAnyTransaction()
     const body = {
       status: 'MFA_CHALLENGE',
       factorResult: 'REJECTED',

@@ -242,6 +242,7 @@ describe('wrong passwords', () => {
   test('credentials that the org ignores make no device known', async () => {
     await limitedTo({ password: { perUser: atMost(2), perKnownDevice: atMost(5) } })
     const browser = await harness.visit()
+    browser.allowAnyTransaction()
     const mfaRequired = await right(browser, TOMAS)
     const stateToken = handleOf(mfaRequired)
     const body = { status: 'MFA_REQUIRED', stateToken: harness.sandbox.tokensIssued().at(-1) }

@@ -99,7 +99,11 @@ export async function startStubHarness({
   return {
     stub,
     gatehouse,
-    visit: () => visit(gatehouse),
+    async visit() {
+      const browser = await visit(gatehouse)
+      browser.allowAnyTransaction()
+      return browser
+    },
     async stop() {
       await gatehouse.stop()
       await stub.close()

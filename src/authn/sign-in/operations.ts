@@ -9,7 +9,8 @@ import {
 } from '../../http/operation.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
 import type { CredentialKind } from '../transaction/credentials.ts'
-import { cancelResponse, emptyResponse, paramsOf, transactionResponse } from './response-schemas.ts'
+import { signInAnswer } from './answer-schemas.ts'
+import { cancelResponse, emptyResponse, paramsOf } from './response-schemas.ts'
 import {
   activateBody,
   answerBody,
@@ -60,7 +61,7 @@ export const STEP = {
   cookies: { device: 'required', session: 'used' },
   headers: ['Accept-Language', 'X-Device-Fingerprint'],
   responses: {
-    200: jsonResponse('The state of the sign-in', transactionResponse, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
+    200: jsonResponse('The state of the sign-in', signInAnswer, ['Set-Cookie', ...RATE_LIMIT_HEADERS]),
   },
   errors: STEP_ERRORS,
   forwardsUpstreamErrors: true,

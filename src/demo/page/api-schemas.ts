@@ -37,8 +37,6 @@ export function membersOf(schema: Json): HTMLUListElement | undefined {
       children,
     )
   })
-  if (inner.additionalProperties !== false && inner.additionalProperties !== undefined)
-    items.push(element('li', { class: 'note' }, 'and any other field of Okta’s response'))
   return element('ul', { class: 'members' }, ...items)
 }
 
@@ -48,11 +46,12 @@ export function typeOf(schema: Json): (Node | string)[] {
     const name = schema.$ref.split('/').at(-1) ?? ''
     return [element('a', { href: `#schema-${name}` }, name)]
   }
+  if (schema['x-unknown-value'] === true) return ['another string']
   if (schema.not !== undefined) return ['never']
   if (schema.const !== undefined) return [element('code', {}, JSON.stringify(schema.const))]
   if (Array.isArray(schema.enum))
     return joinWithOr(schema.enum.map((value) => [element('code', {}, String(value))]))
-  const either = [...list(schema.anyOf), ...list(schema.allOf)].map(record)
+  const either = [...list(schema.anyOf), ...list(schema.oneOf), ...list(schema.allOf)].map(record)
   if (either.length > 0) return joinWithOr(either.map(typeOf))
   if (schema.type === 'array') return ['list of ', ...typeOf(record(schema.items))]
   const words = [[schema.type ?? 'anything'].flat().join(' or '), ...boundsOf(schema)]

@@ -115,7 +115,11 @@ const CODE_SENT = {
   status: 'RECOVERY_CHALLENGE',
   factorType: 'SMS',
   recoveryType: 'PASSWORD',
-  _links: { next: post('/recovery/factors/SMS/verify', 'verify'), ...CANCEL },
+  _links: {
+    next: post('/recovery/factors/SMS/verify', 'verify'),
+    ...CANCEL,
+    resend: post('/recovery/factors/SMS/resend', 'sms'),
+  },
 }
 
 const SESSION_URL = `${ORIGIN}/api/v1/sessions/me`

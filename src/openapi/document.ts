@@ -1,0 +1,164 @@
+import {
+  createDocument,
+  type ZodOpenApiObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiResponseObject,
+} from 'zod-openapi'
+import { AUTHN_OPERATIONS } from '../authn/authn-operations.ts'
+import { NAVIGATION_OPERATIONS } from '../authn/redirects/navigation-operations.ts'
+import {
+  type Operation,
+  type Operations,
+  REQUEST_HEADERS,
+  RESPONSE_HEADERS,
+  type SuccessResponse,
+} from '../http/operation.ts'
+import { MEDIA_TYPES } from '../http/request-body.ts'
+import { VERSION } from '../observability/version.ts'
+import { PAM_OPERATIONS } from '../pam/pam-operations.ts'
+import { FORWARD_AUTH_OPERATIONS } from '../session/forward-auth.ts'
+import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../session/session-operations.ts'
+import { errorResponses } from './error-responses.ts'
+import { EXAMPLES } from './examples.ts'
+import { headersOf, mapEntries, ref } from './references.ts'
+
+/** The public API in OpenAPI 3.1, made from the schemas that the routes themselves use. */
+export type OpenApiDocument = ReturnType<typeof createDocument>
+
+/** Every public operation, in the order of the document. */
+export const OPERATIONS: Operations = {
+  ...AUTHN_OPERATIONS,
+  ...NAVIGATION_OPERATIONS,
+  ...SESSION_OPERATIONS,
+  ...OWN_SESSIONS_OPERATIONS,
+  ...FORWARD_AUTH_OPERATIONS,
+  ...PAM_OPERATIONS,
+}
+
+export function openApiDocument(): OpenApiDocument {
+  const paths: NonNullable<ZodOpenApiObject['paths']> = {}
+  for (const [id, operation] of Object.entries(OPERATIONS)) {
+    const path = operation.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(id, operation) }
+  }
+  return createDocument({ ...ABOUT, paths, components: COMPONENTS }, { override: simplify })
+}
+
+const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
+  openapi: '3.1.1',
+  info: {
+    title: 'Gatehouse',
+    version: VERSION,
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    description: [
+      'A sign-in broker that is a trusted application of Okta. It has the paths, bodies and responses of Okta’s classic Authentication API, without the secrets. A `stateToken` is a handle of the broker, useless without the device cookie of the same browser. The session is a cookie.',
+      'Every GET operation also supports HEAD, except those under Redirects, because they work once. A path that is not listed returns 404. A method that is not listed returns 405 with `Allow`. The body of these responses is the Error object.',
+      'Bodies are JSON objects in UTF-8 up to 64 kB; fields that are not listed are ignored. A page on another origin must be on one of `ALLOWED_ORIGINS` and send credentials.',
+    ].join('\n\n'),
+  },
+  servers: [{ url: '/', description: 'PUBLIC_URL' }],
+  tags: [
+    {
+      name: 'Sign-in',
+      description: 'A transaction, step by step. `_links` lists the next steps.',
+    },
+    { name: 'Factors', description: 'Second factors: verify, enroll, activate.' },
+    { name: 'Recovery', description: 'Forgotten passwords and locked accounts.' },
+    { name: 'Redirects', description: 'Addresses to which a page navigates; it must not fetch them.' },
+    { name: 'Session', description: 'The session of this browser, and the sessions of the user.' },
+    {
+      name: 'Access',
+      description:
+        'Groups and roles from Okta Privileged Access (PAM), which error messages call the access service.',
+    },
+  ],
+}
+
+const COMPONENTS = {
+  headers: RESPONSE_HEADERS,
+  parameters: Object.fromEntries(
+    Object.entries(REQUEST_HEADERS).map(([name, parameter]) => [
+      name,
+      { name, in: 'header' as const, ...parameter },
+    ]),
+  ),
+  securitySchemes: {
+    session: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: '__Host-gatehouse',
+      description: 'The session cookie. HttpOnly; over http on localhost it is called `gatehouse`.',
+    },
+    device: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: '__Host-gatehouse-device',
+      description:
+        'The device cookie. HttpOnly; set by the first response; over http on localhost it is called `gatehouse-device`.',
+    },
+  },
+} as const
+
+function operationObject(id: string, operation: Operation): ZodOpenApiOperationObject {
+  const { params, query, body, encoding = 'json', description, headers = [] } = operation
+  const example = EXAMPLES[id]
+  const requestBody = body && {
+    required: true,
+    content: { [MEDIA_TYPES[encoding]]: { schema: body, ...(example?.body && { example: example.body }) } },
+  }
+  return {
+    operationId: id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(description && { description }),
+    security: securityOf(operation.cookies),
+    parameters: (['X-Gatehouse-Session', ...headers] as const).map((name) => ref('parameters', name)),
+    requestParams: { ...(params && { path: params }), ...(query && { query }) },
+    ...(requestBody && { requestBody }),
+    responses: {
+      ...mapEntries(operation.responses, (response, status) =>
+        successResponse(response, status === '200' ? example?.response : undefined),
+      ),
+      ...errorResponses(operation),
+    },
+  }
+}
+
+/**
+ * The format is enough: zod's pattern for a time fills a screen. An object may have other members anyway; if the document
+ * said so, generated types would accept a misspelled member.
+ */
+function simplify({ jsonSchema }: { jsonSchema: JsonSchema }): void {
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern
+  if (jsonSchema.properties !== undefined && jsonSchema.additionalProperties !== false)
+    delete jsonSchema.additionalProperties
+}
+
+interface JsonSchema {
+  format?: unknown
+  pattern?: unknown
+  properties?: unknown
+  additionalProperties?: unknown
+}
+
+/** Each member of the list is one sufficient set of cookies; an empty set: no cookie is needed. */
+function securityOf(cookies: Operation['cookies']): Record<string, string[]>[] {
+  const all = Object.keys(cookies)
+  const required = all.filter((name) => cookies[name as keyof typeof cookies] === 'required')
+  const schemes = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, []]))
+  return required.length === all.length ? [schemes(all)] : [schemes(required), schemes(all)]
+}
+
+function successResponse(
+  { description, content = {}, headers = [] }: SuccessResponse,
+  example: unknown,
+): ZodOpenApiResponseObject {
+  const media = mapEntries(content, (schema, type) =>
+    type === MEDIA_TYPES.json ? { schema, ...(example !== undefined && { example }) } : { schema },
+  )
+  return {
+    description,
+    headers: headersOf(['X-Request-Id', ...headers]),
+    ...(Object.keys(media).length > 0 && { content: media }),
+  }
+}

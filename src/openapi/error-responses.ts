@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import type { ZodOpenApiResponseObject } from 'zod-openapi'
+import { ERROR_CODES, type ErrorCode, errorObjectSchema, errorSchemaOf } from '../http/error-object.ts'
+import { type ErrorsByStatus, type Operation, RATE_LIMIT_HEADERS } from '../http/operation.ts'
+import { headersOf, mapEntries } from './references.ts'
+
+/** The error responses of an operation, by status. */
+export function errorResponses(operation: Operation): Record<string, ZodOpenApiResponseObject> {
+  return {
+    ...mapEntries(errorsOf(operation), (codes, status) => errorResponse(status, codes, operation)),
+    default: operation.forwardsUpstreamErrors ? UPSTREAM_ERROR : REFUSED_EARLY,
+  }
+}
+
+/** The responses of every operation and of this one. */
+function errorsOf({ method, cookies, errors = {}, withoutBody }: Operation): ErrorsByStatus {
+  const all: Record<number, ErrorCode[]> = {}
+  const sources = [
+    ERRORS.everywhere,
+    ERRORS.ours,
+    withoutBody ? {} : ERRORS.crossSite,
+    method === 'GET' ? {} : ERRORS.unsafe,
+    cookies.session === 'required' ? ERRORS.noSession : {},
+    errors,
+  ]
+  for (const source of sources) {
+    for (const [status, codes] of Object.entries(source)) {
+      all[Number(status)] = [...new Set([...(all[Number(status)] ?? []), ...codes])].sort()
+    }
+  }
+  return all
+}
+
+const ERRORS = {
+  everywhere: { 400: ['E0000001'], 409: ['E0000006'], 414: ['E0000001'] },
+  ours: { 500: ['E0000009'], 503: ['E0000009'] },
+  crossSite: { 403: ['E0000006'] },
+  noSession: { 401: ['E0000005'] },
+  unsafe: { 400: ['E0000003'], 413: ['E0000001'], 415: ['E0000021'] },
+} as const satisfies Record<string, ErrorsByStatus>
+
+/** If Okta's errors are passed on, codes other than the listed ones can occur. */
+function errorResponse(
+  status: string,
+  codes: readonly ErrorCode[],
+  { forwardsUpstreamErrors = false, rendersErrorPages, withoutBody }: Operation,
+): ZodOpenApiResponseObject {
+  const anyCode = forwardsUpstreamErrors && PASSED_ON.has(status)
+  const [first, ...others] = codes
+  const schema = anyCode || first === undefined ? errorObjectSchema : errorSchemaOf([first, ...others])
+  const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
+  if (anyCode) sentences.push('Or another error code of Okta, unchanged.')
+  const content = {
+    'application/json': { schema },
+    ...(rendersErrorPages && { 'text/html': { schema: z.string() } }),
+  }
+  const codeNames = codes.length <= 3 ? codes : [codes[0], `and-${codes.length - 1}-more`]
+  const variants = [anyCode && 'theirs', rendersErrorPages && 'page', withoutBody && 'bare']
+  return sharedResponse({
+    id: ['E', status, ...codeNames, ...variants].filter(Boolean).join('-'),
+    description: sentences.join('\n\n'),
+    headers: headersOf([
+      'X-Request-Id',
+      ...(status === '429' ? RATE_LIMIT_HEADERS : []),
+      ...(status === '429' || status === '503' ? (['Retry-After'] as const) : []),
+    ]),
+    ...(!withoutBody && { content }),
+  })
+}
+
+const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
+  id: 'E-theirs',
+  description: 'Any other error of Okta, unchanged.',
+  headers: headersOf(['X-Request-Id']),
+  content: { 'application/json': { schema: errorObjectSchema } },
+}
+
+const REFUSED_EARLY: ZodOpenApiResponseObject = {
+  id: 'E-refused-early',
+  description:
+    'Refused before it is routed: too slow (408), with an `Expect` header other than `100-continue` (417), or with headers that are too large (431).',
+  content: { 'application/json': { schema: errorSchemaOf(['E0000001']) } },
+}
+
+/** Statuses that say more than their code. */
+const STATUS_MEANINGS: Readonly<Record<string, string>> = {
+  409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect',
+  413: 'the body is larger than 64 kB',
+  414: 'the URL is too long',
+}
+
+/** Statuses of Okta's own errors that are passed on. */
+const PASSED_ON: ReadonlySet<string> = new Set(['400', '401', '403', '404', '429', '500', '503'])
+
+/** Equal responses are one component, which zod-openapi knows by the object's identity. */
+const shared = new Map<string, ZodOpenApiResponseObject>()
+function sharedResponse(response: ZodOpenApiResponseObject & { id: string }): ZodOpenApiResponseObject {
+  const known = shared.get(response.id) ?? response
+  if (known.description !== response.description) throw new Error(`two responses are called ${response.id}`)
+  shared.set(response.id, known)
+  return known
+}
