@@ -4,19 +4,21 @@ import { ERROR_SHAPES } from './pam-errors.ts'
 const time = z.iso.datetime({ offset: true })
 const seconds = z.number().positive()
 
-/** The roles of the API (docs/conformance.md P-3), those of Advanced Server Access, and `devops_admin`, which Okta's client lists. */
-export const ROLES: readonly string[] = [
-  'pam_admin',
-  'resource_admin',
-  'delegated_resource_admin',
-  'security_admin',
-  'delegated_security_admin',
-  'end_user',
-  'access_admin',
-  'access_user',
-  'reporting_user',
-  'devops_admin',
-]
+const editionSchema = z.enum(['privileged-access', 'server-access'])
+
+/** The roles that a group can have (docs/conformance.md P-3). Okta's client lists `devops_admin`, too. */
+export const ROLES: Readonly<Record<Edition, readonly string[]>> = {
+  'privileged-access': [
+    'pam_admin',
+    'resource_admin',
+    'delegated_resource_admin',
+    'security_admin',
+    'delegated_security_admin',
+    'end_user',
+    'devops_admin',
+  ],
+  'server-access': ['access_admin', 'access_user', 'reporting_user'],
+}
 
 export const groupSchema = z.strictObject({
   id: z.uuid(),
@@ -27,12 +29,16 @@ export const groupSchema = z.strictObject({
   federatedFromTeam: z.string().optional(),
   federationApprovedAt: time.optional(),
   disconnectedMode: z.boolean().default(false),
+  unixGid: z.int().optional(),
+  unixGroupName: z.string().optional(),
+  windowsGroupName: z.string().optional(),
 })
 
 export const keySchema = z.strictObject({
   keyId: z.string().min(1),
   keySecret: z.string().min(1),
   serviceUser: z.string().min(1),
+  issuedAt: time.default('2026-01-01T00:00:00Z'),
   expiresAt: time.optional(),
 })
 
@@ -47,12 +53,22 @@ export const rateLimitSchema = z.strictObject({
 export const groupFormSchema = z.strictObject({
   /** `deleted_at` of groups that are not deleted. */
   activeDeletedAt: z.enum(['null', 'missing', 'empty', 'zero']).default('null'),
-  /** Adds federated_from_team and federation_approved_at, as older deployments do. */
+  /** Adds federated_from_team and federation_approved_at, as Advanced Server Access does. */
   federation: z.boolean().default(false),
+  /** Adds the attributes to the group itself. Otherwise they have their own list, as in both editions. */
+  attributes: z.boolean().default(false),
 })
 
-/** A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). */
-export const accessSchema = z.enum(['full', 'none', 'own'])
+export const GROUP_FORMS: Readonly<Record<Edition, GroupForm>> = {
+  'privileged-access': { activeDeletedAt: 'null', federation: false, attributes: false },
+  'server-access': { activeDeletedAt: 'zero', federation: true, attributes: false },
+}
+
+/**
+ * A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). `groups`: users and
+ * groups, but neither keys nor attributes (forbidden_error).
+ */
+export const accessSchema = z.enum(['full', 'groups', 'none', 'own'])
 
 const pamConfig = z
   .strictObject({
@@ -72,7 +88,10 @@ const pamConfig = z
     groupQuota: z.int().min(0).default(50_000),
     rateLimit: rateLimitSchema.prefault({ limit: 10_000, periodSeconds: 3600, parts: 60 }),
     errorShape: z.enum(ERROR_SHAPES).default('error'),
-    groupForm: groupFormSchema.prefault({}),
+    /** Okta Privileged Access, or its predecessor, Advanced Server Access. It decides the form of groups and their roles. */
+    edition: editionSchema.default('privileged-access'),
+    /** Default: the form of the edition. */
+    groupForm: groupFormSchema.optional(),
     /** Paths that respond with resource_deprecated; may contain `{team}`. */
     deprecatedPaths: z.array(z.string().startsWith('/')).default([]),
     /** Tokens of deleted servers (server_authorization_revoked). */
@@ -82,6 +101,8 @@ const pamConfig = z
     groups: z.array(groupSchema),
     /** PAM user name → names of the user's groups. */
     users: z.record(z.string().min(1), z.array(z.string().min(1))),
+    /** PAM user name → status. Default: ACTIVE. */
+    userStatus: z.record(z.string().min(1), z.enum(['ACTIVE', 'DISABLED', 'DELETED'])).default({}),
   })
   .superRefine((config, context) => {
     const names = new Set(config.groups.map((group) => group.name))
@@ -90,6 +111,8 @@ const pamConfig = z
     for (const [user, groups] of Object.entries(config.users))
       for (const [index, name] of groups.entries())
         if (!names.has(name)) addIssue(['users', user, index], `there is no group "${name}"`)
+    for (const user of Object.keys(config.userStatus))
+      if (!Object.hasOwn(config.users, user)) addIssue(['userStatus', user], `there is no user "${user}"`)
     for (const [index, key] of config.keys.entries())
       if (!Object.hasOwn(config.serviceUsers, key.serviceUser))
         addIssue(['keys', index, 'serviceUser'], `there is no service user "${key.serviceUser}"`)
@@ -102,6 +125,7 @@ export type PamGroup = z.output<typeof groupSchema>
 export type PamKey = z.output<typeof keySchema>
 export type RateLimit = z.output<typeof rateLimitSchema>
 export type GroupForm = z.output<typeof groupFormSchema>
+export type Edition = z.output<typeof editionSchema>
 export type Access = z.output<typeof accessSchema>
 
 /** Validates the "pam" key of config/sandbox.json. @throws an Error that names all wrong fields */

@@ -1,4 +1,3 @@
-import type { PamGroup } from './pam-config.ts'
 import { compareKeys, sortKey } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 
@@ -22,8 +21,11 @@ export type ListQuery = {
   params: URLSearchParams
 }
 
+/** An element of a list, which is sorted by name and id. */
+export type Listed = { id: string; name: string; deletedAt?: string | undefined; disconnectedMode?: boolean }
+
 /** `next` and `prev` are the queries of the adjacent pages, without `?`. */
-export type Page = { groups: PamGroup[]; next: string | undefined; prev: string | undefined }
+export type Page<Item> = { items: Item[]; next: string | undefined; prev: string | undefined }
 
 const LIST_PARAMETERS = [
   'contains',
@@ -92,32 +94,32 @@ function findParameterProblems(query: URLSearchParams, known: readonly string[])
  * Returns one page of a sorted list. Offsets encode a sort key, not an index: if the list changes between two pages, the
  * remaining groups are neither skipped nor repeated.
  */
-export function paginate(
-  all: readonly PamGroup[],
+export function paginate<Item extends Listed>(
+  all: readonly Item[],
   query: ListQuery,
   { pageSize, showDeleted }: { pageSize: number; showDeleted: boolean },
-): Page {
+): Page<Item> {
   const matching = all.filter((group) => matchesQuery(group, query, showDeleted))
   if (query.descending) matching.reverse()
   const size = Math.min(query.count ?? pageSize, pageSize)
   const [from, to] = boundsOf(matching, query, size)
-  const groups = matching.slice(from, to)
-  const first = groups.at(0)
-  const last = groups.at(-1)
+  const items = matching.slice(from, to)
+  const first = items.at(0)
+  const last = items.at(-1)
   return {
-    groups,
+    items,
     next: last !== undefined && to < matching.length ? queryFor(query, last, false) : undefined,
     prev: first !== undefined && from > 0 ? queryFor(query, first, true) : undefined,
   }
 }
 
-function matchesQuery(group: PamGroup, query: ListQuery, showDeleted: boolean): boolean {
+function matchesQuery(group: Listed, query: ListQuery, showDeleted: boolean): boolean {
   const name = group.name.toLowerCase()
   const isDeleted = group.deletedAt !== undefined
   return (
     (!isDeleted || query.includeDeleted || query.onlyDeleted || showDeleted) &&
     (isDeleted || !query.onlyDeleted) &&
-    (group.disconnectedMode || !query.onlyDisconnectedMode) &&
+    (group.disconnectedMode === true || !query.onlyDisconnectedMode) &&
     (query.ids === undefined || query.ids.includes(group.id)) &&
     !query.ignore.includes(group.name) &&
     (query.startsWith === undefined || name.startsWith(query.startsWith.toLowerCase())) &&
@@ -125,7 +127,7 @@ function matchesQuery(group: PamGroup, query: ListQuery, showDeleted: boolean): 
   )
 }
 
-function boundsOf(groups: readonly PamGroup[], query: ListQuery, size: number): [number, number] {
+function boundsOf(groups: readonly Listed[], query: ListQuery, size: number): [number, number] {
   const { after } = query
   if (after === undefined) return [0, size]
   const direction = query.descending ? -1 : 1
@@ -138,7 +140,7 @@ function boundsOf(groups: readonly PamGroup[], query: ListQuery, size: number): 
 }
 
 /** Repeats all parameters, so that clients send `count` and filters only with the first request. */
-function queryFor({ params }: ListQuery, adjacent: PamGroup, prev: boolean): string {
+function queryFor({ params }: ListQuery, adjacent: Listed, prev: boolean): string {
   const position = { offset: offsetOfKey(sortKey(adjacent)), ...(prev ? { prev: 'true' } : {}) }
   const rest = [...params].filter(([name]) => name !== 'offset' && name !== 'prev')
   return new URLSearchParams([...Object.entries(position), ...rest]).toString()

@@ -1,11 +1,12 @@
 import { type Request, type Response, Router } from 'express'
-import { type PamGroup, ROLES } from './pam-config.ts'
-import { groupBody } from './pam-directory.ts'
+import { type Access, type Edition, type PamGroup, ROLES } from './pam-config.ts'
+import { generatedId, groupBody } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 import { linkHeaders } from './pam-links.ts'
 import { bearerToken, requestTarget, requireJsonObject } from './pam-middleware.ts'
-import { paginate, parseListQuery, rejectQuery } from './pam-pagination.ts'
+import { type Listed, paginate, parseListQuery, rejectQuery } from './pam-pagination.ts'
 import type { PamState } from './pam-state.ts'
+import type { KeyDetails } from './pam-tokens.ts'
 
 /** The operations of the API (docs/conformance.md P and F-7). */
 export function createPamRoutes({ state }: { state: () => PamState }): Router {
@@ -28,7 +29,7 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   router.get('/v1/teams/:team/groups', (req, res) => {
     authorize(state(), req)
     const { counts, directory } = state()
-    const isFirst = sendPage(state(), directory.groups(), req, res)
+    const isFirst = sendGroups(state(), directory.groups(), req, res)
     counts.groupPages += 1
     if (isFirst) counts.groupLists += 1
   })
@@ -37,19 +38,46 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
     authorize(state(), req)
     const { counts, directory } = state()
     const { user } = req.params
-    const isFirst = sendPage(state(), directory.groupsOf(user), req, res)
+    const isFirst = sendGroups(state(), directory.groupsOf(user), req, res)
     counts.userPages[user] = (counts.userPages[user] ?? 0) + 1
     if (isFirst) counts.userLists[user] = (counts.userLists[user] ?? 0) + 1
+  })
+
+  router.get('/v1/teams/:team/users/:user', (req, res) => {
+    authorize(state(), req)
+    rejectQuery(queryOf(req))
+    res.json({ team_name: state().team, ...state().directory.userBody(req.params.user) })
+  })
+
+  router.get('/v1/teams/:team/groups/:group/attributes', (req, res) => {
+    authorize(state(), req, ['full'])
+    const attributes = state().directory.attributesOf(req.params.group)
+    sendPage(state(), attributes, ({ name, ...body }) => ({ attribute_name: name, ...body }), req, res)
+  })
+
+  /** The service user of the token. */
+  router.get('/v1/teams/:team/current_user', (req, res) => {
+    const name = authorize(state(), req, ['full', 'groups', 'none', 'own'])
+    rejectQuery(queryOf(req))
+    res.json({ id: generatedId(name), name, team_name: state().team })
+  })
+
+  router.get('/v1/teams/:team/service_users/:user/keys', (req, res) => {
+    authorize(state(), req, ['full'])
+    const { access, tokens, clockOffsetMs } = state()
+    if (!access.has(req.params.user)) throw new PamError('resource_does_not_exist')
+    const keys = tokens.keysOf(req.params.user)
+    sendPage(state(), keys, (key) => keyBody(key, clockOffsetMs), req, res)
   })
 
   /** The only operation that creates a resource, for resource_already_exists and quota_exceeded. */
   router.post('/v1/teams/:team/groups', (req, res) => {
     authorize(state(), req)
     rejectQuery(queryOf(req))
-    const { directory, groupQuota, groupForm } = state()
+    const { directory, edition, groupQuota, groupForm } = state()
     const body = requireJsonObject(req)
     const { name } = requireStrings(body, ['name'])
-    const roles = rolesOf(body)
+    const roles = rolesOf(body, edition)
     if (directory.groups().filter((group) => group.deletedAt === undefined).length >= groupQuota)
       throw new PamError('quota_exceeded')
     res.status(201).json(groupBody(directory.create(name, roles), groupForm))
@@ -62,8 +90,8 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   return router
 }
 
-/** Checks the token, the team and the service user's access. */
-function authorize(state: PamState, req: Request): void {
+/** Checks the token, the team and the service user's access. @returns the service user */
+function authorize(state: PamState, req: Request, allowed: readonly Access[] = ['full', 'groups']): string {
   const token = bearerToken(req)
   if (token === undefined) throw new PamError('authentication_error')
   if (state.deletedServerTokens.has(token)) throw new PamError('server_authorization_revoked')
@@ -72,8 +100,21 @@ function authorize(state: PamState, req: Request): void {
   const access = state.access.get(serviceUser)
   checkTeamName(state, req.params.team)
   checkTeamEnabled(state)
-  if (access === 'none') throw new PamError('authorization_error')
-  if (access === 'own') throw new PamError('forbidden_error')
+  if (access !== undefined && allowed.includes(access)) return serviceUser
+  throw new PamError(access === 'none' ? 'authorization_error' : 'forbidden_error')
+}
+
+/** How Okta's API writes a time that is not set. */
+const ZERO_TIME = '0001-01-01T00:00:00Z'
+
+function keyBody({ id, issuedAt, expiresAt, lastUsed }: KeyDetails, offsetMs: number) {
+  const text = (ms: number) => new Date(ms + offsetMs).toISOString()
+  return {
+    expires_at: expiresAt === undefined ? ZERO_TIME : text(expiresAt),
+    id,
+    issued_at: text(issuedAt),
+    last_used: lastUsed === undefined ? null : text(lastUsed),
+  }
 }
 
 /** Team names are case-insensitive. */
@@ -86,11 +127,21 @@ function checkTeamEnabled(state: PamState): void {
   if (state.teamDisabled) throw new PamError('disabled_team')
 }
 
-/** Sends one page with its links. @returns whether it is the first page of a list */
-function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
+function sendGroups(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
+  return sendPage(state, all, (group) => groupBody(group, state.groupForm), req, res)
+}
+
+/** Sends one page of a sorted list with its links. @returns whether it is the first page of a list */
+function sendPage<Item extends Listed>(
+  state: PamState,
+  all: readonly Item[],
+  toBody: (item: Item) => unknown,
+  req: Request,
+  res: Response,
+): boolean {
   const { path, search } = requestTarget(req)
   const query = parseListQuery(queryOf(req))
-  const { pageSize = Number.POSITIVE_INFINITY, showDeleted, groupForm } = state
+  const { pageSize = Number.POSITIVE_INFINITY, showDeleted } = state
   const page = paginate(all, query, { pageSize, showDeleted })
 
   const origin = state.linkOrigin ?? `${req.protocol}://${req.headers.host}`
@@ -101,7 +152,7 @@ function sendPage(state: PamState, all: readonly PamGroup[], req: Request, res: 
     state.linkTarget,
   )
   if (links.length > 0) res.setHeader('Link', links)
-  res.json({ list: page.groups.map((group) => groupBody(group, groupForm)) })
+  res.json({ list: page.items.map(toBody) })
   return query.after === undefined
 }
 
@@ -125,10 +176,10 @@ function requireStrings<Name extends string>(
   return found as Record<Name, string>
 }
 
-function rolesOf({ roles = [] }: Record<string, unknown>): string[] {
+function rolesOf({ roles = [] }: Record<string, unknown>, edition: Edition): string[] {
   if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string'))
     throw new PamError('invalid_request', [{ path: 'roles', message: 'must be an array of strings' }])
-  const unknown = roles.filter((role) => !ROLES.includes(role))
+  const unknown = roles.filter((role) => !ROLES[edition].includes(role))
   if (unknown.length === 0) return roles
   throw new PamError(
     'invalid_request',

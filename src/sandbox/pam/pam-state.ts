@@ -1,4 +1,4 @@
-import type { Access, GroupForm, PamConfig } from './pam-config.ts'
+import { type Access, type Edition, GROUP_FORMS, type GroupForm, type PamConfig } from './pam-config.ts'
 import { createPamDirectory, type PamDirectory } from './pam-directory.ts'
 import type { ErrorShape, PamErrorName } from './pam-errors.ts'
 import type { LinkForm, LinkTarget } from './pam-links.ts'
@@ -31,6 +31,7 @@ export type PamCounts = {
 /** The state of the PAM API. Times are in milliseconds. */
 export type PamState = {
   readonly team: string
+  readonly edition: Edition
   readonly groupQuota: number
   readonly linkOrigin: string | undefined
   readonly deletedServerTokens: ReadonlySet<string>
@@ -65,12 +66,13 @@ export function createPamState({
 }): PamState {
   return {
     team: config.team,
+    edition: config.edition,
     groupQuota: config.groupQuota,
     linkOrigin: config.linkOrigin === undefined ? undefined : new URL(config.linkOrigin).origin,
     deletedServerTokens: new Set(config.deletedServerTokens),
     deprecatedPaths: new Set(config.deprecatedPaths.map((path) => path.replace('{team}', config.team))),
     access: new Map(Object.entries(config.serviceUsers).map(([user, { access }]) => [user, access])),
-    directory: createPamDirectory({ groups: config.groups, users: config.users }),
+    directory: createPamDirectory(config),
     tokens: createPamTokens({ keys: config.keys, lifetimeSeconds: config.tokenLifetimeSeconds, now, random }),
     counts: {
       requests: 0,
@@ -88,7 +90,7 @@ export function createPamState({
     clockOffsetMs: 0,
     pageSize: config.pageSize,
     showDeleted: false,
-    groupForm: config.groupForm,
+    groupForm: config.groupForm ?? GROUP_FORMS[config.edition],
     errorShape: config.errorShape,
     linkForm: 'plain',
     linkTarget: {},
