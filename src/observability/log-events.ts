@@ -63,6 +63,10 @@ export const LOG_EVENTS = {
       meaning: 'A group list from PAM could not be read. Cached lists are served while they are valid.',
       action: 'Report it: the API has probably changed.',
     },
+    pam_user_status_unknown: {
+      meaning: 'PAM gave a user a status other than ACTIVE, DISABLED and DELETED. The user gets no groups.',
+      action: 'Look the user up in PAM, and report the status.',
+    },
     pam_call_failed: {
       meaning: 'A PAM call failed with an error that a retry does not solve; `name` is the error.',
       action: 'Check the key, the roles of the service user, and whether the team is enabled.',

@@ -1,9 +1,9 @@
 import { notAllowed } from '../errors.ts'
 import type { Session } from '../session/session.ts'
 import type { GroupCache } from './lists/group-cache.ts'
+import type { GroupList } from './lists/list-records.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import { combineRoles } from './roles.ts'
-import type { Group } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 /** `PAM_DIRECTORY`: no user, every signed-in user, or users with one of the roles or in one of the groups. */
@@ -29,8 +29,9 @@ export function createDirectoryAccess(options: DirectoryAccessOptions): Director
   return async function requireDirectoryAccess(session, requestId) {
     if (directory.kind === 'all') return
     if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: listing groups is disabled')
-    const groups = await fetchGroups(session, requestId)
-    const { roles, unknownRoles } = combineRoles(groups.map((group) => group.roles))
+    const { groups, isDisabled } = await fetchList(session, requestId)
+    const rolesOfGroups = groups.map((group) => group.roles)
+    const { roles, unknownRoles } = combineRoles(rolesOfGroups, isDisabled)
     const granted = new Set<string>([...roles, ...unknownRoles])
     const isAllowed =
       directory.roles.some((role) => granted.has(role)) ||
@@ -38,11 +39,11 @@ export function createDirectoryAccess(options: DirectoryAccessOptions): Director
     if (!isAllowed) throw notAllowed('PAM_DIRECTORY: this user may not list groups')
   }
 
-  async function fetchGroups({ login }: Session, requestId: string): Promise<readonly Group[]> {
+  async function fetchList({ login }: Session, requestId: string): Promise<GroupList> {
     const user = toPamUserName(login, userName)
     if (user === undefined) throw userUnknown()
     try {
-      return (await cache.get({ kind: 'me', user }, { requestId, maxAgeMs })).list.groups
+      return (await cache.get({ kind: 'me', user }, { requestId, maxAgeMs })).list
     } catch (error) {
       if (!(error instanceof PamFailure)) throw error
       throw error.outcome === 'unknown_user' ? userUnknown() : error.toMaxAgeError()

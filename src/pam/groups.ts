@@ -46,8 +46,9 @@ export function createGroups({ cache, userName, access }: GroupsOptions) {
       if (user === undefined) throw new PamFailure('unknown_user').toBrokerError()
       const served = await getList(cache, { kind: 'me', user }, options)
       return toResult(served, served.list, () => {
-        const { groups } = served.list
-        return { user, groups, ...combineRoles(groups.map(({ roles }) => roles)) }
+        const { groups, isDisabled } = served.list
+        const roles = groups.map((group) => group.roles)
+        return { user, groups, ...combineRoles(roles, isDisabled) }
       })
     },
 

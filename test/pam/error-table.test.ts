@@ -165,7 +165,7 @@ test('after disabled_team, the pause is five minutes even if the response is dat
     }
     lists += 1
     res.statusCode = isRefusal ? 403 : 200
-    res.end(isRefusal ? '{"error":"disabled_team"}' : '{"list":[]}')
+    res.end(isRefusal ? '{"error":"disabled_team"}' : '{"status":"ACTIVE","list":[]}')
   })
   const replicas = [
     await harness.replica({ baseUrl: api.origin }),

@@ -97,7 +97,7 @@ test('after a rate limit, one call probes, and the others wait for its response'
 
   release()
   expect((await Promise.race(asking)).status).toBe(200)
-  expect(gone()).toBe(1)
+  expect(gone()).toBe(2) // the user's status and list
   standstill = undefined
   others.resolve()
   expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(USERS.map(() => 200))
@@ -112,7 +112,7 @@ test('when the rate limit runs low, background refreshes are deferred and users 
   harness.pam.faults.set({
     kind: 'status',
     status: 200,
-    body: { list: [] },
+    body: { status: 'ACTIVE', list: [] },
     headers: { ...low, 'X-RateLimit-Retry-At': reset, 'X-RateLimit-Reset': reset },
   })
   expect((await me('user-1@example.com')).status).toBe(200)
@@ -122,11 +122,11 @@ test('when the rate limit runs low, background refreshes are deferred and users 
   await until(
     async () => (await counted(harness.broker.metrics, 'rate_limit_holds_total'))['pam deferred'] === 1,
   )
-  expect(harness.pam.requestLog.entries.length).toBe(calls + 1)
+  expect(harness.pam.requestLog.entries.length).toBe(calls + 2)
 })
 
 test('a used-up rate limit closes the gate before the first 429', async () => {
-  harness.pam.control.setRateLimit({ limit: 2, periodSeconds: 60, parts: 1 })
+  harness.pam.control.setRateLimit({ limit: 4, periodSeconds: 60, parts: 1 })
   expect([(await me('user-1@example.com')).status, (await me('user-2@example.com')).status]).toEqual([
     200, 200,
   ])

@@ -22,6 +22,9 @@ export interface ListReaderOptions
   readonly team: TeamDisabled
 }
 
+/** A user's status is read before the pages. */
+const CALLS_BEFORE_PAGES = { directory: 0, me: 1 } as const
+
 export type ListReader = ReturnType<typeof createListReader>
 
 /** Reads lists from the API and stores them, once over all replicas. */
@@ -112,12 +115,13 @@ async function readAndStore(
   const read = found ?? newReadProgress()
   const pagesBefore = read.asked.length
   try {
-    const groups = await client.groups(list, context, read)
+    const { groups, isDisabled } = await client.groups(list, context, read)
     const stored = await lists.put(list, {
       groups: sortById(groups),
+      isDisabled,
       fetchedAtMs: read.beganAtMs, // as old as the first page: later changes may be missing
       generation,
-      refreshAfterMs: refreshIntervalMs(read.asked.length, read.rate),
+      refreshAfterMs: refreshIntervalMs(read.asked.length + CALLS_BEFORE_PAGES[list.kind], read.rate),
     })
     if (found !== undefined) await interrupted.remove(readName)
     backoff.recordSuccess(name)

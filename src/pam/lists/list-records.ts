@@ -26,6 +26,8 @@ export interface ListHead {
   readonly fetchedAtMs: number
   /** The generation in which the read started. For a purged list, the generation that the purge started. */
   readonly generation: string
+  /** PAM has disabled the user, who therefore has no groups. */
+  readonly isDisabled?: boolean | undefined
   /** The refresh interval for its number of pages; undefined: an older version read it. */
   readonly refreshAfterMs?: number | undefined
   /** `fetchedAtMs` on this process's monotonic clock, if this process has read the list. It is not stored. */
@@ -40,6 +42,7 @@ const StoredHead = z.object({
   fetchedAtMs: z.number(),
   unknown: z.boolean(),
   refreshAfterMs: z.number().optional(),
+  isDisabled: z.boolean().optional(),
   generation: z.string().default(INITIAL_GENERATION), // an older version wrote none
 })
 export type StoredHead = z.output<typeof StoredHead>

@@ -1,3 +1,4 @@
+import type { Logger } from '../../observability/logger.ts'
 import { readRateLimit } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { ExpiringValues } from '../shared/expiring-values.ts'
@@ -7,8 +8,10 @@ import type { AuthorizedCall } from '../token/token.ts'
 import type { Group, ListRef } from '../upstream/group.ts'
 import type { CallContext } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { PamFailure, type PamOutcome } from '../upstream/pam-errors.ts'
-import { type FetchPage, type ReadProgress, readPages } from './pages.ts'
+import { PamFailure, type PamOutcome, type PamSubject } from '../upstream/pam-errors.ts'
+import { parseUserStatus } from '../upstream/user-status.ts'
+import type { GroupList } from './list-records.ts'
+import { type ReadProgress, readPages } from './pages.ts'
 import { observeRateLimit } from './refresh-interval.ts'
 
 export interface PamClientOptions
@@ -25,6 +28,9 @@ export interface PamClientOptions
 const FIRST_PAGE_SUBJECT = { me: 'user', directory: 'team' } as const
 /** They show nothing about the API: a rate limit, an open circuit breaker, or no free connection. */
 const INCONCLUSIVE: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back'])
+
+/** What a read returns. Groups are neither sorted nor deleted. */
+type ListContent = Pick<GroupList, 'isDisabled'> & { readonly groups: Group[] }
 
 export type PamClient = ReturnType<typeof createPamClient>
 
@@ -44,16 +50,15 @@ export function createPamClient(options: PamClientOptions) {
      *
      * @throws PamFailure
      */
-    async groups(list: ListRef, context: CallContext, read: ReadProgress): Promise<Group[]> {
-      const path =
-        list.kind === 'me'
-          ? `${teamPath}/users/${encodeURIComponent(list.user)}/groups`
-          : `${teamPath}/groups`
+    async groups(list: ListRef, context: CallContext, read: ReadProgress): Promise<ListContent> {
+      const path = list.kind === 'me' ? `${teamPath}/users/${encodeURIComponent(list.user)}` : teamPath
       try {
-        const fetchPage = createFetchPage(options, list, context, read)
-        const groups = await readPages(path, fetchPage, { origin, team, limits, monotonic }, read)
+        const { fetchUser, fetchPage, leftMs } = createCalls(options, list, context, read)
+        const isDisabled = list.kind === 'me' && !isActiveUser(await fetchUser(path), context, log)
+        const pages = { origin, team, limits: { ...limits, maxTotalMs: leftMs() }, monotonic }
+        const groups = isDisabled ? [] : await readPages(`${path}/groups`, fetchPage, pages, read)
         state = 'ok'
-        return groups
+        return { groups, isDisabled }
       } catch (error) {
         if (!(error instanceof PamFailure)) throw error
         const { outcome } = error
@@ -69,12 +74,26 @@ export function createPamClient(options: PamClientOptions) {
   }
 }
 
-function createFetchPage(
+/**
+ * Whether the user may have groups. A user with a status that Okta's reference does not list has none, like a disabled one.
+ *
+ * @throws PamFailure `unknown_user` if PAM has deleted the user
+ */
+function isActiveUser({ json }: UpstreamResponse, { requestId }: CallContext, log: Logger): boolean {
+  const status = parseUserStatus(json)
+  if (status === 'deleted') throw new PamFailure('unknown_user')
+  if (status === 'other') log.error('pam_user_status_unknown', { requestId, upstream: 'pam' })
+  return status === 'active'
+}
+
+/** The calls of one read. They share the time that they may wait for the rate limit. */
+function createCalls(
   { call, mintLimits, keys, clock, monotonic, tunables, metrics }: PamClientOptions,
   list: ListRef,
   context: CallContext,
   read: ReadProgress,
-): FetchPage {
+) {
+  const startedAt = monotonic()
   const budget = { leftMs: tunables.rateLimit.maxWaitMs }
   const mintLimit = createMintLimit(list, mintLimits, keys)
   const lowPriority = list.kind === 'directory'
@@ -82,23 +101,27 @@ function createFetchPage(
     const nowMs = clock.now()
     read.rate = observeRateLimit(read.rate, readRateLimit(answer, 'x-ratelimit', nowMs), nowMs)
   }
+  const get = (path: string, subject: PamSubject, timeoutMs: number) =>
+    call({ method: 'GET', path, subject, lowPriority, ...context, budget, timeoutMs, onAnswer }, mintLimit)
+  const recordStart = () => {
+    read.beganAtMs = clock.now() - (monotonic() - startedAt)
+  }
 
-  return async function fetchPage(path, timeoutMs, isFirst) {
-    const askedAt = monotonic()
-    const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
-    const request = {
-      method: 'GET',
-      path,
-      subject,
-      lowPriority,
-      ...context,
-      budget,
-      timeoutMs,
-      onAnswer,
-    } as const
-    const answer = await call(request, mintLimit)
-    if (isFirst) read.beganAtMs = clock.now() - (monotonic() - askedAt)
-    metrics.pamPagesFetched.inc({ list: list.kind })
-    return answer
+  return {
+    leftMs: () => tunables.lists.maxTotalMs - (monotonic() - startedAt),
+
+    async fetchUser(path: string): Promise<UpstreamResponse> {
+      const answer = await get(path, 'user', tunables.lists.maxTotalMs)
+      if (read.asked.length === 0) recordStart()
+      return answer
+    },
+
+    async fetchPage(path: string, timeoutMs: number, isFirst: boolean): Promise<UpstreamResponse> {
+      const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
+      const answer = await get(path, subject, timeoutMs)
+      if (isFirst) recordStart()
+      metrics.pamPagesFetched.inc({ list: list.kind })
+      return answer
+    },
   }
 }

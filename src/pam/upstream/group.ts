@@ -34,20 +34,21 @@ export function parseGroup(data: unknown): Group | undefined {
   // Some servers write an empty list as `null`.
   const list = roles ?? []
   if (!Array.isArray(list) || !list.every((role) => typeof role === 'string')) throw malformed('roles')
-  return isDeleted(deleted_at) ? undefined : { id: id.toLowerCase(), name, roles: list }
+  return isDeleted(deleted_at, 'group') ? undefined : { id: id.toLowerCase(), name, roles: list }
 }
 
 /** Older deployments write this instead of null for a group that is not deleted (docs/conformance.md F-7.8). */
 const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
 
-function isDeleted(deletedAt: unknown): boolean {
+/** @throws PamFailure if `deleted_at` is malformed */
+export function isDeleted(deletedAt: unknown, of: 'group' | 'user'): boolean {
   if (deletedAt === null || deletedAt === undefined || deletedAt === '') return false
-  if (typeof deletedAt !== 'string') throw malformed('deleted_at')
+  if (typeof deletedAt !== 'string') throw malformed('deleted_at', of)
   return Date.parse(deletedAt) !== ZERO_TIME
 }
 
-function malformed(field: string): PamFailure {
-  return new PamFailure('unreadable', { reason: `group: ${field}` })
+export function malformed(field: string, of: 'group' | 'user' = 'group'): PamFailure {
+  return new PamFailure('unreadable', { reason: `${of}: ${field}` })
 }
 
 /** Team names are case-insensitive. */

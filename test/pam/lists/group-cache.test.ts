@@ -118,15 +118,15 @@ test('concurrent requests on several replicas share one fetch, or its failure', 
     return (await Promise.all(asking)).map(({ status }) => status)
   }
   await harness.broker.get('/api/v1/pam/me')
-  expect(calls()).toBe(2) // the token, the user's list
+  expect(calls()).toBe(3) // the token, the user's status and list
 
   expect(await ask()).toEqual(Array(8).fill(200))
-  expect([calls(), lists().groupLists]).toEqual([3, 1])
+  expect([calls(), lists().groupLists]).toEqual([4, 1])
 
   harness.advance(901_000)
   harness.pam.faults.set({ kind: 'status', status: 400 })
   expect(await ask()).toEqual(Array(8).fill(502))
-  expect(calls()).toBe(4)
+  expect(calls()).toBe(5)
 })
 
 test('while the store is out of reach, lists are served from memory or fetched', async () => {
@@ -183,7 +183,7 @@ describe('a list of a user whose sessions were all ended', () => {
     const asked = harness.broker.get('/api/v1/pam/me')
     await until(() => harness.pam.requestLog.entries.length > calls)
     await other.refetch(LOGIN)
-    harness.advance(4000)
+    harness.advance(8000)
     const again = harness.broker.get('/api/v1/pam/me')
     await until(() => harness.broker.received() === received + 2)
     release()
@@ -202,10 +202,10 @@ describe('a list of a user whose sessions were all ended', () => {
       const { status, body, headers } = await harness.broker.get('/api/v1/pam/me')
       if (status === 200) reads += 1
       else
-        expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'pam_rate_limited', '4'])
+        expect([status, body.errorCode, headers.get('retry-after')]).toEqual([503, 'pam_rate_limited', '8'])
     }
     expect(reads).toBe(1)
-    harness.advance(4000)
+    harness.advance(8000)
     expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
     expect(lists().userLists).toEqual({ [LOGIN]: 2 })
   })
