@@ -1,8 +1,14 @@
 import type { Config } from '../config/load-config.ts'
 import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
-import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
-import type { UpstreamClient } from '../upstream/upstream-client.ts'
+import {
+  failureFromAnswer,
+  PamFailure,
+  type PamOutcome,
+  type PamSubject,
+} from '../pam/upstream/pam-errors.ts'
+import { parseUserStatus } from '../pam/upstream/user-status.ts'
+import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { type Check, type CheckGroup, type Finding, fail, ok, skipAll, skipped, warn } from './check.ts'
 import { createHttpClient, reasonOf, sendOrFail } from './http-client.ts'
@@ -134,15 +140,37 @@ async function checkUser(
   const user = toPamUserName(login, pam.userName)
   const fix = 'Correct PAM_USER_NAME and PAM_USER_DOMAINS, or create the user in PAM.'
   if (user === undefined) return fail('the login maps to no PAM user name', fix)
-  const path = `/v1/teams/${encodeURIComponent(pam.team)}/users/${encodeURIComponent(user)}/groups`
-  const response = await sendOrFail(client, {
-    method: 'GET',
-    path: pathOf(pam, path),
-    headers: { Accept: 'application/json', Authorization: `Bearer ${minted.token}` },
-  })
-  if (response instanceof UpstreamFailure) return fail(`no response (${reasonOf(response)})`, RETRY)
-  const failure = failureFromAnswer(response, 'user')
-  if (failure === undefined) return ok('PAM lists the groups of the user')
+  const path = `/users/${encodeURIComponent(user)}`
+  const get = createGet(client, pam, minted.token)
+  try {
+    const status = parseUserStatus((await get(path, 'user')).json)
+    await get(`${path}/groups`, 'user')
+    if (status === 'active') return ok('PAM lists the groups of the user')
+    return fail(`PAM gives the user no groups: ${STATUS[status]}`, 'Activate the user in PAM.')
+  } catch (error) {
+    return judgeUserFailure(error, fix)
+  }
+}
+
+const STATUS = { disabled: 'disabled', deleted: 'deleted', other: 'an unknown status' } as const
+
+/** Sends GET requests below the team's path. They throw UpstreamFailure or PamFailure. */
+function createGet(client: UpstreamClient, pam: PamConfig, token: string) {
+  return async (path: string, subject: PamSubject): Promise<UpstreamResponse> => {
+    const response = await client.send({
+      method: 'GET',
+      path: pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}${path}`),
+      headers: { Accept: 'application/json', Authorization: `Bearer ${token}` },
+    })
+    const failure = failureFromAnswer(response, subject)
+    if (failure !== undefined) throw failure
+    return response
+  }
+}
+
+function judgeUserFailure(failure: unknown, fix: string): Finding {
+  if (failure instanceof UpstreamFailure) return fail(`no response (${reasonOf(failure)})`, RETRY)
+  if (!(failure instanceof PamFailure)) throw failure
   if (failure.outcome === 'unknown_user') return fail('PAM does not know the user', fix)
   const isForbidden = ['authorization_error', 'forbidden_error'].includes(failure.outcome)
   return fail(

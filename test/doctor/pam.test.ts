@@ -114,6 +114,16 @@ test('a user that PAM does not know, or whose groups it does not list', async ()
   )
 })
 
+test.each([
+  ['DISABLED', 'fail: PAM gives the user no groups: disabled'],
+  ['DELETED', 'fail: PAM gives the user no groups: deleted'],
+  ['SUSPENDED', 'fail: PAM gives the user no groups: an unknown status'],
+])('a user with the status %s', async (status, expected) => {
+  upstream.sandbox.pamControl.setUserStatus(AMELIA, status)
+  expect((await pamChecks({}, { login: AMELIA })).user).toBe(expected)
+  upstream.sandbox.pamControl.setUserStatus(AMELIA, 'ACTIVE')
+})
+
 test('the expiry of the key', async () => {
   const at = async (time: string) => {
     const options = { now: () => Date.parse('2030-01-01T00:00:00Z') }

@@ -104,5 +104,8 @@ function pamAnswer(path: string) {
       team_name: 'example-team',
     }
   }
-  return { status: 'ACTIVE', list: [{ id: GROUP_ID, name: 'everyone', roles: ['end_user'], deleted_at: null }] }
+  return {
+    status: 'ACTIVE',
+    list: [{ id: GROUP_ID, name: 'everyone', roles: ['end_user'], deleted_at: null }],
+  }
 }

@@ -29,7 +29,7 @@ const FIRST_PAGE_SUBJECT = { me: 'user', directory: 'team' } as const
 /** They show nothing about the API: a rate limit, an open circuit breaker, or no free connection. */
 const INCONCLUSIVE: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back'])
 
-/** What a read returns. Groups are neither sorted nor deleted. */
+/** The result of a read. Groups are not sorted, and deleted ones are left out. */
 type ListContent = Pick<GroupList, 'isDisabled'> & { readonly groups: Group[] }
 
 export type PamClient = ReturnType<typeof createPamClient>

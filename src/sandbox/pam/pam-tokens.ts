@@ -79,11 +79,13 @@ export function createPamTokens({
     },
     serviceUserOfKey: (keyId) => keys.get(keyId)?.serviceUser,
     keysOf: (serviceUser) =>
-      [...keys].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([keyId, key]) => {
-        if (key.serviceUser !== serviceUser) return []
-        const expiresAt = Number.isFinite(key.expiresAt) ? key.expiresAt : undefined
-        return { id: keyId, name: keyId, issuedAt: key.issuedAt, expiresAt, lastUsed: lastUsed.get(keyId) }
-      }),
+      [...keys]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .flatMap(([keyId, key]) => {
+          if (key.serviceUser !== serviceUser) return []
+          const expiresAt = Number.isFinite(key.expiresAt) ? key.expiresAt : undefined
+          return { id: keyId, name: keyId, issuedAt: key.issuedAt, expiresAt, lastUsed: lastUsed.get(keyId) }
+        }),
     issued: () => issued,
     expireAll: () => active.clear(),
     revoke(token) {
