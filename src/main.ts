@@ -90,6 +90,10 @@ async function runDoctorCommand({ login, json, ...command }: DoctorCommand): Pro
     import('./doctor/report.ts'),
   ])
   const password = command['password-stdin'] ? await readPassword() : undefined
+  if (password === '') {
+    printError('There is no password on standard input.')
+    process.exit(EX_USAGE)
+  }
   const results = await runDoctor(config, { login, password })
   const report = json === true ? toJson(results) : toText(results)
   process.stdout.write(`${report}\n`, () => process.exit(exitCodeOf(results))) // whatever hangs must not keep it alive

@@ -55,4 +55,4 @@ export function judgeClientAddress(
 }
 
 const NO_ANSWER_FIX =
-  'Run the doctor with the version and the SECRET_KEYS of the running broker. The proxy must pass the header X-Gatehouse-Doctor. Or send a request with X-Forwarded-For: 192.0.2.1 and look for address in the log.'
+  'Run the doctor with the version and the SECRET_KEYS of the running broker. The proxy must pass the header X-Gatehouse-Doctor. By hand: send a request with X-Forwarded-For: 192.0.2.1 to PUBLIC_URL. The log of the broker must not show it as the address.'

@@ -134,11 +134,9 @@ async function checkHeaders(options: PublicChecksOptions, first: UpstreamRespons
   ]
   const address = judgeClientAddress(answerIn(seen), answerIn(forged), options)
   if (missing.length === 0) return address
-  const details = address.status === 'fail' ? [...missing, address.detail] : missing
-  return fail(
-    details.join('; '),
-    `The proxy must pass Origin and Sec-Fetch-Site. ${address.fix ?? PROXY_FIX}`,
-  )
+  const fix = 'The proxy must pass Origin and Sec-Fetch-Site.'
+  if (address.status !== 'fail') return fail(missing.join('; '), `${fix} ${PROXY_FIX}`)
+  return fail([...missing, address.detail].join('; '), `${fix} ${address.fix}`)
 }
 
 function answerIn(response: UpstreamResponse | UpstreamFailure): ProbeAnswer | undefined {

@@ -82,7 +82,7 @@ function judgeReach(code: string | undefined): Finding {
     return fail(`Redis refuses the user or password (${code})`, 'Correct the user and password in REDIS_URL.')
   return fail(
     `Redis does not answer (${code})`,
-    'Correct host, port and scheme in REDIS_URL, REDIS_CA_FILE, and the firewall.',
+    'Start Redis, or correct host, port and scheme in REDIS_URL, REDIS_CA_FILE, and the firewall.',
   )
 }
 

@@ -134,6 +134,18 @@ test('if everything hangs, it ends within 30 s with exit code 1', async () => {
   expect(code).toBe(1)
 })
 
+test('--password-stdin without a password: nothing is checked, exit code 64', async () => {
+  const env = {
+    PUBLIC_URL: 'http://localhost:9',
+    AUTHN_BASE_URL: 'http://127.0.0.1:9',
+    AUTHN_API_TOKEN: 'plainly-fake',
+    REDIS_URL: 'memory:',
+    SECRET_KEYS: TEST_KEY,
+  }
+  const { code, out, err } = await doctor(env, ['--login', AMELIA, '--password-stdin'], '\n')
+  expect([code, out, err]).toEqual([64, '', 'There is no password on standard input.\n'])
+})
+
 test('an invalid configuration: every problem, and exit code 78', async () => {
   const { code, out, err } = await doctor({ PUBLIC_URL: 'ftp://not-this-value' }, ['--json'])
   expect([code, out]).toEqual([78, ''])
