@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 
 const ROOT = join(import.meta.dirname, '..')
 const TOOLS = join(ROOT, 'tools/openapi')
-const TYPES = join(ROOT, 'docs/openapi.d.ts')
+const TYPES = join(ROOT, 'client/src/api-types.ts')
 
 let folder: string
 beforeAll(() => {
@@ -40,7 +40,7 @@ const COMPILERS = [
 
 const HEAD = `
 declare const console: { log(...values: readonly unknown[]): void }
-import type { ErrorObject, Factor, SignInAnswer, operations } from '${TYPES.replace(/\.d\.ts$/, '.js')}'
+import type { ErrorObject, Factor, SignInAnswer, operations } from '${TYPES.replace(/\.ts$/, '.js')}'
 declare const answer: SignInAnswer
 declare const factor: Factor
 declare const error: ErrorObject
@@ -57,7 +57,7 @@ switch (answer.status) {
     break
   }
   case 'MFA_CHALLENGE':
-    if (answer.factorResult === 'WAITING' && answer._links.next?.name === 'poll') console.log(answer._links.prev)
+    if (answer.factorResult === 'WAITING' && answer._links.next.name === 'poll') console.log(answer._links.prev)
     if (answer._embedded.factor?.factorType === 'push')
       console.log(answer._embedded.factor._embedded?.challenge?.correctAnswer?.toFixed())
     break
@@ -91,7 +91,7 @@ const MISTAKES: readonly (readonly [string, ...string[]])[] = [
   ["if (answer.status === 'MFA_CHALLENGE') console.log(answer._embedded.factros)", 'TS2339', 'TS2551'],
   ["if (answer.status === 'SUCCESS') console.log(answer._links.next)", 'TS18048'],
   ["if (answer.status === 'MFA_CHALLENGE' && answer.factorResult === 'REJECT') console.log(1)", 'TS2367'],
-  ["if (answer.status === 'MFA_CHALLENGE' && answer._links.next?.name === 'pol') console.log(1)", 'TS2367'],
+  ["if (answer.status === 'MFA_CHALLENGE' && answer._links.next.name === 'pol') console.log(1)", 'TS2367'],
   ["if (factor.factorType === 'SMS') console.log(factor)", 'TS2367'],
   ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],
   ["if (error.errorCode === 'E0000086') console.log(error)", 'TS2367'],
@@ -108,7 +108,7 @@ test.each(COMPILERS)(
   },
 )
 
-test('docs/openapi.d.ts is up to date; when this is red, run: npm run openapi', () => {
+test('client/src/api-types.ts is up to date; when this is red, run: npm run openapi', () => {
   const { stdout } = spawnSync(process.execPath, [join(TOOLS, 'api-types.mjs')], { encoding: 'utf8' })
   expect(stdout === readFileSync(TYPES, 'utf8')).toBe(true)
 })

@@ -116,6 +116,7 @@ const CORS = {
     'Retry-After',
     'ETag',
     'Age',
+    'Date', // for pages that count down to the end of the session
   ],
   maxAge: 600,
 }

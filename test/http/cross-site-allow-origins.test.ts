@@ -116,6 +116,7 @@ describe('an allowed origin', () => {
       'Retry-After',
       'ETag',
       'Age',
+      'Date',
     ])
   })
 

@@ -1,0 +1,125 @@
+import type { Access, GroupPage, OwnSession, Session, SignInAnswer } from './answers.ts'
+import { createStep } from './create-step.ts'
+import { GatehouseError } from './gatehouse-error.ts'
+import { createSessionWatch, type SessionEnd } from './session-end.ts'
+import type { Credentials, RecoveryRequest, SignInStep } from './sign-in-step.ts'
+import { createTransport, type TransportOptions, withQuery } from './transport.ts'
+
+export interface SignInOptions {
+  /** Answer `PASSWORD_WARN` before a password expires. Default: true. */
+  readonly warnBeforePasswordExpired?: boolean
+  /** Offer further factors during enrollment. Default: true. */
+  readonly multiOptionalFactorEnroll?: boolean
+}
+
+/** How a sign-in begins: with a password, with the token of an activation email, or with the handle of a transaction. */
+export type SignInStart = (Credentials | { readonly token: string } | { readonly stateToken: string }) & {
+  readonly options?: SignInOptions
+}
+
+export interface GroupQuery {
+  /** Part of the name. */
+  readonly search?: string
+  readonly role?: string
+  /** 1 to 1,000. Default: 100. */
+  readonly limit?: number
+  readonly sort?: 'id' | 'name'
+  /** `nextCursor` of the page before, with the other parameters unchanged. */
+  readonly cursor?: string
+}
+
+/** All methods reject with a `GatehouseError`. */
+export interface Gatehouse {
+  signIn(start: SignInStart): Promise<SignInStep>
+  /** Sends a message with a code or a link. The answer is the same whether or not the account exists. */
+  recoverPassword(request: RecoveryRequest): Promise<SignInStep>
+  unlockAccount(request: RecoveryRequest): Promise<SignInStep>
+  /** @param recoveryToken from the link in a recovery email */
+  redeemRecoveryToken(recoveryToken: string): Promise<SignInStep>
+  /** The session of this browser, if there is one. Call it first: it also sets the device cookie. */
+  session(): Promise<Session | undefined>
+  /** Extends the session. */
+  refresh(): Promise<Session>
+  /** Ends the session in all tabs. */
+  signOut(): Promise<void>
+  /** Calls the listener when the session has ended, in this tab or another. @returns removes the listener */
+  onSessionEnd(listener: (reason: SessionEnd) => void): () => void
+  /** The user's sessions in all browsers. */
+  ownSessions(): Promise<readonly OwnSession[]>
+  endSession(id: string): Promise<void>
+  endOtherSessions(): Promise<void>
+  /** The user's groups and roles. @param maxAgeSeconds refuses older data */
+  groups(options?: { readonly maxAgeSeconds?: number }): Promise<Access>
+  /** All groups, for users who may list them. */
+  directory(query?: GroupQuery): Promise<GroupPage>
+}
+
+const AUTHN = '/api/v1/authn'
+const SESSIONS = '/api/v1/sessions'
+const ME = `${SESSIONS}/me`
+const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
+
+export function createGatehouse(options: TransportOptions = {}): Gatehouse {
+  const { request, now, origin } = createTransport(options)
+  const watch = createSessionWatch({ channelName: `gatehouse ${origin}`, now, check: session })
+
+  /** The first request of a sign-in. */
+  async function begin(path: string, body: object): Promise<SignInStep> {
+    return createStep(await request<SignInAnswer>('POST', path, { body }), request)
+  }
+
+  /** A request for the open session. */
+  async function call<Answer>(method: string, path: string): Promise<Answer> {
+    const { id } = watch
+    try {
+      return await request<Answer>(method, path, { headers: id ? { 'x-gatehouse-session': id } : {} })
+    } catch (error) {
+      const { status, code } = error instanceof GatehouseError ? error : {}
+      if (id === watch.id && status === 409) watch.end('replaced')
+      if (id === watch.id && code === 'E0000005') watch.end()
+      throw error
+    }
+  }
+
+  async function session(): Promise<Session | undefined> {
+    const found = await unlessNotFound(request<Session>('GET', ME))
+    if (found) watch.open(found)
+    else watch.end()
+    return found
+  }
+
+  return {
+    signIn({ options, ...start }) {
+      const given = 'stateToken' in start ? start : { ...start, options: { ...OPTIONS, ...options } }
+      return begin(AUTHN, given)
+    },
+    recoverPassword: (given) => begin(`${AUTHN}/recovery/password`, given),
+    unlockAccount: (given) => begin(`${AUTHN}/recovery/unlock`, given),
+    redeemRecoveryToken: (recoveryToken) => begin(`${AUTHN}/recovery/token`, { recoveryToken }),
+    session,
+    async refresh() {
+      const extended = await call<Session>('POST', `${ME}/lifecycle/refresh`)
+      watch.open(extended)
+      return extended
+    },
+    async signOut() {
+      await unlessNotFound(call('DELETE', ME))
+      watch.end('signed-out')
+    },
+    onSessionEnd: watch.listen,
+    ownSessions: async () => (await call<{ sessions: OwnSession[] }>('GET', SESSIONS)).sessions,
+    endSession: (id) => call('DELETE', `${SESSIONS}/${encodeURIComponent(id)}`),
+    endOtherSessions: () => call('DELETE', SESSIONS),
+    groups: ({ maxAgeSeconds } = {}) => call('GET', withQuery('/api/v1/pam/me', { maxAge: maxAgeSeconds })),
+    directory: (query = {}) => call('GET', withQuery('/api/v1/pam/groups', query)),
+  }
+}
+
+async function unlessNotFound<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof GatehouseError && error.status === 404) return undefined
+    throw error
+  }
+}

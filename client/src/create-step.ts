@@ -1,0 +1,194 @@
+import type { Link, SignInAnswer } from './answers.ts'
+import { type PollOptions, poll } from './poll.ts'
+import type { SignInStep } from './sign-in-step.ts'
+import { type Request, withQuery } from './transport.ts'
+
+interface Linked {
+  readonly _links?: { readonly [relation: string]: Link | readonly Link[] | undefined } | undefined
+}
+
+/** The members that an answer may have, whatever its status. */
+interface AnyAnswer extends Linked {
+  readonly status: string
+  readonly stateToken?: string
+  readonly factorResult?: string
+  readonly recoveryType?: string
+  readonly _embedded?: {
+    /** The chosen one. In some orgs the list has this name. */
+    readonly factor?: AnyFactor | readonly AnyFactor[]
+    readonly factors?: readonly AnyFactor[]
+    readonly factorTypes?: readonly (Linked & { readonly factorType: string })[]
+    readonly [member: string]: unknown
+  }
+}
+
+/** The members that a factor may have, whatever its type. */
+interface AnyFactor extends Linked {
+  readonly factorType: string
+  readonly id?: string
+  readonly provider?: string
+  readonly _embedded?: {
+    readonly challenge?: { readonly correctAnswer?: number; readonly [member: string]: unknown }
+    readonly verification?: Frame
+    readonly activation?: Frame
+  }
+}
+
+/** The members of an activation or a verification, whatever the factor type. */
+interface Frame extends Linked {
+  readonly host?: string
+  readonly signature?: string
+  readonly [member: string]: unknown
+}
+
+type LinkOptions = Readonly<Record<string, boolean | undefined>>
+
+interface Context {
+  readonly answer: AnyAnswer
+  /** The factors to choose from, or the chosen one. Some orgs name the list `factor`. */
+  readonly factors: readonly AnyFactor[]
+  readonly request: Request
+  /** Posts the body and the handle to a link. */
+  post(link: Link | undefined, body?: object, options?: LinkOptions): Promise<SignInStep>
+}
+
+/** @returns the step of an answer: an object with exactly the moves that the answer offers */
+export function createStep(answer: SignInAnswer, request: Request): SignInStep {
+  const { status, stateToken, _embedded }: AnyAnswer = answer
+  const factors = [_embedded?.factor ?? _embedded?.factors ?? []].flat()
+  const context: Context = {
+    answer,
+    factors,
+    request,
+    async post(link, body, options) {
+      const next: SignInAnswer = await request('POST', hrefOf(link, options), {
+        body: { ...body, stateToken },
+      })
+      return createStep(next, request)
+    },
+  }
+  // each status has the members of its interface: test/client compares them for every answer of the journeys
+  return { status, answer, ...commonMoves(context), ...MOVES[status]?.(context) } as SignInStep
+}
+
+/** The moves that depend on the answer's links alone. */
+function commonMoves({ answer, factors, request, post }: Context): object {
+  const { stateToken } = answer
+  const { factorType, provider } = factors[0] ?? {}
+  const cancel = linkOf(answer, 'cancel')
+  return {
+    async cancel() {
+      if (cancel) await request('POST', hrefOf(cancel), { body: { stateToken } })
+    },
+    ...move(linkOf(answer, 'prev'), (link) => ({ previous: () => post(link) })),
+    ...move(linkOf(answer, 'skip'), (link) => ({ skip: () => post(link) })),
+    ...move(linkOf(answer, 'resend'), (link) => ({ resend: () => post(link, { factorType, provider }) })),
+  }
+}
+
+const MOVES: Readonly<Record<string, (context: Context) => object>> = {
+  UNAUTHENTICATED: (context) => ({ signIn: next(context) }),
+  PASSWORD_WARN: (context) => ({ changePassword: next(context) }),
+  PASSWORD_EXPIRED: (context) => ({ changePassword: next(context) }),
+  PASSWORD_RESET: (context) => ({ resetPassword: next(context) }),
+  RECOVERY: (context) => ({ answerQuestion: (answer: string) => next(context)({ answer }) }),
+  RECOVERY_CHALLENGE: (context) => move(linkOf(context.answer, 'next'), () => ({ verify: next(context) })),
+  LOCKED_OUT: (context) => move(linkOf(context.answer, 'next'), () => ({ unlock: next(context) })),
+  MFA_REQUIRED({ answer, factors, post }) {
+    const keys = answer._embedded?.factorTypes?.find(({ factorType }) => factorType === 'webauthn')
+    return {
+      factors,
+      verify: (factor: Linked, proof?: object, options?: LinkOptions) =>
+        post(linkOf(factor, 'verify'), proof, options),
+      ...move(linkOf(keys, 'next'), (link) => ({
+        challengeAllKeys: (options?: LinkOptions) => post(link, {}, options),
+      })),
+    }
+  },
+  MFA_CHALLENGE: (context) => challenge(context, 'verify'),
+  MFA_ENROLL: ({ factors, request, post }) => ({
+    factors,
+    enroll: (factor: AnyFactor, details?: object, options?: LinkOptions) => {
+      const { factorType, provider } = factor
+      return post(linkOf(factor, 'enroll'), { factorType, provider, ...details }, options)
+    },
+    questions: (factor: Linked) => request('GET', hrefOf(linkOf(factor, 'questions'))),
+  }),
+  MFA_ENROLL_ACTIVATE(context) {
+    const { post } = context
+    const { activation } = context.factors[0]?._embedded ?? {}
+    return {
+      ...challenge(context, 'activate'),
+      qrCode: linkOf(activation, 'qrcode')?.href,
+      ...move(linkOf(activation, 'activate'), (link) => ({ restart: () => post(link) })),
+      ...move(linkOf(activation, 'send'), () => ({
+        sendLink: (by: string, details?: object) =>
+          post(
+            linksOf(activation, 'send').find(({ name }) => name === by),
+            details,
+          ),
+      })),
+    }
+  },
+  SUCCESS: ({ answer }) => ({
+    redirectUrl: linkOf(answer, 'next')?.href,
+    unlocked: answer.recoveryType === 'UNLOCK',
+  }),
+}
+
+/** The `next` link of a challenge or an activation polls, leads to another site, or takes the proof. */
+function challenge(context: Context, verify: 'verify' | 'activate'): object {
+  const { answer, factors, post } = context
+  const [factor] = factors
+  const { challenge, verification, activation } = factor?._embedded ?? {}
+  const link = linkOf(answer, 'next')
+  const state = {
+    factor,
+    result: answer.factorResult,
+    ...move(verification ?? activation, (duo) => duoOf(duo, context)),
+  }
+  if (link?.name === 'redirect') return { ...state, next: 'redirect', redirectUrl: link.href }
+  if (link?.name !== 'poll') return { ...state, next: verify, [verify]: next(context) }
+  const again = () => post(link)
+  const polls = (options?: PollOptions) => poll(again, options)
+  return { ...state, next: 'poll', correctAnswer: challenge?.correctAnswer, poll: polls }
+}
+
+function duoOf(
+  duo: Linked & { readonly host?: string; readonly signature?: string },
+  context: Context,
+): object {
+  const { answer, factors, request } = context
+  const { host, signature } = duo
+  const link = linkOf(duo, 'complete')
+  if (!host || !signature || !link) return {}
+  const complete = async (sig_response: string) => {
+    const form = { id: factors[0]?.id ?? '', stateToken: answer.stateToken ?? '', sig_response }
+    await request('POST', hrefOf(link), { body: new URLSearchParams(form) })
+  }
+  return { duo: { host, signature, complete } }
+}
+
+function next({ answer, post }: Context): (body?: object, options?: LinkOptions) => Promise<SignInStep> {
+  return (body, options) => post(linkOf(answer, 'next'), body, options)
+}
+
+/** The moves, if what they need is there. */
+function move<Needed>(needed: Needed | undefined, moves: (needed: Needed) => object): object {
+  return needed === undefined ? {} : moves(needed)
+}
+
+/** The links of a relation: `resend` and `send` may be lists. */
+function linksOf(holder: Linked | undefined, relation: string): readonly Link[] {
+  return [holder?._links?.[relation] ?? []].flat()
+}
+
+function linkOf(holder: Linked | undefined, relation: string): Link | undefined {
+  return linksOf(holder, relation)[0]
+}
+
+/** `rememberDevice`, `autoPush` and `updatePhone` go into the link's query. */
+function hrefOf(link: Link | undefined, options: LinkOptions = {}): string {
+  if (!link?.href) throw new Error('The sign-in does not offer this step.')
+  return withQuery(link.href, options)
+}

@@ -1,0 +1,34 @@
+import type { ErrorBody, ErrorCode } from './answers.ts'
+
+/** The broker or Okta refused a request, or there was no answer. */
+export class GatehouseError extends Error {
+  override readonly name = 'GatehouseError'
+  /** The HTTP status. 0: there was no answer. */
+  readonly status: number
+  /** Okta's error code, or `pam_…`. Undefined without an answer of the broker. */
+  readonly code: ErrorCode | undefined
+  /** Each may begin with the name of a field, such as `oldPassword: …`. */
+  readonly causes: readonly string[]
+  /** The seconds to wait before the next try. */
+  readonly retryAfterSeconds: number | undefined
+  /** Show it in small type: operators find the log line by it. */
+  readonly requestId: string | undefined
+
+  constructor(response: Response | undefined, body: Partial<ErrorBody> = {}, cause?: unknown) {
+    super(body.errorSummary ?? 'The sign-in service did not answer.', { cause })
+    this.status = response?.status ?? 0
+    this.code = body.errorCode
+    this.causes = body.errorCauses?.map(({ errorSummary }) => errorSummary) ?? []
+    this.retryAfterSeconds = response && secondsToWait(response)
+    this.requestId = response?.headers.get('x-request-id') ?? body.errorId
+  }
+}
+
+/** `Retry-After`. Okta's own 429 has none: then the time until `X-Rate-Limit-Reset`. */
+function secondsToWait({ headers, status }: Response): number | undefined {
+  const seconds = Number(headers.get('retry-after'))
+  if (seconds > 0 || status !== 429) return seconds || undefined
+  const now = Date.parse(headers.get('date') ?? '') || Date.now()
+  const untilReset = Math.ceil(Number(headers.get('x-rate-limit-reset')) - now / 1000)
+  return untilReset > 0 ? untilReset : 30
+}

@@ -1,0 +1,14 @@
+export type * from './answers.ts'
+export {
+  createGatehouse,
+  type Gatehouse,
+  type GroupQuery,
+  type SignInOptions,
+  type SignInStart,
+} from './create-gatehouse.ts'
+export { GatehouseError } from './gatehouse-error.ts'
+export type { PollOptions } from './poll.ts'
+export { type Assertion, type Attestation, createAttestation, getAssertion } from './security-keys.ts'
+export type { SessionEnd } from './session-end.ts'
+export type * from './sign-in-step.ts'
+export type { CookieJar, TransportOptions } from './transport.ts'

@@ -1,0 +1,65 @@
+import { GatehouseError } from './gatehouse-error.ts'
+import type { SignInStep } from './sign-in-step.ts'
+
+export interface PollOptions {
+  /** Ends the polling; the iteration then rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** Milliseconds between two polls. Default: 2,000. Gatehouse delays a poll that comes within a second of the last. */
+  readonly everyMs?: number
+}
+
+/** Milliseconds to wait after a failure that may pass. After the last one, the error is thrown. */
+const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
+
+/**
+ * Polls until the user has answered, and yields each step: while it waits, one whose `result` is `WAITING`, and at last the
+ * step that follows. After a 429, a 5xx or a lost connection it waits longer.
+ * @param ask sends one poll
+ */
+export async function* poll(
+  ask: () => Promise<SignInStep>,
+  { signal, everyMs = 2000 }: PollOptions = {},
+): AsyncGenerator<SignInStep, SignInStep, undefined> {
+  for (;;) {
+    const step = await pollOnce(ask, everyMs, signal)
+    yield step
+    if (!('result' in step) || step.result !== 'WAITING') return step
+  }
+}
+
+async function pollOnce(
+  ask: () => Promise<SignInStep>,
+  everyMs: number,
+  signal: AbortSignal | undefined,
+): Promise<SignInStep> {
+  for (let failures = 0, waitMs = everyMs; ; failures += 1) {
+    await pause(waitMs, signal)
+    try {
+      return await ask()
+    } catch (error) {
+      const backOffMs = BACK_OFF_MS[failures]
+      if (backOffMs === undefined || !(error instanceof GatehouseError) || !mayPass(error)) throw error
+      waitMs = Math.max(backOffMs, (error.retryAfterSeconds ?? 0) * 1000)
+    }
+  }
+}
+
+function mayPass({ status }: GatehouseError): boolean {
+  return status === 0 || status === 429 || status > 501
+}
+
+/** @throws the signal's reason if it is aborted */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
+}

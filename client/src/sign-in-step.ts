@@ -1,0 +1,237 @@
+import type {
+  AnswerOf,
+  Factor,
+  FactorResult,
+  SecurityQuestion,
+  SignInAnswer,
+  UnknownStatus,
+} from './answers.ts'
+import type { PollOptions } from './poll.ts'
+import type { Assertion, Attestation } from './security-keys.ts'
+
+/**
+ * Where a sign-in is. `status` tells which members exist. A member that is optional exists only if the answer offers it.
+ * Each move sends one request and resolves with the next step. It rejects with a `GatehouseError`; the step then stays
+ * usable, except after 401 `E0000011`.
+ */
+export type SignInStep =
+  | Unauthenticated
+  | PasswordWarn
+  | PasswordExpired
+  | PasswordReset
+  | MfaRequired
+  | MfaChallenge
+  | MfaEnroll
+  | MfaEnrollActivate
+  | RecoveryChallenge
+  | Recovery
+  | LockedOut
+  | Success
+  | UnknownStep
+
+type Next = Promise<SignInStep>
+
+interface Step<Status extends SignInAnswer['status']> {
+  readonly status: Status
+  /** The whole answer of the broker. */
+  readonly answer: AnswerOf<Status>
+  /** Ends the sign-in. Sends nothing if there is nothing to end. */
+  cancel(): Promise<void>
+  /** Back to the step before. */
+  previous?(): Next
+}
+
+/** A step-up that needs a password first. */
+export interface Unauthenticated extends Step<'UNAUTHENTICATED'> {
+  signIn(credentials: Credentials): Next
+}
+
+export interface PasswordWarn extends Step<'PASSWORD_WARN'> {
+  changePassword(change: PasswordChange): Next
+  /** Keeps the password. */
+  skip?(): Next
+}
+
+export interface PasswordExpired extends Step<'PASSWORD_EXPIRED'> {
+  changePassword(change: PasswordChange): Next
+}
+
+/** After a recovery or an activation. */
+export interface PasswordReset extends Step<'PASSWORD_RESET'> {
+  resetPassword(reset: NewPassword): Next
+}
+
+export interface MfaRequired extends Step<'MFA_REQUIRED'> {
+  /** Empty if the operator hides all the user's factors. */
+  readonly factors: readonly Factor[]
+  /** Requests a challenge; with the proof, such as the code of an app, verifies the factor at once. */
+  verify<Chosen extends Factor>(factor: Chosen, proof?: ProofOf<Chosen>, options?: VerifyOptions): Next
+  /** Challenges all the user's security keys at once. Exists if the user has several. */
+  challengeAllKeys?(options?: VerifyOptions): Next
+}
+
+export type MfaChallenge = CodeChallenge | PolledChallenge | RedirectChallenge
+
+interface Challenge extends Step<'MFA_CHALLENGE'> {
+  readonly factor: Factor
+  /** Why the factor is not verified yet. */
+  readonly result: FactorResult | undefined
+  /** Sends another code or push. */
+  resend?(): Next
+  /** Set for the factor type `web`. */
+  readonly duo?: Duo
+}
+
+/** Waits for a proof. For a push that was rejected or not answered, `verify()` sends another one. */
+export interface CodeChallenge extends Challenge {
+  readonly next: 'verify'
+  verify(proof?: Proof, options?: VerifyOptions): Next
+}
+
+/** Waits for the user to approve elsewhere. */
+export interface PolledChallenge extends Challenge {
+  readonly next: 'poll'
+  /** The number that the user has to choose on the phone, if Okta requires it. It may appear while polling. */
+  readonly correctAnswer: number | undefined
+  poll(options?: PollOptions): AsyncGenerator<SignInStep, SignInStep, undefined>
+}
+
+/** Waits for another identity provider. Keep the handle, `answer.stateToken`, and navigate; resume when the user is back. */
+export interface RedirectChallenge extends Challenge {
+  readonly next: 'redirect'
+  readonly redirectUrl: string
+}
+
+export interface MfaEnroll extends Step<'MFA_ENROLL'> {
+  /** Those to set up have the status `NOT_SETUP`. */
+  readonly factors: readonly Factor[]
+  enroll(factor: Factor, details?: Enrollment, options?: { readonly updatePhone?: boolean }): Next
+  /** The security questions to choose from, for the factor type `question`. */
+  questions(factor: Factor): Promise<readonly SecurityQuestion[]>
+  /** Ends the enrollment. Exists once all required factors are set up. */
+  skip?(): Next
+}
+
+export type MfaEnrollActivate = CodeActivation | PolledActivation
+
+interface Activation extends Step<'MFA_ENROLL_ACTIVATE'> {
+  readonly factor: Factor
+  readonly result: FactorResult | undefined
+  /** The URL of the QR code, for an `<img>`. */
+  readonly qrCode: string | undefined
+  resend?(): Next
+  /** Shows a new QR code after the old one has expired. */
+  restart?(): Next
+  /** Sends the activation link of a push factor. */
+  sendLink?(by: 'email' | 'sms', details?: { readonly profile: { readonly phoneNumber: string } }): Next
+  readonly duo?: Duo
+}
+
+export interface CodeActivation extends Activation {
+  readonly next: 'activate'
+  activate(proof?: { readonly passCode: string } | Attestation): Next
+}
+
+export interface PolledActivation extends Activation {
+  readonly next: 'poll'
+  poll(options?: PollOptions): AsyncGenerator<SignInStep, SignInStep, undefined>
+}
+
+/** The same whether or not the account exists. Without `verify`, the link in the email continues the recovery. */
+export interface RecoveryChallenge extends Step<'RECOVERY_CHALLENGE'> {
+  verify?(proof: { readonly passCode: string }): Next
+  resend?(): Next
+}
+
+export interface Recovery extends Step<'RECOVERY'> {
+  answerQuestion(answer: string): Next
+}
+
+export interface LockedOut extends Step<'LOCKED_OUT'> {
+  unlock?(request: RecoveryRequest): Next
+}
+
+/** The user is signed in, unless `unlocked` or `redirectUrl` is set. */
+export interface Success extends Step<'SUCCESS'> {
+  /** Navigate there: the app that asked for the step-up. */
+  readonly redirectUrl: string | undefined
+  /** The account is unlocked; there is no session. */
+  readonly unlocked: boolean
+}
+
+/** A status that this version does not know. Tell the user that the sign-in cannot continue on this page. */
+export interface UnknownStep extends Step<UnknownStatus> {}
+
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+}
+
+export interface NewPassword {
+  readonly newPassword: string
+  /** Ends the user's other sessions. */
+  readonly revokeSessions?: boolean
+}
+
+export interface PasswordChange extends NewPassword {
+  readonly oldPassword: string
+}
+
+export interface RecoveryRequest {
+  readonly username: string
+  readonly factorType: 'EMAIL' | 'SMS' | 'CALL'
+}
+
+export interface VerifyOptions {
+  /** "Do not ask again on this device." */
+  readonly rememberDevice?: boolean
+  /** "Send a push at once the next time." */
+  readonly autoPush?: boolean
+}
+
+/** The fields of a new factor. Which ones depends on its type. */
+export interface Enrollment {
+  readonly profile?: {
+    readonly phoneNumber?: string
+    readonly phoneExtension?: string
+    readonly question?: string
+    readonly answer?: string
+    readonly password?: string
+    readonly credentialId?: string
+    readonly email?: string
+  }
+  readonly passCode?: string
+  readonly nextPassCode?: string
+}
+
+interface PassCode {
+  readonly passCode: string
+}
+
+/** What proves a factor, by its type. The types without an entry have no proof to send. */
+interface Proofs {
+  question: { readonly answer: string }
+  password: { readonly password: string }
+  webauthn: Assertion
+  sms: PassCode
+  call: PassCode
+  email: PassCode
+  token: PassCode
+  'token:software:totp': PassCode
+  'token:hotp': PassCode
+  'token:hardware': PassCode
+}
+
+export type Proof = Proofs[keyof Proofs]
+
+export type ProofOf<Chosen extends Factor> = Chosen['factorType'] extends keyof Proofs
+  ? Proofs[Chosen['factorType']]
+  : Proof
+
+/** Duo's frame. */
+export interface Duo {
+  readonly host: string
+  readonly signature: string
+  /** @param sigResponse from Duo's frame. Continue with `poll`. */
+  complete(sigResponse: string): Promise<void>
+}
