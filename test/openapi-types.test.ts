@@ -57,7 +57,7 @@ switch (answer.status) {
     break
   }
   case 'MFA_CHALLENGE':
-    if (answer.factorResult === 'WAITING' && answer._links.next.name === 'poll') console.log(answer._links.prev)
+    if (answer.factorResult === 'WAITING' && answer._links.next?.name === 'poll') console.log(answer._links.prev)
     if (answer._embedded.factor?.factorType === 'push')
       console.log(answer._embedded.factor._embedded?.challenge?.correctAnswer?.toFixed())
     break
@@ -91,7 +91,7 @@ const MISTAKES: readonly (readonly [string, ...string[]])[] = [
   ["if (answer.status === 'MFA_CHALLENGE') console.log(answer._embedded.factros)", 'TS2339', 'TS2551'],
   ["if (answer.status === 'SUCCESS') console.log(answer._links.next)", 'TS18048'],
   ["if (answer.status === 'MFA_CHALLENGE' && answer.factorResult === 'REJECT') console.log(1)", 'TS2367'],
-  ["if (answer.status === 'MFA_CHALLENGE' && answer._links.next.name === 'pol') console.log(1)", 'TS2367'],
+  ["if (answer.status === 'MFA_CHALLENGE' && answer._links.next?.name === 'pol') console.log(1)", 'TS2367'],
   ["if (factor.factorType === 'SMS') console.log(factor)", 'TS2367'],
   ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],
   ["if (error.errorCode === 'E0000086') console.log(error)", 'TS2367'],

@@ -1685,7 +1685,8 @@ export interface components {
             recoveryToken?: unknown;
             _embedded: {
                 user: components["schemas"]["SignInUser"];
-                factor: components["schemas"]["Factor"];
+                /** @description The factor in use. Missing if `HIDDEN_FACTORS` hides the factor. */
+                factor?: components["schemas"]["Factor"];
                 /** @description Step-up: the app. */
                 target?: {
                     type?: string | null;
@@ -1706,8 +1707,8 @@ export interface components {
                 };
             };
             _links: {
-                /** @description The next step. */
-                next: components["schemas"]["Link"];
+                /** @description The next step. Missing if `HIDDEN_FACTORS` hides the factor. */
+                next?: components["schemas"]["Link"];
                 /** @description Back to the previous step. */
                 prev?: components["schemas"]["Link"];
                 /** @description Cancels the sign-in. */
@@ -1805,7 +1806,7 @@ export interface components {
             recoveryToken?: unknown;
             _embedded: {
                 user: components["schemas"]["SignInUser"];
-                /** @description The factor in use. */
+                /** @description The factor in use. Missing if `HIDDEN_FACTORS` hides the factor. */
                 factor?: components["schemas"]["Factor"];
                 /** @description Instead of `factor`, if all security keys are challenged at once. */
                 factors?: components["schemas"]["Factor"][];
@@ -1832,8 +1833,8 @@ export interface components {
                 };
             };
             _links: {
-                /** @description The next step. */
-                next: components["schemas"]["Link"];
+                /** @description The next step. Missing if `HIDDEN_FACTORS` hides the factor. */
+                next?: components["schemas"]["Link"];
                 /** @description Back to the previous step. */
                 prev?: components["schemas"]["Link"];
                 /** @description Cancels the sign-in. */

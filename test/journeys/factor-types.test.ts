@@ -56,6 +56,7 @@ describe('with the sandbox', () => {
     // an org that would challenge FastPass: the sandbox refuses it, and refused challenges do not count
     if (factorType === 'signed_nonce') {
       const body = { ...required.json, stateToken: undefined, status: 'MFA_CHALLENGE' }
+      page.browser.allowAnyTransaction()
       harness.sandbox.faults.authn.set({ kind: 'status', path: new URL(verify).pathname, status: 200, body })
     }
     const most = limit ?? 12

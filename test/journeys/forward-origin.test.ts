@@ -46,7 +46,7 @@ const KEY = { factorType: 'webauthn', provider: 'FIDO' }
 
 /** Signs in with a key, and enrolls one, on the portal's page. Returns the answers to the key's signatures. */
 async function useKeys(portal: Harness, trustedPage: string) {
-  const headers = { origin: trustedPage }
+  const headers = { origin: trustedPage, 'sec-fetch-site': 'same-site' }
   const finish = (
     page: PortalPage,
     kind: 'challenge' | 'activation',
@@ -82,10 +82,14 @@ describe('an org that accepts security keys only with a trusted Origin header', 
     expect(errorOf(enrolled)).toEqual([403, 'E0000068'])
   })
 
-  test('with AUTHN_FORWARD_ORIGIN=on, they work', async () => {
-    harness = await startHarness({ env: { AUTHN_FORWARD_ORIGIN: 'on' }, sandboxConfig })
-    const { verified, enrolled } = await useKeys(harness, harness.gatehouse.url)
-    expect([verified.json.status, enrolled.json.status]).toEqual(['SUCCESS', 'SUCCESS'])
+  test('with AUTHN_FORWARD_ORIGIN=on, they work, on pages of ALLOWED_ORIGINS too', async () => {
+    const ALLOWED_ORIGINS = 'http://localhost:3000'
+    harness = await startHarness({ env: { AUTHN_FORWARD_ORIGIN: 'on', ALLOWED_ORIGINS }, sandboxConfig })
+    for (const page of [harness.gatehouse.url, ALLOWED_ORIGINS]) {
+      harness.sandbox.reset()
+      const { verified, enrolled } = await useKeys(harness, page)
+      expect([verified.json.status, enrolled.json.status]).toEqual(['SUCCESS', 'SUCCESS'])
+    }
   })
 
   test('with AUTHN_FORWARD_ORIGIN=on, but without the Trusted Origin in the org, they are refused', async () => {
@@ -96,4 +100,16 @@ describe('an org that accepts security keys only with a trusted Origin header', 
     expect(errorOf(verified)).toEqual([403, 'E0000068'])
     expect(errorOf(enrolled)).toEqual([403, 'E0000068'])
   })
+})
+
+/** https://developer.okta.com/docs/reference/api/authn/#enroll-u2f-factor: `appId` is the origin of the requesting page. */
+test.each(['off', 'on'])('with AUTHN_FORWARD_ORIGIN=%s, the appId of a U2F enrollment', async (setting) => {
+  harness = await startHarness({ env: { AUTHN_FORWARD_ORIGIN: setting } })
+  const { url } = harness.gatehouse
+  const page = await openPage(harness)
+  await page.signIn(ERIN)
+  const chosen = { factorType: 'u2f', provider: 'FIDO' }
+  const { json } = await page.send('/api/v1/authn/factors', chosen, { headers: { origin: url } })
+  const appId = valueAt(json, '_embedded.factor._embedded.activation.appId')
+  expect(appId).toBe(setting === 'on' ? url : harness.authnUrl)
 })

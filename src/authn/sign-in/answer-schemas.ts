@@ -64,6 +64,10 @@ const { cancel, prev, skip, next } = {
   skip: link.meta({ description: 'Skips the optional step.' }),
   next: link.meta({ description: 'The next step.' }),
 }
+/** Okta may have challenged a hidden factor before the broker received the transaction. */
+const HIDDEN = 'Missing if `HIDDEN_FACTORS` hides the factor.'
+const nextOfFactor = link.optional().meta({ description: `The next step. ${HIDDEN}` })
+const factorInUse = anyFactor.optional().meta({ description: `The factor in use. ${HIDDEN}` })
 const resend = z.array(link).optional().meta({ description: 'Sends the code or the push again.' })
 
 /** An answer whose transaction continues. */
@@ -131,8 +135,8 @@ const mfaEnroll = open('MfaEnroll', 'MFA_ENROLL', { user, ...factorList }, { ski
 const mfaEnrollActivate = open(
   'MfaEnrollActivate',
   'MFA_ENROLL_ACTIVATE',
-  { user, factor: anyFactor },
-  { next, prev, cancel, resend },
+  { user, factor: factorInUse },
+  { next: nextOfFactor, prev, cancel, resend },
   { factorResult: factorResult.optional() },
 )
 
@@ -155,14 +159,14 @@ const mfaChallenge = open(
   'MFA_CHALLENGE',
   {
     user,
-    factor: anyFactor.optional().meta({ description: 'The factor in use.' }),
+    factor: factorInUse,
     factors: factors.meta({
       description: 'Instead of `factor`, if all security keys are challenged at once.',
     }),
     challenge: webauthnChallenge.optional().meta({ description: 'The challenge for `factors`.' }),
     policy: factorPolicy.optional(),
   },
-  { next, prev, cancel, resend },
+  { next: nextOfFactor, prev, cancel, resend },
   {
     factorResult: factorResult.optional(),
     factorResultMessage: z.string().optional(),

@@ -1,30 +1,19 @@
-import { otherUsersSession, unknownHandle } from '../../errors.ts'
-import type { RevocationTimes } from '../../session/revocation-times.ts'
-import type { Sessions } from '../../session/sessions.ts'
+import { unknownHandle } from '../../errors.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
-import type { SanitizedStep, Sanitizer } from '../sanitize/sanitize.ts'
+import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
 import type { SignInPacing } from '../throttling/sign-in-pacing.ts'
 import type { Answer } from '../transaction/answer.ts'
-import { acceptedProof, isUnverifiedImport } from '../transaction/credentials.ts'
-import type { OfferedResources } from '../transaction/offered-resources.ts'
-import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
-import {
-  afterRejectedStep,
-  isOngoing,
-  opensSession,
-  type Transaction,
-  toRedirectOnly,
-} from '../transaction/transaction.ts'
+import { acceptedProof } from '../transaction/credentials.ts'
+import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
+import { afterRejectedStep, opensSession, type Transaction } from '../transaction/transaction.ts'
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
-import { type IssueSessionDeps, issueSession } from './commit.ts'
+import { type AnsweredSignIn, type DecideDeps, decide } from './decide.ts'
 import type { EndOtherSessions } from './end-other-sessions.ts'
 import {
-  type AnsweredStep,
   type AnsweredStepDeps,
   advanceTransaction,
   assertUsable,
@@ -41,18 +30,13 @@ export type SendStep = (
   client: Client,
 ) => Promise<StepResult>
 
-export interface SendStepDeps extends IssueSessionDeps, AnsweredStepDeps {
+export interface SendStepDeps extends DecideDeps, AnsweredStepDeps {
   readonly upstream: AuthnUpstream
-  readonly sessions: Pick<Sessions, 'get' | 'prepare'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
-  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly endOtherSessions: EndOtherSessions
-  readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly callLimit: CallLimit
   readonly signInPacing: SignInPacing
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  /** How long a redirect-only transaction lasts. */
-  readonly redirectOnlyMs: number
 }
 
 export function createSendStep(deps: SendStepDeps): SendStep {
@@ -76,7 +60,9 @@ export function createSendStep(deps: SendStepDeps): SendStep {
     auditAnswer(answered, after, deps)
     // done first, because the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
-    const decided = await decide(answered, after, { ...shown, outcome, ssoToken }, deps)
+    const shownUser = readAnswer(shown.body).user
+    const signIn = { before, after, handle, answer, shownUser, outcome, offered: shown.offered, ssoToken }
+    const decided = await decide({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
     return { ...decided, status: answer.status, factorResult: answer.factorResult }
   }
 }
@@ -95,6 +81,11 @@ function send(
   return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
 }
 
+/** The field that brought the sign-in to this browser. */
+function tokenFieldOf({ call }: UpstreamStep): AnsweredSignIn['tokenField'] {
+  return (['token', 'recoveryToken'] as const).find((name) => name in call.body) ?? 'stateToken'
+}
+
 /** The browser's handle for Okta's session token, if SSO is configured and the answer opens a session. */
 function ssoTokenFor(
   before: Transaction,
@@ -105,36 +96,6 @@ function ssoTokenFor(
   const credentialAccepted = before.credentialAccepted || acceptedProof(proof, answer) !== undefined
   const isIssued = ssoTokens.isEnabled && answer.sessionToken !== undefined
   return isIssued && opensSession({ credentialAccepted }, answer) ? newHandle() : undefined
-}
-
-/** Refuses the answer, continues the transaction, or issues the session. */
-async function decide(
-  { before, handle, step, answer, client }: AnsweredStep,
-  after: Transaction,
-  shown: SanitizedStep & { readonly outcome: StepAnswer; readonly ssoToken: string | undefined },
-  deps: SendStepDeps,
-): Promise<Pick<StepResult, 'outcome' | 'after' | 'session'>> {
-  const { outcome, offered, ssoToken } = shown
-  if (await wasUserSignedOut(before, after, deps))
-    return { outcome: toRefusal(unknownHandle()), after: undefined }
-  const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
-  if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
-    return { outcome: refusePlanted(before, step, client, deps), after: undefined }
-  if (!opensSession(after, answer)) {
-    const stateTokens = [after.stateToken, ...after.retiredTokens]
-    const ttlMs = after.expiresAtMs - deps.now()
-    await deps.offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
-    const sessionId = open === undefined ? undefined : client.sessionId
-    return { outcome, after: nextTransaction(after, offered, sessionId, deps) }
-  }
-  const profile = readAnswer(shown.body).user?.profile ?? {}
-  const session = issueSession({ answer, after, profile, ssoToken }, client, deps)
-  const { id: sessionId } = session
-  return {
-    outcome: { ...outcome, sessionId },
-    after: nextTransaction(after, offered, sessionId, deps),
-    session,
-  }
 }
 
 function afterError(
@@ -152,58 +113,4 @@ function afterError(
     after: isGone ? undefined : afterRejectedStep(before, step),
     wrongOldPassword: isWrongOldPassword(reply),
   }
-}
-
-/**
- * All sessions of the user were ended after the transaction began, but the transaction was not, because its stored
- * record does not name the user. For an imported one, the first call of this step may have named the user; only the
- * commit stores that.
- */
-async function wasUserSignedOut(
-  before: Transaction,
-  { userId }: Transaction,
-  { revocationTimes }: Pick<SendStepDeps, 'revocationTimes'>,
-): Promise<boolean> {
-  const isUnnamed = before.userId === undefined || isUnverifiedImport(before)
-  return (
-    before.stateToken !== '' &&
-    isUnnamed &&
-    userId !== undefined &&
-    revocationTimes.revokedSince(userId, before.createdAtMs)
-  )
-}
-
-/** The browser's user may not have begun the sign-in, so it must not replace another user's session (docs/security.md#sessions). */
-function mayBePlanted(before: Transaction, after: Transaction): boolean {
-  return before.origin === 'imported' || !after.userProved
-}
-
-/** This browser's session. */
-async function openSession({ sessionId, device }: Client, { sessions }: Pick<SendStepDeps, 'sessions'>) {
-  return sessionId === undefined ? undefined : sessions.get(sessionId, device.id)
-}
-
-function refusePlanted(
-  before: Transaction,
-  step: UpstreamStep,
-  client: Client,
-  { log, metrics }: SendStepDeps,
-) {
-  const reason = before.origin === 'imported' ? 'step_up_user_mismatch' : 'token_user_mismatch'
-  metrics.requestsRefused.inc({ reason })
-  log.warn(reason, { requestId: client.requestId })
-  const field = (['token', 'recoveryToken'] as const).find((name) => name in step.call.body)
-  return toRefusal(otherUsersSession(field ?? 'stateToken'))
-}
-
-/** The transaction while it continues; afterwards a redirect-only one if the last answer has redirects. */
-function nextTransaction(
-  after: Transaction,
-  offered: readonly OfferedStep[],
-  sessionId: string | undefined,
-  { redirectOnlyMs, now }: Pick<SendStepDeps, 'redirectOnlyMs' | 'now'>,
-): Transaction | undefined {
-  return isOngoing(after)
-    ? after
-    : toRedirectOnly(after, offered, { expiresAtMs: now() + redirectOnlyMs, sessionId })
 }
