@@ -28,7 +28,7 @@ export const AUDIT_TEXTS: { readonly [Event in AuditEvent]: AuditText<Event> } =
     },
   },
   factor_failed: {
-    when: 'a code or an answer is wrong, or a push is rejected or expires',
+    when: 'a code or an answer is wrong, a push is rejected or expires, or another identity provider refuses the user',
     example: {
       ...request('03'),
       ...DEVICE,
@@ -208,7 +208,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   errorCode: "error code of the broker's response",
   status: "HTTP status of the broker's response",
   reason:
-    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …); `sign_in_failed`: `LOCKED_OUT` or `activation_token`; `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`) or `by_admin`',
+    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT` or `activation_token`; `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`) or `by_admin`',
   limit: 'name of the limit, as in `gatehouse_limit_hits_total`',
   retryAfterSeconds: '`Retry-After` of the response',
   count: 'number of sessions that were listed or ended',

@@ -84,9 +84,13 @@ export class StepAudit {
     const { log, metrics } = this.#deps
     const { status: transactionStatus, factorResult } = answer
     metrics.signInSteps.inc({ operation, status: statusLabel(transactionStatus) })
-    if (operation === 'state') return // a state request changes nothing
-    const { userId, login } = after
+    const { userId, login, factorFailed } = after
     const fields = () => ({ ...this.#from(client, login), operation, userId })
+    if (factorFailed === true && before.factorFailed !== true) {
+      const [typeInUse] = Object.values(answer.factorTypes) // a state request names no factor
+      log.audit('factor_failed', { ...fields(), factorType: factorType ?? typeInUse, reason: factorResult })
+    }
+    if (operation === 'state') return // it changes nothing
     if (factorResult !== undefined && REFUSED_FACTORS.includes(factorResult))
       log.audit('factor_failed', { ...fields(), factorType, reason: factorResult })
     else if (isChallenged(operation, before, answer))

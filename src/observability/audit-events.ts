@@ -36,7 +36,7 @@ export const AUDIT_EVENTS = {
 
   factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
 
-  /** A wrong code or answer has an error code; a rejected or expired push has a reason. */
+  /** A wrong code or answer has an error code; a refusal on a phone or at another identity provider has a reason. */
   factor_failed: z.strictObject({ ...factor, ...refused, reason: opaque.optional() }),
 
   /** `methods`: the authentication methods by their names in RFC 8176, separated by spaces. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { generousLimits } from '../support/generous-limits.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { navigate } from '../support/navigate.ts'
@@ -20,6 +21,7 @@ let harness: Harness
 beforeAll(async () => {
   harness = await startHarness({
     env: { STEP_UP: 'on' },
+    tunables: generousLimits,
     sandboxConfig: (config) => ({ ...config, signInPage: 'https://portal.example.test/back' }),
   })
 })
@@ -96,20 +98,31 @@ describe('a factor that another identity provider verifies', () => {
     expect(await page.session()).toMatchObject({ login: SAM })
   })
 
-  test('refused there: FAILED with its message and no session; it can be tried again', async () => {
+  test('refused there: FAILED with its message, audited once, and no session; it can be tried again', async () => {
+    const before = harness.gatehouse.logLines().length
+    const refusals = () =>
+      harness.gatehouse
+        .logLines()
+        .slice(before)
+        .flatMap(({ event, factorType, reason }) => (event === 'factor_failed' ? [[factorType, reason]] : []))
     const page = await startIdpRedirect(CLEO)
     await answerAtIdp(page, 'reject')
     const failed = await requestState(page)
+    await requestState(page)
+    expect(refusals()).toEqual([['claims_provider', 'FAILED']])
     expect(failed.json).toMatchObject({
       status: 'MFA_CHALLENGE',
       factorResult: 'FAILED',
       factorResultMessage: 'The identity provider did not verify you.',
     })
     expect(await page.session()).toBeUndefined()
-    await page.follow('_links.prev')
-    await page.follow('_embedded.factors.0._links.verify')
-    await answerAtIdp(page, 'approve')
-    await requestState(page)
+    for (const answer of ['reject', 'approve'] as const) {
+      await page.follow('_links.prev')
+      await page.follow('_embedded.factors.0._links.verify')
+      await answerAtIdp(page, answer)
+      await requestState(page)
+    }
+    expect(refusals()).toHaveLength(2)
     expect(await page.session()).toMatchObject({ login: CLEO, amr: ['pwd', 'mfa'] })
   })
 

@@ -125,6 +125,7 @@ const StoredTransaction: z.ZodType<Transaction> = z
     enrolment: StoredEnrollment.optional(), // its name in records of earlier versions
     activeFactors: z.array(z.string()).default([]), // missing in records of earlier versions
     awaitedFactor: z.string().optional(),
+    factorFailed: z.boolean().optional(),
     pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
     device: z.string(),
     createdAtMs: z.number(),

@@ -26,6 +26,8 @@ export interface Transaction {
   readonly activeFactors: readonly string[]
   /** The push factor that waits for approval: another request to it is a poll, not a new push. */
   readonly awaitedFactor?: string | undefined
+  /** Okta's last answer had the factor result FAILED: another identity provider refused the user. */
+  readonly factorFailed?: boolean | undefined
   /** The earliest time of the next poll, by the path of the poll. */
   readonly pollNotBeforeMs?: Readonly<Record<string, number>> | undefined
   /** The id of the device that the transaction is bound to. */
@@ -105,6 +107,7 @@ export function advance(
     enrollment: nextEnrollment(answer, step.enrollment, transaction.enrollment),
     activeFactors: answer.activeFactors.length > 0 ? answer.activeFactors : transaction.activeFactors,
     awaitedFactor: nextAwaitedFactor(transaction, answer, step.factorId),
+    factorFailed: answer.factorResult === 'FAILED' ? true : undefined,
     pollNotBeforeMs: nextPollTimes(transaction, answer, step.nextPoll),
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
