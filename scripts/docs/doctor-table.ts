@@ -3,14 +3,14 @@ import { markdownTable } from './markdown.ts'
 /** The checks of `src/doctor`, in the order of its report, and when each is `ok`. test/doctor/command.test.ts compares the names. */
 const OK_IF: Readonly<Record<string, string>> = {
   'redis.reach': 'Redis accepts the connection and its credentials',
-  'redis.database': 'the selected database exists',
   'redis.version': 'it is 6.2 or later',
+  'redis.database': 'the selected database exists',
   'redis.policy': '`maxmemory-policy` is `noeviction`',
   'redis.scripts': 'the Redis user may run the scripts of the broker',
   'redis.write': 'the Redis user may write, read and delete a key',
   'redis.latency': 'a read takes up to 10 ms; else `warn`',
-  'authn.tls': 'the certificate is accepted; `warn` if it expires in 14 days or a quarter of its lifetime',
   'authn.reach': 'Okta answers, and not another web server',
+  'authn.tls': 'the certificate is accepted; `warn` if it expires in 14 days or a quarter of its lifetime',
   'authn.clock': 'the clocks differ by up to 30 s; up to 5 min: `warn`',
   'authn.token': 'Okta accepts the API token, and the standby (else `warn`)',
   'authn.pipeline': '`v1`; [`idx`](identity-engine.md) or unknown: `warn`',

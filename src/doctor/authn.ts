@@ -28,14 +28,13 @@ export function authnChecks(options: AuthnChecksOptions): CheckGroup {
   const needs = ['authn.reach']
   const checks: Check[] = [
     {
-      name: 'authn.tls',
+      name: 'authn.reach',
       async run() {
         organization = await sendOrFail(client, { method: 'GET', path: ORGANIZATION_PATH, headers: ACCEPT })
-        if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')
-        return judgeTls(organization, () => certificate.judge(now(), 'the certificate is accepted'))
+        return judgeReach(organization)
       },
     },
-    { name: 'authn.reach', run: () => judgeReach(organization) },
+    { name: 'authn.tls', run: () => judgeTls(organization, isTls, () => certificate.judge(now(), TLS_OK)) },
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
     { name: 'authn.token', needs, run: () => checkTokens(client, apiTokens.current()) },
     { name: 'authn.pipeline', needs, run: () => checkPipeline(client) },
@@ -50,17 +49,7 @@ export function authnChecks(options: AuthnChecksOptions): CheckGroup {
 
 const ACCEPT = { Accept: 'application/json' }
 
-function judgeTls(response: UpstreamResponse | UpstreamFailure, judgeCertificate: () => Finding): Finding {
-  if (!(response instanceof UpstreamFailure)) return judgeCertificate()
-  if (!isTlsFailure(response)) return skipped(`no connection (${reasonOf(response)})`)
-  return fail(
-    `the certificate is not accepted (${response.code})`,
-    'If a proxy replaces the certificate, set UPSTREAM_CA_FILE to its authority. Otherwise correct AUTHN_BASE_URL.',
-  )
-}
-
-function judgeReach(response: UpstreamResponse | UpstreamFailure | undefined): Finding {
-  if (response === undefined) return skipped('the request did not end')
+function judgeReach(response: UpstreamResponse | UpstreamFailure): Finding {
   if (response instanceof UpstreamFailure) {
     return isTlsFailure(response)
       ? skipped('not possible without authn.tls')
@@ -76,6 +65,23 @@ function judgeReach(response: UpstreamResponse | UpstreamFailure | undefined): F
   return fail(
     `${what} (HTTP ${response.status})`,
     'Set AUTHN_BASE_URL to the address of the org, without -admin and without a page’s path. If it is right, read Okta’s status page.',
+  )
+}
+
+const TLS_OK = 'the certificate is accepted'
+
+function judgeTls(
+  response: UpstreamResponse | UpstreamFailure | undefined,
+  isTls: boolean,
+  judgeCertificate: () => Finding,
+): Finding {
+  if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')
+  if (response === undefined) return skipped('the request did not end')
+  if (!(response instanceof UpstreamFailure)) return judgeCertificate()
+  if (!isTlsFailure(response)) return skipped(`no connection (${reasonOf(response)})`)
+  return fail(
+    `the certificate is not accepted (${response.code})`,
+    'If a proxy replaces the certificate, set UPSTREAM_CA_FILE to its authority. Otherwise correct AUTHN_BASE_URL.',
   )
 }
 

@@ -19,13 +19,16 @@ export interface RedisChecksOptions {
 
 const NAMES = {
   reach: 'redis.reach',
-  database: 'redis.database',
   version: 'redis.version',
+  database: 'redis.database',
   policy: 'redis.policy',
   scripts: 'redis.scripts',
   write: 'redis.write',
   latency: 'redis.latency',
 } as const
+
+/** Until a database is selected, the client sends nothing. */
+const NOT_SELECTED = `not possible without ${NAMES.database}`
 
 type Client = Redis | Cluster
 
@@ -56,8 +59,12 @@ export function redisChecks({ url, ca, timeoutMs }: RedisChecksOptions): CheckGr
         return judgeReach(code)
       },
     },
+    {
+      name: NAMES.version,
+      needs: [NAMES.reach],
+      run: () => (code === undefined ? fromInfo(client, 'server', judgeVersion) : skipped(NOT_SELECTED)),
+    },
     { name: NAMES.database, needs: [NAMES.reach], run: () => judgeDatabase(code) },
-    { name: NAMES.version, needs, run: () => fromInfo(client, 'server', judgeVersion) },
     { name: NAMES.policy, needs, run: () => fromInfo(client, 'memory', judgePolicy) },
     { name: NAMES.scripts, needs, run: () => checkScripts(client, key) },
     // waits, because the client reconnects if a replica has refused a script

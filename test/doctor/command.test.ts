@@ -35,8 +35,8 @@ const Report = z.strictObject({
 
 /** Every check, in order. */
 const NAMES = [
-  ...['reach', 'database', 'version', 'policy', 'scripts', 'write', 'latency'].map((name) => `redis.${name}`),
-  ...['tls', 'reach', 'clock', 'token', 'pipeline', 'forwarded_for', 'device_token'].map(
+  ...['reach', 'version', 'database', 'policy', 'scripts', 'write', 'latency'].map((name) => `redis.${name}`),
+  ...['reach', 'tls', 'clock', 'token', 'pipeline', 'forwarded_for', 'device_token'].map(
     (name) => `authn.${name}`,
   ),
   ...['reach', 'key', 'team', 'user', 'key_expiry'].map((name) => `pam.${name}`),
