@@ -5,6 +5,7 @@ import { FACTOR_TYPES, loadSandboxConfig, type SandboxConfig } from '../../src/s
 import { FACTOR_TYPE_ROWS } from '../support/factor-types.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -112,7 +113,7 @@ describe('with all types in HIDDEN_FACTORS', () => {
   test.each(ROWS.filter(({ amr }) => amr !== undefined))(
     '$factorType is not usable in a step-up in which Okta has challenged it',
     async ({ factorType, login, attempt }) => {
-      const { stateToken } = harness.sandbox.startStepUp('payroll', login)
+      const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', login)
       await atOkta('/api/v1/authn', { stateToken })
       const verify = `/api/v1/authn/factors/${idOf(login, factorType)}/verify`
       expect(valueAt(await atOkta(verify, { stateToken }), '_embedded.factor.factorType')).toBe(factorType)
