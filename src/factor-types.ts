@@ -1,9 +1,9 @@
 /**
  * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no packages, no I/O.
  *
- * To add a type, add it to `FACTOR_TYPES`. The sandbox has its own enum (`src/sandbox/sandbox-config.ts`) and table
- * (`src/sandbox/authn/factors/factor-handlers.ts`), the demo its own form (`src/demo/page/sign-in/factors.ts`), and
- * `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
+ * To add a type, add it to `FACTOR_TYPES`, and its answers to `src/authn/sign-in/factor-schemas.ts`. The sandbox has its
+ * own enum (`src/sandbox/sandbox-config.ts`) and table (`src/sandbox/authn/factors/factor-handlers.ts`), the demo its own
+ * form (`src/demo/page/sign-in/factors.ts`), and `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
  */
 export interface FactorType {
   /** Authentication method (RFC 8176), or `mfa` if the RFC has none. */

@@ -162,6 +162,15 @@ describe('in the other places', () => {
     expect(text).toContain(`\`${factorType}\``)
   })
 
+  test.each(ROWS)('OpenAPI has a schema for the answers of $factorType', ({ factorType }) => {
+    const schemas = Object.values(valueAt(document, 'components.schemas') ?? {})
+    const named = schemas.flatMap((schema) => [
+      valueAt(schema, 'properties.factorType.const'),
+      ...[valueAt(schema, 'properties.factorType.enum') ?? []].flat(),
+    ])
+    expect(named).toContain(factorType)
+  })
+
   test.each(ROWS)('the sandbox has $factorType, and a user with it', ({ factorType, login }) => {
     expect(FACTOR_TYPES).toContain(factorType)
     const user = CONFIG.users.find((one) => one.login === `${login}@example.test`)
