@@ -24,6 +24,12 @@ test('a check that hangs fails at its deadline; those that need it are skipped, 
   ])
 })
 
+test('a check that may take long is not limited by the deadline of a check', async () => {
+  const slow = () => new Promise<ReturnType<typeof ok>>((resolve) => setTimeout(resolve, 60, ok('late')))
+  const checks = [{ name: 'a', mayTakeLong: true, run: slow }]
+  expect(await run(checks, { checkMs: 20 })).toEqual(['a ok: late'])
+})
+
 test('a check runs if those that it needs are ok or warn', async () => {
   const checks = [
     { name: 'a', run: () => ok('yes') },
