@@ -21,7 +21,8 @@ const OK_IF: Readonly<Record<string, string>> = {
   'pam.key': 'PAM issues a token for the key, and for the standby (else `warn`)',
   'pam.team': 'the token is for `PAM_TEAM`, and the team is enabled',
   'pam.user': 'PAM lists the groups of the user in `--login`',
-  'pam.key_expiry': '`PAM_KEY_EXPIRES_AT` is at least 14 days away; sooner: `warn`',
+  'pam.key_expiry':
+    'the key does not expire in the next 14 days (else `warn`), as PAM or, if it refuses, `PAM_KEY_EXPIRES_AT` says',
   'public.reach': 'a broker answers at `PUBLIC_URL`; `warn` if the certificate expires soon, as above',
   'public.cookies': 'its device cookie comes back',
   'public.headers':

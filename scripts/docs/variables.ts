@@ -220,9 +220,10 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
   },
   PAM_KEY_EXPIRES_AT: {
     group: 'Privileged access (PAM)',
-    summary: 'When the current key expires. Only used for warnings.',
+    summary:
+      'When the current key expires, for warnings. Only needed if PAM does not show it to the service user.',
     details:
-      'In the last two weeks before, a warning is logged once a day (`pam_key_expires_soon`). Afterwards, an error is logged at start and once a day (`pam_key_expired`).',
+      'PAM is asked once an hour. In the last two weeks before, a warning is logged once a day (`pam_key_expires_soon`). Afterwards, an error is logged at start and once a day (`pam_key_expired`).',
     example: '2030-01-31T00:00:00Z',
     refused: 'anything but an RFC 3339 date and time with an offset',
   },

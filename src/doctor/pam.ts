@@ -1,4 +1,5 @@
 import type { Config } from '../config/load-config.ts'
+import { readKeyDetails } from '../pam/key-details.ts'
 import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
 import {
@@ -58,7 +59,7 @@ export function pamChecks({ pam, egress, timeoutMs, now, login }: PamChecksOptio
       needs: ['pam.key', 'pam.team'],
       run: withMinted((result) => checkUser(client, pam, result, login)),
     },
-    { name: 'pam.key_expiry', run: () => judgeExpiry(pam.keyExpiresAtMs, now()) },
+    { name: 'pam.key_expiry', run: () => checkExpiry(client, pam, minted, now()) },
   ]
   return { checks, close: () => client.close() }
 }
@@ -140,8 +141,8 @@ async function checkUser(
   const user = toPamUserName(login, pam.userName)
   const fix = 'Correct PAM_USER_NAME and PAM_USER_DOMAINS, or create the user in PAM.'
   if (user === undefined) return fail('the login maps to no PAM user name', fix)
-  const path = `/users/${encodeURIComponent(user)}`
-  const get = createGet(client, pam, minted.token)
+  const path = `${teamPath(pam)}/users/${encodeURIComponent(user)}`
+  const get = createGet(client, minted.token)
   try {
     const status = parseUserStatus((await get(path, 'user')).json)
     await get(`${path}/groups`, 'user')
@@ -154,12 +155,16 @@ async function checkUser(
 
 const STATUS = { disabled: 'disabled', deleted: 'deleted', other: 'an unknown status' } as const
 
-/** Sends GET requests below the team's path. They throw UpstreamFailure or PamFailure. */
-function createGet(client: UpstreamClient, pam: PamConfig, token: string) {
+function teamPath(pam: PamConfig): string {
+  return pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}`)
+}
+
+/** Sends GET requests. They throw UpstreamFailure or PamFailure. */
+function createGet(client: UpstreamClient, token: string) {
   return async (path: string, subject: PamSubject): Promise<UpstreamResponse> => {
     const response = await client.send({
       method: 'GET',
-      path: pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}${path}`),
+      path,
       headers: { Accept: 'application/json', Authorization: `Bearer ${token}` },
     })
     const failure = failureFromAnswer(response, subject)
@@ -184,12 +189,49 @@ const RETRY = 'Look the error up in docs/operations.md#pam-errors, and run the d
 const DAY_MS = 86_400_000
 const WARN_BEFORE_DAYS = 14
 
-function judgeExpiry(expiresAtMs: number | undefined, nowMs: number): Finding {
-  if (expiresAtMs === undefined)
-    return skipped('PAM_KEY_EXPIRES_AT is not set', 'Set it to the time at which the key expires.')
+/** The key's own expiry, if the service user may read it; otherwise `PAM_KEY_EXPIRES_AT`. */
+async function checkExpiry(
+  client: UpstreamClient,
+  pam: PamConfig,
+  minted: Minted | undefined,
+  nowMs: number,
+): Promise<Finding> {
+  const [key] = pam.keys.current()
+  if (key === undefined || minted === undefined || 'outcome' in minted)
+    return judgeConfigured(pam, nowMs, 'there is no token')
+  const get = createGet(client, minted.token)
+  try {
+    const { expiresAtMs, lastUsedMs } = await readKeyDetails({
+      keyId: key.id,
+      teamPath: teamPath(pam),
+      get: (path) => get(path, 'team'),
+      origin: new URL(pam.baseUrl).origin,
+      team: pam.team,
+      monotonic: () => performance.now(),
+    })
+    const used = lastUsedMs === undefined ? '' : `; last used ${new Date(lastUsedMs).toISOString()}`
+    return expiresAtMs === undefined
+      ? ok(`the key does not expire${used}`)
+      : judgeExpiry(expiresAtMs, nowMs, used)
+  } catch (error) {
+    if (error instanceof UpstreamFailure) return judgeConfigured(pam, nowMs, reasonOf(error))
+    if (!(error instanceof PamFailure)) throw error
+    return judgeConfigured(pam, nowMs, error.message)
+  }
+}
+
+function judgeConfigured({ keyExpiresAtMs }: PamConfig, nowMs: number, reason: string): Finding {
+  if (keyExpiresAtMs !== undefined) return judgeExpiry(keyExpiresAtMs, nowMs, '')
+  return skipped(
+    `PAM does not show when the key expires (${reason}), and PAM_KEY_EXPIRES_AT is not set`,
+    'Set it to the time at which the key expires, or let the service user list its keys.',
+  )
+}
+
+function judgeExpiry(expiresAtMs: number, nowMs: number, used: string): Finding {
   const days = Math.floor((expiresAtMs - nowMs) / DAY_MS)
   const fix = 'Create a new key (docs/operations.md#the-pam-key-expires-or-is-refused).'
   if (expiresAtMs <= nowMs) return fail('the key has expired', fix)
-  const detail = `the key expires in ${days} days`
+  const detail = `the key expires in ${days} days${used}`
   return days < WARN_BEFORE_DAYS ? warn(detail, fix) : ok(detail)
 }

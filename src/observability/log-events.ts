@@ -47,7 +47,7 @@ export const LOG_EVENTS = {
       action: 'Create a new key and put it first in both files.',
     },
     pam_key_expired: {
-      meaning: 'The date in `PAM_KEY_EXPIRES_AT` has passed.',
+      meaning: 'The PAM key has expired, as PAM or `PAM_KEY_EXPIRES_AT` says.',
       action: 'Create a new key.',
     },
     pam_new_token_refused: {
@@ -201,8 +201,13 @@ export const LOG_EVENTS = {
         'The PAM token could not be refreshed ahead of time. The old one stays in use; the broker retries every 15 s.',
       action: 'If it lasts, see `pam_call_failed`.',
     },
+    pam_key_expiry_unknown: {
+      meaning:
+        'PAM does not show when the key expires, and `PAM_KEY_EXPIRES_AT` is not set; `name` is the error.',
+      action: 'Set `PAM_KEY_EXPIRES_AT`, or let the service user list its keys.',
+    },
     pam_key_expires_soon: {
-      meaning: '`PAM_KEY_EXPIRES_AT` is under two weeks away; `count` is the number of days. Logged daily.',
+      meaning: 'The PAM key expires in under two weeks; `count` is the number of days. Logged daily.',
       action: 'Create a new key.',
     },
     pam_call_failed: { meaning: 'A PAM call failed; `name` is the error. Cached lists may be served.' },

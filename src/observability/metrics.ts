@@ -83,6 +83,10 @@ const METRICS = {
   pamTokens: counter('pam_tokens_total', 'PAM tokens obtained, refused or discarded, by outcome', [
     'outcome',
   ]),
+  pamKeyLastUsed: gauge(
+    'pam_key_last_used_timestamp_seconds',
+    'When PAM last issued a token for the PAM API key, as a Unix time',
+  ),
   pamKeyExpiry: gauge('pam_key_expiry_timestamp_seconds', 'When the PAM API key expires, as a Unix time'),
   pamCacheRequests: counter(
     'pam_cache_requests_total',

@@ -10,6 +10,7 @@ import { type StartTimer, startTimer } from '../upstream/start-timer.ts'
 import { createUpstreamClock, type UpstreamClient } from '../upstream/upstream-client.ts'
 import { createDirectoryAccess, type PamDirectory } from './directory-access.ts'
 import { createGroups } from './groups.ts'
+import { readKeyDetails } from './key-details.ts'
 import { createGroupCache } from './lists/group-cache.ts'
 import { createGroupLists } from './lists/group-lists.ts'
 import { createListBackoff } from './lists/list-backoff.ts'
@@ -26,7 +27,7 @@ import { watchKeyExpiry } from './token/key-expiry.ts'
 import { createKeyPauses, type PamKey } from './token/key-pauses.ts'
 import { createMint, IssuedToken } from './token/mint-token.ts'
 import { createAuthorizedCall, createServiceToken } from './token/token.ts'
-import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
+import { createPamCall, type PamCall, type PamCallOptions } from './upstream/pam-call.ts'
 import type { PamDeps, PamTunables } from './upstream/pam-deps.ts'
 
 export type { PamTunables }
@@ -39,6 +40,8 @@ export interface PamOptions {
   /** The current key, then the standby. */
   readonly keys: () => readonly PamKey[]
   readonly keyExpiresAtMs?: number | undefined
+  /** How often a process checks whether it should read the key's expiry from PAM. */
+  readonly keyCheckMs?: number
   /** With the placeholder `{team_name}`. */
   readonly tokenPath: string
   readonly userName: PamUserName
@@ -75,6 +78,7 @@ const LOW_SHARE = 0.25
 const MAX_CLOSED_MS = 300_000
 /** Added to the longest duration of a fetch: a lock must not expire before its fetch ends. */
 const LOCK_MARGIN_MS = 5000
+const KEY_CHECK_MS = 30_000
 const TOKEN_REFRESH_PAUSE_MS = 15_000
 const LIST_REFRESH_PAUSE_MS = 2000
 
@@ -172,7 +176,20 @@ export function createPam(options: PamOptions): Pam {
     team: teamDisabled,
   })
   const cache = createGroupCache({ ...deps, lists, reader })
-  const keyExpiry = watchKeyExpiry({ expiresAtMs: options.keyExpiresAtMs, now, log, metrics })
+  const teamPath = `${basePath}/v1/teams/${encodeURIComponent(team)}`
+  const keyExpiry = watchKeyExpiry({
+    ...deps,
+    now,
+    configuredMs: options.keyExpiresAtMs,
+    checkMs: options.keyCheckMs ?? KEY_CHECK_MS,
+    keyId: () => keys()[0]?.id,
+    read(keyId) {
+      const bearer = token.inMemory()
+      if (bearer === undefined) return undefined
+      const get = createOptionalGet(call, bearer, tunables)
+      return readKeyDetails({ keyId, teamPath, get, origin, team, monotonic })
+    },
+  })
   const { userName, directory, requireSession } = options
   const access = createDirectoryAccess({ cache, userName, directory, maxAgeMs: tunables.directoryMaxAgeMs })
 
@@ -188,4 +205,20 @@ export function createPam(options: PamOptions): Pam {
       keyExpiry.stop()
     },
   }
+}
+
+/** A refusal says nothing about the token, which stays in use. */
+function createOptionalGet(call: PamCall, bearer: string, { lists, rateLimit }: PamTunables) {
+  return (path: string) =>
+    call({
+      method: 'GET',
+      path,
+      headers: { Authorization: `Bearer ${bearer}` },
+      subject: 'team',
+      background: true,
+      requestId: undefined,
+      isOptional: true,
+      budget: { leftMs: rateLimit.maxWaitMs },
+      timeoutMs: lists.maxTotalMs,
+    })
 }

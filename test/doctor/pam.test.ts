@@ -25,7 +25,7 @@ test('all checks pass', async () => {
   expect(await pamChecks({}, { login: AMELIA })).toEqual({
     ...OK,
     user: 'ok: PAM lists the groups of the user',
-    key_expiry: 'skipped: PAM_KEY_EXPIRES_AT is not set',
+    key_expiry: expect.stringMatching(/^ok: the key does not expire; last used \d{4}-\d\d-\d\dT/),
   })
   expect((await pamChecks()).user).toBe('skipped: needs --login')
 })
@@ -124,12 +124,28 @@ test.each([
   upstream.sandbox.pamControl.setUserStatus(AMELIA, 'ACTIVE')
 })
 
-test('the expiry of the key', async () => {
-  const at = async (time: string) => {
-    const options = { now: () => Date.parse('2030-01-01T00:00:00Z') }
-    return (await pamChecks({ PAM_KEY_EXPIRES_AT: time }, options)).key_expiry
-  }
-  expect(await at('2030-03-01T00:00:00Z')).toBe('ok: the key expires in 59 days')
-  expect(await at('2030-01-11T00:00:00Z')).toBe('warn: the key expires in 10 days')
-  expect(await at('2029-12-31T00:00:00Z')).toBe('fail: the key has expired')
+const EXPIRIES: [time: string, finding: RegExp][] = [
+  ['2030-03-01T00:00:00Z', /^ok: the key expires in 59 days/],
+  ['2030-01-11T00:00:00Z', /^warn: the key expires in 10 days/],
+  ['2029-12-31T00:00:00Z', /^fail: the key has expired$/],
+]
+const IN_2030 = { now: () => Date.parse('2030-01-01T00:00:00Z') }
+
+test.each(EXPIRIES)('a key that expires at %s by the API', async (time, finding) => {
+  upstream.sandbox.pamControl.expireKey(`${upstream.pamEnv.PAM_KEY_ID}`, time)
+  const env = { PAM_KEY_EXPIRES_AT: '2040-01-01T00:00:00Z' }
+  expect((await pamChecks(env, IN_2030)).key_expiry).toMatch(finding)
+  upstream.sandbox.pamControl.reset()
 })
+
+test.each(EXPIRIES)(
+  'a key that expires at %s by PAM_KEY_EXPIRES_AT, if PAM refuses',
+  async (time, finding) => {
+    upstream.sandbox.pamControl.setAccess('gatehouse', 'groups')
+    expect((await pamChecks({ PAM_KEY_EXPIRES_AT: time }, IN_2030)).key_expiry).toMatch(finding)
+    expect((await pamChecks()).key_expiry).toBe(
+      'skipped: PAM does not show when the key expires (forbidden_error), and PAM_KEY_EXPIRES_AT is not set',
+    )
+    upstream.sandbox.pamControl.reset()
+  },
+)

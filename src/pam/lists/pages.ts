@@ -28,10 +28,27 @@ export const ReadProgress = z.object({
   groups: StoredGroups,
   rate: ObservedRateLimit.optional(),
 })
-export type ReadProgress = Omit<z.output<typeof ReadProgress>, 'groups'> & { groups: Group[] }
+export type ReadProgress = ProgressOf<Group>
+/** The items are groups, or those of another list. */
+type ProgressOf<Item> = Omit<z.output<typeof ReadProgress>, 'groups'> & { groups: Item[] }
 
-export function newReadProgress(): ReadProgress {
+export function newReadProgress<Item = Group>(): ProgressOf<Item> {
   return { beganAtMs: 0, next: '', asked: [], items: 0, groups: [] }
+}
+
+/** Reads all groups of a list. */
+export function readPages(
+  path: string,
+  fetchPage: FetchPage,
+  options: PagesOptions,
+  read: ReadProgress = newReadProgress(),
+): Promise<Group[]> {
+  return readItems(path, fetchPage, { ...options, parse: parseGroup }, read)
+}
+
+export interface ItemOptions<Item> extends PagesOptions {
+  /** undefined: the item is left out. */
+  readonly parse: (item: unknown) => Item | undefined
 }
 
 /**
@@ -40,31 +57,31 @@ export function newReadProgress(): ReadProgress {
  * group or an exceeded limit is an error. After a failure, a call with the same `read` continues where this one stopped. If a later
  * page does not exist, the whole list is read again, once.
  */
-export async function readPages(
+export async function readItems<Item extends { readonly id: string }>(
   path: string,
   fetchPage: FetchPage,
-  options: PagesOptions,
-  read = newReadProgress(),
-): Promise<Group[]> {
+  options: ItemOptions<Item>,
+  read = newReadProgress<Item>(),
+): Promise<Item[]> {
   const deadline = options.monotonic() + options.limits.maxTotalMs
   const continueRead = () => readRemaining(read, path, fetchPage, options, deadline)
   try {
     return await continueRead()
   } catch (error) {
     if (!(error instanceof PamFailure) || error.outcome !== 'page_gone') throw error
-    Object.assign(read, newReadProgress())
+    Object.assign(read, newReadProgress<Item>())
     return continueRead()
   }
 }
 
-async function readRemaining(
-  read: ReadProgress,
+async function readRemaining<Item extends { readonly id: string }>(
+  read: ProgressOf<Item>,
   path: string,
   fetchPage: FetchPage,
-  options: PagesOptions,
+  options: ItemOptions<Item>,
   deadline: number,
-): Promise<Group[]> {
-  const { limits, monotonic } = options
+): Promise<Item[]> {
+  const { limits, monotonic, parse } = options
   for (;;) {
     if (read.asked.includes(read.next)) throw unreadable('loop')
     if (read.asked.length >= limits.maxPages) throw unreadable('too many pages')
@@ -75,7 +92,7 @@ async function readRemaining(
     const answer = await fetchPage(target, leftMs, read.asked.length === 0)
     const list = parseList(answer.json)
     if (read.items + list.length > limits.maxItems) throw unreadable('too many items')
-    const groups = list.flatMap((item) => parseGroup(item) ?? [])
+    const groups = list.flatMap((item) => parse(item) ?? [])
     const next = parseNextQuery(answer, target, path, options)
     read.asked.push(read.next)
     read.items += list.length
@@ -85,8 +102,8 @@ async function readRemaining(
   }
 }
 
-/** A list that changes between two pages may contain a group twice. The later one is used. */
-function removeDuplicates(groups: readonly Group[]): Group[] {
+/** A list that changes between two pages may contain an item twice. The later one is used. */
+function removeDuplicates<Item extends { readonly id: string }>(groups: readonly Item[]): Item[] {
   return [...new Map(groups.map((group) => [group.id, group])).values()]
 }
 

@@ -1,34 +1,87 @@
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { PamFailure } from '../upstream/pam-errors.ts'
 
 export interface KeyExpiryOptions {
-  /** From `PAM_KEY_EXPIRES_AT`, because the API does not tell. */
-  readonly expiresAtMs: number | undefined
+  /** `PAM_KEY_EXPIRES_AT`, which is used until PAM has told the expiry. */
+  readonly configuredMs: number | undefined
+  /** The id of the current key. */
+  readonly keyId: () => string | undefined
+  /** Reads the key from PAM. undefined: there is no token yet. */
+  readonly read: (keyId: string) => Promise<KeyTimes> | undefined
+  readonly checkMs: number
   readonly now: () => number
+  readonly monotonic: () => number
   readonly log: Logger
   readonly metrics: Metrics
 }
 
+interface KeyTimes {
+  /** undefined: it does not expire. */
+  readonly expiresAtMs: number | undefined
+  readonly lastUsedMs: number | undefined
+}
+
+const HOUR_MS = 3_600_000
+const RETRY_MS = 600_000
 const DAY_MS = 86_400_000
 const WARN_BEFORE_MS = 14 * DAY_MS
 
-/** All tokens expire with the API key. A gauge shows when; a daily log line warns in the last two weeks. */
-export function watchKeyExpiry({ expiresAtMs, now, log, metrics }: KeyExpiryOptions): { stop(): void } {
-  if (expiresAtMs === undefined) return { stop() {} }
-  metrics.pamKeyExpiry.set(Math.floor(expiresAtMs / 1000))
+/**
+ * All tokens expire with the API key. A gauge shows when; a daily log line warns in the last two weeks. PAM is asked in the
+ * background, once an hour and after the key has changed. If it refuses, the last known time is used.
+ */
+export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
+  const { configuredMs, keyId, read, checkMs, monotonic, log, metrics } = options
+  let expiresAtMs = configuredMs
+  let readId: string | undefined
+  let nextReadAt = Number.NEGATIVE_INFINITY
+  let lastFailure: string | undefined
 
-  const check = () => {
-    const leftMs = expiresAtMs - now()
-    if (leftMs <= 0) log.error('pam_key_expired', { upstream: 'pam' })
-    else if (leftMs <= WARN_BEFORE_MS)
-      log.warn('pam_key_expires_soon', {
-        upstream: 'pam',
-        count: Math.ceil(leftMs / DAY_MS),
-        reason: 'days left',
-      })
+  function use(times: KeyTimes): void {
+    const isNew = times.expiresAtMs !== expiresAtMs
+    expiresAtMs = times.expiresAtMs
+    lastFailure = undefined
+    metrics.pamKeyLastUsed.set(Math.floor((times.lastUsedMs ?? 0) / 1000))
+    if (isNew) report(expiresAtMs, options)
   }
-  check()
-  const timer = setInterval(check, DAY_MS)
-  timer.unref()
-  return { stop: () => clearInterval(timer) }
+
+  function recordFailure(error: unknown): void {
+    nextReadAt = monotonic() + RETRY_MS
+    const name = error instanceof PamFailure ? error.outcome : 'error'
+    if (name !== lastFailure && expiresAtMs === undefined)
+      log.warn('pam_key_expiry_unknown', { upstream: 'pam', name })
+    lastFailure = name
+  }
+
+  function readIfDue(): void {
+    const id = keyId()
+    if (id === undefined || (id === readId && monotonic() < nextReadAt)) return
+    const reading = read(id)
+    if (reading === undefined) return
+    if (readId !== undefined && id !== readId) expiresAtMs = configuredMs
+    readId = id
+    nextReadAt = monotonic() + HOUR_MS
+    reading.then((times) => id === keyId() && use(times), recordFailure)
+  }
+
+  report(expiresAtMs, options)
+  const timers = [
+    setInterval(() => report(expiresAtMs, options), DAY_MS).unref(),
+    setInterval(readIfDue, checkMs).unref(),
+  ]
+  return { stop: () => timers.forEach(clearInterval) }
+}
+
+function report(expiresAtMs: number | undefined, { now, log, metrics }: KeyExpiryOptions): void {
+  metrics.pamKeyExpiry.set(Math.floor((expiresAtMs ?? 0) / 1000))
+  if (expiresAtMs === undefined) return
+  const leftMs = expiresAtMs - now()
+  if (leftMs <= 0) log.error('pam_key_expired', { upstream: 'pam' })
+  else if (leftMs <= WARN_BEFORE_MS)
+    log.warn('pam_key_expires_soon', {
+      upstream: 'pam',
+      count: Math.ceil(leftMs / DAY_MS),
+      reason: 'days left',
+    })
 }

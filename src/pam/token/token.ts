@@ -71,6 +71,9 @@ export function createServiceToken(options: ServiceTokenOptions) {
       await records.removeIf(scope, (stored) => stored.token === token)
     },
 
+    /** The token in memory, if there is one that has not expired. */
+    inMemory: () => (current !== undefined && isValid(current, clock) ? current.token : undefined),
+
     stop: () => clearInterval(timer),
   }
 }

@@ -33,6 +33,8 @@ export interface PamRequest extends CallContext {
   readonly subject: PamSubject
   /** Users' own lookups get the rest of the rate limit, and the next free connection, before this request. */
   readonly lowPriority?: boolean
+  /** The caller does not need the response: a failure is neither counted nor logged. */
+  readonly isOptional?: boolean
   /** Time left to wait for the rate limit and for a free connection. */
   readonly budget: { leftMs: number }
   /** For all attempts together. */
@@ -124,7 +126,8 @@ async function sendRequest(
   const failure = failureFromAnswer(answer, subject)
   await pass.observe(answer, failure?.outcome === 'too_many_requests')
   if (failure === undefined) return answer
-  metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : readErrorName(answer) })
+  if (!request.isOptional)
+    metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : readErrorName(answer) })
   const { outcome: name } = failure
   log.debug('pam_error', { requestId, upstream: 'pam', upstreamStatus: answer.status, name })
   throw failure.policy.breaker ? new BreakerFailure(failure) : failure
@@ -137,10 +140,11 @@ function isRetrySafe({ method }: PamRequest, { outcome, cause }: PamFailure): bo
 }
 
 function logFailure(
-  { subject, requestId }: PamRequest,
+  { subject, requestId, isOptional }: PamRequest,
   failure: PamFailure,
   { log, metrics }: PamCallOptions,
 ): void {
+  if (isOptional) return
   const { outcome: name, cause, policy, wasDeferred } = failure
   if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
   // Expired tokens are renewed, and unknown users are normal.
