@@ -307,7 +307,7 @@ describe('a push', () => {
     ])
     const factorId = String(valueAt(waiting.json, '_embedded.factor.id'))
     expect(valueAt(waiting.json, '_embedded.policy.factorsPolicyInfo')).toEqual({
-      [factorId]: { autoPushEnabled: true },
+      [factorId]: { autoPushEnabled: false }, // Okta saves the choice when the push is approved
     })
   })
 })

@@ -1,7 +1,8 @@
-import { type Request, type RequestHandler, Router } from 'express'
+import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { z } from 'zod'
 import { invalidToken, methodNotAllowed } from './authn-error.ts'
 import { clientContextOf, requireAcceptsJson } from './authn-middleware.ts'
+import { saveAutoPush } from './auto-push-cookie.ts'
 import {
   activateFactor,
   applyIdentityProviderApproval,
@@ -47,6 +48,7 @@ type Step<Body> = {
   transaction: Transaction
   body: Body
   req: Request
+  res: Response
   origin: string
   pageOrigin: string | undefined
 }
@@ -84,12 +86,14 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
   userRoute([`${AUTHN}/factors`], 'enroll', enrollBody, (step) =>
     enrollFactor({ ...step, updatePhone: isTrue(step.req.query.updatePhone) }),
   )
-  userRoute([`${FACTOR}/verify`], 'verify', factorBody, (step) =>
-    verifyFactor(factorCall(step), {
-      rememberDevice: isTrue(step.req.query.rememberDevice),
-      autoPush: isTrue(step.req.query.autoPush),
-    }),
-  )
+  userRoute([`${FACTOR}/verify`], 'verify', factorBody, (step) => {
+    const { rememberDevice, autoPush } = step.req.query
+    const saved = verifyFactor(factorCall(step), {
+      rememberDevice: isTrue(rememberDevice),
+      autoPush: autoPush === undefined ? undefined : isTrue(autoPush),
+    })
+    if (saved !== undefined) saveAutoPush(step.res, step.user, saved)
+  })
   userRoute([`${FACTOR}/verify/resend`], 'resend-challenge', factorBody, (step) =>
     resendChallenge(factorCall(step)),
   )
@@ -127,9 +131,9 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
   )
   return router
 
-  function post(paths: string[], handle: (req: Request) => Record<string, unknown>): void {
+  function post(paths: string[], handle: (req: Request, res: Response) => Record<string, unknown>): void {
     router.post(paths, requireAcceptsJson, (req, res) => {
-      res.json(handle(req))
+      res.json(handle(req, res))
     })
     router.all(paths, rejectOtherMethods('POST'))
   }
@@ -141,13 +145,13 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
     schema: S,
     handle: (step: Step<z.output<S>>) => void,
   ): void {
-    post(paths, (req) => {
+    post(paths, (req, res) => {
       const body = parseBody(schema, req.body)
       const transaction = org.transactions.find(body.stateToken)
       requireAllowed(transaction.status, operation)
       const { userId } = req.params
       if (userId !== undefined && userId !== transaction.user?.id) throw invalidToken()
-      handle({ org, transaction, body, req, origin: originOf(req), pageOrigin: req.headers.origin })
+      handle({ org, transaction, body, req, res, origin: originOf(req), pageOrigin: req.headers.origin })
       return respond(req, transaction)
     })
   }

@@ -10,6 +10,8 @@ export type ClientContext = {
   deviceToken: string | undefined
   fingerprint: string | undefined
   userAgent: string | undefined
+  /** The `Cookie` header. A trusted app that drops Okta's cookies has none. */
+  cookies?: string | undefined
 }
 
 type RequestInfo = { headers: IncomingHttpHeaders; socketAddress: string; requestId: string }
@@ -39,6 +41,7 @@ export function readClientContext(request: RequestInfo, trust: TrustSettings): C
     deviceToken: undefined,
     fingerprint: trusted && typeof fingerprint === 'string' ? fingerprint : undefined,
     userAgent: request.headers['user-agent'],
+    cookies: request.headers.cookie,
   }
 }
 

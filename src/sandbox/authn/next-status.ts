@@ -129,7 +129,6 @@ function complete(org: Org, transaction: Transaction, user: User, policy: SignOn
   const { deviceToken } = transaction.client
   if (deviceToken !== undefined) rememberDevice(org, transaction, user, policy, deviceToken)
   user.lastDeviceToken = deviceToken
-  if (transaction.autoPush) user.autoPush = true
   notifyNewDevice(org, transaction, user)
   // A step-up keeps its state token for the redirect to the app.
   if (transaction.app !== undefined) return

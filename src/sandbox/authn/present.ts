@@ -1,3 +1,4 @@
+import { isAutoPushEnabled } from './auto-push-cookie.ts'
 import { FACTOR_HANDLERS } from './factors/factor-handlers.ts'
 import { actionLink, type Link } from './links.ts'
 import { activeFactors, enrollmentOffers, signOnPolicyOf } from './next-status.ts'
@@ -121,11 +122,11 @@ function expiringPolicy(view: View): Json {
   })
 }
 
-function factorPolicy({ org, transaction: { user, autoPush } }: View): Json {
+function factorPolicy({ org, transaction: { user, client } }: View): Json {
   if (user === undefined) return {}
   const policy = signOnPolicyOf(org, user)
   const pushes = activeFactors(org, user).filter((factor) => factor.factorType === 'push')
-  const autoPushEnabled = user.autoPush || autoPush
+  const autoPushEnabled = isAutoPushEnabled(client, user)
   return {
     allowRememberDevice: policy?.allowRememberDevice ?? false,
     rememberDeviceLifetimeInMinutes: policy?.rememberDeviceLifetimeInMinutes ?? 0,

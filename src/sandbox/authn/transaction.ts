@@ -56,7 +56,8 @@ export type Transaction = {
   enrollmentSkipped: boolean
   enrolledInTransaction: boolean
   rememberDevice: boolean
-  autoPush: boolean
+  /** As last requested for a push; undefined: not requested. */
+  autoPush: boolean | undefined
   factor: Factor | undefined
   /** The challenge is for all security keys of the user, not for one. */
   challengeByType: boolean
@@ -162,7 +163,7 @@ function defaults(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'client'> 
     enrollmentSkipped: false,
     enrolledInTransaction: false,
     rememberDevice: false,
-    autoPush: false,
+    autoPush: undefined,
     factor: undefined,
     challengeByType: false,
     challenge: undefined,

@@ -37,7 +37,6 @@ export type User = {
   devices: Map<string, DeviceMemory>
   lastDeviceToken: string | undefined
   fingerprints: Set<string>
-  autoPush: boolean
   sessionsRevoked: number
 }
 
@@ -69,7 +68,6 @@ export function createUser(config: UserConfig, newFactor: NewFactor): User {
     devices: new Map(),
     lastDeviceToken: undefined,
     fingerprints: new Set(),
-    autoPush: false,
     sessionsRevoked: 0,
   }
 }

@@ -15,7 +15,8 @@ import type { DuoForm } from './schemas.ts'
 import { clearChallenge, type FactorResult, newChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
-export type VerifyQuery = { rememberDevice: boolean; autoPush: boolean }
+/** `autoPush`: undefined if the query does not have it. */
+export type VerifyQuery = { rememberDevice: boolean; autoPush: boolean | undefined }
 
 export type FactorCall = {
   org: Org
@@ -27,12 +28,16 @@ export type FactorCall = {
   pageOrigin: string | undefined
 }
 
-/** POST /factors/{id}/verify: starts the challenge, polls it, or answers it. */
-export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
+/**
+ * POST /factors/{id}/verify: starts the challenge, polls it, or answers it.
+ *
+ * @returns the `autoPush` choice, if it must be saved: once a push is approved
+ */
+export function verifyFactor(call: FactorCall, query: VerifyQuery): boolean | undefined {
   const { org, transaction, user, body } = call
   const factor = findFactor(call)
   if (query.rememberDevice) transaction.rememberDevice = true
-  if (query.autoPush) transaction.autoPush = true
+  if (factor.factorType === 'push') transaction.autoPush = query.autoPush ?? transaction.autoPush
   const handler = FACTOR_HANDLERS[factor.factorType]
   const isNewChallenge = !isChallenged(transaction, factor)
   const step = factorStepOf(call, factor, isNewChallenge)
@@ -40,16 +45,17 @@ export function verifyFactor(call: FactorCall, query: VerifyQuery): void {
   if (isNewChallenge && !hasAnswer) {
     setChallenge(transaction, step, call)
     handler.begin(step)
-    return
+    return undefined
   }
   const outcome = hasAnswer ? checkAnswer(step, handler.check) : handler.poll(step)
   if (outcome.kind === 'verified') {
     transaction.mfaVerified = true
     setNextStatus(org, transaction, user)
-    return
+    return factor.factorType === 'push' ? transaction.autoPush : undefined
   }
   setChallenge(transaction, step, call)
   transaction.factorResult = outcome.kind === 'waiting' ? outcome.result : undefined
+  return undefined
 }
 
 /** POST /factors/{id}/verify/resend: sends the code or push again. */

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { HOTP, Secret } from 'otpauth'
 import { createVirtualAuthenticator } from '../../../src/sandbox/authn/factors/virtual-authenticator.ts'
 import { type Answer, outcome, startSandbox, useSandbox } from './sandbox-client.ts'
@@ -212,13 +212,42 @@ test('verify push with number matching: the response has the correct answer whil
   expect(waiting.at('_embedded.factor._embedded.challenge.correctAnswer')).toEqual(expect.any(Number))
 })
 
-test('autoPush=true is remembered: later responses have autoPushEnabled', async () => {
-  const waiting = await client.follow(await client.signIn('priya.nair'), link('push'), {}, '?autoPush=true')
-  client.sandbox.answerPush('priya.nair', 'approve')
-  await client.follow(waiting, '_links.next')
-  const next = await client.signIn('priya.nair')
-  const id = next.at('_embedded.factors.push.id')
-  expect(next.at('_embedded.policy.factorsPolicyInfo')).toEqual({ [String(id)]: { autoPushEnabled: true } })
+describe('autoPush is kept in a cookie', () => {
+  const login = 'priya.nair'
+  const signIn = async (cookie?: string) => {
+    const authorization = `SSWS ${client.sandbox.apiToken}`
+    return client.signIn(login, {}, cookie === undefined ? { authorization } : { authorization, cookie })
+  }
+  const isEnabled = async (cookie?: string) => {
+    const answer = await signIn(cookie)
+    const info = answer.at('_embedded.policy.factorsPolicyInfo')
+    const id = String(answer.at('_embedded.factors.push.id'))
+    expect(info).toEqual({ [id]: { autoPushEnabled: expect.any(Boolean) } })
+    return answer.at(`_embedded.policy.factorsPolicyInfo.${id}.autoPushEnabled`)
+  }
+  /** Verifies the push with this query; returns the cookie of the response, without its attributes. */
+  const verify = async (query: string, answer: 'approve' | 'reject' = 'approve') => {
+    const waiting = await client.follow(await signIn(), link('push'), {}, query)
+    client.sandbox.answerPush(login, answer)
+    const { headers } = await client.follow(waiting, '_links.next')
+    return headers.get('set-cookie')?.split(';')[0]
+  }
+
+  test('set when the push is approved: later responses to a client that returns it have autoPushEnabled', async () => {
+    const cookie = await verify('?autoPush=true')
+    expect([await isEnabled(cookie), await isEnabled()]).toEqual([true, false])
+  })
+
+  test('overwritten by autoPush=false', async () => {
+    expect(await isEnabled(await verify('?autoPush=false'))).toBe(false)
+  })
+
+  test.each([
+    ['without the parameter', '', 'approve'],
+    ['after a rejection', '?autoPush=true', 'reject'],
+  ] as const)('not set %s', async (_case, query, answer) => {
+    expect(await verify(query, answer)).toBeUndefined()
+  })
 })
 
 /** docs/conformance.md F-2.14: webauthn and u2f. */

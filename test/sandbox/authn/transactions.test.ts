@@ -47,7 +47,7 @@ describe('a transaction', () => {
       enrollmentSkipped: false,
       enrolledInTransaction: false,
       rememberDevice: false,
-      autoPush: false,
+      autoPush: undefined,
       factor: undefined,
       challengeByType: false,
       challenge: undefined,
