@@ -111,6 +111,7 @@ export function publicRoutes(options: AppOptions): Route[] {
     ...withSession(sessions, [
       ...createSessionRoutes(options),
       ...createOwnSessionsRoutes(options),
+      ...options.authn.deviceRoutes,
       ...createForwardAuthRoutes(options),
     ]),
     ...options.pamRoutes,

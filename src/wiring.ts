@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
 import { createDeviceCookie } from './authn/browser/client.ts'
+import { createDeviceTokens } from './authn/browser/device-tokens.ts'
 import { createAuthn } from './authn/create-authn.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
@@ -61,15 +62,13 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const store = createStore(config, telemetry)
   const masterKeys = config.secretKeys.current
   const deps = { store, masterKeys, ...telemetry }
-
   const { secure } = publicUrl
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
+  const deviceTokens = createDeviceTokens({ ...deps, ttlMs: tunables.device.cookieDays * 24 * HOUR_MS })
   const deviceCookie = createDeviceCookie({
+    ...{ ...tunables.device, secure, now },
     signer: createSigner(masterKeys, 'device-cookie'),
-    secure,
-    maxAgeDays: tunables.device.cookieDays,
-    renewAfterHours: tunables.device.renewAfterHours,
-    now,
+    onRenew: deviceTokens.renew,
   })
   const sessions = createSessions({
     ...deps,
@@ -104,6 +103,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     signInUrl: config.signInUrl,
     tunables,
     deviceCookie,
+    deviceTokens,
     sessions,
     sessionCookie,
     openTransactions,

@@ -7,6 +7,7 @@ import { describe, expect, test } from '@jest/globals'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import type { z } from 'zod'
 import { type AppOptions, publicRoutes } from '../src/app.ts'
+import { createDeviceRoutes, type DeviceRoutesOptions } from '../src/authn/devices/device-routes.ts'
 import { STATUSES } from '../src/authn/sanitize/unknown-steps.ts'
 import { FACTOR_TYPE_NAMES } from '../src/factor-types.ts'
 import { isErrorCode } from '../src/http/error-object.ts'
@@ -39,9 +40,10 @@ const nameOf = ({ method, path }: { method: string; path: string }) => `${method
 describe('the document', () => {
   test('describes every route there is, each once, and no other', () => {
     const pamRoutes = createPamRoutes(parts as PamRoutesOptions)
+    const deviceRoutes = createDeviceRoutes(parts as DeviceRoutesOptions)
     const routes = publicRoutes({
       ...(parts as AppOptions),
-      authn: parts,
+      authn: Object.assign(Object.create(parts as object), { deviceRoutes }),
       navigation: parts,
       pamRoutes,
     } as AppOptions)

@@ -57,6 +57,7 @@ export type SecurityQuestions = components['schemas']['SecurityQuestions']
 export type Session = components['schemas']['Session']
 export type User = components['schemas']['User']
 export type Sessions = components['schemas']['Sessions']
+export type Devices = components['schemas']['Devices']
 export type Access = components['schemas']['Access']
 export type Group = components['schemas']['Group']
 export type Role = components['schemas']['Role']
@@ -742,6 +743,50 @@ export interface paths {
          * @description For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`.
          */
         delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/devices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The user’s own devices
+         * @description It does not keep the session alive.
+         */
+        get: operations["listDevices"];
+        put?: never;
+        post?: never;
+        /**
+         * Forget all of the user’s own devices
+         * @description As `DELETE /api/v1/devices/{id}` for each device, including the current one.
+         */
+        delete: operations["forgetDevices"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/devices/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forget one of the user’s own devices
+         * @description At the next sign-in, Okta treats the browser as a new device and asks for a factor again, if the org’s policy requires one. So it does for other users of that browser. Sessions are not ended.
+         */
+        delete: operations["forgetDevice"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2092,6 +2137,30 @@ export interface components {
                 /** @description Whether this is the session of the request. */
                 current: boolean;
                 userAgent: string;
+            }[];
+        };
+        /** @description The devices on which the user has signed in; last used first. */
+        Devices: {
+            devices: {
+                /** @description Safe to show. It is not the id in the device cookie. */
+                id: string;
+                /**
+                 * @description Browser and system.
+                 * @example Firefox on Windows
+                 */
+                label: string;
+                /**
+                 * Format: date-time
+                 * @description The first sign-in.
+                 */
+                createdAt: string;
+                /**
+                 * Format: date-time
+                 * @description The latest sign-in.
+                 */
+                lastUsedAt: string;
+                /** @description Whether this is the device of the request. */
+                current: boolean;
             }[];
         };
         Access: {
@@ -6045,6 +6114,119 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     "Clear-Site-Data": components["headers"]["Clear-Site-Data"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-E0000003"];
+            401: components["responses"]["E-401-E0000005"];
+            403: components["responses"]["E-403-E0000006"];
+            404: components["responses"]["E-404-E0000007"];
+            409: components["responses"]["E-409-E0000006"];
+            413: components["responses"]["E-413-E0000001"];
+            414: components["responses"]["E-414-E0000001"];
+            415: components["responses"]["E-415-E0000021"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    listDevices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All devices, with the current one marked */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "devices": [
+                     *         {
+                     *           "id": "q0Zf3p1mVb8wX2c5Tn7yRk4sLh6dJg9aUe1iOo3uEx0",
+                     *           "label": "Chrome on Linux",
+                     *           "createdAt": "2026-09-01T08:30:00.000Z",
+                     *           "lastUsedAt": "2026-11-21T10:00:00.000Z",
+                     *           "current": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Devices"];
+                };
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000005"];
+            403: components["responses"]["E-403-E0000006"];
+            409: components["responses"]["E-409-E0000006"];
+            414: components["responses"]["E-414-E0000001"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    forgetDevices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All devices are forgotten. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-E0000003"];
+            401: components["responses"]["E-401-E0000005"];
+            403: components["responses"]["E-403-E0000006"];
+            409: components["responses"]["E-409-E0000006"];
+            413: components["responses"]["E-413-E0000001"];
+            414: components["responses"]["E-414-E0000001"];
+            415: components["responses"]["E-415-E0000021"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    forgetDevice: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path: {
+                /** @description Safe to show. It is not the id in the device cookie. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The device is forgotten. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content?: never;

@@ -150,6 +150,10 @@ export const AUDIT_TEXTS: { readonly [Event in AuditEvent]: AuditText<Event> } =
     when: 'sessions of a user end, except by sign-out or by a new sign-in in the same browser; `count` may be 0',
     example: { ...request('09'), ...DEVICE, ...ADA, ...SESSION, reason: 'by_user', count: 2 },
   },
+  devices_forgotten: {
+    when: 'a user forgets one or all devices. `deviceHash` is the device of the request',
+    example: { ...request('16'), ...DEVICE, ...ADA, ...SESSION, count: 1 },
+  },
   limit_hit: {
     when: 'a limit refuses an attempt; nothing is sent to Okta',
     example: {

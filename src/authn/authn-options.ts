@@ -9,6 +9,7 @@ import type { UserKeys } from '../session/user-indexes.ts'
 import type { LimitConfig, Store } from '../store/store.ts'
 import type { UpstreamClient } from '../upstream/upstream-client.ts'
 import type { DeviceCookie } from './browser/client.ts'
+import type { DeviceTokens } from './browser/device-tokens.ts'
 import type { RedirectPrefix } from './redirects/redirect-target.ts'
 import type { AttemptLimits } from './throttling/limits.ts'
 import type { AuthnRateLimit } from './upstream/authn-upstream.ts'
@@ -68,6 +69,7 @@ export interface AuthnOptions {
   readonly store: Store
   readonly masterKeys: MasterKeys
   readonly deviceCookie: DeviceCookie
+  readonly deviceTokens: DeviceTokens
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
   /** Indexes by user of records that are deleted when all sessions of the user end. */

@@ -7,6 +7,8 @@ import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
 import { createCoalescing } from './coalescing/coalescing.ts'
 import { StepLocks } from './coalescing/step-locks.ts'
+import { createDeviceRoutes } from './devices/device-routes.ts'
+import { createUserDevices } from './devices/user-devices.ts'
 import { createRecovery } from './recovery/recovery.ts'
 import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
@@ -21,6 +23,7 @@ import { createRunStep } from './sign-in/run-step.ts'
 import { createSendStep } from './sign-in/send-step.ts'
 import { createSteps } from './steps.ts'
 import { createCallLimit } from './throttling/call-limit.ts'
+import { createForgetKnownDevice } from './throttling/forget-known-device.ts'
 import { createSignInPacing } from './throttling/sign-in-pacing.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
@@ -89,6 +92,12 @@ export function createAuthn(options: AuthnOptions): Authn {
     logins,
     knownMs: device.knownDays * DAY_MS,
   })
+  const devices = createUserDevices({
+    ...common,
+    ttlMs: device.cookieDays * DAY_MS,
+    tokens: options.deviceTokens,
+    forgetKnownDevice: createForgetKnownDevice({ ...common, names: limitNames, logins }),
+  })
   const callLimit = createCallLimit({
     ...common,
     limit: limits.callsPerUser,
@@ -131,6 +140,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     ssoTokens,
     throttling,
     offeredResources,
+    devices,
     callLimit,
     signInPacing,
     sanitizer,
@@ -162,7 +172,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     commits: new Commits({ store, locks, transactions, log }),
     transactions,
     dedupKeys: signer('step-fingerprints'),
-    prefetchRateLimit: upstream.prefetchRateLimit,
+    upstream,
   })
   const stepUp = new StepUp({
     ...common,
@@ -188,6 +198,7 @@ export function createAuthn(options: AuthnOptions): Authn {
       }),
       clientOf,
       sessionCookie: options.sessionCookie.setCookie,
+      deviceRoutes: createDeviceRoutes({ devices, deviceIdIn: options.deviceCookie.idIn, sessions, log }),
     },
     navigation: {
       stepUp,

@@ -27,6 +27,8 @@ export interface AuthnRoutesOptions {
   readonly clientOf: (req: Request, res: Response) => Client
   /** The `Set-Cookie` header of a session. */
   readonly sessionCookie: (sessionId: string) => string
+  /** They need the session, so `app.ts` adds it to them. */
+  readonly deviceRoutes: readonly Route[]
 }
 
 export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {

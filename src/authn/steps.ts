@@ -73,7 +73,7 @@ export function createSteps(deps: StepsDeps): Steps {
     },
 
     state: ({ stateToken: handle, ...body }, client) =>
-      transactionStep({ handle, identity: [PRIMARY, body] }, metrics, (before) =>
+      transactionStep({ handle, identity: [PRIMARY, body], sendsDeviceToken: true }, metrics, (before) =>
         planState(before, handle, body, client, deps),
       ),
 
@@ -86,12 +86,13 @@ function primaryStep(body: PrimaryBody, client: Client, { sendStep, audit }: Ste
   const operation = 'primary'
   const [kind, proof] =
     token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
-  const fields = primaryFields(body, undefined, client)
+  const fields = primaryFields(body, undefined)
   const call = { path: PRIMARY, body: fields, bearsToken: token !== undefined }
-  return entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
+  const step = entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
     audit.started(operation, login, client)
     return sendStep({ ...before, login }, handle, { operation, call, proof }, client)
   })
+  return { ...step, sendsDeviceToken: true }
 }
 
 function operationStep(
@@ -158,7 +159,7 @@ function planState(
     return { run: () => deps.recovery.step(before, handle, step, client) }
   }
   if (body.username === undefined)
-    return { run: () => deps.sendStep(before, handle, buildStateStep(before, body, client), client) }
+    return { run: () => deps.sendStep(before, handle, buildStateStep(before, body), client) }
   const { username: login, password: _password, ...fields } = body
   return {
     attempt: { kind: 'password', operation, login },

@@ -104,6 +104,9 @@ export const AUDIT_EVENTS = {
     count: z.int().min(0),
   }),
 
+  /** The user forgot devices. `deviceHash` is the device of the request. */
+  devices_forgotten: z.strictObject({ ...signedIn, count: z.int().min(0) }),
+
   /** `limit` is the label of `gatehouse_limit_hits_total`. */
   limit_hit: z.strictObject({
     ...inSignIn,

@@ -147,7 +147,7 @@ export const LOG_EVENTS = {
     },
     known_device_not_stored: {
       meaning:
-        'A user signed in, but the device could not be stored as known. It is treated as new until the next sign-in.',
+        'A user signed in, but the device could not be stored as known, or in the list of the user’s devices. The next sign-in stores it.',
       action: 'If frequent, check Redis.',
     },
     step_lock_release_failed: {

@@ -5,6 +5,7 @@ import {
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
 import { AUTHN_OPERATIONS } from '../authn/authn-operations.ts'
+import { DEVICE_OPERATIONS } from '../authn/devices/device-operations.ts'
 import { NAVIGATION_OPERATIONS } from '../authn/redirects/navigation-operations.ts'
 import {
   type Operation,
@@ -31,6 +32,7 @@ export const OPERATIONS: Operations = {
   ...NAVIGATION_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...OWN_SESSIONS_OPERATIONS,
+  ...DEVICE_OPERATIONS,
   ...FORWARD_AUTH_OPERATIONS,
   ...PAM_OPERATIONS,
 }
@@ -65,7 +67,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
     { name: 'Factors', description: 'Second factors: verify, enroll, activate.' },
     { name: 'Recovery', description: 'Forgotten passwords and locked accounts.' },
     { name: 'Redirects', description: 'Addresses to which a page navigates; it must not fetch them.' },
-    { name: 'Session', description: 'The session of this browser, and the sessions of the user.' },
+    { name: 'Session', description: 'The session of this browser; the user’s sessions and devices.' },
     {
       name: 'Access',
       description:

@@ -10,6 +10,7 @@ const ORIGIN = 'https://portal.example.com'
 const HANDLE = '00example_handle_not_a_secret_000000000000000'
 const FACTOR_ID = 'uftExampleFactor0001'
 const USER_ID = '00uExampleUser00001'
+const DEVICE_ID = 'q0Zf3p1mVb8wX2c5Tn7yRk4sLh6dJg9aUe1iOo3uEx0'
 const SESSION_ID = '4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10'
 const GROUP = {
   id: 'bd300cc8-8e91-5aa5-8fa6-e2287db02835',
@@ -190,6 +191,19 @@ export const EXAMPLES: Readonly<Record<string, OperationExample>> = {
   getSession: { response: SESSION },
   refreshSession: { response: SESSION },
   getUser: { response: { id: USER_ID, status: 'ACTIVE', profile: PROFILE } },
+  listDevices: {
+    response: {
+      devices: [
+        {
+          id: DEVICE_ID,
+          label: 'Chrome on Linux',
+          createdAt: '2026-09-01T08:30:00.000Z',
+          lastUsedAt: SESSION.createdAt,
+          current: true,
+        },
+      ],
+    },
+  },
   listSessions: {
     response: {
       sessions: [

@@ -94,7 +94,7 @@ function requireFound<T>(session: T | undefined): T {
   return session
 }
 
-function findSession(sessions: Sessions, req: Request): IdentifiedSession {
+export function findSession(sessions: Sessions, req: Request): IdentifiedSession {
   const found = sessions.find(req)
   if (found === undefined) throw noSession()
   return found

@@ -49,7 +49,7 @@ const corruption: fc.Arbitrary<Corrupt> = fc.oneof(
 )
 
 /** Records that the broker wrote, by purpose. Counters and locks contain nothing secret. */
-const KINDS = ['sess', 'user-sess', 'txn', 'pam-token', 'pam-groups', 'known'] as const
+const KINDS = ['sess', 'user-sess', 'txn', 'pam-token', 'pam-groups', 'known', 'user-device'] as const
 
 test(
   `a changed session, transaction, index or token record is ignored ${SEED_LABEL}`,
@@ -104,6 +104,7 @@ async function askAll(inside: Browser, waiting: Browser, asked: PageAnswer): Pro
   return [
     await inside.get('/api/v1/sessions/me'),
     await inside.get('/api/v1/sessions'),
+    await inside.get('/api/v1/devices'),
     await inside.get('/api/v1/pam/me'),
     await inside.post('/api/v1/sessions/me/lifecycle/refresh', {}),
     await waiting.post('/api/v1/authn', { stateToken }),

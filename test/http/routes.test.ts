@@ -68,6 +68,7 @@ async function publicListener() {
       fetchOffered: { questions: nobody, picture: nobody },
       clientOf: nobody,
       sessionCookie: () => '',
+      deviceRoutes: [],
     },
     navigation: {
       stepUp: { importToken: nobody },

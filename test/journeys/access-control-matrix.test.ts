@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
+import { createDeviceRoutes, type DeviceRoutesOptions } from '../../src/authn/devices/device-routes.ts'
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
@@ -35,8 +36,12 @@ import {
 const placeholder: unknown = new Proxy(() => placeholder, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : placeholder),
 })
+const deviceRoutes = createDeviceRoutes(placeholder as DeviceRoutesOptions)
 const options: unknown = new Proxy(
-  { pamRoutes: createPamRoutes(placeholder as PamRoutesOptions) },
+  {
+    authn: Object.assign(Object.create(placeholder as object), { deviceRoutes }),
+    pamRoutes: createPamRoutes(placeholder as PamRoutesOptions),
+  },
   { get: (known, name) => Reflect.get(known, name) ?? placeholder },
 )
 const ROUTES: readonly Route[] = publicRoutes(options as AppOptions)
@@ -86,6 +91,8 @@ function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisito
       return { method, path: `${path}?token=${browser.ssoToken}&redirectUrl=${REDIRECT_URL}` }
     case 'DELETE /api/v1/sessions/:publicId':
       return { method, path: path.replace('publicId', browser.publicId) }
+    case 'DELETE /api/v1/devices/:id':
+      return { method, path: `/api/v1/devices/${browser.deviceId}` }
     case 'GET /api/v1/pam/groups/:id':
       return { method, path: `/api/v1/pam/groups/${GROUP_ID}` }
     default:
@@ -164,6 +171,7 @@ const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([
   'offered redirect',
   'session: sign-out',
   'session: end this one',
+  'session: own device',
 ])
 
 /** The properties of a response that a verdict determines. */

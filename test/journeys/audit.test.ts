@@ -132,6 +132,8 @@ async function lookUpAndRevoke() {
   const { id, userId } = await me(one)
   await one.get('/api/v1/pam/me')
   expect(last('group_lookup')).toMatchObject({ userId, sessionId: id, operation: 'me', status: 200 })
+  await one.delete('/api/v1/devices')
+  expect(last('devices_forgotten')).toMatchObject({ userId, sessionId: id, count: expect.any(Number) })
   await one.delete('/api/v1/sessions')
   expect(last('sessions_revoked')).toMatchObject({ userId, sessionId: id, reason: 'by_user', count: 1 })
 
@@ -389,6 +391,7 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
       'sign_in_started',
       'sign_in_succeeded',
       'group_lookup',
+      'devices_forgotten',
       'sessions_revoked',
       'limits_ended',
       'admin_call',

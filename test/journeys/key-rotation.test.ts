@@ -148,6 +148,7 @@ describe('SECRET_KEYS of one broker', () => {
       ['get', '/api/v1/pam/me', [401, 'E0000005']],
       ['get', '/api/v1/sessions', [401, 'E0000005']],
       ['delete', '/api/v1/sessions', [401, 'E0000005']],
+      ['delete', '/api/v1/devices', [401, 'E0000005']],
       ['delete', ME, [404, 'E0000007']],
       ['get', ME, [404, 'E0000007']],
     ] as const) {

@@ -114,6 +114,8 @@ test('session routes are shed last: reading, keeping alive and ending a session'
     ['GET', '/api/v1/sessions', 401],
     ['DELETE', '/api/v1/sessions', 401],
     ['DELETE', '/api/v1/sessions/1', 401],
+    ['GET', '/api/v1/devices', 401],
+    ['DELETE', '/api/v1/devices/1', 401],
     ['POST', '/api/v1/authn', 503],
     ['POST', '/api/v1/authn/skip', 503],
     ['POST', '/api/v1/authn/recovery/password', 503],

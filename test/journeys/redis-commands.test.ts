@@ -103,17 +103,18 @@ describe('one command', () => {
 })
 
 // Goal: in addition to the limits, one round trip for a password and for a poll, two for a code that opens a session.
-// The poll takes one more.
+// The poll takes one more; the user's list of devices, another one.
 
 test('a password that leads to a second factor', async () => {
   const browser = await visit()
   expect(await countCommands(() => signIn(browser, TOMAS))).toEqual({
     commands: [
+      'get', // the device token
       'evalsha', // acquires the lock of identical requests; reserves the attempt: the user's limits, the address's
       // refunds it, as it was not refused; writes the transaction and its index entry; commits
       'evalsha',
     ],
-    roundTrips: 2, // the lock with the limits; the commit
+    roundTrips: 2, // the lock with the limits and the device token; the commit
   })
 })
 
@@ -127,9 +128,11 @@ test('a code that opens a session', async () => {
       // refunds it; writes the session and its index entry, the known device by user id and by login; resets
       // consecutive failures; makes the session that of the device; commits the step
       'evalsha',
+      'hgetall', // the user's devices, of which this one keeps its first sign-in and its choices
+      'evalsha', // writes the device
       'evalsha', // removes the deleted transaction from its index, after the response
     ],
-    roundTrips: 4, // the lock, which names the user; the limits; the commit; the index, after the response
+    roundTrips: 5, // the lock, which names the user; the limits; the commit; the device; the index, after the response
   })
 })
 

@@ -69,6 +69,8 @@ describe.each(DEVICES)('a session cookie %s', (_name, withDevice) => {
       ['get', '/api/v1/sessions', 401],
       ['delete', '/api/v1/sessions', 401],
       ['delete', `/api/v1/sessions/${before.id}`, 401],
+      ['get', '/api/v1/devices', 401],
+      ['delete', '/api/v1/devices', 401],
       ['get', '/api/v1/pam/me', 401],
       ['get', '/api/v1/pam/groups', 401],
       ['get', '/forward-auth', 401],

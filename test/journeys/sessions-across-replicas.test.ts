@@ -63,6 +63,8 @@ async function expectEnded(cookie: string): Promise<void> {
     ['get', '/api/v1/users/me'],
     ['get', '/api/v1/sessions'],
     ['delete', '/api/v1/sessions'],
+    ['get', '/api/v1/devices'],
+    ['delete', '/api/v1/devices'],
     ['get', '/api/v1/pam/me'],
     ['get', '/api/v1/pam/groups'],
   ] as const) {

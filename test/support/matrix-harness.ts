@@ -37,6 +37,8 @@ export interface MatrixVisitor {
   readonly userId: string
   /** The public id of the open session. */
   readonly publicId: string
+  /** The id of this device in the user's list. */
+  readonly deviceId: string
   readonly handle: string
   /** The SSO token. */
   readonly ssoToken: string
@@ -116,12 +118,16 @@ export async function startMatrixHarness({
       const late = await signIn(login, deviceOnly)
       const begun = await signIn(`steps-${login}`, deviceOnly)
       const session = late.cookies[SESSION_COOKIE] ?? ''
-      const me = await ask({
-        method: 'GET',
-        path: '/api/v1/sessions/me',
-        headers: { cookie: `${deviceOnly}; ${SESSION_COOKIE}=${session}` },
-      })
-      const { id, userId } = me.json as { id: string; userId: string } // a session
+      const get = async (path: string) =>
+        (
+          await ask({
+            method: 'GET',
+            path,
+            headers: { cookie: `${deviceOnly}; ${SESSION_COOKIE}=${session}` },
+          })
+        ).json
+      const { id, userId } = (await get('/api/v1/sessions/me')) as { id: string; userId: string } // a session
+      const { devices } = (await get('/api/v1/devices')) as { devices: { id: string }[] }
       const pair = (deviceCookie: string, sessionCookie: string) =>
         `${DEVICE_COOKIE}=${deviceCookie}; ${SESSION_COOKIE}=${sessionCookie}`
       const byKind = {
@@ -135,6 +141,7 @@ export async function startMatrixHarness({
       return {
         userId,
         publicId: id,
+        deviceId: devices[0]?.id ?? '',
         handle: String(begun.json.stateToken),
         ssoToken: String(late.json.sessionToken),
         picture: /\/api\/v1\/users\/[^"]*\/qr\/[^"]+/.exec(JSON.stringify(begun.json))?.[0] ?? '',

@@ -93,6 +93,7 @@ export const ROUTE_CLASSES = {
     setsDevice: false,
     session: 'closes',
   },
+  'session: own device': { verdicts: { ...bySession(NO_SESSION), foreign: NOT_FOUND }, setsDevice: false },
   'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false, serves: 'any-site' },
 } as const satisfies Record<string, RouteClass>
 
@@ -135,6 +136,9 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
+  'GET /api/v1/devices': 'session: needed',
+  'DELETE /api/v1/devices': 'session: needed',
+  'DELETE /api/v1/devices/:id': 'session: own device',
   'GET /forward-auth': 'proxy check',
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',

@@ -54,10 +54,15 @@ function headerText(value: string | undefined): string {
 
 /** The browser's id, in a cookie that survives sign-out. */
 export interface Device {
-  /** 32 hexadecimal characters: Okta's `deviceToken`. */
+  /** 32 hexadecimal characters: Okta's `deviceToken`, unless it was replaced (`device-tokens.ts`). */
   readonly id: string
   /** False if the request had no valid device cookie. */
   readonly returned: boolean
+}
+
+/** A UUID without hyphens, as Okta recommends. */
+export function newDeviceId(): string {
+  return uuid().replaceAll('-', '')
 }
 
 export interface DeviceCookie {
@@ -71,10 +76,12 @@ export interface DeviceCookieDeps {
   readonly signer: Signer
   /** True for an https PUBLIC_URL: the cookie gets the `__Host-` prefix and Secure. */
   readonly secure: boolean
-  readonly maxAgeDays: number
+  readonly cookieDays: number
   readonly renewAfterHours: number
   readonly now?: () => number
   readonly newId?: () => string
+  /** The browser gets a new cookie with the same id. */
+  readonly onRenew?: (id: string) => void
 }
 
 /** `<id>.<issued, unix seconds in base 36>.<signature>` */
@@ -82,10 +89,10 @@ const FORM = /^([0-9a-f]{32})\.([0-9a-z]{1,9})\.([\w-]{43})$/
 const HOUR_S = 3600
 
 export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
-  const { signer, secure, maxAgeDays, now = Date.now, newId = () => uuid().replaceAll('-', '') } = deps
+  const { signer, secure, cookieDays, now = Date.now, newId = newDeviceId, onRenew } = deps
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const valueIn = readCookie(name)
-  const maxAge = maxAgeDays * 24 * HOUR_S
+  const maxAge = cookieDays * 24 * HOUR_S
   const devices = new WeakMap<Request, Device>()
   const verified = new WeakMap<Request, VerifiedCookie>()
 
@@ -108,6 +115,7 @@ export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
       const { id, isDue } = read(req)
       const device: Device = { id: id ?? newId(), returned: id !== undefined }
       if (isDue) setCookie(res, device.id)
+      if (isDue && id !== undefined) onRenew?.(id)
       devices.set(req, device)
       return device
     },
@@ -130,6 +138,6 @@ function verifyCookie(value: string, deps: DeviceCookieDeps, nowS: number): Veri
   if (id === undefined || issued === undefined || signature === undefined) return NONE
   const verdict = deps.signer.verify(`${id}.${issued}`, signature)
   const ageHours = (nowS - Number.parseInt(issued, 36)) / HOUR_S
-  if (verdict === 'wrong' || ageHours > deps.maxAgeDays * 24) return NONE
+  if (verdict === 'wrong' || ageHours > deps.cookieDays * 24) return NONE
   return { id, isDue: verdict === 'retired' || ageHours > deps.renewAfterHours }
 }

@@ -5,6 +5,7 @@ import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { StepLock, StepLocks } from '../coalescing/step-locks.ts'
+import type { UserDevices } from '../devices/user-devices.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Throttling } from '../throttling/throttling.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
@@ -116,6 +117,7 @@ export interface IssueSessionDeps {
   readonly sessions: Pick<Sessions, 'prepare'>
   readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
   readonly throttling: Pick<Throttling, 'rememberDevice'>
+  readonly devices: Pick<UserDevices, 'add'>
   readonly audit: StepAudit
 }
 
@@ -152,17 +154,19 @@ async function write(
   session: PreparedSession,
   { answer, after, ssoToken }: FinishedSignIn,
   client: Client,
-  { ssoTokens, throttling }: IssueSessionDeps,
+  { ssoTokens, throttling, devices }: IssueSessionDeps,
 ): Promise<void> {
   const { sessionToken, user } = answer
   const logins = [after.login, readLogin(user.profile)].filter((name) => name !== undefined)
+  const names = { userId: user.id, logins }
   await allSettledOrThrow(
     session.write(),
     ssoToken === undefined || sessionToken === undefined
       ? Promise.resolve()
       : ssoTokens.write(ssoToken, sessionToken, session.id, client),
     // even if the session is rolled back: Okta has accepted the user's credentials
-    throttling.rememberDevice({ userId: user.id, logins }, client),
+    throttling.rememberDevice(names, client),
+    devices.add(names, after.autoPush?.approved, client),
   )
 }
 

@@ -10,6 +10,7 @@ import type { Reservation, Throttling } from '../throttling/throttling.ts'
 import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
 import { createTransaction, type Transaction } from '../transaction/transaction.ts'
 import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
+import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import type { Commits, CompletedStep } from './commit.ts'
 
 /** One request of a sign-in. */
@@ -22,6 +23,8 @@ export interface Step {
   readonly pollPath?: string | undefined
   /** How many requests of the transaction may run while this one runs, itself included. */
   readonly maxConcurrent?: number | undefined
+  /** The step sends Okta the device token. */
+  readonly sendsDeviceToken?: boolean | undefined
   /** The attempt, if it is known from the request alone; otherwise the plan has it. */
   readonly attempt?: Attempt | undefined
   /**
@@ -49,8 +52,8 @@ export interface RunStepDeps {
   readonly transactions: Pick<TransactionStore, 'names'>
   /** Signs dedup keys: HMACs, so that no key contains a body. */
   readonly dedupKeys: Signer
-  /** Reads the org's rate limit as seen by other replicas, if that is due, in the same round trip as the lock. */
-  readonly prefetchRateLimit: () => void
+  /** Read what the step needs in the same round trip as the lock. */
+  readonly upstream: Pick<AuthnUpstream, 'prefetchRateLimit' | 'prefetchDeviceToken'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly metrics: Metrics
   readonly now: () => number
@@ -58,12 +61,13 @@ export interface RunStepDeps {
 
 /** The sign-in pipeline, from the step lock to the answer (docs/architecture.md#four-requests). */
 export function createRunStep(deps: RunStepDeps): RunStep {
-  const { coalescing, commits, metrics } = deps
+  const { coalescing, commits, upstream, metrics } = deps
   return async (step, client) => {
     if (step.handle !== undefined && !isHandle(step.handle)) throw unknownHandleError(client, metrics)
     const request = toLockRequest(step, client, deps)
     const { maxConcurrent } = step
-    deps.prefetchRateLimit()
+    upstream.prefetchRateLimit()
+    if (step.sendsDeviceToken === true) upstream.prefetchDeviceToken(client)
     return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
       const locked = await acquireLock(request, step, client, deps)
       if ('outcome' in locked) return locked.outcome

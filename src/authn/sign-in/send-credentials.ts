@@ -31,7 +31,7 @@ export async function sendIfAwaited(
   const { before, handle, operation, fields } = request
   if (!isUnverifiedImport(before)) return send(before)
   const deadline = deps.deadline() // for both calls together, because the step lock expires
-  const state = await deps.sendStep(before, handle, buildStateStep(before, fields, client, deadline), client)
+  const state = await deps.sendStep(before, handle, buildStateStep(before, fields, deadline), client)
   if (state.after === undefined || !awaitsCredential(operation, state.status)) return state
   return send(state.after, deadline)
 }
@@ -48,7 +48,7 @@ export async function sendCredentials(
   const awaited = awaitsCredential('primary', before.status)
   const named = awaited ? { ...before, login: body.username } : before
   const proof = awaited ? passwordProof(body.username, before, deps) : undefined
-  const step = { ...buildStateStep(before, body, client, deadline), proof }
+  const step = { ...buildStateStep(before, body, deadline), proof }
   const result = await deps.sendStep(named, handle, step, client)
   const { after } = result
   // credentials that Okta did not accept do not identify the user of the transaction

@@ -1,5 +1,7 @@
 import { unknownHandle } from '../../errors.ts'
 import type { Client } from '../browser/client.ts'
+import { showStoredAutoPush } from '../devices/stored-auto-push.ts'
+import type { UserDevices } from '../devices/user-devices.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit } from '../throttling/call-limit.ts'
@@ -34,6 +36,7 @@ export interface SendStepDeps extends DecideDeps, AnsweredStepDeps {
   readonly upstream: AuthnUpstream
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
   readonly endOtherSessions: EndOtherSessions
+  readonly devices: Pick<UserDevices, 'add' | 'hasAutoPush'>
   readonly callLimit: CallLimit
   readonly signInPacing: SignInPacing
   readonly sanitizer: Pick<Sanitizer, 'step'>
@@ -41,8 +44,15 @@ export interface SendStepDeps extends DecideDeps, AnsweredStepDeps {
 
 export function createSendStep(deps: SendStepDeps): SendStep {
   return async (before, handle, step, client) => {
-    const reply = await send(before, step, client, deps)
-    const answer = readAnswer(reply.body)
+    const sent = await send(before, step, client, deps)
+    const answer = readAnswer(sent.body)
+    const { reply, stored: autoPush } = await showStoredAutoPush(
+      sent,
+      before,
+      answer.user,
+      client,
+      deps.devices,
+    )
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
     const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
     const { status, headers, errorCode } = reply
@@ -56,7 +66,7 @@ export function createSendStep(deps: SendStepDeps): SendStep {
     }
     assertUsable(answered, deps)
     if (shown.allHidden) reportAllHidden(answered, deps)
-    const after = advanceTransaction(answered, reply, shown.offered, deps)
+    const after = advanceTransaction(answered, reply, { ...shown, autoPush }, deps)
     auditAnswer(answered, after, deps)
     // done first, because the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)

@@ -40,6 +40,8 @@ export interface UpstreamStep {
   readonly enrollment?: Enrollment | undefined
   /** The path, if the step is a poll. */
   readonly pollPath?: string | undefined
+  /** The `autoPush` choice in the query. */
+  readonly autoPush?: boolean | undefined
   /** All other sessions of the user must end. */
   readonly revokesSessions?: boolean | undefined
 }
@@ -48,17 +50,12 @@ export interface UpstreamStep {
 export type StateFields = Omit<PrimaryBody, 'stateToken'>
 
 /** A request for the transaction's state, or step-up with credentials. */
-export function buildStateStep(
-  before: Transaction,
-  body: StateFields,
-  client: Client,
-  deadline?: number,
-): UpstreamStep {
+export function buildStateStep(before: Transaction, body: StateFields, deadline?: number): UpstreamStep {
   // if the status changes, the challenged factor was verified, even if not by a step here
   const waitsForFactor = before.status === 'MFA_CHALLENGE' && before.credentialAccepted
   return {
     operation: body.username === undefined ? 'state' : 'primary',
-    call: { path: PRIMARY, body: primaryFields(body, before.stateToken, client), bearsToken: true, deadline },
+    call: { path: PRIMARY, body: primaryFields(body, before.stateToken), bearsToken: true, deadline },
     proof: waitsForFactor ? EXTERNAL_FACTOR_PROOF : undefined,
   }
 }
@@ -93,18 +90,15 @@ export function buildOperationStep(
     factorId,
     enrollment: enrollmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
     pollPath,
+    autoPush: query.autoPush === undefined ? undefined : query.autoPush === 'true',
     revokesSessions: fields.revokeSessions === true,
   }
 }
 
-/** The device token always comes from the broker's cookie; the browser's `context` is dropped. */
-export function primaryFields(body: StateFields, stateToken: string | undefined, client: Client) {
+/** The browser's `context` is dropped: `authn-upstream.ts` adds the broker's own. */
+export function primaryFields(body: StateFields, stateToken: string | undefined) {
   const { context: _dropped, ...rest } = body
-  return {
-    ...rest,
-    ...(stateToken === undefined ? {} : { stateToken }),
-    context: { deviceToken: client.device.id },
-  }
+  return { ...rest, ...(stateToken === undefined ? {} : { stateToken }) }
 }
 
 function toQueryString(query: QueryFlags): string {
@@ -156,16 +150,17 @@ export function reportAllHidden({ step, client }: AnsweredStep, { log, metrics }
 export function advanceTransaction(
   { before, step, answer, client }: AnsweredStep,
   reply: AuthnReply,
-  offered: readonly OfferedStep[],
+  { offered, autoPush }: { readonly offered: readonly OfferedStep[]; readonly autoPush: boolean | undefined },
   { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: AnsweredStepDeps,
 ): Transaction {
-  const { operation, proof, factorId, enrollment, pollPath } = step
+  const { operation, proof, factorId, factorType, enrollment, pollPath } = step
   const times = { expiresAt: answer.expiresAt, date: reply.date }
   const after = advance(before, answer, {
     offered,
     proof,
     factorId,
     enrollment,
+    autoPush: { factorType, requested: step.autoPush, stored: autoPush },
     nextPoll: pollPath === undefined ? undefined : { path: pollPath, notBeforeMs: now() + pollEveryMs },
     expiresAtMs: now() + lifetimeMs(before, times, lifetime, now()),
   })

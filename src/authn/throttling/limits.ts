@@ -72,11 +72,15 @@ export function windowsOfAttempt(deps: LimitsDeps, attempt: Attempt, client: Cli
   return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
 }
 
+interface DeviceOf {
+  readonly device: Pick<Client['device'], 'id'>
+}
+
 /** The device is known if one of these keys exists. By user id if there is one, else by login; the newest key first. */
 export function knownDeviceKeys(
-  { names, logins }: LimitsDeps,
+  { names, logins }: Pick<LimitsDeps, 'names' | 'logins'>,
   { userId, login }: Pick<Attempt, 'userId' | 'login'>,
-  client: Client,
+  client: DeviceOf,
 ): readonly string[] {
   if (userId !== undefined) return deviceKeys(names, byUserId(userId), client).known
   return login === undefined ? [] : deviceKeys(names, byLogin(logins, login), client).known
@@ -226,7 +230,7 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
 }
 
 /** One of the keys in `known` exists if the device is known. */
-function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: Client) {
+function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: DeviceOf) {
   const users = names.signAll(JSON.stringify(shared))
   const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
   const knownKey = (user: string, key: number) => `gatehouse:known:{${user}}:${devices[key]}`

@@ -103,6 +103,12 @@ const StoredEnrollment = z.object({
   replaces: z.boolean(),
 })
 
+const StoredAutoPush = z.object({
+  stored: z.boolean().optional(),
+  requested: z.boolean().optional(),
+  approved: z.boolean().optional(),
+})
+
 const StoredTransaction: z.ZodType<Transaction> = z
   .object({
     version: z.literal(1),
@@ -133,6 +139,7 @@ const StoredTransaction: z.ZodType<Transaction> = z
     credentialAccepted: z.boolean(),
     userProved: z.boolean().optional(), // missing in records of earlier versions
     sessionId: z.string().optional(),
+    autoPush: StoredAutoPush.optional(),
     amr: z.array(z.string()),
     recovery: z
       .object({

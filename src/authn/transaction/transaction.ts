@@ -1,4 +1,5 @@
 import type { Answer, AnsweredUser } from './answer.ts'
+import { type AutoPush, type AutoPushStep, nextAutoPush } from './auto-push.ts'
 import { acceptedProof, type Enrollment, nextEnrollment, type Proof } from './credentials.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 
@@ -42,6 +43,7 @@ export interface Transaction {
   readonly sessionId?: string | undefined
   /** The accepted authentication methods (RFC 8176). */
   readonly amr: readonly string[]
+  readonly autoPush?: AutoPush | undefined
   /** Set while a recovery code is awaited: known and unknown users get the same answers. */
   readonly recovery?: RecoveryChallenge | undefined
 }
@@ -92,6 +94,7 @@ export function advance(
     enrollment?: Enrollment | undefined
     /** If the step is a poll: its path, and the earliest time of the next one. */
     nextPoll?: { readonly path: string; readonly notBeforeMs: number } | undefined
+    autoPush?: AutoPushStep | undefined
     expiresAtMs: number
   },
 ): Transaction {
@@ -110,6 +113,7 @@ export function advance(
     factorFailed: answer.factorResult === 'FAILED' ? true : undefined,
     pollNotBeforeMs: nextPollTimes(transaction, answer, step.nextPoll),
     expiresAtMs: step.expiresAtMs,
+    autoPush: nextAutoPush(transaction.autoPush, step.autoPush ?? {}, accepted),
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     userProved: transaction.userProved || accepted?.provesUser === true,
     recovery: undefined, // Okta answers a recovery transaction with a success only if the code was right

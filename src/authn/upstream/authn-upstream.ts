@@ -1,12 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Signer } from '../../crypto/keys.ts'
-import {
-  type BrokerError,
-  rateLimited,
-  upstreamTemporarilyUnavailable,
-  upstreamTimeout,
-  upstreamUnavailable,
-} from '../../errors.ts'
+import { upstreamTemporarilyUnavailable, upstreamTimeout } from '../../errors.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import { createFailFastStore } from '../../store/fail-fast-store.ts'
@@ -27,6 +21,7 @@ import {
 } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
+import type { DeviceTokens } from '../browser/device-tokens.ts'
 import {
   type ApiTokens,
   type ApiTokensOptions,
@@ -37,11 +32,14 @@ import {
   tryTokens,
 } from './api-tokens.ts'
 import { type AuthnReply, isResendTooSoon, toReply } from './read-answer.ts'
+import { toBrokerError, toRateLimitedError } from './upstream-errors.ts'
 
 /** Calls Okta's Authentication API as a trusted application. */
 export interface AuthnUpstream {
   /** Reads the rate limit as seen by other replicas. Called when a step begins, so that it shares a round trip. */
   prefetchRateLimit(): void
+  /** The same for the device token. */
+  prefetchDeviceToken(client: Client): void
   /**
    * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
    * answer, HTML, a redirect, an incomplete body), and 429 if the rate-limit gate is closed.
@@ -75,6 +73,7 @@ export interface AuthnUpstreamOptions extends Omit<ApiTokensOptions, 'monotonic'
   /** `authn.rateLimit` in `config/default.json`. */
   readonly rateLimit: AuthnRateLimit
   readonly store: Store
+  readonly deviceTokens: Pick<DeviceTokens, 'of'>
   readonly names: Signer
   /** For all calls of one step: shorter than the step lock. */
   readonly timeoutMs: number
@@ -94,14 +93,15 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
   const { client, timeoutMs, monotonic = () => performance.now() } = options
   const calls = createLimitedCalls({ ...options, monotonic })
   const tokens = createApiTokens({ ...options, monotonic })
-  const post = createPost(calls, tokens)
+  const post = createPost(calls, tokens, options)
   const isOurTokenAccepted = createTokenCheck(tokens, (from, deadline) =>
-    post({ path: PRIMARY, body: { context: { deviceToken: from.device.id } } }, from, deadline),
+    post({ path: PRIMARY, body: {} }, from, deadline),
   )
   const deadlineNow = () => monotonic() + timeoutMs
 
   return {
     prefetchRateLimit: calls.prefetch,
+    prefetchDeviceToken: ({ device }) => void options.deviceTokens.of(device).catch(() => {}), // `send` throws it
     deadline: deadlineNow,
     tokenState: tokens.state,
     close: () => client.close(),
@@ -133,11 +133,20 @@ function tokenRefused() {
 
 type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
 
-function createPost(calls: LimitedCalls, tokens: ApiTokens) {
-  return ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
+function createPost(
+  calls: LimitedCalls,
+  tokens: ApiTokens,
+  { deviceTokens }: Pick<AuthnUpstreamOptions, 'deviceTokens'>,
+) {
+  return async ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
     const isForm = encoding === 'form'
     const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
-    const call = { method: 'POST', path, accept, body, encoding, client, deadline } as const
+    const context = path === PRIMARY ? { context: { deviceToken: await deviceTokens.of(client.device) } } : {}
+    const call = {
+      ...{ path, accept, encoding, client, deadline },
+      method: 'POST',
+      body: { ...body, ...context },
+    } as const
     return tryTokens(
       tokens.candidates(),
       (apiToken) => calls.send(call, apiToken),
@@ -234,17 +243,4 @@ function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): Upstr
   if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
   const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
   return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
-}
-
-function toRateLimitedError({ waitMs, limit = 0 }: RateLimitRefusal, nowMs: number): BrokerError {
-  const resetAtSeconds = Math.ceil((nowMs + waitMs) / 1000)
-  return rateLimited({ limit, resetAtSeconds, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
-}
-
-function toBrokerError(failure: UpstreamFailure): BrokerError {
-  const { outcome, retryAfterMs } = failure
-  if (outcome === 'timeout') return upstreamTimeout(failure)
-  if (retryAfterMs !== undefined)
-    return upstreamTemporarilyUnavailable(Math.ceil(retryAfterMs / 1000), failure)
-  return upstreamUnavailable(failure)
 }

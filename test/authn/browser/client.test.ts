@@ -13,7 +13,7 @@ async function clientFrom(
   const deviceCookie = createDeviceCookie({
     signer: createSigner(() => [Buffer.alloc(32, 1)], 'device-cookie'),
     secure: true,
-    maxAgeDays: 400,
+    cookieDays: 400,
     renewAfterHours: 24,
   })
   const clientOf = createClientOf({ deviceCookie, sessionIdIn: () => undefined, forwardedOrigins })

@@ -13,12 +13,14 @@ const START = Date.parse('2026-11-05T06:00:00Z')
 async function devices({ secure = true } = {}) {
   const clock = { now: START }
   const keyring = { keys: [Buffer.alloc(32, 1)] }
+  const renewed: string[] = []
   const cookie = createDeviceCookie({
     signer: createSigner(() => keyring.keys, 'device-cookie'),
     secure,
-    maxAgeDays: 400,
+    cookieDays: 400,
     renewAfterHours: 24,
     now: () => clock.now,
+    onRenew: (id) => renewed.push(id),
   })
   const { ask } = keep(
     await serve({
@@ -43,7 +45,7 @@ async function devices({ secure = true } = {}) {
     expect(device.stable).toBe(true)
     return { ...device, set: set[0], bearer: set[0]?.split(';')[0] ?? '' }
   }
-  return { clock, keyring, visit }
+  return { clock, keyring, visit, renewed }
 }
 
 describe('a browser without a device cookie', () => {
@@ -128,10 +130,14 @@ describe('a cookie', () => {
   })
 
   test('is renewed with the same id after a day', async () => {
-    const { visit, clock } = await devices()
+    const { visit, clock, renewed } = await devices()
     const { bearer, id } = await visit()
-    clock.now = START + DAY_MS + 1000
+    clock.now = START + DAY_MS
+    await visit(bearer)
+    expect(renewed).toEqual([])
+    clock.now += 1000
     const later = await visit(bearer)
+    expect(renewed).toEqual([id])
     expect(later).toMatchObject({ id, returned: true })
     expect(later.bearer).not.toBe(bearer)
     clock.now = START + 401 * DAY_MS

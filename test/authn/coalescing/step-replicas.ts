@@ -149,7 +149,7 @@ export async function replicas({
       commits: new Commits({ store: watched, locks, transactions, log }),
       transactions,
       dedupKeys: createSigner(keys, 'step-fingerprints'),
-      prefetchRateLimit: () => {},
+      upstream: { prefetchRateLimit: () => {}, prefetchDeviceToken: () => {} },
       audit: new StepAudit({
         log,
         metrics,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
+import type { DeviceTokens } from '../../../src/authn/browser/device-tokens.ts'
 import { type AuthnCall, createAuthnUpstream } from '../../../src/authn/upstream/authn-upstream.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { BrokerError } from '../../../src/errors.ts'
@@ -28,6 +29,7 @@ interface Parts {
   readonly tokens?: readonly string[]
   readonly totalTimeoutMs?: number
   readonly halfOpenAfterMs?: number
+  readonly deviceToken?: DeviceTokens['of']
 }
 
 function upstreamAt({
@@ -35,6 +37,7 @@ function upstreamAt({
   tokens = ['first-token'],
   totalTimeoutMs = 60_000,
   halfOpenAfterMs = 60_000,
+  deviceToken = async ({ id }) => id,
 }: Parts) {
   const keyring = { tokens }
   const clock = { ms: 0 }
@@ -51,6 +54,7 @@ function upstreamAt({
       baseUrl: origin,
       rateLimit: { reserveShare: 0, maxWaitMs: 0, jitterMs: 0, maxClosedMs: 60_000, refreshEveryMs: 0 },
       store: keep(createMemoryStore({ monotonic: () => 0 })),
+      deviceTokens: { of: deviceToken },
       names: createSigner(() => [Buffer.alloc(32)], 'limit-names'),
       apiTokens: () => keyring.tokens,
       log,
@@ -76,6 +80,31 @@ async function answering(listener: StubListener, parts: Partial<Parts> = {}) {
   const stub = keep(await startStubUpstream(listener))
   return { stub, ...upstreamAt({ origin: stub.origin, ...parts }) }
 }
+
+describe('the device token', () => {
+  const answered = async (call: AuthnCall, deviceToken: DeviceTokens['of']) => {
+    const { stub, upstream } = await answering((_req, res) => sendJson(res, 200, SUCCESS), { deviceToken })
+    const status = await upstream.send(call, CLIENT).then(
+      (reply) => reply.status,
+      (error: Error) => error.message,
+    )
+    return { status, bodies: stub.requests.map(({ body }) => body) }
+  }
+
+  test('is unknown: nothing is sent', async () => {
+    const unreachable: DeviceTokens['of'] = async () => {
+      throw new Error('unreachable')
+    }
+    expect(await answered(STATELESS, unreachable)).toEqual({ status: 'unreachable', bodies: [] })
+  })
+
+  test('is sent with primary authentication, and with no other step', async () => {
+    const replaced: DeviceTokens['of'] = async () => 'f'.repeat(32)
+    const { bodies } = await answered(STATELESS, replaced)
+    expect(bodies).toEqual([{ username: 'ada', context: { deviceToken: 'f'.repeat(32) } }])
+    expect((await answered(STATEFUL, replaced)).bodies).toEqual([{ stateToken: '00x' }])
+  })
+})
 
 describe('a response that does not have the API’s form', () => {
   test.each<[string, StubListener]>([
