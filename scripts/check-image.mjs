@@ -1,7 +1,7 @@
 /**
  * `npm run image:check`: builds the image without Docker (in a temporary folder, with the image's Node version if the
  * registry has it), checks its files, starts it as its user, and stops it. It interprets the Dockerfile and the
- * .dockerignore; an unsupported instruction is an error.
+ * .dockerignore; an unsupported instruction is an error. Then the same for the sandbox's image.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -21,6 +21,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildStages } from './image/build-stages.mjs'
+import { checkSandboxImage } from './image/check-sandbox-image.mjs'
 import { readDockerfile, readDockerignore } from './image/read-dockerfile.mjs'
 
 const MAX_MEGABYTES = 60
@@ -64,6 +65,7 @@ async function main() {
   checkContent(join(image.root, image.workdir))
   checkConfiguration(image, node)
   await checkRun(image, node)
+  await checkSandboxImage({ read, project, work, node, runOptions, children, check })
 }
 
 /** The image's Node version from the registry, in a folder for PATH. Falls back to the current Node and reports it. */
@@ -97,18 +99,26 @@ function checkContent(app) {
   )
   check(
     'there is no sandbox, demo, test or benchmark',
-    own.filter((path) => /(^|\/)(sandbox|demo|tests?|bench|scripts)(\/|\.)/.test(path)),
+    own.filter((path) => /(^|\/)(sandbox|sandbox-package|demo|tests?|bench|scripts)(\/|\.)/.test(path)),
   )
   const { packages } = JSON.parse(read('package-lock.json'))
   const locked = Object.entries(packages).filter(([path]) => path !== '')
   check(
-    'there is no development package',
-    locked.filter(([path, { dev }]) => dev && existsSync(join(app, path))).map(([path]) => path),
+    'there is no development or optional package',
+    locked
+      .filter(
+        ([path, { dev, optional, devOptional }]) =>
+          (dev || optional || devOptional) && existsSync(join(app, path)),
+      )
+      .map(([path]) => path),
   )
   check(
     'all production packages are installed',
     locked
-      .filter(([path, { dev, optional, peer }]) => !(dev || optional || peer) && !existsSync(join(app, path)))
+      .filter(
+        ([path, { dev, optional, devOptional, peer }]) =>
+          !(dev || optional || devOptional || peer) && !existsSync(join(app, path)),
+      )
       .map(([path]) => path),
   )
   const megabytes = files.reduce((sum, path) => sum + statSync(join(app, path)).size, 0) / 1e6

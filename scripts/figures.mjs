@@ -13,7 +13,7 @@ const MAX_FILE_LINES = 250
 const COMPOSITION_ROOTS = /^src\/(wiring|app|ops|authn\/create-authn|pam\/create-pam)\.ts$/
 
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts') && !/^(sandbox|demo)\//.test(name))
+  .filter((name) => name.endsWith('.ts') && !/^(sandbox|sandbox-package|demo)\//.test(name))
   .map((name) => `src/${name}`)
   .sort()
 

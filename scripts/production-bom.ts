@@ -21,6 +21,8 @@ const Lock = z.object({
       name: z.string().optional(),
       dev: z.boolean().optional(),
       devOptional: z.boolean().optional(),
+      /** Only the sandbox needs it. */
+      optional: z.boolean().optional(),
       dependencies: z.record(z.string(), z.string()).optional(),
     }),
   ),
@@ -59,7 +61,7 @@ export function productionPackages(lockJson: unknown): Set<string> {
   const { packages } = Lock.parse(lockJson)
   return new Set(
     Object.entries(packages)
-      .filter(([place, { dev, devOptional }]) => place !== '' && dev !== true && devOptional !== true)
+      .filter(([place, { dev, devOptional, optional }]) => place !== '' && !dev && !devOptional && !optional)
       .map(([place, { name, version }]) => `${name ?? place.replace(/^.*node_modules\//, '')}@${version}`),
   )
 }

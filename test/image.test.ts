@@ -23,7 +23,7 @@ test('the build context is a list of files without source control, tests, sandbo
       ...['tsconfig.build.json', 'tsconfig.json'],
     ].sort(),
   )
-  expect(rest.slice(-2)).toEqual(['src/sandbox', 'src/demo'])
+  expect(rest.slice(-3)).toEqual(['src/sandbox', 'src/sandbox-package', 'src/demo'])
 })
 
 test('the last stage runs as an unprivileged user, in production, with production packages only', () => {
@@ -36,7 +36,7 @@ test('the last stage runs as an unprivileged user, in production, with productio
   expect(last).not.toMatch(/^(?:RUN|ADD) /m)
   expect(last.match(/^ARG .*$/gm)).toEqual(['ARG GIT_REVISION=unknown'])
   expect(last).toMatch(/^ENV GIT_REVISION=\$GIT_REVISION$/m)
-  expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)
+  expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --omit=optional --ignore-scripts$/m)
 })
 
 test('the command has only flags that Node knows, and sets the size of the young generation', () => {

@@ -1,16 +1,27 @@
 # syntax=docker/dockerfile:1
 
-# The sandbox, for compose.yaml only. It has its own image and .dockerignore, so that the build context of the broker's
-# image does not contain the sandbox.
-FROM node:24-bookworm-slim
+# The sandbox, also with a broker (docs/sandbox.md#image). Its own .dockerignore keeps the sandbox out of the build
+# context of the broker's image.
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json tsconfig.all.json ./
-COPY src/sandbox ./src/sandbox
-COPY config/sandbox.json ./config/sandbox.json
-RUN npx tsc -p tsconfig.all.json
+COPY tsconfig.json tsconfig.build.json tsconfig.package.json ./
+COPY src ./src
+RUN npm run prepack
+
+FROM node:24-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM node:24-bookworm-slim
+WORKDIR /app
+COPY --from=packages /app/node_modules ./node_modules
+COPY --from=build /app/lib ./lib
+COPY package.json LICENSE ./
+COPY config/default.json config/sandbox.json ./config/
 ENV SANDBOX_HOST=0.0.0.0
 USER 1000:1000
-EXPOSE 8081 8082
-CMD ["node", "build/sandbox/main.js"]
+EXPOSE 8080 8081 8082
+ENTRYPOINT ["node", "lib/sandbox-package/main.js"]

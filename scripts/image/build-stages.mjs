@@ -66,6 +66,9 @@ const STEPS = {
   STOPSIGNAL({ image, rest }) {
     image.stopSignal = rest
   },
+  ENTRYPOINT({ image, rest }) {
+    image.entrypoint = JSON.parse(rest)
+  },
   CMD({ image, rest }) {
     image.command = JSON.parse(rest)
   },

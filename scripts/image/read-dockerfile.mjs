@@ -27,7 +27,9 @@ export function readDockerignore(text) {
   return (path) => rules.findLast((rule) => fits(rule.path, path))?.given ?? true
 }
 
-const SUPPORTED = new Set('WORKDIR COPY RUN ARG ENV USER EXPOSE HEALTHCHECK STOPSIGNAL CMD'.split(' '))
+const SUPPORTED = new Set(
+  'WORKDIR COPY RUN ARG ENV USER EXPOSE HEALTHCHECK STOPSIGNAL ENTRYPOINT CMD'.split(' '),
+)
 
 /** Logical lines, without comments, and with continuation lines joined. */
 function instructions(text) {

@@ -13,7 +13,7 @@ import { parseTunables, TUNABLES_FILE, type Tunables } from './tunables.ts'
 import { pageUrl, proxyUrl, publicOrigin, redirectPrefix, upstreamOrigin, webOrigin } from './url-values.ts'
 
 /**
- * The whole configuration, checked and frozen. Only `main`, `wiring`, `doctor` and `demo` see it; a module gets the part that it
+ * The whole configuration, checked and frozen. Only `main`, `wiring`, `doctor` and `sandbox-package` see it; a module gets the part that it
  * needs.
  */
 export type Config = ReturnType<typeof loadConfig>

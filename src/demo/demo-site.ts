@@ -8,8 +8,7 @@ import { createToolsRoutes } from './tools-routes.ts'
 import { createWidgetRoutes } from './widget-routes.ts'
 
 export interface DemoSiteOptions {
-  /** The current broker. A reset replaces it. */
-  readonly broker: () => RequestListener
+  readonly broker: RequestListener
   readonly sandbox: Sandbox
   /** The origin of the sandbox's own pages. */
   readonly sandboxUrl: string
@@ -27,7 +26,7 @@ export function createDemoSite({ broker, ...parts }: DemoSiteOptions): RequestLi
     const { url = '' } = req
     const isPage = url === '/' || url.startsWith('/?') || url.startsWith('/demo/')
     if (isPage) site(req, res)
-    else broker()(req, res)
+    else broker(req, res)
   }
 }
 

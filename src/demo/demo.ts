@@ -1,9 +1,7 @@
-import { generateKey } from '../config/secret-values.ts'
 import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
-import { createGatehouse } from '../wiring.ts'
-import { demoConfig } from './demo-config.ts'
+import { createSandboxBroker, forPortalAt } from '../sandbox-package/sandbox-broker.ts'
 import { createDemoSite } from './demo-site.ts'
 
 /** Sandbox, broker and page in one process, on the embedded store. */
@@ -27,17 +25,21 @@ const HOST = '127.0.0.1'
 /** Rejects when the port is taken. */
 export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOptions): Promise<Demo> {
   const url = `http://localhost:${port}`
-  const sandboxConfig = forDemoAt(url, loadSandboxConfig(sandboxConfigPath))
+  const sandboxConfig = forPortalAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
-  const config = demoConfig({ port, sandbox, sandboxConfig, upstreams, secretKey: generateKey() })
-  let broker = createGatehouse(config, { logStream })
+  const broker = createSandboxBroker({
+    env: { PUBLIC_URL: url },
+    config: sandboxConfig,
+    upstreams,
+    logStream,
+  })
   const site = createListener(
-    createDemoSite({ broker: () => broker.app, sandbox, sandboxUrl: upstreams.authnUrl, reset }),
-    config.tunables.http,
+    createDemoSite({ broker: broker.app, sandbox, sandboxUrl: upstreams.authnUrl, reset }),
+    broker.http,
     broker,
   )
-  const ops = createListener((req, res) => broker.ops(req, res), config.tunables.http)
+  const ops = createListener(broker.ops, broker.http)
   await site.listen(port, HOST)
   const opsPort = await ops.listen(0, HOST)
   broker.watchOrg()
@@ -56,20 +58,9 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
     },
   }
 
-  /** A new broker has an empty store: no sessions, transactions or counted attempts. */
   async function reset(): Promise<void> {
-    const before = broker
-    broker = createGatehouse(config, { logStream })
     sandbox.reset()
+    await broker.reset()
     broker.watchOrg()
-    await before.close()
   }
-}
-
-/** Apps and other identity providers redirect the browser to the demo's sign-in page. The sandbox serves Duo's frame. */
-function forDemoAt(url: string, config: SandboxConfig): SandboxConfig {
-  const apps = config.apps.map((app) =>
-    app.signInPage === undefined ? app : { ...app, signInPage: `${url}/signin/step-up` },
-  )
-  return { ...config, apps, signInPage: `${url}/`, duoHost: null }
 }

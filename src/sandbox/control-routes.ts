@@ -55,7 +55,7 @@ export function createControlRoutes({
   requestLog: PerApi<RequestLog>
   faults: PerApi<Faults>
   pamControl: PamControl
-  reset: () => void
+  reset: () => void | Promise<void>
 }): Router {
   const router = Router()
   router.use(allowLocalPages)
@@ -130,8 +130,8 @@ export function createControlRoutes({
     control.expireTransactions()
     res.status(204).end()
   })
-  router.post('/reset', (_req, res) => {
-    reset()
+  router.post('/reset', async (_req, res) => {
+    await reset()
     res.status(204).end()
   })
 

@@ -22,7 +22,7 @@ export const FACTOR_TYPES = [
   'assertion:oidc',
 ] as const
 
-const factor = z.strictObject({
+export const factorSchema = z.strictObject({
   type: z.enum(FACTOR_TYPES),
   provider: z.string().default('OKTA'),
   /** Software tokens: the shared secret in base32. */
@@ -46,7 +46,7 @@ const factor = z.strictObject({
   numberChallenge: z.boolean().default(false),
 })
 
-const user = z.strictObject({
+export const userSchema = z.strictObject({
   login: z.string().min(1),
   firstName: z.string(),
   lastName: z.string(),
@@ -67,7 +67,7 @@ const user = z.strictObject({
   recoveryAllowed: z.boolean().default(true),
   recoveryPhone: z.string().optional(),
   recoveryQuestion: z.strictObject({ question: z.string(), answer: z.string() }).optional(),
-  factors: z.array(factor).default([]),
+  factors: z.array(factorSchema).default([]),
   /** One sentence about the sign-in of this user. */
   description: z.string(),
 })
@@ -175,7 +175,7 @@ const sandboxConfig = z.strictObject({
   signOnPolicies: z.record(z.string(), signOnPolicy),
   enrollmentPolicies: z.record(z.string(), z.array(offeredFactor)),
   apps: z.array(app),
-  users: z.array(user).min(1),
+  users: z.array(userSchema).min(1),
   /** The org's engine: `v1` is Classic Engine, `idx` Identity Engine. */
   pipeline: z.enum(['v1', 'idx']).default('v1'),
   /** Only with `idx`. */

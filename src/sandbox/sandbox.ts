@@ -20,6 +20,12 @@ export type SandboxAddresses = {
   close(): Promise<void>
 }
 
+export type ListenOptions = {
+  authnPort?: number | undefined
+  pamPort?: number | undefined
+  host?: string | undefined
+}
+
 export type Sandbox = AuthnControl & {
   authn: Express
   pam: Express
@@ -31,7 +37,7 @@ export type Sandbox = AuthnControl & {
   /** Restores the configured state and clears the logs and faults of both APIs. */
   reset(): void
   /** Port 0, the default, picks a free port. The default host is 127.0.0.1. */
-  listen(options?: { authnPort?: number; pamPort?: number; host?: string }): Promise<SandboxAddresses>
+  listen(options?: ListenOptions): Promise<SandboxAddresses>
 }
 
 /**
@@ -40,17 +46,20 @@ export type Sandbox = AuthnControl & {
  * @param config from `loadSandboxConfig()` or `parseSandboxConfig(data)`
  * @param now milliseconds; the clock for all lifetimes, limits and codes
  * @param random returns random bytes for tokens, codes and challenges
+ * @param resetAll what `POST /sandbox/reset` does; default: `reset`
  * @param linkOrigin the origin of links in responses; default: the address that the sandbox listens on
  */
 export function createSandbox({
   config,
   now = Date.now,
   random = randomBytes,
+  resetAll,
   linkOrigin,
 }: {
   config: SandboxConfig
   now?: () => number
   random?: RandomBytes
+  resetAll?: () => void | Promise<void>
   linkOrigin?: string
 }): Sandbox {
   const org = createOrg({ config, now, random })
@@ -73,7 +82,7 @@ export function createSandbox({
     requestLog,
     faults,
     pamControl: pam.control,
-    reset,
+    reset: resetAll ?? reset,
   })
   const authn = createAuthnApp({
     org,

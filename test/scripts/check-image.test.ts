@@ -25,10 +25,13 @@ const { readDockerfile, readDockerignore } = (await script('read-dockerfile.mjs'
 const { buildStages } = (await script('build-stages.mjs')) as { buildStages(parts: object): Image }
 
 describe('reading', () => {
-  test('the check supports all instructions of the Dockerfile', () => {
-    const stages = readDockerfile(readFileSync('Dockerfile', 'utf8'))
+  test.each([
+    ['Dockerfile', 'CMD'],
+    ['deploy/compose/sandbox.Dockerfile', 'ENTRYPOINT'],
+  ])('the check supports all instructions of %s', (path, last) => {
+    const stages = readDockerfile(readFileSync(path, 'utf8'))
     expect(stages.map(({ name }) => name)).toEqual(['build', 'packages', undefined])
-    expect(stages.at(-1)?.steps.at(-1)?.word).toBe('CMD')
+    expect(stages.at(-1)?.steps.at(-1)?.word).toBe(last)
   })
 
   test.each(['ADD a b', 'VOLUME /data', 'ONBUILD RUN true'])('%s is not supported and refused', (line) => {

@@ -20,7 +20,7 @@ export async function openChromium(): Promise<Browser> {
   })
 }
 
-function findChromium(): string {
+export function findChromium(): string {
   for (const name of NAMES) {
     try {
       return execFileSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()

@@ -1,0 +1,56 @@
+/**
+ * `npm run package:check`: installs the tarball of `npm pack` as a portal would, from the registry into an empty folder, and
+ * runs the examples of docs/testing-your-portal.md on this Node and on Node 24.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pack, portalCommands, writePortal } from './package/packed-project.mjs'
+
+const DEVELOPMENT = [
+  '@jest/globals',
+  '@playwright/test',
+  '@swc/core',
+  '@swc/jest',
+  '@types/node',
+  'jest',
+  'typescript',
+]
+
+const { devDependencies } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-portal-'))
+try {
+  writePortal(folder)
+  const tools = DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`)
+  const install = ['install', '--save-dev', '--no-audit', '--no-fund', pack(folder), 'node@24', ...tools]
+  execFileSync('npm', install, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  for (const node of [process.execPath, join(folder, 'node_modules/node/bin/node')]) await runAll(node)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function runAll(node) {
+  const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
+  const chromium = execFileSync('sh', ['-c', 'command -v chromium google-chrome'], { encoding: 'utf8' })
+  const commands = portalCommands({ portalPort: await freePort(), chromium: chromium.split('\n')[0] })
+  const { PATH, HOME } = process.env
+  for (const [what, { args, env }] of Object.entries(commands)) {
+    const options = { cwd: folder, env: { PATH, HOME, ...env }, encoding: 'utf8' }
+    const { status, stdout, stderr } = spawnSync(node, args, options)
+    console.log(`${status === 0 ? 'ok    ' : 'FAILED'}  Node ${version}: ${what}`)
+    if (status === 0) continue
+    console.log(stdout, stderr)
+    process.exitCode = 1
+  }
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}

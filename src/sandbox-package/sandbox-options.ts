@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { v5 as uuidFromName } from 'uuid'
+import { z } from 'zod'
+import { groupSchema, type PamConfig, parsePamConfig } from '../sandbox/pam/pam-config.ts'
+import { defaultConfigPath, parseSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
+import { type People, peopleSchema } from './people.ts'
+
+/** The message names every wrong field. */
+export class InvalidSandboxOptions extends Error {
+  override readonly name = 'InvalidSandboxOptions'
+}
+
+const brokerSchema = z.strictObject({
+  publicUrl: z.string().optional(),
+  allowedOrigins: z.array(z.string()).default([]),
+  env: z.record(z.string(), z.string()).default({}),
+  onLog: z
+    .custom<(line: string) => void>((value) => typeof value === 'function', 'expected a function')
+    .optional(),
+})
+
+const optionsSchema = z.strictObject({
+  people: peopleSchema.optional(),
+  groups: z.record(z.string().min(1), groupSchema.shape.roles).default({}),
+  port: z.int().min(0).max(65_535).default(0),
+  configFile: z.string().default(defaultConfigPath),
+  broker: z
+    .unknown()
+    .default(false)
+    .transform((value) => (value === true ? {} : value === false ? undefined : value))
+    .pipe(brokerSchema.optional()),
+})
+
+export type BrokerSettings = z.output<typeof brokerSchema>
+export interface ParsedOptions {
+  readonly config: SandboxConfig
+  readonly port: number
+  /** Undefined: no broker. */
+  readonly broker: BrokerSettings | undefined
+}
+
+/** @throws InvalidSandboxOptions */
+export function parseOptions(options: unknown): ParsedOptions {
+  const { configFile, people, groups, port, broker } = checked('', () => optionsSchema.parse(options))
+  const file = checked(`${configFile}: `, () => {
+    const config = parseSandboxConfig(JSON.parse(readFileSync(configFile, 'utf8')))
+    return { config, pam: parsePamConfig(config.pam) }
+  })
+  const pam = { ...file.pam, groups: mergeGroups(file.pam.groups, groups) }
+  if (people === undefined) return { config: { ...file.config, pam }, port, broker }
+  refuseUnknownGroups(people, pam.groups)
+  const users = people.map(({ user }) => user)
+  const groupsOf = Object.fromEntries(
+    people.flatMap(({ user, groups }) => (groups ? [[user.login, groups]] : [])),
+  )
+  const config = { ...file.config, users, pam: { ...pam, users: groupsOf } }
+  return { config: checked('people: ', () => parseSandboxConfig(config)), port, broker }
+}
+
+/** A group that the configuration has keeps its id. */
+function mergeGroups(existing: PamConfig['groups'], added: Readonly<Record<string, string[]>>) {
+  const groups = new Map(existing.map((group) => [group.name, group]))
+  for (const [name, roles] of Object.entries(added)) {
+    const id = groups.get(name)?.id ?? uuidFromName(name, uuidFromName.URL)
+    groups.set(name, groupSchema.parse({ id, name, roles }))
+  }
+  return [...groups.values()]
+}
+
+function refuseUnknownGroups(people: People, known: PamConfig['groups']): void {
+  const names = new Set(known.map(({ name }) => name))
+  const problems = people.flatMap(({ groups }, person) =>
+    (groups ?? []).flatMap((name, index) =>
+      names.has(name)
+        ? []
+        : [`people.${person}.groups.${index}: there is no group "${name}" (option groups)`],
+    ),
+  )
+  if (problems.length > 0) throw new InvalidSandboxOptions(problems.join('; '))
+}
+
+function checked<Value>(prefix: string, parse: () => Value): Value {
+  try {
+    return parse()
+  } catch (error) {
+    throw new InvalidSandboxOptions(`${prefix}${reasonOf(error)}`)
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof z.ZodError)
+    return error.issues
+      .map(({ path, message }) => [...(path.length > 0 ? [path.join('.')] : []), message].join(': '))
+      .join('; ')
+  return error instanceof Error ? error.message : 'not valid'
+}

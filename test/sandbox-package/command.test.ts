@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, expect, test } from '@jest/globals'
+import { z } from 'zod'
+
+/** The command `gatehouse-sandbox`, compiled by `npm run build:all`. */
+const COMMAND = 'build/sandbox-package/main.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-sandbox-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function peopleFile(name: string, content: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, content)
+  return path
+}
+
+function start(args: readonly string[], env: Record<string, string> = {}) {
+  return spawn(process.execPath, [COMMAND, ...args], { env: { PATH: process.env.PATH, ...env } })
+}
+
+async function run(...[args, env]: Parameters<typeof start>): Promise<{ code: unknown; output: string }> {
+  const child = start(args, env)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const [code] = await once(child, 'close')
+  return { code, output }
+}
+
+test.each<[string, number, string[], string]>([
+  ['an unknown flag', 64, ['--brokr'], "Unknown option '--brokr'"],
+  ['an origin without a broker', 64, ['--allowed-origin', 'http://localhost:5173'], 'need --broker'],
+  [
+    'people that are not valid',
+    78,
+    ['--people', peopleFile('invalid.json', '[{"login": ""}]')],
+    'people.0.login: ',
+  ],
+])('%s exits with %d and says why', async (_, code, args, reason) => {
+  const result = await run(args)
+  expect(result).toEqual({ code, output: expect.stringContaining(reason) })
+})
+
+test('a variable that is not valid is named', async () => {
+  const { code, output } = await run([], { SANDBOX_PAM_PORT: '-1' })
+  expect([code, output]).toEqual([78, expect.stringContaining('SANDBOX_PAM_PORT: expected a port')])
+})
+
+const readyLine = z.strictObject({
+  authnUrl: z.url(),
+  pamUrl: z.url(),
+  brokerUrl: z.url(),
+  controlUrl: z.url(),
+  apiToken: z.string(),
+})
+
+test('--json prints one line with the addresses of the running sandbox, which SIGTERM stops', async () => {
+  const people = peopleFile(
+    'people.json',
+    '{"people": [{"login": "ada", "groups": ["Auditors"]}], "groups": {"Auditors": ["end_user"]}}',
+  )
+  const child = start(['--json', '--broker', '--port', '0', '--people', people])
+  const lines: string[] = []
+  const reader = createInterface(child.stdout).on('line', (line) => lines.push(line))
+  await once(reader, 'line')
+  const { brokerUrl, controlUrl } = readyLine.parse(JSON.parse(lines[0] ?? ''))
+  expect((await fetch(`${brokerUrl}/api/v1/sessions/me`)).status).toBe(404)
+  expect(await (await fetch(`${controlUrl}/users`)).json()).toEqual([
+    expect.objectContaining({ login: 'ada' }),
+  ])
+  child.kill('SIGTERM')
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(lines).toHaveLength(1)
+})
+
+test('without --json it prints the addresses and a table of the users, for variables too', async () => {
+  const child = start([], { SANDBOX_AUTHN_PORT: '0', SANDBOX_PAM_PORT: '0' })
+  let output = ''
+  child.stdout.on('data', (chunk) => (output += chunk))
+  while (!output.includes('hugo.norecovery@example.test')) await once(child.stdout, 'data')
+  const [, url] = /^Authentication API {2}(\S+)/m.exec(output) ?? []
+  expect((await fetch(`${url}/sandbox/users`)).status).toBe(200)
+  child.kill('SIGINT')
+  expect(await once(child, 'close')).toEqual([0, null])
+})

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { findChromium } from '../support/chromium.ts'
+import { freePort } from '../support/gatehouse.ts'
+
+interface Command {
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+const { installOffline, pack, portalCommands, writePortal } = (await import(
+  new URL('../../scripts/package/packed-project.mjs', import.meta.url).href
+)) as {
+  pack(folder: string): string
+  writePortal(folder: string): void
+  installOffline(folder: string, tarball: string): void
+  portalCommands(options: { portalPort: number; chromium: string }): Record<string, Command>
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-portal-'))
+const commands = portalCommands({ portalPort: await freePort(), chromium: findChromium() })
+beforeAll(() => {
+  writePortal(folder)
+  installOffline(folder, pack(folder))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test('the tarball has only compiled code, its two type files, the configuration, the licence and the readme', () => {
+  const files = readdirSync(join(folder, 'node_modules/gatehouse'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name).slice(folder.length + '/node_modules/gatehouse/'.length),
+    )
+  expect(files.filter((path) => !/^lib\/.*\.js$/.test(path)).sort()).toEqual([
+    ...['LICENSE', 'README.md', 'config/default.json', 'config/sandbox.json'],
+    ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
+  ])
+  expect(files).toEqual(expect.arrayContaining(['lib/wiring.js', 'lib/sandbox-package/main.js']))
+  expect(files.filter((path) => /(^|\/)(demo|test|bench|scripts)\//.test(path))).toEqual([])
+})
+
+/** The examples of docs/testing-your-portal.md; `npm run package:check` runs them on Node 24 too. */
+test.each(Object.entries(commands))('from the tarball, with this Node: %s', async (_, { args, env }) => {
+  const { PATH, HOME } = process.env
+  const child = spawn(process.execPath, args, { cwd: folder, env: { PATH, HOME, ...env } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      output += chunk
+    })
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  expect({ code, output }).toEqual({ code: 0, output })
+})

@@ -1,0 +1,229 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import {
+  type Sandbox,
+  type SandboxWithBroker,
+  startSandbox,
+} from '../../src/sandbox-package/start-sandbox.ts'
+import { openBrowser } from '../support/browser.ts'
+import { freePort } from '../support/gatehouse.ts'
+import { PASSWORD } from '../support/harness.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { errorOf, valueAt } from '../support/transaction-view.ts'
+
+type Options = Parameters<typeof startSandbox>[0]
+
+describe('options that are not valid are refused, by name', () => {
+  test.each<[string, unknown, string]>([
+    ['an unknown option', { peeple: [] }, 'Unrecognized key: "peeple"'],
+    ['no person', { people: [] }, 'people: '],
+    ['a person without a login', { people: [{ password: PASSWORD }] }, 'people.0.login: '],
+    [
+      'a mistyped field',
+      { people: [{ login: 'a', pasword: PASSWORD }] },
+      'people.0: Unrecognized key: "pasword"',
+    ],
+    [
+      'an unknown factor',
+      { people: [{ login: 'a', factors: ['topt'] }] },
+      'people.0.factors.0: expected one of totp, ',
+    ],
+    [
+      'an unknown factor type',
+      { people: [{ login: 'a', factors: [{ type: 'fax' }] }] },
+      'people.0.factors.0.type: ',
+    ],
+    [
+      'a login twice',
+      { people: [{ login: 'a' }, { login: 'A' }] },
+      'people.1.login: another person has this login',
+    ],
+    [
+      'an unknown group',
+      { people: [{ login: 'a', groups: ['Nobody'] }] },
+      'people.0.groups.0: there is no group "Nobody"',
+    ],
+    ['an unknown policy', { people: [{ login: 'a', signOnPolicy: 'lax' }] }, 'people: a has the policy lax'],
+    ['a port', { port: 65_536 }, 'port: '],
+    ['a file that does not exist', { configFile: '/none.json' }, '/none.json: '],
+    ['a broker that is no object', { broker: 'yes' }, 'broker: '],
+    ['an origin', { broker: { publicUrl: 'portal' } }, 'broker: PUBLIC_URL: '],
+    [
+      'an origin of another site',
+      { broker: { allowedOrigins: ['https://other.example'] } },
+      'broker: ALLOWED_ORIGINS',
+    ],
+    ['a variable', { broker: { env: { SESSION_IDLE_MINUTES: 'soon' } } }, 'broker: SESSION_IDLE_MINUTES: '],
+  ])('%s', async (_, options, message) => {
+    await expect(startSandbox(options as Options)).rejects.toThrow(message)
+  })
+})
+
+test('after a failed start, nothing keeps listening', async () => {
+  const listening = () => process.getActiveResourcesInfo().filter((type) => type === 'TCPServerWrap').length
+  const before = listening()
+  await expect(startSandbox({ broker: { publicUrl: 'portal' } })).rejects.toThrow('PUBLIC_URL')
+  expect(listening()).toBe(before)
+})
+
+test('a port that is taken is an error', async () => {
+  const first = await startSandbox()
+  const port = Number(new URL(first.authnUrl).port)
+  await expect(startSandbox({ port })).rejects.toThrow('EADDRINUSE')
+  await expect(startSandbox({ port, broker: true })).rejects.toThrow('EADDRINUSE')
+  await first.stop()
+})
+
+test('without a broker, the port is that of the Authentication API; stop closes everything, also twice', async () => {
+  const port = await freePort()
+  const sandbox: Sandbox = await startSandbox({ port })
+  expect(sandbox.authnUrl).toBe(`http://127.0.0.1:${port}`)
+  expect(sandbox).not.toHaveProperty('brokerUrl')
+  await sandbox.stop()
+  await sandbox.stop()
+  for (const url of [sandbox.authnUrl, sandbox.pamUrl]) await expect(fetch(url)).rejects.toThrow()
+})
+
+describe('with a broker', () => {
+  const log: string[] = []
+  let sandbox: SandboxWithBroker
+  let page: PortalPage
+  beforeAll(async () => {
+    sandbox = await startSandbox({
+      people: [
+        {
+          login: 'ada.byron@example.test',
+          password: PASSWORD,
+          factors: ['totp', 'push'],
+          groups: ['Auditors', 'Security'],
+        },
+        { login: 'nina@example.test', password: PASSWORD, factors: ['push-number'] },
+        { login: 'sam@example.test', password: PASSWORD, factors: ['sms', 'email'], groups: null },
+        { login: 'neil@example.test', password: PASSWORD },
+        { login: 'newt@example.test', activation: true },
+      ],
+      groups: { Auditors: ['end_user'] },
+      broker: { allowedOrigins: ['http://localhost:5173'], onLog: (line) => log.push(line) },
+    })
+  })
+  afterEach(() => sandbox.control.reset())
+  afterAll(() => sandbox.stop())
+
+  const visit = async () => {
+    page = await openPage({ visit: async () => openBrowser(sandbox.brokerUrl) })
+    return page
+  }
+
+  test('a person with a login and a password signs in, has a name made from the login, and no groups', async () => {
+    const { browser, signIn } = await visit()
+    expect((await signIn('neil')).json.status).toBe('SUCCESS')
+    const { json } = await browser.get('/api/v1/sessions/me')
+    expect(json).toMatchObject({ login: 'neil@example.test', profile: { firstName: 'Neil' } })
+    expect((await browser.get('/api/v1/pam/me')).json).toMatchObject({ groups: [] })
+  })
+
+  test('faults of the org reach the portal as the broker’s errors', async () => {
+    const { signIn, browser } = await visit()
+    sandbox.control.setFaults({ authn: [{ kind: 'cut' }], pam: [{ kind: 'status', status: 500 }] })
+    expect(errorOf(await signIn('neil'))).toEqual([502, 'E0000009'])
+    sandbox.control.setFaults({ pam: [{ kind: 'status', status: 500 }] })
+    expect((await signIn('neil')).json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/pam/me')).status).toBeGreaterThanOrEqual(500)
+  })
+
+  test('a code of the authenticator app signs in, with the roles of the person’s groups', async () => {
+    const { browser, signIn, verify } = await visit()
+    expect((await signIn('ada.byron')).json.status).toBe('MFA_REQUIRED')
+    const passCode = sandbox.control.totpCode('ada.byron')
+    expect((await verify('token:software:totp', { passCode })).json.status).toBe('SUCCESS')
+    const { json } = await browser.get('/api/v1/pam/me')
+    expect(json).toMatchObject({
+      groups: [{ name: 'Auditors' }, { name: 'Security' }],
+      roles: ['security_admin', 'end_user'],
+    })
+  })
+
+  test('answerPush waits for the push; a rejected one does not sign in', async () => {
+    const { signIn, verify } = await visit()
+    const answered = sandbox.control.answerPush('ada.byron', 'reject')
+    await signIn('ada.byron')
+    await verify('push')
+    await answered
+    expect((await page.follow('_links.next')).json).toMatchObject({ factorResult: 'REJECTED' })
+    await expect(sandbox.control.answerPush('ada.byron', 'approve', { timeoutMs: 1 })).rejects.toThrow(
+      'waited 1 ms for a push to ada.byron',
+    )
+  })
+
+  test('with number matching, only the shown number approves', async () => {
+    const { signIn, verify, follow } = await visit()
+    await signIn('nina')
+    const { json } = await verify('push')
+    const shown = Number(valueAt(json, '_embedded.factor._embedded.challenge.correctAnswer'))
+    const numbers = await sandbox.control.pushNumbers('nina')
+    expect(numbers).toHaveLength(3)
+    expect(numbers).toContain(shown)
+    await expect(sandbox.control.answerPush('nina', 'approve')).rejects.toThrow('must be one of')
+    await sandbox.control.answerPush('nina', shown)
+    expect((await follow('_links.next')).json.status).toBe('SUCCESS')
+  })
+
+  test('nextMessage returns each message once, by kind, and waits for it', async () => {
+    const { signIn, verify } = await visit()
+    const coming = sandbox.control.nextMessage('sam', { kind: 'sms' })
+    await signIn('sam')
+    await verify('sms')
+    const { code = '' } = await coming
+    await expect(sandbox.control.nextMessage('sam', { kind: 'sms', timeoutMs: 1 })).rejects.toThrow(
+      'waited 1 ms',
+    )
+    expect((await page.follow('_links.next', { passCode: code })).json.status).toBe('SUCCESS')
+    expect(sandbox.control.messages('sam').map(({ kind }) => kind)).toContain('sms')
+  })
+
+  test('a person that the PAM API does not know', async () => {
+    const { browser, signIn, verify } = await visit()
+    await signIn('sam')
+    await verify('email')
+    const { code = '' } = await sandbox.control.nextMessage('sam', { kind: 'mail' })
+    expect((await page.follow('_links.next', { passCode: code })).json.status).toBe('SUCCESS')
+    expect((await browser.get('/api/v1/pam/me')).status).toBe(404)
+  })
+
+  test('a new person signs in with an activation token', async () => {
+    const { begin } = await visit()
+    const { json } = await begin('/api/v1/authn', { token: sandbox.control.activationToken('newt') })
+    expect(json.status).toBe('PASSWORD_RESET')
+  })
+
+  test('expired transactions are refused, and with time sessions end', async () => {
+    const { signIn, session, verify } = await visit()
+    await signIn('ada.byron')
+    sandbox.control.expireTransactions()
+    const passCode = sandbox.control.totpCode('ada.byron')
+    expect(errorOf(await verify('token:software:totp', { passCode }))).toEqual([401, 'E0000011'])
+    await signIn('neil')
+    expect(await session()).toBeDefined()
+    sandbox.control.advanceTime(31 * 60_000)
+    expect(await session()).toBeUndefined()
+    expect(() => sandbox.control.advanceTime(-1)).toThrow('advanceTime')
+  })
+
+  test('POST /sandbox/reset ends sessions and restores the clock, as control.reset does', async () => {
+    const { signIn, session } = await visit()
+    sandbox.control.advanceTime(60 * 60_000)
+    await signIn('neil')
+    await fetch(`${sandbox.authnUrl}/sandbox/reset`, { method: 'POST' })
+    expect(await session()).toBeUndefined()
+    await signIn('neil')
+    expect(Date.parse(String((await session())?.createdAt))).toBeLessThan(Date.now() + 60_000)
+  })
+
+  test('a page on an allowed origin reads answers; the log names one that is not allowed', async () => {
+    const call = (origin: string) => fetch(`${sandbox.brokerUrl}/api/v1/sessions/me`, { headers: { origin } })
+    const allowed = await call('http://localhost:5173')
+    expect(allowed.headers.get('access-control-allow-origin')).toBe('http://localhost:5173')
+    expect(log.join()).not.toContain('http://localhost:5999')
+    await call('http://localhost:5999')
+    expect(log.join()).toContain('http://localhost:5999')
+  })
+})
