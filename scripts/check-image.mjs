@@ -102,7 +102,10 @@ function checkContent(app) {
     own.filter((path) => /(^|\/)(sandbox|sandbox-package|demo|tests?|bench|scripts)(\/|\.)/.test(path)),
   )
   const { packages } = JSON.parse(read('package-lock.json'))
-  const locked = Object.entries(packages).filter(([path]) => path !== '')
+  // not the project and its workspaces
+  const locked = Object.entries(packages).filter(
+    ([path, { link }]) => path.startsWith('node_modules/') && !link,
+  )
   check(
     'there is no development or optional package',
     locked

@@ -17,7 +17,8 @@ const Lock = z.object({
   packages: z.record(
     z.string(),
     z.looseObject({
-      version: z.string(),
+      /** Missing for the link of a workspace. */
+      version: z.string().optional(),
       name: z.string().optional(),
       dev: z.boolean().optional(),
       devOptional: z.boolean().optional(),
@@ -61,7 +62,8 @@ export function productionPackages(lockJson: unknown): Set<string> {
   const { packages } = Lock.parse(lockJson)
   return new Set(
     Object.entries(packages)
-      .filter(([place, { dev, devOptional, optional }]) => place !== '' && !dev && !devOptional && !optional)
+      .filter(([place]) => place.startsWith('node_modules/')) // not the project and its workspaces
+      .filter(([, { version, dev, devOptional, optional }]) => version && !dev && !devOptional && !optional)
       .map(([place, { name, version }]) => `${name ?? place.replace(/^.*node_modules\//, '')}@${version}`),
   )
 }

@@ -53,7 +53,7 @@ export function parseOptions(options: unknown): ParsedOptions {
   const groupsOf = Object.fromEntries(
     people.flatMap(({ user, groups }) => (groups ? [[user.login, groups]] : [])),
   )
-  const config = { ...file.config, users, pam: { ...pam, users: groupsOf } }
+  const config = { ...file.config, users, pam: { ...pam, users: groupsOf, userStatus: {} } }
   return { config: checked('people: ', () => parseSandboxConfig(config)), port, broker }
 }
 
