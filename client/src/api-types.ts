@@ -2181,6 +2181,9 @@ export interface components {
             name: string;
             /** @description As in PAM, which may add new roles. */
             roles: string[];
+            unix_gid?: number;
+            unix_group_name?: string;
+            windows_group_name?: string;
         };
         /** @enum {string} */
         Role: "pam_admin" | "resource_admin" | "delegated_resource_admin" | "security_admin" | "delegated_security_admin" | "end_user" | "access_admin" | "access_user" | "reporting_user" | "devops_admin";
@@ -2205,6 +2208,9 @@ export interface components {
             name: string;
             /** @description As in PAM, which may add new roles. */
             roles: string[];
+            unix_gid?: number;
+            unix_group_name?: string;
+            windows_group_name?: string;
             meta: components["schemas"]["LookupMeta"];
         };
     };

@@ -3,6 +3,7 @@ import { type ErrorCode, isErrorCode } from '../http/error-object.ts'
 import { type ErrorsByStatus, jsonResponse, type Operation, type Operations } from '../http/operation.ts'
 import { isCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
+import { GroupAttributes } from './upstream/group.ts'
 import { PAM_ERROR_POLICIES } from './upstream/pam-errors.ts'
 
 export const DEFAULT_LIMIT = 100
@@ -79,6 +80,7 @@ const groupFields = {
   id: z.guid(),
   name: z.string().min(1),
   roles: z.array(z.string()).meta({ description: 'As in PAM, which may add new roles.' }),
+  ...GroupAttributes.shape,
 }
 const group = z.strictObject(groupFields).meta({ id: 'Group' })
 

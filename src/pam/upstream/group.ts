@@ -4,15 +4,26 @@ import { PamFailure } from './pam-errors.ts'
 /** The list of the team's groups, or of one user's groups. */
 export type ListRef = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
 
+const attributeText = z.string().min(1).max(255).optional()
+
+/** Attributes on servers. Both editions list them apart from groups, so they are missing unless a group contains them. */
+export const GroupAttributes = z.object({
+  unix_gid: z.int().min(0).max(2_147_483_647).optional(),
+  unix_group_name: attributeText,
+  windows_group_name: attributeText,
+})
+type GroupAttributes = Readonly<z.output<typeof GroupAttributes>>
+const ATTRIBUTES = ['unix_gid', 'unix_group_name', 'windows_group_name'] as const
+
 /** As stored, and as in responses. Deleted groups are left out. */
-export interface Group {
+export interface Group extends GroupAttributes {
   readonly id: string
   readonly name: string
   readonly roles: readonly string[]
 }
 
 export const StoredGroups = z.array(
-  z.object({ id: z.string(), name: z.string(), roles: z.array(z.string()) }),
+  GroupAttributes.extend({ id: z.string(), name: z.string(), roles: z.array(z.string()) }),
 )
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -34,7 +45,18 @@ export function parseGroup(data: unknown): Group | undefined {
   // Some servers write an empty list as `null`.
   const list = roles ?? []
   if (!Array.isArray(list) || !list.every((role) => typeof role === 'string')) throw malformed('roles')
-  return isDeleted(deleted_at, 'group') ? undefined : { id: id.toLowerCase(), name, roles: list }
+  return isDeleted(deleted_at, 'group')
+    ? undefined
+    : { id: id.toLowerCase(), name, roles: list, ...parseAttributes(data) }
+}
+
+/** An attribute that is malformed is left out: it does not make the group useless. */
+function parseAttributes(group: object): GroupAttributes {
+  const fields: Record<string, unknown> = { ...group }
+  const valid = ATTRIBUTES.filter(
+    (name) => fields[name] !== undefined && GroupAttributes.shape[name].safeParse(fields[name]).success,
+  )
+  return Object.fromEntries(valid.map((name) => [name, fields[name]]))
 }
 
 /** Older deployments write this instead of null for a group that is not deleted (docs/conformance.md F-7.8). */
