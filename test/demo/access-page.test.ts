@@ -48,6 +48,15 @@ test('the session of another browser is listed and can be ended: that browser is
   await there.screen('Sign in')
 })
 
+test('a device can be forgotten; the session continues', async () => {
+  const { page, main, press, screen } = await signedIn()
+  await main.getByText('(this device)').waitFor()
+  await press(/^Forget Chrome on Linux, last sign-in .*/)
+  await main.getByText('(this device)').waitFor({ state: 'detached' })
+  await page.reload()
+  await screen('Hello Amelia')
+})
+
 test('all other sessions can be ended at once; their open pages say so', async () => {
   const here = await signedIn('nora.nopolicy', 'Nora')
   const there = [await signedIn('nora.nopolicy', 'Nora'), await signedIn('nora.nopolicy', 'Nora')]

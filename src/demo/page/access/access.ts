@@ -2,6 +2,7 @@ import { call, type RequestError } from '../parts/call.js'
 import { actions, type Child, element } from '../parts/elements.js'
 import { button } from '../parts/form.js'
 import { show, showError } from '../parts/screen.js'
+import { createOwnDevices } from './devices.js'
 import { createDirectory } from './groups.js'
 import { createOwnSessions } from './sessions.js'
 
@@ -39,6 +40,7 @@ export async function showAccess(session: Session, signedOut: () => void): Promi
   const facts = element('dl', { class: 'facts', 'aria-live': 'polite' }, ...factsOf(session))
   const access = element('div', {}, text('Looking up your groups…'))
   const sessions = element('div', {})
+  const devices = element('div', {})
   show(
     `Hello ${session.profile.firstName ?? session.login}`,
     facts,
@@ -56,12 +58,15 @@ export async function showAccess(session: Session, signedOut: () => void): Promi
     access,
     element('h3', {}, 'Where I am signed in'),
     sessions,
+    element('h3', {}, 'My devices'),
+    devices,
     element('h3', {}, 'All groups'),
     createDirectory(callBroker),
   )
   await Promise.all([
     fillSection(access, async () => accessFacts(await callBroker<Access>('GET', '/api/v1/pam/me'))),
     fillSection(sessions, () => createOwnSessions(callBroker)),
+    fillSection(devices, () => createOwnDevices(callBroker)),
   ])
 }
 
