@@ -45,6 +45,8 @@ type LinkOptions = Readonly<Record<string, boolean | undefined>>
 
 interface Context {
   readonly answer: AnyAnswer
+  /** Those of the challenge: they also apply to its polls and to its proof. */
+  readonly options: LinkOptions
   /** The factors to choose from, or the chosen one. Some orgs name the list `factor`. */
   readonly factors: readonly AnyFactor[]
   readonly request: Request
@@ -53,18 +55,19 @@ interface Context {
 }
 
 /** @returns the step of an answer: an object with exactly the moves that the answer offers */
-export function createStep(answer: SignInAnswer, request: Request): SignInStep {
+export function createStep(answer: SignInAnswer, request: Request, options: LinkOptions = {}): SignInStep {
   const { status, stateToken, _embedded }: AnyAnswer = answer
   const factors = [_embedded?.factor ?? _embedded?.factors ?? []].flat()
   const context: Context = {
     answer,
+    options,
     factors,
     request,
-    async post(link, body, options) {
-      const next: SignInAnswer = await request('POST', hrefOf(link, options), {
+    async post(link, body, chosen) {
+      const next: SignInAnswer = await request('POST', hrefOf(link, chosen), {
         body: { ...body, stateToken },
       })
-      return createStep(next, request)
+      return createStep(next, request, next.status === 'MFA_CHALLENGE' ? { ...options, ...chosen } : {})
     },
   }
   // each status has the members of its interface: test/client compares them for every answer of the journeys
@@ -138,7 +141,7 @@ const MOVES: Readonly<Record<string, (context: Context) => object>> = {
 
 /** The `next` link of a challenge or an activation polls, leads to another site, or takes the proof. */
 function challenge(context: Context, verify: 'verify' | 'activate'): object {
-  const { answer, factors, post } = context
+  const { answer, factors, post, options: chosen } = context
   const [factor] = factors
   const { challenge, verification, activation } = factor?._embedded ?? {}
   const link = linkOf(answer, 'next')
@@ -147,9 +150,11 @@ function challenge(context: Context, verify: 'verify' | 'activate'): object {
     result: answer.factorResult,
     ...move(verification ?? activation, (duo) => duoOf(duo, context)),
   }
-  if (link?.name === 'redirect') return { ...state, next: 'redirect', redirectUrl: link.href }
+  // when enrolling, the link to another identity provider has the name `activate`
+  if (link?.name === 'redirect' || link?.hints?.allow?.[0] === 'GET')
+    return { ...state, next: 'redirect', redirectUrl: link.href }
   if (link?.name !== 'poll') return { ...state, next: verify, [verify]: next(context) }
-  const again = () => post(link)
+  const again = () => post(link, {}, chosen)
   const polls = (options?: PollOptions) => poll(again, options)
   return { ...state, next: 'poll', correctAnswer: challenge?.correctAnswer, poll: polls }
 }
@@ -169,8 +174,12 @@ function duoOf(
   return { duo: { host, signature, complete } }
 }
 
-function next({ answer, post }: Context): (body?: object, options?: LinkOptions) => Promise<SignInStep> {
-  return (body, options) => post(linkOf(answer, 'next'), body, options)
+function next({
+  answer,
+  post,
+  options: chosen,
+}: Context): (body?: object, options?: LinkOptions) => Promise<SignInStep> {
+  return (body, options) => post(linkOf(answer, 'next'), body, { ...chosen, ...options })
 }
 
 /** The moves, if what they need is there. */

@@ -6,6 +6,8 @@ export interface PollOptions {
   readonly signal?: AbortSignal
   /** Milliseconds between two polls. Default: 2,000. Gatehouse delays a poll that comes within a second of the last. */
   readonly everyMs?: number
+  /** Called after a failure that may pass: another poll follows. */
+  readonly onRetry?: (error: GatehouseError) => void
 }
 
 /** Milliseconds to wait after a failure that may pass. After the last one, the error is thrown. */
@@ -18,10 +20,11 @@ const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
  */
 export async function* poll(
   ask: () => Promise<SignInStep>,
-  { signal, everyMs = 2000 }: PollOptions = {},
+  options: PollOptions = {},
 ): AsyncGenerator<SignInStep, SignInStep, undefined> {
   for (;;) {
-    const step = await pollOnce(ask, everyMs, signal)
+    const step = await pollOnce(ask, options)
+    options.signal?.throwIfAborted()
     yield step
     if (!('result' in step) || step.result !== 'WAITING') return step
   }
@@ -29,8 +32,7 @@ export async function* poll(
 
 async function pollOnce(
   ask: () => Promise<SignInStep>,
-  everyMs: number,
-  signal: AbortSignal | undefined,
+  { signal, everyMs = 2000, onRetry }: PollOptions,
 ): Promise<SignInStep> {
   for (let failures = 0, waitMs = everyMs; ; failures += 1) {
     await pause(waitMs, signal)
@@ -39,6 +41,8 @@ async function pollOnce(
     } catch (error) {
       const backOffMs = BACK_OFF_MS[failures]
       if (backOffMs === undefined || !(error instanceof GatehouseError) || !mayPass(error)) throw error
+      signal?.throwIfAborted()
+      onRetry?.(error)
       waitMs = Math.max(backOffMs, (error.retryAfterSeconds ?? 0) * 1000)
     }
   }

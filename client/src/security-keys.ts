@@ -18,7 +18,7 @@ export interface Attestation {
  * @throws {DOMException} as `navigator.credentials.get`, such as `NotAllowedError` when the user cancels
  */
 export async function getAssertion({ answer, factor }: MfaChallenge): Promise<Assertion> {
-  const { factors = [factor], challenge } = answer._embedded
+  const { factors = factor ? [factor] : [], challenge } = answer._embedded
   const ids = factors.map(({ profile }) => ({ type: 'public-key', id: profile?.credentialId }))
   const own = factor?.factorType === 'webauthn' ? factor._embedded?.challenge : undefined
   // Okta's options are JSON of WebAuthn without the credentials
@@ -38,7 +38,7 @@ export async function getAssertion({ answer, factor }: MfaChallenge): Promise<As
  * @throws {DOMException} as `navigator.credentials.create`
  */
 export async function createAttestation({ factor }: MfaEnrollActivate): Promise<Attestation> {
-  const activation = factor.factorType === 'webauthn' ? factor._embedded?.activation : undefined
+  const activation = factor?.factorType === 'webauthn' ? factor._embedded?.activation : undefined
   const options = activation as PublicKeyCredentialCreationOptionsJSON // Okta's options are JSON of WebAuthn
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options)
   const { response } = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential

@@ -73,7 +73,8 @@ export interface MfaRequired extends Step<'MFA_REQUIRED'> {
 export type MfaChallenge = CodeChallenge | PolledChallenge | RedirectChallenge
 
 interface Challenge extends Step<'MFA_CHALLENGE'> {
-  readonly factor: Factor
+  /** Undefined if the operator hides it: then only `previous` and `cancel` are possible. */
+  readonly factor: Factor | undefined
   /** Why the factor is not verified yet. */
   readonly result: FactorResult | undefined
   /** Sends another code or push. */
@@ -112,10 +113,11 @@ export interface MfaEnroll extends Step<'MFA_ENROLL'> {
   skip?(): Next
 }
 
-export type MfaEnrollActivate = CodeActivation | PolledActivation
+export type MfaEnrollActivate = CodeActivation | PolledActivation | RedirectActivation
 
 interface Activation extends Step<'MFA_ENROLL_ACTIVATE'> {
-  readonly factor: Factor
+  /** Undefined if the operator hides it: then only `previous` and `cancel` are possible. */
+  readonly factor: Factor | undefined
   readonly result: FactorResult | undefined
   /** The URL of the QR code, for an `<img>`. */
   readonly qrCode: string | undefined
@@ -135,6 +137,12 @@ export interface CodeActivation extends Activation {
 export interface PolledActivation extends Activation {
   readonly next: 'poll'
   poll(options?: PollOptions): AsyncGenerator<SignInStep, SignInStep, undefined>
+}
+
+/** As for a `RedirectChallenge`. */
+export interface RedirectActivation extends Activation {
+  readonly next: 'redirect'
+  readonly redirectUrl: string
 }
 
 /** The same whether or not the account exists. Without `verify`, the link in the email continues the recovery. */
@@ -183,9 +191,9 @@ export interface RecoveryRequest {
 }
 
 export interface VerifyOptions {
-  /** "Do not ask again on this device." */
+  /** "Do not ask again on this device." Also applies to the steps that complete this challenge. */
   readonly rememberDevice?: boolean
-  /** "Send a push at once the next time." */
+  /** "Send a push at once the next time." Also applies to the steps that complete this challenge. */
   readonly autoPush?: boolean
 }
 

@@ -1,5 +1,5 @@
 import type { GatehouseError } from '../gatehouse-error.ts'
-import { ACTIONS, type Action, CAUSES, type MessageName } from './actions.ts'
+import { ACTIONS, type Action, CAUSES, CODES, type MessageName, RESULTS } from './catalogue.ts'
 import { ENGLISH } from './english.ts'
 import { GERMAN } from './german.ts'
 
@@ -12,6 +12,11 @@ export interface Message {
   readonly action: Action
   /** BCP 47: the language of the title and the text. */
   readonly language: Language
+  /**
+   * What Gatehouse or Okta says besides, such as the broken rules of the password policy. May begin with a field's name, and
+   * may be in another language: show each with `dir="auto"`. Empty if the text says everything.
+   */
+  readonly details: readonly string[]
 }
 
 export type Language = 'en' | 'de'
@@ -26,35 +31,41 @@ export function chooseLanguage(wanted: readonly string[]): Language {
   return known ?? 'en'
 }
 
-/** The message for an error, by its code and its causes. For an unknown code, by the HTTP status. */
+/** The message for an error, by its code and its causes. Without a code, by the HTTP status. */
 export function describeError(error: GatehouseError, language: Language = preferred()): Message {
-  return messageOf(nameOf(error), language)
+  const { code, message, causes } = error
+  const name = nameOf(error)
+  if (name === 'unknown' && code !== undefined) return messageOf(name, language, [message, ...causes])
+  const isPartial = name === 'invalidInput' || name === 'passwordRules'
+  return messageOf(name, language, isPartial ? causes : [])
 }
 
 /** The message for a `factorResult` other than `WAITING`. */
 export function describeResult(factorResult: string, language: Language = preferred()): Message {
-  return messageOf(isName(factorResult) ? factorResult : 'unknown', language)
+  return messageOf(entryOf(RESULTS, factorResult) ?? 'unknown', language)
 }
 
 function nameOf({ code, status, message, causes }: GatehouseError): MessageName {
+  if (code === undefined) return nameOfStatus(status)
   const texts = [message, ...causes]
-  const cause = CAUSES.find(
-    ([name, pattern]) => name.startsWith(`${code} `) && texts.some((text) => pattern.test(text)),
-  )
-  if (cause) return cause[0]
-  if (code !== undefined && isName(code)) return code
-  if (status === 0) return 'offline'
-  if (status === 429) return 'E0000047'
-  return status > 500 ? 'E0000009' : 'unknown'
+  const cause = CAUSES.find(([of, pattern]) => of === code && texts.some((text) => pattern.test(text)))
+  return cause?.[2] ?? entryOf(CODES, code) ?? 'unknown'
 }
 
-function isName(name: string): name is MessageName {
-  return Object.hasOwn(ACTIONS, name)
+/** Without an answer of the broker: there is no connection, or a proxy has answered. */
+function nameOfStatus(status: number): MessageName {
+  if (status < 400 || status === 408) return 'offline'
+  if (status === 429) return 'rateLimited'
+  return status >= 500 ? 'unavailable' : 'unknown'
 }
 
-function messageOf(name: MessageName, language: Language): Message {
+function entryOf<Entry>(table: Readonly<Record<string, Entry>>, key: string): Entry | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}
+
+function messageOf(name: MessageName, language: Language, details: readonly string[] = []): Message {
   const [title, text] = TEXTS[language][name]
-  return { title, text, action: ACTIONS[name], language }
+  return { title, text, action: ACTIONS[name], language, details }
 }
 
 function preferred(): Language {

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+import { GatehouseError } from 'gatehouse-client'
+import { chooseLanguage, describeError, describeResult, type Message } from 'gatehouse-client/messages'
+import {
+  type BrokerError,
+  otherUsersSession,
+  requestTooSlow,
+  sessionChanged,
+  stepInProgress,
+  toErrorObject,
+  unknownHandle,
+} from '../../src/errors.ts'
+import { ERROR_CODES } from '../../src/http/error-object.ts'
+import { PAM_ERROR_POLICIES } from '../../src/pam/upstream/pam-errors.ts'
+import { wrongOldPassword } from '../../src/sandbox/authn/authn-error.ts'
+import { unmetRequirements } from '../../src/sandbox/authn/passwords.ts'
+import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+
+/** An error as the client reads it. `status` alone: the answer of a proxy. */
+function refused(status: number, errorCode?: string, summary = 'a summary', causes: readonly string[] = []) {
+  const errorCauses = causes.map((errorSummary) => ({ errorSummary }))
+  const body = { errorCode, errorSummary: summary, errorLink: '', errorId: '', errorCauses }
+  return new GatehouseError(new Response(null, { status }), errorCode === undefined ? {} : (body as object))
+}
+
+function ofBroker(error: BrokerError) {
+  return new GatehouseError(
+    new Response(null, { status: error.status }),
+    toErrorObject(error, 'id') as object,
+  )
+}
+
+const inBoth = (error: GatehouseError): readonly Message[] => [
+  describeError(error, 'en'),
+  describeError(error, 'de'),
+]
+
+const UNKNOWN = inBoth(refused(403, 'E0999999')).map(({ text }) => text)
+
+const sourceOf = (path: string) => readFileSync(new URL(`../../src/${path}`, import.meta.url), 'utf8')
+const CODES = new Set([
+  ...Object.keys(ERROR_CODES),
+  ...Object.values(PAM_ERROR_POLICIES).map(({ code }) => code),
+  ...['errors.ts', 'sandbox/authn/authn-error.ts'].flatMap(
+    (path) => sourceOf(path).match(/E0000\d{3}/g) ?? [],
+  ),
+])
+
+test.each([...CODES])('%s has a message in both languages', (code) => {
+  const [english, german] = inBoth(refused(403, code))
+  expect(english?.text).not.toBe(UNKNOWN[0])
+  expect(german?.text).not.toBe(UNKNOWN[1])
+  expect(german?.text).not.toBe(english?.text)
+  expect([english?.language, german?.language]).toEqual(['en', 'de'])
+})
+
+/** The texts of Okta are those in issues and clients that show its answers. */
+const CAUSES: readonly [string, GatehouseError, RegExp, Message['action']][] = [
+  ['a link for another user', ofBroker(otherUsersSession('token')), /Another user is signed in/, 'sign-out'],
+  ['a session that another tab has replaced', ofBroker(sessionChanged()), /newer sign-in/, 'reload'],
+  ['a step in progress', ofBroker(stepInProgress()), /still being processed/, 'retry'],
+  ['a device cookie that the browser blocks', ofBroker(unknownHandle(false)), /allow cookies/, 'restart'],
+  ['an expired handle', ofBroker(unknownHandle()), /took too long/, 'restart'],
+  ['a request that was cut', ofBroker(requestTooSlow()), /Are you online/, 'retry'],
+  [
+    'a wrong old password',
+    refused(403, 'E0000014', 'Update of credentials failed', wrongOldPassword().causes),
+    /current password is not correct/,
+    'correct',
+  ],
+  [
+    'the current password again',
+    refused(403, 'E0000014', 'no', currentPasswordCauses()),
+    /used this password before/,
+    'correct',
+  ],
+  [
+    'a password of the history',
+    refused(403, 'E0000014', 'no', ['Password has been used too recently']),
+    /used this password before/,
+    'correct',
+  ],
+  [
+    'a common password',
+    refused(403, 'E0000014', 'Update of credentials failed', [
+      'This password was found in a list of commonly used passwords. Please try another password.',
+    ]),
+    /easy to guess/,
+    'correct',
+  ],
+  [
+    'an invalid phone number',
+    refused(400, 'E0000001', 'Api validation failed: factorEnrollRequest', ['Invalid Phone Number.']),
+    /country code/,
+    'correct',
+  ],
+]
+
+function currentPasswordCauses(): string[] {
+  const [policy] = Object.values(loadSandboxConfig().passwordPolicies)
+  if (policy === undefined) throw new Error('the sandbox has no password policy')
+  const password = 'Demo-Password-1'
+  return unmetRequirements(policy, password, { login: 'user', password })
+}
+
+test.each(CAUSES)('%s has its own message', (_what, error, words, action) => {
+  const [english, german] = inBoth(error)
+  expect(english).toMatchObject({ text: expect.stringMatching(words), action, details: [] })
+  expect(german?.action).toBe(action)
+  expect(german?.text).not.toBe(english?.text)
+})
+
+test('the broken rules of a password policy follow the message, in the language of Okta', () => {
+  const rules = ['Passwörter müssen mindestens 8 Zeichen haben']
+  expect(describeError(refused(403, 'E0000014', 'no', rules), 'de')).toMatchObject({
+    text: 'Dieses Passwort entspricht nicht den Regeln.',
+    details: rules,
+  })
+})
+
+test('an unknown code is described by Okta’s own words', () => {
+  const error = refused(403, 'E0999999', 'Your account is on hold.', ['The office is closed.'])
+  expect(describeError(error, 'en')).toMatchObject({
+    title: 'Something went wrong',
+    details: ['Your account is on hold.', 'The office is closed.'],
+  })
+  expect(describeError(refused(403, 'constructor'), 'en').title).toBe('Something went wrong')
+})
+
+test.each([
+  [0, /cannot be reached/],
+  [200, /cannot be reached/], // a login page of a network, instead of JSON
+  [408, /cannot be reached/],
+  [429, /wait before you try again/],
+  [500, /not available/],
+  [502, /not available/],
+  [503, /not available/],
+  [504, /not available/],
+  [524, /not available/],
+  [403, /help desk/],
+  [413, /help desk/],
+  [451, /help desk/],
+])('an answer %d of a proxy has a message', (status, words) => {
+  const error = status === 0 ? new GatehouseError(undefined) : { ...refused(200), status, causes: [] }
+  expect(describeError(error as GatehouseError, 'en')).toMatchObject({
+    text: expect.stringMatching(words),
+    details: [],
+  })
+})
+
+const RESULTS = [
+  'REJECTED',
+  'TIMEOUT',
+  'CANCELLED',
+  'ERROR',
+  'FAILED',
+  'PASSCODE_REPLAYED',
+  'TIME_WINDOW_EXCEEDED',
+]
+
+test.each(RESULTS)('the result %s has a message in both languages', (result) => {
+  const [english, german] = [describeResult(result, 'en'), describeResult(result, 'de')]
+  expect(UNKNOWN).not.toContain(english.text)
+  expect(UNKNOWN).not.toContain(german.text)
+  expect(german.text).not.toBe(english.text)
+})
+
+test.each([
+  [['de-AT', 'en'], 'de'],
+  [['fr', 'DE'], 'de'],
+  [['en-GB', 'de'], 'en'],
+  [['fr', 'ja'], 'en'],
+  [['den'], 'en'],
+  [[], 'en'],
+])('of the languages %j the catalogue chooses %s', (wanted, language) => {
+  expect(chooseLanguage(wanted)).toBe(language)
+})
