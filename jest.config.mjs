@@ -11,7 +11,11 @@ export default {
     '^.+\\.ts$': [
       '@swc/jest',
       {
-        jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+        jsc: {
+          target: 'es2022',
+          parser: { syntax: 'typescript' },
+          experimental: { keepImportAttributes: true },
+        },
         module: { type: 'es6' },
         sourceMaps: 'inline',
       },

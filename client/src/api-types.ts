@@ -5,10 +5,10 @@ declare const unknownValue: unique symbol
 /** A string that this version of the API does not know. It is assignable to `string`, and equal to no literal. */
 export type UnknownValue = '(unknown)' & { readonly [unknownValue]: true }
 
-export type Handle = components['schemas']['Handle']
 export type SignInAnswer = components['schemas']['SignInAnswer']
 export type KnownSignInAnswer = components['schemas']['KnownSignInAnswer']
 export type Success = components['schemas']['Success']
+export type Handle = components['schemas']['Handle']
 export type RecoveryType = components['schemas']['RecoveryType']
 export type TransactionType = components['schemas']['TransactionType']
 export type SignInUser = components['schemas']['SignInUser']
@@ -876,8 +876,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A handle, useless without the device cookie of the browser that received it. */
-        Handle: string;
         /** @description The state of the sign-in: the authentication transaction object, without Okta’s tokens. `status` says which members it has. A page can rely on `_links` alone, which list the next steps. */
         SignInAnswer: components["schemas"]["KnownSignInAnswer"] | components["schemas"]["UnknownStatus"];
         KnownSignInAnswer: components["schemas"]["Success"] | components["schemas"]["Unauthenticated"] | components["schemas"]["PasswordExpired"] | components["schemas"]["PasswordWarn"] | components["schemas"]["PasswordReset"] | components["schemas"]["MfaEnroll"] | components["schemas"]["MfaEnrollActivate"] | components["schemas"]["MfaRequired"] | components["schemas"]["MfaChallenge"] | components["schemas"]["Recovery"] | components["schemas"]["RecoveryChallenge"] | components["schemas"]["LockedOut"];
@@ -927,6 +925,8 @@ export interface components {
                 next?: components["schemas"]["Link"];
             };
         };
+        /** @description A handle, useless without the device cookie of the browser that received it. */
+        Handle: string;
         RecoveryType: ("PASSWORD" | "UNLOCK" | "ACCOUNT_ACTIVATION") | UnknownValue;
         /** @description `SESSION_STEP_UP` in a step-up. */
         TransactionType: "SESSION_STEP_UP" | UnknownValue;
@@ -2919,16 +2919,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "username": "tomas.berg@example.com",
-                 *       "password": "An-Example-Password-1",
-                 *       "options": {
-                 *         "warnBeforePasswordExpired": true,
-                 *         "multiOptionalFactorEnroll": true
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     username?: string | null;
                     password?: string | null;
@@ -2958,53 +2948,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_REQUIRED",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factors": [
-                     *           {
-                     *             "id": "uftExampleFactor0001",
-                     *             "factorType": "token:software:totp",
-                     *             "provider": "GOOGLE",
-                     *             "_links": {
-                     *               "verify": {
-                     *                 "name": "verify",
-                     *                 "href": "https://portal.example.com/api/v1/authn/factors/uftExampleFactor0001/verify",
-                     *                 "hints": {
-                     *                   "allow": [
-                     *                     "POST"
-                     *                   ]
-                     *                 }
-                     *               }
-                     *             }
-                     *           }
-                     *         ]
-                     *       },
-                     *       "_links": {
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3040,11 +2983,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -3062,53 +3000,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_REQUIRED",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factors": [
-                     *           {
-                     *             "id": "uftExampleFactor0001",
-                     *             "factorType": "token:software:totp",
-                     *             "provider": "GOOGLE",
-                     *             "_links": {
-                     *               "verify": {
-                     *                 "name": "verify",
-                     *                 "href": "https://portal.example.com/api/v1/authn/factors/uftExampleFactor0001/verify",
-                     *                 "hints": {
-                     *                   "allow": [
-                     *                     "POST"
-                     *                   ]
-                     *                 }
-                     *               }
-                     *             }
-                     *           }
-                     *         ]
-                     *       },
-                     *       "_links": {
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3144,12 +3035,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "username": "tomas.berg@example.com",
-                 *       "factorType": "EMAIL"
-                 *     }
-                 */
                 "application/json": {
                     username: string;
                     /** @enum {string} */
@@ -3170,14 +3055,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "RECOVERY_CHALLENGE",
-                     *       "factorResult": "WAITING",
-                     *       "factorType": "EMAIL",
-                     *       "recoveryType": "PASSWORD"
-                     *     }
-                     */
                     "application/json": components["schemas"]["RecoveryChallenge"];
                 };
             };
@@ -3213,12 +3090,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "username": "tomas.berg@example.com",
-                 *       "factorType": "EMAIL"
-                 *     }
-                 */
                 "application/json": {
                     username: string;
                     /** @enum {string} */
@@ -3239,14 +3110,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "RECOVERY_CHALLENGE",
-                     *       "factorResult": "WAITING",
-                     *       "factorType": "EMAIL",
-                     *       "recoveryType": "UNLOCK"
-                     *     }
-                     */
                     "application/json": components["schemas"]["RecoveryChallenge"];
                 };
             };
@@ -3282,11 +3145,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "recoveryToken": "example-recovery-token-not-a-secret"
-                 *     }
-                 */
                 "application/json": {
                     recoveryToken: string;
                     options?: {
@@ -3308,48 +3166,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "RECOVERY",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           },
-                     *           "recovery_question": {
-                     *             "question": "In which street did you grow up?"
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "answer",
-                     *           "href": "https://portal.example.com/api/v1/authn/recovery/answer",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "recoveryType": "PASSWORD"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3385,11 +3201,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -3407,7 +3218,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {} */
                     "application/json": components["schemas"]["Cancelled"];
                 };
             };
@@ -3443,11 +3253,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -3465,53 +3270,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_REQUIRED",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factors": [
-                     *           {
-                     *             "id": "uftExampleFactor0001",
-                     *             "factorType": "token:software:totp",
-                     *             "provider": "GOOGLE",
-                     *             "_links": {
-                     *               "verify": {
-                     *                 "name": "verify",
-                     *                 "href": "https://portal.example.com/api/v1/authn/factors/uftExampleFactor0001/verify",
-                     *                 "hints": {
-                     *                   "allow": [
-                     *                     "POST"
-                     *                   ]
-                     *                 }
-                     *               }
-                     *             }
-                     *           }
-                     *         ]
-                     *       },
-                     *       "_links": {
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3547,11 +3305,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -3569,24 +3322,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "SUCCESS",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3622,14 +3357,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "oldPassword": "An-Example-Password-1",
-                 *       "newPassword": "An-Example-Password-2",
-                 *       "revokeSessions": true
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     oldPassword: string;
@@ -3650,24 +3377,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "SUCCESS",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3703,13 +3412,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "newPassword": "An-Example-Password-2",
-                 *       "revokeSessions": true
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     newPassword: string;
@@ -3730,24 +3432,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "SUCCESS",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3783,12 +3467,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "answer": "an example answer"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     answer: string;
@@ -3807,49 +3485,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "PASSWORD_RESET",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "policy": {
-                     *           "complexity": {
-                     *             "minLength": 8
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "resetPassword",
-                     *           "href": "https://portal.example.com/api/v1/authn/credentials/reset_password",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3888,12 +3523,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "passCode": "123456"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     passCode: string;
@@ -3912,48 +3541,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "RECOVERY",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           },
-                     *           "recovery_question": {
-                     *             "question": "In which street did you grow up?"
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "answer",
-                     *           "href": "https://portal.example.com/api/v1/authn/recovery/answer",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "recoveryType": "PASSWORD"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -3992,11 +3579,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -4014,43 +3596,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "RECOVERY_CHALLENGE",
-                     *       "factorType": "SMS",
-                     *       "recoveryType": "PASSWORD",
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "verify",
-                     *           "href": "https://portal.example.com/api/v1/authn/recovery/factors/SMS/verify",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "resend": {
-                     *           "name": "sms",
-                     *           "href": "https://portal.example.com/api/v1/authn/recovery/factors/SMS/resend",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4088,13 +3633,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "factorType": "token:software:totp",
-                 *       "provider": "GOOGLE"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     /**
@@ -4147,68 +3685,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "uftExampleFactor0001",
-                     *           "factorType": "token:software:totp",
-                     *           "provider": "GOOGLE",
-                     *           "_embedded": {
-                     *             "activation": {
-                     *               "sharedSecret": "JBSWY3DPEHPK3PXP",
-                     *               "_links": {
-                     *                 "qrcode": {
-                     *                   "href": "https://portal.example.com/api/v1/users/00uExampleUser00001/factors/uftExampleFactor0001/qr/00example_handle_not_a_secret_000000000000000",
-                     *                   "type": "image/png"
-                     *                 }
-                     *               }
-                     *             }
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "activate",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/uftExampleFactor0001/lifecycle/activate",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4250,12 +3726,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "passCode": "123456"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     /** @description For `sms`, `call`, `email`, `token`, `token:software:totp`, `token:hotp`, `token:hardware`. */
@@ -4285,24 +3755,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "status": "SUCCESS",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4344,11 +3796,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -4366,59 +3813,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_CHALLENGE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "smsExampleFactor0001",
-                     *           "factorType": "sms",
-                     *           "profile": {
-                     *             "phoneNumber": "+1 XXX-XXX-0003"
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "verify",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/smsExampleFactor0001/verify",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4459,12 +3853,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "passCode": "123456"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     passCode?: string | null;
@@ -4486,49 +3874,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "PASSWORD_EXPIRED",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "policy": {
-                     *           "complexity": {
-                     *             "minLength": 8
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "changePassword",
-                     *           "href": "https://portal.example.com/api/v1/authn/credentials/change_password",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4569,11 +3914,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                 };
@@ -4591,58 +3931,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "opfExampleFactor0001",
-                     *           "factorType": "push",
-                     *           "provider": "OKTA"
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "poll",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/opfExampleFactor0001/lifecycle/activate/poll",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "factorResult": "WAITING"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4681,13 +3969,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "id": "dsfExampleFactor0001",
-                 *       "sig_response": "AUTH|example|0:APP|example|0"
-                 *     }
-                 */
                 "application/x-www-form-urlencoded": {
                     stateToken: string;
                     id: string;
@@ -4706,7 +3987,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example {} */
                     "application/json": components["schemas"]["Empty"];
                 };
             };
@@ -4747,13 +4027,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "factorType": "sms",
-                 *       "provider": "OKTA"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     factorType?: string | null;
@@ -4784,68 +4057,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "uftExampleFactor0001",
-                     *           "factorType": "token:software:totp",
-                     *           "provider": "GOOGLE",
-                     *           "_embedded": {
-                     *             "activation": {
-                     *               "sharedSecret": "JBSWY3DPEHPK3PXP",
-                     *               "_links": {
-                     *                 "qrcode": {
-                     *                   "href": "https://portal.example.com/api/v1/users/00uExampleUser00001/factors/uftExampleFactor0001/qr/00example_handle_not_a_secret_000000000000000",
-                     *                   "type": "image/png"
-                     *                 }
-                     *               }
-                     *             }
-                     *           }
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "activate",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/uftExampleFactor0001/lifecycle/activate",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -4886,11 +4097,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     profile?: {
@@ -4919,58 +4125,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "opfExampleFactor0001",
-                     *           "factorType": "push",
-                     *           "provider": "OKTA"
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "poll",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/opfExampleFactor0001/lifecycle/activate/poll",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "factorResult": "WAITING"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -5011,14 +4165,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "profile": {
-                 *         "phoneNumber": "+15550100003"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     profile?: {
@@ -5047,58 +4193,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "opfExampleFactor0001",
-                     *           "factorType": "push",
-                     *           "provider": "OKTA"
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "poll",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/opfExampleFactor0001/lifecycle/activate/poll",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "factorResult": "WAITING"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -5141,11 +4235,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     passCode?: string | null;
@@ -5167,58 +4256,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "opfExampleFactor0001",
-                     *           "factorType": "push",
-                     *           "provider": "OKTA"
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "poll",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/opfExampleFactor0001/lifecycle/activate/poll",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "factorResult": "WAITING"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -5261,11 +4298,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000"
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     profile?: {
@@ -5294,58 +4326,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "opfExampleFactor0001",
-                     *           "factorType": "push",
-                     *           "provider": "OKTA"
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "poll",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/opfExampleFactor0001/lifecycle/activate/poll",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "factorResult": "WAITING"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -5388,14 +4368,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                 *       "profile": {
-                 *         "phoneNumber": "+15550100003"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     stateToken: string;
                     profile?: {
@@ -5424,58 +4396,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "stateToken": "00example_handle_not_a_secret_000000000000000",
-                     *       "expiresAt": "2026-11-21T10:05:00.000Z",
-                     *       "status": "MFA_ENROLL_ACTIVATE",
-                     *       "_embedded": {
-                     *         "user": {
-                     *           "id": "00uExampleUser00001",
-                     *           "profile": {
-                     *             "login": "tomas.berg@example.com",
-                     *             "firstName": "Tomas",
-                     *             "lastName": "Berg",
-                     *             "locale": "en_US",
-                     *             "timeZone": "Europe/Berlin"
-                     *           }
-                     *         },
-                     *         "factor": {
-                     *           "id": "opfExampleFactor0001",
-                     *           "factorType": "push",
-                     *           "provider": "OKTA"
-                     *         }
-                     *       },
-                     *       "_links": {
-                     *         "next": {
-                     *           "name": "poll",
-                     *           "href": "https://portal.example.com/api/v1/authn/factors/opfExampleFactor0001/lifecycle/activate/poll",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "prev": {
-                     *           "href": "https://portal.example.com/api/v1/authn/previous",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "cancel": {
-                     *           "href": "https://portal.example.com/api/v1/authn/cancel",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         }
-                     *       },
-                     *       "factorResult": "WAITING"
-                     *     }
-                     */
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
@@ -5521,14 +4441,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example [
-                     *       {
-                     *         "question": "favorite_toy",
-                     *         "questionText": "What is your favourite toy?"
-                     *       }
-                     *     ]
-                     */
                     "application/json": components["schemas"]["SecurityQuestions"];
                 };
             };
@@ -5562,7 +4474,7 @@ export interface operations {
                 /** @description The user’s id, as in the link. */
                 uid: string;
                 /** @description The image’s handle, as in the link. */
-                token: components["schemas"]["Handle"];
+                token: string;
             };
             cookie?: never;
         };
@@ -5795,56 +4707,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "id": "4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10",
-                     *       "userId": "00uExampleUser00001",
-                     *       "login": "tomas.berg@example.com",
-                     *       "profile": {
-                     *         "login": "tomas.berg@example.com",
-                     *         "firstName": "Tomas",
-                     *         "lastName": "Berg",
-                     *         "locale": "en_US",
-                     *         "timeZone": "Europe/Berlin"
-                     *       },
-                     *       "status": "ACTIVE",
-                     *       "createdAt": "2026-11-21T10:00:00.000Z",
-                     *       "expiresAt": "2026-11-21T22:00:00.000Z",
-                     *       "idleExpiresAt": "2026-11-21T10:30:00.000Z",
-                     *       "amr": [
-                     *         "pwd",
-                     *         "otp",
-                     *         "mfa"
-                     *       ],
-                     *       "_links": {
-                     *         "self": {
-                     *           "href": "https://portal.example.com/api/v1/sessions/me",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "GET",
-                     *               "DELETE"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "refresh": {
-                     *           "href": "https://portal.example.com/api/v1/sessions/me/lifecycle/refresh",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "user": {
-                     *           "href": "https://portal.example.com/api/v1/users/me",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "GET"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["Session"];
                 };
             };
@@ -5911,56 +4773,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "id": "4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10",
-                     *       "userId": "00uExampleUser00001",
-                     *       "login": "tomas.berg@example.com",
-                     *       "profile": {
-                     *         "login": "tomas.berg@example.com",
-                     *         "firstName": "Tomas",
-                     *         "lastName": "Berg",
-                     *         "locale": "en_US",
-                     *         "timeZone": "Europe/Berlin"
-                     *       },
-                     *       "status": "ACTIVE",
-                     *       "createdAt": "2026-11-21T10:00:00.000Z",
-                     *       "expiresAt": "2026-11-21T22:00:00.000Z",
-                     *       "idleExpiresAt": "2026-11-21T10:30:00.000Z",
-                     *       "amr": [
-                     *         "pwd",
-                     *         "otp",
-                     *         "mfa"
-                     *       ],
-                     *       "_links": {
-                     *         "self": {
-                     *           "href": "https://portal.example.com/api/v1/sessions/me",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "GET",
-                     *               "DELETE"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "refresh": {
-                     *           "href": "https://portal.example.com/api/v1/sessions/me/lifecycle/refresh",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "POST"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "user": {
-                     *           "href": "https://portal.example.com/api/v1/users/me",
-                     *           "hints": {
-                     *             "allow": [
-                     *               "GET"
-                     *             ]
-                     *           }
-                     *         }
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["Session"];
                 };
             };
@@ -5995,19 +4807,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "id": "00uExampleUser00001",
-                     *       "status": "ACTIVE",
-                     *       "profile": {
-                     *         "login": "tomas.berg@example.com",
-                     *         "firstName": "Tomas",
-                     *         "lastName": "Berg",
-                     *         "locale": "en_US",
-                     *         "timeZone": "Europe/Berlin"
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -6040,20 +4839,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "sessions": [
-                     *         {
-                     *           "id": "4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10",
-                     *           "createdAt": "2026-11-21T10:00:00.000Z",
-                     *           "lastSeenAt": "2026-11-21T10:12:00.000Z",
-                     *           "expiresAt": "2026-11-21T22:00:00.000Z",
-                     *           "current": true,
-                     *           "userAgent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/142.0.0.0"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Sessions"];
                 };
             };
@@ -6156,19 +4941,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "devices": [
-                     *         {
-                     *           "id": "q0Zf3p1mVb8wX2c5Tn7yRk4sLh6dJg9aUe1iOo3uEx0",
-                     *           "label": "Chrome on Linux",
-                     *           "createdAt": "2026-09-01T08:30:00.000Z",
-                     *           "lastUsedAt": "2026-11-21T10:00:00.000Z",
-                     *           "current": true
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Devices"];
                 };
             };
@@ -6308,31 +5080,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "user": "tomas.berg",
-                     *       "groups": [
-                     *         {
-                     *           "id": "bd300cc8-8e91-5aa5-8fa6-e2287db02835",
-                     *           "name": "Production Linux - View",
-                     *           "roles": [
-                     *             "end_user"
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "roles": [
-                     *         "end_user"
-                     *       ],
-                     *       "maximalRoles": [
-                     *         "end_user"
-                     *       ],
-                     *       "unknownRoles": [],
-                     *       "meta": {
-                     *         "fetchedAt": "2026-11-21T10:00:00.000Z",
-                     *         "stale": false
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["Access"];
                 };
             };
@@ -6395,24 +5142,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "list": [
-                     *         {
-                     *           "id": "bd300cc8-8e91-5aa5-8fa6-e2287db02835",
-                     *           "name": "Production Linux - View",
-                     *           "roles": [
-                     *             "end_user"
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "nextCursor": null,
-                     *       "meta": {
-                     *         "fetchedAt": "2026-11-21T10:00:00.000Z",
-                     *         "stale": false
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["GroupPage"];
                 };
             };
@@ -6468,19 +5197,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "id": "bd300cc8-8e91-5aa5-8fa6-e2287db02835",
-                     *       "name": "Production Linux - View",
-                     *       "roles": [
-                     *         "end_user"
-                     *       ],
-                     *       "meta": {
-                     *         "fetchedAt": "2026-11-21T10:00:00.000Z",
-                     *         "stale": false
-                     *       }
-                     *     }
-                     */
                     "application/json": components["schemas"]["GroupWithMeta"];
                 };
             };

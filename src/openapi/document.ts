@@ -20,7 +20,7 @@ import { PAM_OPERATIONS } from '../pam/pam-operations.ts'
 import { FORWARD_AUTH_OPERATIONS } from '../session/forward-auth.ts'
 import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../session/session-operations.ts'
 import { errorResponses } from './error-responses.ts'
-import { EXAMPLES } from './examples.ts'
+import EXAMPLES from './examples.json' with { type: 'json' }
 import { headersOf, mapEntries, ref } from './references.ts'
 
 /** The public API in OpenAPI 3.1, made from the schemas that the routes themselves use. */
@@ -36,6 +36,10 @@ export const OPERATIONS: Operations = {
   ...FORWARD_AUTH_OPERATIONS,
   ...PAM_OPERATIONS,
 }
+
+/** By the status of the answer. Recorded in journeys (test/journeys/openapi-examples.test.ts). */
+type Examples = Readonly<Record<string, { readonly request?: unknown; readonly response: unknown }>>
+const EXAMPLES_BY_OPERATION: Readonly<Record<string, Examples>> = EXAMPLES
 
 export function openApiDocument(): OpenApiDocument {
   const paths: NonNullable<ZodOpenApiObject['paths']> = {}
@@ -103,10 +107,15 @@ const COMPONENTS = {
 
 function operationObject(id: string, operation: Operation): ZodOpenApiOperationObject {
   const { params, query, body, encoding = 'json', description, headers = [] } = operation
-  const example = EXAMPLES[id]
+  const examples = EXAMPLES_BY_OPERATION[id] ?? {}
   const requestBody = body && {
     required: true,
-    content: { [MEDIA_TYPES[encoding]]: { schema: body, ...(example?.body && { example: example.body }) } },
+    content: {
+      [MEDIA_TYPES[encoding]]: {
+        schema: body,
+        examples: mapEntries(examples, ({ request }) => ({ value: request })),
+      },
+    },
   }
   return {
     operationId: id,
@@ -119,7 +128,7 @@ function operationObject(id: string, operation: Operation): ZodOpenApiOperationO
     ...(requestBody && { requestBody }),
     responses: {
       ...mapEntries(operation.responses, (response, status) =>
-        successResponse(response, status === '200' ? example?.response : undefined),
+        successResponse(response, status === '200' ? examples : {}),
       ),
       ...errorResponses(operation),
     },
@@ -153,10 +162,12 @@ function securityOf(cookies: Operation['cookies']): Record<string, string[]>[] {
 
 function successResponse(
   { description, content = {}, headers = [] }: SuccessResponse,
-  example: unknown,
+  examples: Examples,
 ): ZodOpenApiResponseObject {
   const media = mapEntries(content, (schema, type) =>
-    type === MEDIA_TYPES.json ? { schema, ...(example !== undefined && { example }) } : { schema },
+    type === MEDIA_TYPES.json
+      ? { schema, examples: mapEntries(examples, ({ response }) => ({ value: response })) }
+      : { schema },
   )
   return {
     description,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { handle, never } from './link-schemas.ts'
+import { never } from './link-schemas.ts'
 
 /** A cancelled sign-in has no status. */
 export const cancelResponse = z
@@ -28,10 +28,13 @@ const pathParams = {
     .string()
     .min(1)
     .meta({ description: 'The user’s id, as in the link.', examples: ['00uExampleUser00001'] }),
-  token: handle.meta({
-    description: 'The image’s handle, as in the link.',
-    examples: ['00example_handle_not_a_secret_000000000000000'],
-  }),
+  token: z
+    .string()
+    .min(1)
+    .meta({
+      description: 'The image’s handle, as in the link.',
+      examples: ['example-image-handle-not-a-secret'],
+    }),
 } as const
 
 /** The schema of the parameters in a path such as `/factors/:id`. */

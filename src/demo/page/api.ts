@@ -68,7 +68,7 @@ function operationView({ method, path, value }: Operation): HTMLElement {
     ...bodyOf(value),
     element('h4', {}, 'Responses'),
     responsesOf(value),
-    ...exampleOf({ method, path, value }),
+    ...examplesOf({ method, path, value }),
   )
 }
 
@@ -105,22 +105,29 @@ function bodyOf({ requestBody }: Json): HTMLElement[] {
   ])
 }
 
-/** The example request, and the example response if it has a body. */
-function exampleOf({ method, path, value }: Operation): HTMLElement[] {
-  const bodies = Object.entries(record(record(value.requestBody).content))
-  const request = bodies.map(
-    ([type, media]) => `\nContent-Type: ${type}\n\n${encoded(type, record(media).example)}`,
-  )
-  const answer = record(
-    record(record(resolve(record(record(value.responses)['200']))).content)['application/json'],
-  )
-  return [
-    element('h4', {}, 'Example'),
-    block(`${method.toUpperCase()} ${addressOf(path, value)}${request.join('')}`, 'Example request'),
-    ...(answer.example === undefined
-      ? []
-      : [block(`200\n\n${JSON.stringify(answer.example, null, 2)}`, 'Example response')]),
-  ]
+/** The example requests with their answers, if those have a body; without a body, the request alone. */
+function examplesOf({ method, path, value }: Operation): HTMLElement[] {
+  const line = `${method.toUpperCase()} ${addressOf(path, value)}`
+  const [type, media] = Object.entries(record(record(value.requestBody).content))[0] ?? []
+  const requests = record(record(media).examples)
+  const answer = record(resolve(record(record(value.responses)['200'])).content)['application/json']
+  const responses = record(record(answer).examples)
+  const names = Object.keys({ ...requests, ...responses })
+  return (names.length > 0 ? names : ['']).flatMap((name) => {
+    const request = record(requests[name]).value
+    const response = record(responses[name]).value
+    const sent =
+      type !== undefined && request !== undefined
+        ? `\nContent-Type: ${type}\n\n${encoded(type, request)}`
+        : ''
+    return [
+      element('h4', {}, name === '' || name === 'default' ? 'Example' : `Example: ${name}`),
+      block(line + sent, `Example request ${name}`),
+      ...(response === undefined
+        ? []
+        : [block(`200\n\n${JSON.stringify(response, null, 2)}`, `Example response ${name}`)]),
+    ]
+  })
 }
 
 /** Path parameters and required query parameters with their examples. */

@@ -1,0 +1,175 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { navigate } from '../support/navigate.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { type Origins, type RecordedExamples, recordExamples } from '../support/recorded-examples.ts'
+import { factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+
+/** The examples of the OpenAPI document are answers of these journeys. */
+
+const FILE = join(import.meta.dirname, '../../src/openapi/examples.json')
+const ACTIVATION = '_embedded.factor._embedded.activation'
+const PHONE = '+15550107777'
+const AUTHN = '/api/v1/authn'
+const user = (name: string) => `${name}@example.test`
+
+const examples: RecordedExamples = {}
+let nowMs = Date.now()
+let harness: Harness
+let origins: Origins
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { STEP_UP: 'on' },
+    now: () => nowMs,
+    sandboxNow: () => nowMs,
+    sandboxConfig: (config) => ({ ...config, limits: { ...config.limits, pushPolls: 2 } }),
+    tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 20 } }),
+  })
+  origins = [
+    [harness.gatehouse.url, 'https://portal.example.com'],
+    [harness.authnUrl, 'https://your-org.example.net'],
+  ]
+})
+afterAll(() => harness.stop())
+
+async function open(): Promise<PortalPage> {
+  const page = await openPage(harness)
+  recordExamples(page.browser, examples, origins)
+  return page
+}
+
+async function signIn(name: string, fields: object = {}): Promise<PortalPage> {
+  const page = await open()
+  await page.signIn(user(name), fields)
+  return page
+}
+
+const code = (name: string, purpose: Parameters<Harness['sandbox']['outbox']['latest']>[1]) =>
+  harness.sandbox.outbox.latest(user(name), purpose)?.code ?? ''
+
+/** Text messages and calls may be sent again. */
+async function wait(): Promise<void> {
+  nowMs += 61_000
+  const redis = harness.redis.client()
+  for (const key of await redis.keys('gatehouse:limit:recovery-sent:*')) await redis.del(key)
+}
+
+test('sessions and PAM', async () => {
+  const { browser } = await signIn('amelia.stone')
+  await browser.get('/api/v1/sessions/me')
+  await browser.post('/api/v1/sessions/me/lifecycle/refresh')
+  await browser.get('/api/v1/users/me')
+  await browser.get('/api/v1/sessions')
+  await browser.get('/api/v1/devices')
+  await browser.get('/api/v1/pam/me')
+  const groups = await browser.get('/api/v1/pam/groups?limit=2')
+  await browser.get(`/api/v1/pam/groups/${valueAt(groups.json, 'list.0.id')}`)
+})
+
+test('codes and steps of a sign-in', async () => {
+  const page = await signIn('max.many')
+  await page.send(`${AUTHN}/introspect`)
+  await page.verify('sms')
+  await wait()
+  await page.follow('_links.resend.0')
+  await page.follow('_links.prev')
+  await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(user('max.many')) })
+  const push = await signIn('nina.number')
+  await push.verify('push')
+  await push.send(`${AUTHN}/cancel`)
+  const duo = await signIn('dario.duo')
+  await duo.verify('web')
+  const { stateToken } = duo
+  const form = {
+    id: String(valueAt(duo.held.json, '_embedded.factor.id')),
+    stateToken,
+    sig_response: harness.sandbox.duoResponse(user('dario.duo')),
+  }
+  const complete = hrefAt(duo.held, '_embedded.factor._embedded.verification._links.complete')
+  await duo.browser.post(complete, undefined, { form })
+  await signIn('luis.locked')
+})
+
+test('passwords', async () => {
+  const warned = await signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })
+  await warned.follow('_links.skip')
+  const expired = await signIn('olga.expired')
+  await expired.follow('_links.next', { oldPassword: PASSWORD, newPassword: 'Another-Password-2' })
+})
+
+test('recoveries', async () => {
+  const login = 'amelia.stone'
+  const start = (page: PortalPage, kind: string, factorType: string) =>
+    page.begin(`${AUTHN}/recovery/${kind}`, { username: user(login), factorType })
+  await start(await open(), 'unlock', 'EMAIL')
+  const bySms = await open()
+  await start(bySms, 'password', 'SMS')
+  await wait()
+  await bySms.follow('_links.resend')
+  await bySms.follow('_links.next', { passCode: code(login, 'recovery') })
+  await bySms.follow('_links.next', { answer: 'gatehouse' })
+  await bySms.follow('_links.next', { newPassword: 'Another-Password-2' })
+  await wait()
+  const byMail = await open()
+  await start(byMail, 'password', 'EMAIL')
+  const recoveryToken = harness.sandbox.outbox.latest(user(login), 'recovery')?.token
+  await byMail.begin(`${AUTHN}/recovery/token`, { recoveryToken })
+})
+
+test('enrolling factors', async () => {
+  const enroll = async (factorType: string, provider: string, fields: object = {}) => {
+    harness.sandbox.reset()
+    const page = await signIn('erin.enroll')
+    const factor = factorAt(page.held, factorType, provider)
+    if (factorType === 'question') await page.browser.get(hrefAt(page.held, `${factor}._links.questions`))
+    await page.follow(`${factor}._links.enroll`, { factorType, provider, ...fields })
+    return page
+  }
+  const totp = await enroll('token:software:totp', 'GOOGLE')
+  await totp.follow('_links.next', { passCode: harness.sandbox.totpCode(user('erin.enroll')) })
+  const sms = await enroll('sms', 'OKTA', { profile: { phoneNumber: PHONE } })
+  await wait()
+  await sms.follow('_links.resend.0', { factorType: 'sms', provider: 'OKTA' })
+  const push = await enroll('push', 'OKTA')
+  await push.follow('_links.next')
+  await push.follow(`${ACTIVATION}._links.send.0`)
+  await push.follow(`${ACTIVATION}._links.send.1`, { profile: { phoneNumber: PHONE } })
+  await sendByFactorPath(push, 'email')
+  await sendByFactorPath(push, 'sms', { profile: { phoneNumber: PHONE } })
+  while (valueAt(push.held.json, `${ACTIVATION}.factorResult`) !== 'TIMEOUT') await push.follow('_links.next')
+  await push.follow(`${ACTIVATION}._links.activate`)
+  await enroll('question', 'OKTA', { profile: { question: 'favorite_toy', answer: 'a top' } })
+})
+
+/** An org whose links for sending have the factor's path. */
+async function sendByFactorPath(page: PortalPage, by: string, fields: object = {}): Promise<void> {
+  const path = `${AUTHN}/factors/${valueAt(page.held.json, '_embedded.factor.id')}/lifecycle/activate/${by}`
+  const token = harness
+    .upstreamCalls()
+    .map(({ body }) => valueAt(body, 'stateToken'))
+    .findLast(Boolean)
+  const real = JSON.stringify(page.held.json)
+    .replaceAll(page.stateToken, String(token))
+    .replace(/[^"]+\/lifecycle\/activate\/\w+/g, harness.authnUrl + path)
+  harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body: JSON.parse(real), times: 1 })
+  await page.browser.post(AUTHN, { stateToken: page.stateToken })
+  await page.send(path, fields)
+}
+
+test('a step-up', async () => {
+  const page = await open()
+  const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=`
+  const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, arrival)
+  const arrived = await navigate(page.browser, arrival + stateToken)
+  const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
+  await page.begin(AUTHN, { stateToken: handle })
+  await page.send(AUTHN, { username: user('amelia.stone'), password: 'Another-Password-2' })
+})
+
+test('the examples are those of src/openapi/examples.json; when this is red: RECORD_EXAMPLES=1 npx jest openapi-examples', () => {
+  const text = `${JSON.stringify(examples, null, 2)}\n`
+  if (process.env.RECORD_EXAMPLES === '1') writeFileSync(FILE, text)
+  expect(JSON.parse(readFileSync(FILE, 'utf8'))).toEqual(examples)
+})
