@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { PROBE_HEADER, type ProbeAnswer } from '../http/doctor-probe.ts'
+import { PROBE_HEADER, PROBE_PATH, type ProbeAnswer } from '../http/doctor-probe.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { CertificateWatch } from './certificate.ts'
@@ -54,7 +54,7 @@ type Headers = Readonly<Record<string, string>>
 
 /** Nobody is signed in: the broker answers 404 E0000007, and does not use the store. */
 function getSession(client: UpstreamClient, headers: Headers = {}) {
-  return sendOrFail(client, { method: 'GET', path: '/api/v1/sessions/me', headers })
+  return sendOrFail(client, { method: 'GET', path: PROBE_PATH, headers })
 }
 
 /** An empty sign-in: the broker answers 400, if not 403, and never calls Okta. */

@@ -5,8 +5,12 @@ import { sendJson } from './routes.ts'
 /**
  * `--doctor` asks a running broker which address it takes for the client's. Only a sender that has `SECRET_KEYS` gets an
  * answer: the header is the time in milliseconds and its signature.
+ *
+ * A reader of a proxy's log can repeat a probe. So the answer is never a success, and no other path has one: a proxy that
+ * asks `/forward-auth` with its client's headers admits the client on a 200.
  */
 export const PROBE_HEADER = 'X-Gatehouse-Doctor'
+export const PROBE_PATH = '/api/v1/sessions/me'
 
 export interface ProbeAnswer {
   /** For Okta, the limits and the logs. */
@@ -39,13 +43,13 @@ export function answerProbes({ signer, now }: AnswerProbesOptions): RequestHandl
     return Math.abs(now() - Number(sentAt)) <= MAX_AGE_MS && signer.verify(sentAt, signature) !== 'wrong'
   }
   return function answerProbe(req, res, next) {
-    const probe = req.headers[PROBE_HEADER.toLowerCase()]
+    const probe = req.path === PROBE_PATH ? req.headers[PROBE_HEADER.toLowerCase()] : undefined
     if (typeof probe !== 'string' || !isGenuine(probe)) return next()
     const [first] = forwardedFor(req)
     const answer: ProbeAnswer = {
       address: getRequestContext(req).address,
       firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
     }
-    sendJson(res, answer)
+    sendJson(res.status(404), answer)
   }
 }

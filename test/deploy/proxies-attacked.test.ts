@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createSigner } from '../../src/crypto/keys.ts'
+import { createProbe, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
 import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
+import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
@@ -270,6 +273,12 @@ describe.each(NAMES)('%s', (name) => {
       expect((await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'cors'] })).status).toBe(401)
       const page = await asked({ path: '/?signed-out' })
       expect([page.status, page.text]).toEqual([200, 'the sign-in page'])
+    })
+
+    test('a captured probe of the doctor signs no one in', async () => {
+      const signer = createSigner(() => [Buffer.from(TEST_KEY, 'base64')], 'doctor-probe')
+      const headers = [PROBE_HEADER, createProbe({ signer, now: Date.now })]
+      expect(await openWith(undefined, { headers })).toMatchObject({ status: 401, arrived: [] })
     })
 
     test('a session that another tab has replaced is 409, and nothing reaches the application', async () => {

@@ -11,14 +11,15 @@ const MINUTE_MS = 60_000
 const signer = (byte = 7) => createSigner(() => [Buffer.alloc(32, byte)], 'doctor-probe')
 const probeAt = (ms: number, by = signer()) => createProbe({ signer: by, now: () => ms })
 
-async function ask(probe: string | string[], forwardedFor: string) {
+async function ask(probe: string | string[], forwardedFor: string, path = '/api/v1/sessions/me') {
   const broker = keep(
     await serve({
       before: [answerProbes({ signer: signer(), now: () => NOW })],
+      routes: [{ method: 'GET', path: '/forward-auth', handle: (_req, res) => void res.status(401).end() }],
       trusted: ['127.0.0.1/32', '10.0.0.0/8'],
     }),
   )
-  return broker.ask({ path: '/', headers: { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor } })
+  return broker.ask({ path, headers: { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor } })
 }
 
 test.each([
@@ -30,7 +31,12 @@ test.each([
   ['that is empty', ''],
   ['sent twice', [probeAt(NOW), probeAt(NOW)]],
 ])('a probe %s gets no answer', async (_, probe) => {
-  expect((await ask(probe, '198.51.100.7')).status).toBe(404)
+  expect((await ask(probe, '198.51.100.7')).json).toMatchObject({ errorCode: 'E0000007' })
+})
+
+test('a genuine probe, which a reader of a proxy’s log can repeat, never gets a success', async () => {
+  expect((await ask(probeAt(NOW), '198.51.100.7')).status).toBe(404)
+  expect((await ask(probeAt(NOW), '198.51.100.7', '/forward-auth')).status).toBe(401)
 })
 
 test.each([
