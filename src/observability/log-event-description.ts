@@ -1,0 +1,5 @@
+export interface LogEventDescription {
+  readonly meaning: string
+  /** For an operator; omitted if none is needed. */
+  readonly action?: string
+}
