@@ -33,31 +33,29 @@ export type ServiceToken = ReturnType<typeof createServiceToken>
  * the background before it expires. Until then the old token is used, even if the refresh fails.
  */
 export function createServiceToken(options: ServiceTokenOptions) {
-  const { names, scope, records, coalescing, clock } = options
+  const { names, scope, records, coalescing, clock, metrics } = options
   const lockKey = () => `gatehouse:lock:pam-token:${names.sign(scope)}`
-  const discarded = new LRUCache<string, true>({ max: MAX_DISCARDED })
-  const source = { ...options, discarded }
-  let current: CachedToken | undefined
+  const memory = createTokenMemory(clock)
+  const source = { ...options, memory }
   const timer = setInterval(() => refreshIfDue(undefined), CHECK_EVERY_MS).unref()
 
-  function use(token: CachedToken): string {
-    if (!discarded.has(token.token)) current = token
-    return (current ?? token).token
-  }
-
   function refreshIfDue(requestId: string | undefined): void {
+    const current = memory.current()
     if (current === undefined || !clock.isSet() || clock.now() < current.refreshAtMs) return
     const fetch = createFetch(current, { background: true, requestId }, source)
-    coalescing.refresh(lockKey(), fetch)?.then(use, (error) => logRefreshFailure(error, requestId, options))
+    coalescing
+      .refresh(lockKey(), fetch)
+      ?.then(memory.use, (error) => logRefreshFailure(error, requestId, options))
   }
 
   return {
     /** @throws the last refusal if `limit` forbids minting, or sending an existing token */
     async get(context: CallContext, limit: Pick<MintLimit, 'mint' | 'beforeSend'>): Promise<string> {
       const fetch = createFetch(undefined, context, source)
-      const known = current !== undefined && isValid(current, clock) ? current : await fetch.read()
-      if (known === undefined) return limit.mint(async () => use(await coalescing.run(lockKey(), fetch)))
-      const token = use(known)
+      const known = memory.valid() ?? (await fetch.read())
+      if (known === undefined)
+        return limit.mint(async () => memory.use(await coalescing.run(lockKey(), fetch)))
+      const token = memory.use(known)
       refreshIfDue(context.requestId)
       await limit.beforeSend()
       return token
@@ -65,16 +63,46 @@ export function createServiceToken(options: ServiceTokenOptions) {
 
     /** Discards this token in memory and in the store. A newer token stays. */
     async discard(token: string): Promise<void> {
-      if (current?.token === token) current = undefined
-      if (!discarded.has(token)) options.metrics.pamTokens.inc({ outcome: 'discarded' })
-      discarded.set(token, true)
+      if (memory.discard(token)) metrics.pamTokens.inc({ outcome: 'discarded' })
       await records.removeIf(scope, (stored) => stored.token === token)
     },
 
     /** The token in memory, if there is one that has not expired. */
-    inMemory: () => (current !== undefined && isValid(current, clock) ? current.token : undefined),
+    inMemory: () => memory.valid()?.token,
 
     stop: () => clearInterval(timer),
+  }
+}
+
+type TokenMemory = ReturnType<typeof createTokenMemory>
+
+/** The token that this process uses, and those that it has discarded. */
+function createTokenMemory(clock: UpstreamClock) {
+  const discarded = new LRUCache<string, true>({ max: MAX_DISCARDED })
+  let current: CachedToken | undefined
+
+  return {
+    /** It may have expired. */
+    current: () => current,
+    valid: () => (current !== undefined && isValid(current, clock) ? current : undefined),
+    isDiscarded: (token: string) => discarded.has(token),
+
+    /** Returns the token to send: another one if this one was discarded in the meantime. */
+    use(token: CachedToken): string {
+      if (!discarded.has(token.token)) current = token
+      return (current ?? token).token
+    },
+
+    /** False if it was discarded before. */
+    discard(token: string): boolean {
+      if (current?.token === token) current = undefined
+      const isNew = !discarded.has(token)
+      discarded.set(token, true)
+      return isNew
+    },
+
+    /** PAM may issue a token again that it has refused. */
+    recordIssued: (token: string) => void discarded.delete(token),
   }
 }
 
@@ -91,21 +119,22 @@ function logRefreshFailure(
 function createFetch(
   old: IssuedToken | undefined,
   { background, requestId }: CallContext,
-  source: ServiceTokenOptions & { readonly discarded: LRUCache<string, true> },
+  source: ServiceTokenOptions & { readonly memory: TokenMemory },
 ): SharedFetch<CachedToken> {
-  const { mint, records, discarded, scope, clock, log, metrics } = source
+  const { mint, records, memory, scope, clock, log, metrics } = source
   return {
     background,
     async read() {
       const issued = await records.find(scope)
-      if (issued === undefined || discarded.has(issued.token) || !isValid(issued, clock)) return undefined
+      if (issued === undefined || memory.isDiscarded(issued.token) || !isValid(issued, clock))
+        return undefined
       if (old !== undefined && issued.expiresAtMs <= old.expiresAtMs) return undefined
       if (!background) metrics.pamTokens.inc({ outcome: 'shared' })
       return withRefreshTime(issued, source)
     },
     async fetch() {
       const issued = await mint({ background, requestId })
-      discarded.delete(issued.token) // PAM may issue a token again that it has refused
+      memory.recordIssued(issued.token)
       metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
       log.info('pam_token_minted', { requestId, upstream: 'pam', lifetimeMs: issued.lifetimeMs })
       await records.write(scope, issued, issued.expiresAtMs - clock.now())
