@@ -29,8 +29,18 @@ const inJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 interface Described {
   readonly operationId: string
   readonly requestBody?: { readonly content: Content }
-  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
+  readonly responses: Readonly<Record<string, Response>>
 }
+
+interface Response {
+  readonly $ref?: string
+  readonly description: string
+  readonly content?: Content
+  readonly headers?: { readonly Location?: object }
+}
+
+/** The name of the component that a reference leads to. */
+const nameIn = ({ $ref = '' }: Response) => $ref.slice('#/components/responses/'.length)
 
 type Content = Readonly<Record<string, { readonly examples?: object }>>
 
@@ -79,12 +89,24 @@ describe('the document', () => {
     expect(read('docs/openapi.json')).toEqual(inJson(openApiDocument()))
   })
 
-  test('has an example of each body and of each JSON answer; Redocly validates them', () => {
-    for (const item of Object.values(openApiDocument().paths ?? {}))
+  test('has an example of each body, JSON answer, error code and redirect; Redocly validates them', () => {
+    const api = inJson(openApiDocument()) as {
+      paths: object
+      components: { responses: Record<string, Response> }
+    }
+    for (const item of Object.values(api.paths))
       for (const { operationId, requestBody, responses } of Object.values(item) as Described[]) {
-        const answer = responses['200']?.content?.['application/json']
-        for (const media of [...Object.values(requestBody?.content ?? {}), ...(answer ? [answer] : [])])
-          expect([operationId, Object.keys(media.examples ?? {})]).not.toEqual([operationId, []])
+        for (const { examples = {} } of Object.values(requestBody?.content ?? {}))
+          expect([operationId, Object.keys(examples)]).not.toEqual([operationId, []])
+        for (const [status, response] of Object.entries(responses)) {
+          const { description, content, headers } = api.components.responses[nameIn(response)] ?? response
+          const codes = [...description.matchAll(/^`(\w+)`: /gm)].map(([, code]) => `${status}-${code}`)
+          const { examples = { none: 0 } } = content?.['application/json'] ?? {}
+          const names = content?.['application/json'] && Object.keys(examples)
+          if (names) expect([operationId, names]).toEqual([operationId, expect.arrayContaining(codes)])
+          expect([operationId, status, names]).not.toEqual([operationId, status, ['none']])
+          if (headers?.Location) expect([operationId, headers]).toHaveProperty('1.Location.example')
+        }
       }
   })
 

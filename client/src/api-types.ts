@@ -2830,10 +2830,8 @@ export interface components {
          *     `pam_unavailable`: the access service is not available.
          *
          *     `pam_unexpected`: the access service sent an unexpected response.
-         *
-         *     `pam_user_unknown`: the access service does not know the user.
          */
-        "E-503-E0000009-and-12-more": {
+        "E-503-E0000009-and-11-more": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
@@ -2842,7 +2840,7 @@ export interface components {
             content: {
                 "application/json": components["schemas"]["ErrorObject"] & {
                     /** @enum {string} */
-                    errorCode: "E0000009" | "pam_bad_request" | "pam_credentials" | "pam_deprecated" | "pam_misconfigured" | "pam_not_permitted" | "pam_quota" | "pam_rate_limited" | "pam_team_disabled" | "pam_timeout" | "pam_unavailable" | "pam_unexpected" | "pam_user_unknown";
+                    errorCode: "E0000009" | "pam_bad_request" | "pam_credentials" | "pam_deprecated" | "pam_misconfigured" | "pam_not_permitted" | "pam_quota" | "pam_rate_limited" | "pam_team_disabled" | "pam_timeout" | "pam_unavailable" | "pam_unexpected";
                 };
             };
         };
@@ -2890,14 +2888,6 @@ export interface components {
         "Set-Cookie": string;
         /** @description `"cache", "storage"` */
         "Clear-Site-Data": string;
-        /** @description The opaque user id, percent-encoded UTF-8. */
-        "X-Auth-Request-User": string;
-        /** @description The login, percent-encoded UTF-8. */
-        "X-Auth-Request-Preferred-Username": string;
-        /** @description The public id of the session. */
-        "X-Auth-Request-Session": string;
-        /** @description The target of the redirect. */
-        Location: string;
     };
     pathItems: never;
 }
@@ -4525,7 +4515,11 @@ export interface operations {
             303: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Location: components["headers"]["Location"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://portal.example.com/?stateToken=00example_handle_not_a_secret_000000000000000
+                     */
+                    Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
@@ -4561,7 +4555,11 @@ export interface operations {
             302: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Location: components["headers"]["Location"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://your-org.example.net/login/step-up/redirect?stateToken=00example-okta-token-not-a-secret
+                     */
+                    Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
@@ -4596,7 +4594,11 @@ export interface operations {
             302: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Location: components["headers"]["Location"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://your-org.example.net/login/token/redirect?stateToken=00example-okta-token-not-a-secret
+                     */
+                    Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
@@ -4634,7 +4636,11 @@ export interface operations {
             302: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Location: components["headers"]["Location"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://your-org.example.net/sso/idps/0oasandboxidp000001?stateToken=00example-okta-token-not-a-secret
+                     */
+                    Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
@@ -4671,7 +4677,11 @@ export interface operations {
             302: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Location: components["headers"]["Location"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://your-org.example.net/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=00example-okta-token-not-a-secret&redirectUrl=https%3A%2F%2Fapp.example.com%2Fstart
+                     */
+                    Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
@@ -5038,9 +5048,21 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Auth-Request-User": components["headers"]["X-Auth-Request-User"];
-                    "X-Auth-Request-Preferred-Username": components["headers"]["X-Auth-Request-Preferred-Username"];
-                    "X-Auth-Request-Session": components["headers"]["X-Auth-Request-Session"];
+                    /**
+                     * @description The opaque user id, percent-encoded UTF-8.
+                     * @example 00uExample0000000001
+                     */
+                    "X-Auth-Request-User": string;
+                    /**
+                     * @description The login, percent-encoded UTF-8.
+                     * @example amelia.stone%40example.test
+                     */
+                    "X-Auth-Request-Preferred-Username": string;
+                    /**
+                     * @description The public id of the session.
+                     * @example 4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10
+                     */
+                    "X-Auth-Request-Session": string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5101,7 +5123,7 @@ export interface operations {
             414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
-            503: components["responses"]["E-503-E0000009-and-12-more"];
+            503: components["responses"]["E-503-E0000009-and-11-more"];
             504: components["responses"]["E-504-pam_timeout"];
             default: components["responses"]["E-refused-early"];
         };
@@ -5163,7 +5185,7 @@ export interface operations {
             414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
-            503: components["responses"]["E-503-E0000009-and-12-more"];
+            503: components["responses"]["E-503-E0000009-and-11-more"];
             504: components["responses"]["E-504-pam_timeout"];
             default: components["responses"]["E-refused-early"];
         };
@@ -5218,7 +5240,7 @@ export interface operations {
             414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
-            503: components["responses"]["E-503-E0000009-and-12-more"];
+            503: components["responses"]["E-503-E0000009-and-11-more"];
             504: components["responses"]["E-504-pam_timeout"];
             default: components["responses"]["E-refused-early"];
         };

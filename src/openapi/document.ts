@@ -12,6 +12,7 @@ import {
   type Operations,
   REQUEST_HEADERS,
   RESPONSE_HEADERS,
+  type ResponseHeader,
   type SuccessResponse,
 } from '../http/operation.ts'
 import { MEDIA_TYPES } from '../http/request-body.ts'
@@ -19,7 +20,7 @@ import { VERSION } from '../observability/version.ts'
 import { PAM_OPERATIONS } from '../pam/pam-operations.ts'
 import { FORWARD_AUTH_OPERATIONS } from '../session/forward-auth.ts'
 import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../session/session-operations.ts'
-import { errorResponses } from './error-responses.ts'
+import { ERROR_EXAMPLE_COMPONENTS, errorResponses } from './error-responses.ts'
 import EXAMPLES from './examples.json' with { type: 'json' }
 import { headersOf, mapEntries, ref } from './references.ts'
 
@@ -38,7 +39,13 @@ export const OPERATIONS: Operations = {
 }
 
 /** By the status of the answer. Recorded in journeys (test/journeys/openapi-examples.test.ts). */
-type Examples = Readonly<Record<string, { readonly request?: unknown; readonly response: unknown }>>
+type Examples = Readonly<Record<string, Example>>
+interface Example {
+  readonly request?: unknown
+  readonly response?: unknown
+  /** Of a response without a body. */
+  readonly headers?: Readonly<Record<string, string>>
+}
 const EXAMPLES_BY_OPERATION: Readonly<Record<string, Examples>> = EXAMPLES
 
 export function openApiDocument(): OpenApiDocument {
@@ -80,8 +87,16 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
   ],
 }
 
+/** Headers that are written out where they occur, because a reference cannot have an example. */
+const WITH_EXAMPLE = new Set(
+  Object.values(EXAMPLES_BY_OPERATION).flatMap((examples) =>
+    Object.values(examples).flatMap(({ headers = {} }) => Object.keys(headers)),
+  ),
+)
+
 const COMPONENTS = {
-  headers: RESPONSE_HEADERS,
+  examples: ERROR_EXAMPLE_COMPONENTS,
+  headers: Object.fromEntries(Object.entries(RESPONSE_HEADERS).filter(([name]) => !WITH_EXAMPLE.has(name))),
   parameters: Object.fromEntries(
     Object.entries(REQUEST_HEADERS).map(([name, parameter]) => [
       name,
@@ -128,7 +143,7 @@ function operationObject(id: string, operation: Operation): ZodOpenApiOperationO
     ...(requestBody && { requestBody }),
     responses: {
       ...mapEntries(operation.responses, (response, status) =>
-        successResponse(response, status === '200' ? examples : {}),
+        successResponse(response, status === '304' ? {} : examples),
       ),
       ...errorResponses(operation),
     },
@@ -171,7 +186,16 @@ function successResponse(
   )
   return {
     description,
-    headers: headersOf(['X-Request-Id', ...headers]),
+    headers: { ...headersOf(['X-Request-Id', ...headers]), ...headerExamples(headers, examples) },
     ...(Object.keys(media).length > 0 && { content: media }),
   }
+}
+
+function headerExamples(names: readonly ResponseHeader[], examples: Examples) {
+  const known = Object.assign({}, ...Object.values(examples).map(({ headers }) => headers))
+  return Object.fromEntries(
+    names
+      .filter((name) => WITH_EXAMPLE.has(name))
+      .map((name) => [name, { ...RESPONSE_HEADERS[name], required: true, example: known[name] }]),
+  )
 }

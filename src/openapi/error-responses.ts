@@ -2,7 +2,11 @@ import { z } from 'zod'
 import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import { ERROR_CODES, type ErrorCode, errorObjectSchema, errorSchemaOf } from '../http/error-object.ts'
 import { type ErrorsByStatus, type Operation, RATE_LIMIT_HEADERS } from '../http/operation.ts'
-import { headersOf, mapEntries } from './references.ts'
+import ERROR_EXAMPLES from './error-examples.json' with { type: 'json' }
+import { headersOf, mapEntries, ref } from './references.ts'
+
+/** The components that the responses refer to: an example of each status and code, such as `401-E0000011`. */
+export const ERROR_EXAMPLE_COMPONENTS = mapEntries(ERROR_EXAMPLES, (value) => ({ value }))
 
 /** The error responses of an operation, by status. */
 export function errorResponses(operation: Operation): Record<string, ZodOpenApiResponseObject> {
@@ -51,7 +55,7 @@ function errorResponse(
   const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
   if (anyCode) sentences.push('Or another error code of Okta, unchanged.')
   const content = {
-    'application/json': { schema },
+    'application/json': { schema, examples: examplesOf(codes.map((code) => `${status}-${code}`)) },
     ...(rendersErrorPages && { 'text/html': { schema: z.string() } }),
   }
   const codeNames = codes.length <= 3 ? codes : [codes[0], `and-${codes.length - 1}-more`]
@@ -72,14 +76,23 @@ const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
   id: 'E-theirs',
   description: 'Any other error of Okta, unchanged.',
   headers: headersOf(['X-Request-Id']),
-  content: { 'application/json': { schema: errorObjectSchema } },
+  content: { 'application/json': { schema: errorObjectSchema, examples: examplesOf(['410-E0000008']) } },
 }
 
 const REFUSED_EARLY: ZodOpenApiResponseObject = {
   id: 'E-refused-early',
   description:
     'Refused before it is routed: too slow (408), with an `Expect` header other than `100-continue` (417), or with headers that are too large (431).',
-  content: { 'application/json': { schema: errorSchemaOf(['E0000001']) } },
+  content: {
+    'application/json': {
+      schema: errorSchemaOf(['E0000001']),
+      examples: examplesOf(['408-E0000001', '417-E0000001', '431-E0000001']),
+    },
+  },
+}
+
+function examplesOf(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, ref('examples', name)]))
 }
 
 /** Statuses that say more than their code. */

@@ -1,6 +1,6 @@
 import type { RESPONSE_HEADERS } from '../http/operation.ts'
 
-export const ref = (kind: 'headers' | 'parameters', name: string) => ({
+export const ref = (kind: 'examples' | 'headers' | 'parameters', name: string) => ({
   $ref: `#/components/${kind}/${name}`,
 })
 

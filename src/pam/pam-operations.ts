@@ -137,12 +137,12 @@ const codesOf = (status: number): ErrorCode[] =>
     Object.values(PAM_ERROR_POLICIES).some((rule) => rule.code === code && rule.status === status),
   )
 
-/** With `maxAge`, every failure becomes a 503 if there is no data that is new enough. */
+/** With `maxAge`, every failure but an unknown user becomes a 503 if there is no data that is new enough. */
 const ERRORS: ErrorsByStatus = {
   400: ['E0000001'],
   404: ['E0000007', ...codesOf(404)],
   502: codesOf(502),
-  503: CODES,
+  503: CODES.filter((code) => !codesOf(404).includes(code)),
   504: codesOf(504),
 }
 

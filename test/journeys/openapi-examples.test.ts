@@ -1,10 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { openBrowser } from '../support/browser.ts'
 import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
-import { navigate } from '../support/navigate.ts'
+import { type Navigated, navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { type Origins, type RecordedExamples, recordExamples } from '../support/recorded-examples.ts'
+import {
+  type Origins,
+  type RecordedExamples,
+  recordExamples,
+  recordHeaders,
+} from '../support/recorded-examples.ts'
 import { factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** The examples of the OpenAPI document are answers of these journeys. */
@@ -13,6 +19,7 @@ const FILE = join(import.meta.dirname, '../../src/openapi/examples.json')
 const ACTIVATION = '_embedded.factor._embedded.activation'
 const PHONE = '+15550107777'
 const AUTHN = '/api/v1/authn'
+const APP = 'https://app.example.com/start'
 const user = (name: string) => `${name}@example.test`
 
 const examples: RecordedExamples = {}
@@ -146,26 +153,80 @@ test('enrolling factors', async () => {
 /** An org whose links for sending have the factor's path. */
 async function sendByFactorPath(page: PortalPage, by: string, fields: object = {}): Promise<void> {
   const path = `${AUTHN}/factors/${valueAt(page.held.json, '_embedded.factor.id')}/lifecycle/activate/${by}`
+  const answer = JSON.stringify(page.held.json).replace(
+    /[^"]+\/lifecycle\/activate\/\w+/g,
+    harness.authnUrl + path,
+  )
+  await answerAs(page, JSON.parse(answer))
+  await page.send(path, fields)
+}
+
+/** The org answers the page's next state request with this. */
+async function answerAs(page: PortalPage, answer: object): Promise<void> {
   const token = harness
     .upstreamCalls()
     .map(({ body }) => valueAt(body, 'stateToken'))
     .findLast(Boolean)
-  const real = JSON.stringify(page.held.json)
-    .replaceAll(page.stateToken, String(token))
-    .replace(/[^"]+\/lifecycle\/activate\/\w+/g, harness.authnUrl + path)
-  harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body: JSON.parse(real), times: 1 })
-  await page.browser.post(AUTHN, { stateToken: page.stateToken })
-  await page.send(path, fields)
+  const body: unknown = JSON.parse(
+    JSON.stringify(answer)
+      .replaceAll(page.stateToken, String(token))
+      .replaceAll(harness.gatehouse.url, harness.authnUrl),
+  )
+  harness.sandbox.faults.authn.set({ kind: 'status', status: 200, body, times: 1 })
+  await page.send(AUTHN)
 }
 
 test('a step-up', async () => {
   const page = await open()
   const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=`
   const { stateToken } = harness.sandbox.startStepUp('payroll', undefined, arrival)
-  const arrived = await navigate(page.browser, arrival + stateToken)
+  const arrived = await redirect(page, 'beginStepUp', arrival + stateToken)
   const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
   await page.begin(AUTHN, { stateToken: handle })
-  await page.send(AUTHN, { username: user('amelia.stone'), password: 'Another-Password-2' })
+  await page.send(AUTHN, { username: user('amelia.stone'), password: PASSWORD })
+  await redirect(page, 'followStepUp', hrefAt(page.held, '_links.next'))
+})
+
+type Redirects = Parameters<typeof recordHeaders>[1]
+
+/** Navigates to a link, and records where it leads. */
+async function redirect(
+  { browser }: Pick<PortalPage, 'browser'>,
+  id: Redirects,
+  href: string,
+): Promise<Navigated> {
+  const answer = await navigate(browser, href)
+  expect([id, answer.status, answer.text]).toEqual([id, expect.any(Number), ''])
+  recordHeaders(examples, id, { Location: answer.location }, origins)
+  return answer
+}
+
+test('redirects, and the user for a proxy', async () => {
+  harness.sandbox.reset()
+  const { browser } = await signIn('amelia.stone')
+  const { headers } = await browser.get('/forward-auth')
+  const names = ['X-Auth-Request-User', 'X-Auth-Request-Preferred-Username', 'X-Auth-Request-Session']
+  recordHeaders(
+    examples,
+    'forwardAuth',
+    Object.fromEntries(names.map((name) => [name, headers.get(name)])),
+    origins,
+  )
+  const sso = openBrowser((await harness.replica({ SSO_REDIRECTS: APP })).url)
+  await sso.get('/api/v1/sessions/me')
+  const { json } = await sso.post(AUTHN, { username: user('amelia.stone'), password: PASSWORD })
+  const target = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: APP })
+  await redirect({ browser: sso }, 'redeemSsoToken', `${sso.origin}/login/sessionCookieRedirect?${target}`)
+  const cleo = await signIn('cleo.claims')
+  await cleo.verify('claims_provider')
+  await redirect(cleo, 'followIdentityProvider', hrefAt(cleo.held, '_links.next'))
+  await cleo.send(AUTHN)
+  const link = JSON.stringify(cleo.held.json).replace(
+    '/sso/idps/0oasandboxidp000001',
+    '/login/token/redirect',
+  )
+  await answerAs(cleo, JSON.parse(link))
+  await redirect(cleo, 'followTokenRedirect', hrefAt(cleo.held, '_links.next'))
 })
 
 test('the examples are those of src/openapi/examples.json; when this is red: RECORD_EXAMPLES=1 npx jest openapi-examples', () => {
