@@ -69,6 +69,18 @@ describe('a hidden factor', () => {
     expect(enrolled.json.status).toBe('MFA_ENROLL_ACTIVATE')
   })
 
+  test.each(['Question', 'que\u017ftion', ' question', 'question '])(
+    'is not enrolled as “%s”, which Okta might read as its type',
+    async (factorType) => {
+      const page = await openPage(harness)
+      await page.signIn(ERIN)
+      harness.clearUpstreamCalls()
+      const refused = await page.send('/api/v1/authn/factors', { factorType, provider: 'OKTA' })
+      expect(refused.json.errorCode).toBe(factorType === 'Question' ? 'E0000079' : 'E0000001')
+      expect(harness.upstreamCalls()).toEqual([])
+    },
+  )
+
   test('stays hidden in a state request', async () => {
     const page = await openPage(harness)
     await page.signIn(MAX)

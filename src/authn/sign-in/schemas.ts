@@ -119,7 +119,10 @@ const profile = optional(
   ),
 )
 
-const factorType = printable(64).meta({
+/** No other characters: Java’s `equalsIgnoreCase` takes `ſms` for `sms`, and HIDDEN_FACTORS would not hide it. */
+const FACTOR_TYPE = /^[\w:.-]+$/
+
+const factorType = nonEmpty(64).regex(FACTOR_TYPE, { error: 'must be the name of a factor type' }).meta({
   description: 'As in the list of factors. Further types may appear.',
   examples: FACTOR_TYPE_NAMES,
 })
@@ -133,7 +136,7 @@ export const enrollBody = stateBody.extend({
 })
 
 export const enrollResendBody = stateBody.extend({
-  factorType: optional(printable(64)),
+  factorType: optional(factorType),
   provider: optional(printable(64)),
   profile,
 })
