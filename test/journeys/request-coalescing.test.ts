@@ -90,9 +90,10 @@ test('the same credentials from another browser are a separate attempt', async (
 test('a replica that dies during a step blocks it no longer than its lock', async () => {
   const home = await makeBrokerDirectory(() => {
     const tunables = patientTunables()
-    const { upstream, transaction } = tunables
+    const { authn, upstream, transaction } = tunables
     return {
       ...tunables,
+      authn: { ...authn, signInWaitMs: 100, rateLimit: { ...authn.rateLimit, maxWaitMs: 100 } },
       upstream: { ...upstream, authn: { ...upstream.authn, connectTimeoutMs: 1000, totalTimeoutMs: 1000 } },
       transaction: { ...transaction, stepLockMs: 2000 },
     }

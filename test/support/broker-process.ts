@@ -53,10 +53,10 @@ export async function makeBrokerDirectory(
 
     async start(env) {
       const started = spawnOne(env)
-      const ports = await until(() => portsIn(started.output.out), {
+      const ports = await until(() => portsIn(started.output.out) ?? started.child.exitCode !== null, {
         what: 'a listening broker',
       })
-      if (ports === undefined) throw new Error(`the broker does not listen: ${started.output.err}`)
+      if (typeof ports === 'boolean') throw new Error(`the broker does not listen: ${started.output.err}`)
       return {
         ...started,
         port: ports.public,

@@ -46,8 +46,8 @@ export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
     if (isNew) report(expiresAtMs, options)
   }
 
-  function recordFailure(error: unknown): void {
-    nextReadAt = monotonic() + RETRY_MS
+  function recordFailure(error: unknown, startedAt: number): void {
+    nextReadAt = startedAt + RETRY_MS
     const name = error instanceof PamFailure ? error.outcome : 'error'
     if (name !== lastFailure && expiresAtMs === undefined)
       log.warn('pam_key_expiry_unknown', { upstream: 'pam', name })
@@ -61,8 +61,12 @@ export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
     if (reading === undefined) return
     if (readId !== undefined && id !== readId) expiresAtMs = configuredMs
     readId = id
-    nextReadAt = monotonic() + HOUR_MS
-    reading.then((times) => id === keyId() && use(times), recordFailure)
+    const startedAt = monotonic()
+    nextReadAt = startedAt + HOUR_MS
+    reading.then(
+      (times) => id === keyId() && use(times),
+      (error) => recordFailure(error, startedAt),
+    )
   }
 
   report(expiresAtMs, options)
