@@ -38,9 +38,14 @@ describe('what production needs', () => {
   const everything = {
     bomFormat: 'CycloneDX',
     metadata: { component: { 'bom-ref': 'app@1.0.0', name: 'some-folder', type: 'library' } },
-    components: [component('web', '1.0.0'), component('shared', '2.0.0'), component('linter', '3.0.0')],
+    components: [
+      component('web', '1.0.0'),
+      component('shared', '2.0.0'),
+      component('linter', '3.0.0'),
+      component('workspace', '4.0.0'),
+    ],
     dependencies: [
-      { ref: 'app@1.0.0', dependsOn: ['web@1.0.0', 'linter@3.0.0', 'shared@2.0.0'] },
+      { ref: 'app@1.0.0', dependsOn: ['workspace@4.0.0', 'web@1.0.0', 'linter@3.0.0', 'shared@2.0.0'] },
       { ref: 'web@1.0.0', dependsOn: ['shared@2.0.0'] },
       { ref: 'linter@3.0.0', dependsOn: ['shared@2.0.0'] },
       { ref: 'shared@2.0.0', dependsOn: [] },
@@ -57,10 +62,12 @@ describe('what production needs', () => {
       'node_modules/web': { version: '1.0.0' },
       'node_modules/shared': { version: '2.0.0' },
       'node_modules/linter': { version: '3.0.0', dev: true },
+      'workspace-folder': { name: 'workspace', version: '4.0.0' },
+      'node_modules/workspace': { resolved: 'workspace-folder', link: true },
     },
   }
 
-  test('keeps packages that production needs too, and omits those that only development packages need', () => {
+  test('keeps packages that production needs too, and omits workspaces and those that only development packages need', () => {
     expect(productionBom(everything, lock)).toMatchObject({
       metadata: { component: { name: 'app', type: 'application' } },
       components: [component('web', '1.0.0'), component('shared', '2.0.0')],
