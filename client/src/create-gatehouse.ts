@@ -1,8 +1,9 @@
-import type { Access, GroupPage, OwnSession, Session, SignInAnswer } from './answers.ts'
+import type { Access, GroupPage, OwnDevice, OwnSession, Session, SignInAnswer } from './answers.ts'
 import { createStep } from './create-step.ts'
 import { GatehouseError } from './gatehouse-error.ts'
 import { createSessionWatch, type SessionEnd } from './session-end.ts'
-import type { Credentials, RecoveryRequest, SignInStep } from './sign-in-step.ts'
+import type { SignInStep } from './sign-in-step.ts'
+import type { Credentials, RecoveryRequest } from './step-inputs.ts'
 import { createTransport, type TransportOptions, withQuery } from './transport.ts'
 
 export interface SignInOptions {
@@ -48,6 +49,10 @@ export interface Gatehouse {
   ownSessions(): Promise<readonly OwnSession[]>
   endSession(id: string): Promise<void>
   endOtherSessions(): Promise<void>
+  /** The browsers on which the user has signed in, last used first. */
+  devices(): Promise<readonly OwnDevice[]>
+  /** The next sign-in there is one on a new device: Okta asks for a factor, if its policy says so. */
+  forgetDevice(id: string): Promise<void>
   /** The user's groups and roles. @param maxAgeSeconds refuses older data */
   groups(options?: { readonly maxAgeSeconds?: number }): Promise<Access>
   /** All groups, for users who may list them. */
@@ -57,6 +62,7 @@ export interface Gatehouse {
 const AUTHN = '/api/v1/authn'
 const SESSIONS = '/api/v1/sessions'
 const ME = `${SESSIONS}/me`
+const DEVICES = '/api/v1/devices'
 const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
 
 export function createGatehouse(options: TransportOptions = {}): Gatehouse {
@@ -76,7 +82,7 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     } catch (error) {
       const { status, code } = error instanceof GatehouseError ? error : {}
       if (id === watch.id && status === 409) watch.end('replaced')
-      if (id === watch.id && code === 'E0000005') watch.end()
+      if (id === watch.id && (code === 'E0000005' || (path.startsWith(ME) && status === 404))) watch.end()
       throw error
     }
   }
@@ -110,6 +116,8 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     ownSessions: async () => (await call<{ sessions: OwnSession[] }>('GET', SESSIONS)).sessions,
     endSession: (id) => call('DELETE', `${SESSIONS}/${encodeURIComponent(id)}`),
     endOtherSessions: () => call('DELETE', SESSIONS),
+    devices: async () => (await call<{ devices: OwnDevice[] }>('GET', DEVICES)).devices,
+    forgetDevice: (id) => call('DELETE', `${DEVICES}/${encodeURIComponent(id)}`),
     groups: ({ maxAgeSeconds } = {}) => call('GET', withQuery('/api/v1/pam/me', { maxAge: maxAgeSeconds })),
     directory: (query = {}) => call('GET', withQuery('/api/v1/pam/groups', query)),
   }

@@ -1,4 +1,5 @@
 import type { Link, SignInAnswer } from './answers.ts'
+import { GatehouseError } from './gatehouse-error.ts'
 import { type PollOptions, poll } from './poll.ts'
 import type { SignInStep } from './sign-in-step.ts'
 import { type Request, withQuery } from './transport.ts'
@@ -38,6 +39,7 @@ interface AnyFactor extends Linked {
 interface Frame extends Linked {
   readonly host?: string
   readonly signature?: string
+  readonly factorResult?: string
   readonly [member: string]: unknown
 }
 
@@ -51,7 +53,12 @@ interface Context {
   readonly factors: readonly AnyFactor[]
   readonly request: Request
   /** Posts the body and the handle to a link. */
-  post(link: Link | undefined, body?: object, options?: LinkOptions): Promise<SignInStep>
+  post(
+    link: Link | undefined,
+    body?: object,
+    options?: LinkOptions,
+    signal?: AbortSignal,
+  ): Promise<SignInStep>
 }
 
 /** @returns the step of an answer: an object with exactly the moves that the answer offers */
@@ -63,9 +70,10 @@ export function createStep(answer: SignInAnswer, request: Request, options: Link
     options,
     factors,
     request,
-    async post(link, body, chosen) {
+    async post(link, body, chosen, signal) {
       const next: SignInAnswer = await request('POST', hrefOf(link, chosen), {
         body: { ...body, stateToken },
+        signal,
       })
       return createStep(next, request, next.status === 'MFA_CHALLENGE' ? { ...options, ...chosen } : {})
     },
@@ -85,7 +93,10 @@ function commonMoves({ answer, factors, request, post }: Context): object {
     },
     ...move(linkOf(answer, 'prev'), (link) => ({ previous: () => post(link) })),
     ...move(linkOf(answer, 'skip'), (link) => ({ skip: () => post(link) })),
-    ...move(linkOf(answer, 'resend'), (link) => ({ resend: () => post(link, { factorType, provider }) })),
+    ...move(linkOf(answer, 'resend'), (link) => ({
+      resend: (details?: object, options?: LinkOptions) =>
+        post(link, { factorType, provider, ...details }, options),
+    })),
   }
 }
 
@@ -115,7 +126,7 @@ const MOVES: Readonly<Record<string, (context: Context) => object>> = {
       const { factorType, provider } = factor
       return post(linkOf(factor, 'enroll'), { factorType, provider, ...details }, options)
     },
-    questions: (factor: Linked) => request('GET', hrefOf(linkOf(factor, 'questions'))),
+    questions: async (factor: Linked) => request('GET', hrefOf(linkOf(factor, 'questions'))),
   }),
   MFA_ENROLL_ACTIVATE(context) {
     const { post } = context
@@ -147,16 +158,18 @@ function challenge(context: Context, verify: 'verify' | 'activate'): object {
   const link = linkOf(answer, 'next')
   const state = {
     factor,
-    result: answer.factorResult,
+    result: answer.factorResult ?? activation?.factorResult,
     ...move(verification ?? activation, (duo) => duoOf(duo, context)),
   }
   // when enrolling, the link to another identity provider has the name `activate`
   if (link?.name === 'redirect' || link?.hints?.allow?.[0] === 'GET')
     return { ...state, next: 'redirect', redirectUrl: link.href }
-  if (link?.name !== 'poll') return { ...state, next: verify, [verify]: next(context) }
-  const again = () => post(link, {}, chosen)
+  if (!link) return { ...state, next: undefined }
+  if (link.name !== 'poll') return { ...state, next: verify, [verify]: next(context) }
+  const again = (signal?: AbortSignal) => post(link, {}, chosen, signal)
   const polls = (options?: PollOptions) => poll(again, options)
-  return { ...state, next: 'poll', correctAnswer: challenge?.correctAnswer, poll: polls }
+  const number = verify === 'verify' && { correctAnswer: challenge?.correctAnswer }
+  return { ...state, ...number, next: 'poll', poll: polls }
 }
 
 function duoOf(
@@ -198,6 +211,7 @@ function linkOf(holder: Linked | undefined, relation: string): Link | undefined 
 
 /** `rememberDevice`, `autoPush` and `updatePhone` go into the link's query. */
 function hrefOf(link: Link | undefined, options: LinkOptions = {}): string {
-  if (!link?.href) throw new Error('The sign-in does not offer this step.')
+  const errorSummary = 'The sign-in does not offer this step.'
+  if (!link?.href) throw new GatehouseError(undefined, { errorCode: 'E0000079', errorSummary })
   return withQuery(link.href, options)
 }

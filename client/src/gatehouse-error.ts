@@ -3,7 +3,7 @@ import type { ErrorBody, ErrorCode } from './answers.ts'
 /** The broker or Okta refused a request, or there was no answer. */
 export class GatehouseError extends Error {
   override readonly name = 'GatehouseError'
-  /** The HTTP status. 0: there was no answer. */
+  /** The HTTP status. 0: there was no answer, or the step was not offered (`E0000079`) and nothing was sent. */
   readonly status: number
   /** Okta's error code, or `pam_…`. Undefined without an answer of the broker. */
   readonly code: ErrorCode | undefined
@@ -18,7 +18,8 @@ export class GatehouseError extends Error {
     super(body.errorSummary ?? 'The sign-in service did not answer.', { cause })
     this.status = response?.status ?? 0
     this.code = body.errorCode
-    this.causes = body.errorCauses?.map(({ errorSummary }) => errorSummary) ?? []
+    const { errorCauses } = body
+    this.causes = Array.isArray(errorCauses) ? errorCauses.map(({ errorSummary }) => errorSummary) : []
     this.retryAfterSeconds = response && secondsToWait(response)
     this.requestId = response?.headers.get('x-request-id') ?? body.errorId
   }

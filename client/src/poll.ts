@@ -12,6 +12,8 @@ export interface PollOptions {
 
 /** Milliseconds to wait after a failure that may pass. After the last one, the error is thrown. */
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
+/** An error with a longer `Retry-After` is thrown: the page can tell the user to come back later. */
+const LONGEST_WAIT_MS = 60_000
 
 /**
  * Polls until the user has answered, and yields each step: while it waits, one whose `result` is `WAITING`, and at last the
@@ -19,7 +21,7 @@ const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
  * @param ask sends one poll
  */
 export async function* poll(
-  ask: () => Promise<SignInStep>,
+  ask: (signal?: AbortSignal) => Promise<SignInStep>,
   options: PollOptions = {},
 ): AsyncGenerator<SignInStep, SignInStep, undefined> {
   for (;;) {
@@ -31,25 +33,25 @@ export async function* poll(
 }
 
 async function pollOnce(
-  ask: () => Promise<SignInStep>,
+  ask: (signal?: AbortSignal) => Promise<SignInStep>,
   { signal, everyMs = 2000, onRetry }: PollOptions,
 ): Promise<SignInStep> {
   for (let failures = 0, waitMs = everyMs; ; failures += 1) {
     await pause(waitMs, signal)
     try {
-      return await ask()
+      return await ask(signal)
     } catch (error) {
       const backOffMs = BACK_OFF_MS[failures]
       if (backOffMs === undefined || !(error instanceof GatehouseError) || !mayPass(error)) throw error
-      signal?.throwIfAborted()
-      onRetry?.(error)
       waitMs = Math.max(backOffMs, (error.retryAfterSeconds ?? 0) * 1000)
+      if (waitMs > LONGEST_WAIT_MS) throw error
+      onRetry?.(error)
     }
   }
 }
 
 function mayPass({ status }: GatehouseError): boolean {
-  return status === 0 || status === 429 || status > 501
+  return status === 0 || status === 429 || status >= 500
 }
 
 /** @throws the signal's reason if it is aborted */

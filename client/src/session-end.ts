@@ -28,13 +28,16 @@ interface Dependencies {
 
 /** Between tabs. */
 interface Message {
-  readonly id: string
+  /** Undefined: the tab did not know which session it ended. */
+  readonly id: string | undefined
   /** Missing: the session has been opened. */
   readonly reason?: SessionEnd
 }
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const RETRY_MS = 30_000
+/** The broker's time is known in whole seconds: an answer may be up to a second younger than its `Date`. */
+const DATE_PRECISION_MS = 1000
 
 /**
  * Asks the broker when the session should have ended, because another tab may have extended it. A timer of a browser may be
@@ -42,15 +45,17 @@ const RETRY_MS = 30_000
  */
 export function createSessionWatch({ channelName, now, check }: Dependencies): SessionWatch {
   const listeners = new Set<(reason: SessionEnd) => void>()
+  let channel: BroadcastChannel | undefined
   let session: Session | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let stop = () => {}
 
   function start(): () => void {
-    const channel = new BroadcastChannel(channelName)
-    channel.onmessage = ({ data }: MessageEvent<Message>) => {
-      const isSame = session?.id === data.id
-      if (data.reason ? isSame : session && !isSame) notify(data.reason ?? 'replaced')
+    const messages = new BroadcastChannel(channelName)
+    channel = messages
+    messages.onmessage = ({ data: { id = session?.id, reason } }: MessageEvent<Message>) => {
+      const isSame = session?.id === id
+      if (session && isSame === Boolean(reason)) notify(reason ?? 'replaced')
     }
     const page = globalThis.document
     const onVisible = () => page.visibilityState === 'visible' && session && ask()
@@ -58,7 +63,8 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
     schedule()
     return () => {
       clearTimeout(timer)
-      channel.close()
+      messages.close()
+      channel = undefined
       page?.removeEventListener('visibilitychange', onVisible)
     }
   }
@@ -71,32 +77,42 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
     timer = setTimeout(ask, Math.min(Math.max(endsAt - now(), atLeastMs), LONGEST_TIMER_MS))
   }
 
-  function ask(): void {
-    check().catch(() => schedule(RETRY_MS)) // the broker cannot tell now
+  async function ask(): Promise<void> {
+    const known = session?.id
+    try {
+      await check()
+    } catch {
+      return schedule(RETRY_MS) // the broker cannot tell now
+    }
+    if (session && session.id !== known) tellListeners('replaced')
   }
 
   function reasonByTime(): SessionEnd {
-    const isOver = (time = '') => Date.parse(time) <= now()
+    const isOver = (time = '') => Date.parse(time) <= now() + DATE_PRECISION_MS
     if (isOver(session?.expiresAt)) return 'expired'
     return isOver(session?.idleExpiresAt) ? 'idle' : 'ended'
   }
 
   function end(reason = reasonByTime()): void {
-    if (!session) return
-    tellTabs({ id: session.id, reason })
-    notify(reason)
+    if (session || reason === 'signed-out') tellTabs({ id: session?.id, reason })
+    if (session) notify(reason)
   }
 
   function notify(reason: SessionEnd): void {
     session = undefined
     clearTimeout(timer)
-    for (const listener of listeners) listener(reason)
+    tellListeners(reason)
+  }
+
+  /** An error of a listener must not look like one of a method, or keep the reason from the others. */
+  function tellListeners(reason: SessionEnd): void {
+    for (const listener of listeners) queueMicrotask(() => listener(reason))
   }
 
   function tellTabs(message: Message): void {
-    const channel = new BroadcastChannel(channelName)
-    channel.postMessage(message)
-    channel.close()
+    const messages = channel ?? new BroadcastChannel(channelName)
+    messages.postMessage(message)
+    if (messages !== channel) messages.close()
   }
 
   return {
@@ -110,10 +126,11 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
     },
     end,
     listen(listener) {
-      listeners.add(listener)
+      const own = (reason: SessionEnd) => listener(reason)
+      listeners.add(own)
       if (listeners.size === 1) stop = start()
       return () => {
-        if (listeners.delete(listener) && listeners.size === 0) stop()
+        if (listeners.delete(own) && listeners.size === 0) stop()
       }
     },
   }

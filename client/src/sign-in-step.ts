@@ -7,7 +7,18 @@ import type {
   UnknownStatus,
 } from './answers.ts'
 import type { PollOptions } from './poll.ts'
-import type { Assertion, Attestation } from './security-keys.ts'
+import type { Attestation } from './security-keys.ts'
+import type {
+  Credentials,
+  Enrollment,
+  NewPassword,
+  PasswordChange,
+  PhoneNumber,
+  Proof,
+  ProofOf,
+  RecoveryRequest,
+  VerifyOptions,
+} from './step-inputs.ts'
 
 /**
  * Where a sign-in is. `status` tells which members exist. A member that is optional exists only if the answer offers it.
@@ -70,10 +81,10 @@ export interface MfaRequired extends Step<'MFA_REQUIRED'> {
   challengeAllKeys?(options?: VerifyOptions): Next
 }
 
-export type MfaChallenge = CodeChallenge | PolledChallenge | RedirectChallenge
+export type MfaChallenge = CodeChallenge | PolledChallenge | RedirectChallenge | HiddenChallenge
 
 interface Challenge extends Step<'MFA_CHALLENGE'> {
-  /** Undefined if the operator hides it: then only `previous` and `cancel` are possible. */
+  /** Undefined if the operator hides it. */
   readonly factor: Factor | undefined
   /** Why the factor is not verified yet. */
   readonly result: FactorResult | undefined
@@ -103,6 +114,11 @@ export interface RedirectChallenge extends Challenge {
   readonly redirectUrl: string
 }
 
+/** The operator hides the factor: only `previous` and `cancel` are possible. */
+export interface HiddenChallenge extends Challenge {
+  readonly next: undefined
+}
+
 export interface MfaEnroll extends Step<'MFA_ENROLL'> {
   /** Those to set up have the status `NOT_SETUP`. */
   readonly factors: readonly Factor[]
@@ -113,19 +129,20 @@ export interface MfaEnroll extends Step<'MFA_ENROLL'> {
   skip?(): Next
 }
 
-export type MfaEnrollActivate = CodeActivation | PolledActivation | RedirectActivation
+export type MfaEnrollActivate = CodeActivation | PolledActivation | RedirectActivation | HiddenActivation
 
 interface Activation extends Step<'MFA_ENROLL_ACTIVATE'> {
-  /** Undefined if the operator hides it: then only `previous` and `cancel` are possible. */
+  /** Undefined if the operator hides it. */
   readonly factor: Factor | undefined
   readonly result: FactorResult | undefined
   /** The URL of the QR code, for an `<img>`. */
   readonly qrCode: string | undefined
-  resend?(): Next
+  /** Sends another code; with `updatePhone`, to the number in the details. */
+  resend?(details?: PhoneNumber, options?: { readonly updatePhone?: boolean }): Next
   /** Shows a new QR code after the old one has expired. */
   restart?(): Next
   /** Sends the activation link of a push factor. */
-  sendLink?(by: 'email' | 'sms', details?: { readonly profile: { readonly phoneNumber: string } }): Next
+  sendLink?(by: 'email' | 'sms', details?: PhoneNumber): Next
   readonly duo?: Duo
 }
 
@@ -143,6 +160,10 @@ export interface PolledActivation extends Activation {
 export interface RedirectActivation extends Activation {
   readonly next: 'redirect'
   readonly redirectUrl: string
+}
+
+export interface HiddenActivation extends Activation {
+  readonly next: undefined
 }
 
 /** The same whether or not the account exists. Without `verify`, the link in the email continues the recovery. */
@@ -169,72 +190,6 @@ export interface Success extends Step<'SUCCESS'> {
 
 /** A status that this version does not know. Tell the user that the sign-in cannot continue on this page. */
 export interface UnknownStep extends Step<UnknownStatus> {}
-
-export interface Credentials {
-  readonly username: string
-  readonly password: string
-}
-
-export interface NewPassword {
-  readonly newPassword: string
-  /** Ends the user's other sessions. */
-  readonly revokeSessions?: boolean
-}
-
-export interface PasswordChange extends NewPassword {
-  readonly oldPassword: string
-}
-
-export interface RecoveryRequest {
-  readonly username: string
-  readonly factorType: 'EMAIL' | 'SMS' | 'CALL'
-}
-
-export interface VerifyOptions {
-  /** "Do not ask again on this device." Also applies to the steps that complete this challenge. */
-  readonly rememberDevice?: boolean
-  /** "Send a push at once the next time." Also applies to the steps that complete this challenge. */
-  readonly autoPush?: boolean
-}
-
-/** The fields of a new factor. Which ones depends on its type. */
-export interface Enrollment {
-  readonly profile?: {
-    readonly phoneNumber?: string
-    readonly phoneExtension?: string
-    readonly question?: string
-    readonly answer?: string
-    readonly password?: string
-    readonly credentialId?: string
-    readonly email?: string
-  }
-  readonly passCode?: string
-  readonly nextPassCode?: string
-}
-
-interface PassCode {
-  readonly passCode: string
-}
-
-/** What proves a factor, by its type. The types without an entry have no proof to send. */
-interface Proofs {
-  question: { readonly answer: string }
-  password: { readonly password: string }
-  webauthn: Assertion
-  sms: PassCode
-  call: PassCode
-  email: PassCode
-  token: PassCode
-  'token:software:totp': PassCode
-  'token:hotp': PassCode
-  'token:hardware': PassCode
-}
-
-export type Proof = Proofs[keyof Proofs]
-
-export type ProofOf<Chosen extends Factor> = Chosen['factorType'] extends keyof Proofs
-  ? Proofs[Chosen['factorType']]
-  : Proof
 
 /** Duo's frame. */
 export interface Duo {

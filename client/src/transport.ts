@@ -40,8 +40,7 @@ export function createTransport(options: TransportOptions): Transport {
   const base = new URL(baseUrl ?? globalThis.location?.href)
   let clockOffsetMs = 0
 
-  async function request<Answer>(method: string, href: string, details: Details = {}): Promise<Answer> {
-    const { body, headers, signal = null } = details
+  async function exchange(method: string, href: string, { body, headers, signal }: Details) {
     const url = new URL(href, base).href
     const isForm = body instanceof URLSearchParams
     const response = await send(url, {
@@ -55,22 +54,45 @@ export function createTransport(options: TransportOptions): Transport {
         ...headers,
       },
       body: isForm ? body : body ? JSON.stringify(body) : null,
-      signal,
-    }).catch((error: unknown) => {
-      signal?.throwIfAborted()
-      throw new GatehouseError(undefined, {}, error)
+      signal: signal ?? null,
     })
     const date = Date.parse(response.headers.get('date') ?? '')
     if (date) clockOffsetMs = date - Date.now()
-    if (cookieJar)
-      for (const cookie of response.headers.getSetCookie()) await cookieJar.setCookie(cookie, url)
-    // a body that is not JSON comes from a proxy: only its status counts
-    const answer = response.status === 204 ? {} : await response.json().catch(() => undefined)
-    if (response.ok && answer !== undefined) return answer
-    throw new GatehouseError(response, answer)
+    if (cookieJar) await keepCookies(cookieJar, response, url)
+    return { response, text: await response.text() }
+  }
+
+  async function request<Answer>(method: string, href: string, details: Details = {}): Promise<Answer> {
+    const { response, text } = await exchange(method, href, details).catch((error: unknown) => {
+      details.signal?.throwIfAborted()
+      throw new GatehouseError(undefined, {}, error)
+    })
+    const answer = response.status === 204 ? {} : parseObject(text)
+    if (response.ok && answer) return answer as Answer // as the OpenAPI document says
+    throw new GatehouseError(response, answer ?? {})
   }
 
   return { request, origin: base.origin, now: () => Date.now() + clockOffsetMs }
+}
+
+async function keepCookies(jar: CookieJar, { headers }: Response, url: string): Promise<void> {
+  for (const cookie of headers.getSetCookie()) {
+    try {
+      await jar.setCookie(cookie, url)
+    } catch {
+      // such as a proxy's cookie for another domain: a browser ignores it
+    }
+  }
+}
+
+/** @returns undefined for other texts: they come from a proxy, and only their status counts */
+function parseObject(text: string): object | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** Adds the parameters that have a value. */

@@ -1,34 +1,316 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { createGatehouse } from 'gatehouse-client'
-import { CookieJar } from 'tough-cookie'
-import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Factor, Proof, SignInStep } from 'gatehouse-client'
+import { FACTOR_TYPE_NAMES } from '../../src/factor-types.ts'
+import { generousLimits } from '../support/generous-limits.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { answerAtProvider } from '../support/identity-provider.ts'
+import { navigate } from '../support/navigate.ts'
+import {
+  factorOf,
+  lastOf,
+  movesOf,
+  type NodeClient,
+  openNodeClient,
+  signIn,
+  stepAt,
+} from '../support/node-client.ts'
+import { onClassicEngine } from '../support/on-classic-engine.ts'
+import type { StepsMet } from '../support/step-members.ts'
 
-const SANA = 'sana.sms@example.test'
+/** Sign-ins with a second factor through gatehouse-client in Node: each factor type, and each way out of a step. */
+
+const FAST = { everyMs: 1 }
+const met: StepsMet = new Map()
 
 let harness: Harness
 beforeAll(async () => {
-  harness = await startHarness()
+  harness = await startHarness({
+    tunables: generousLimits,
+    env: { STEP_UP: 'on' },
+    sandboxConfig: (config) => ({
+      ...config,
+      signInPage: 'https://portal.example.test/back',
+      limits: { ...config.limits, wrongCodes: 1000, resendSeconds: 0 },
+    }),
+  })
 })
 afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
 
-test('a user signs in with a code by text message, has a session, and signs out', async () => {
-  const gatehouse = createGatehouse({ baseUrl: harness.gatehouse.url, cookieJar: new CookieJar() })
-  expect(await gatehouse.session()).toBeUndefined()
+/** The way in which a user proves a factor. */
+interface FactorJourney {
+  readonly login: string
+  /** Refused, and the step stays usable. */
+  readonly wrong?: Proof
+  /** Undefined: the user approves elsewhere. */
+  readonly right?: (login: string, step: SignInStep) => Proof
+  /** `next` of the challenge that comes first, if one does. */
+  readonly challenge?: 'verify' | 'poll' | 'redirect'
+  readonly approve?: (client: NodeClient, login: string, step: SignInStep) => Promise<unknown> | unknown
+  readonly amr: readonly string[]
+}
 
-  const required = await gatehouse.signIn({ username: SANA, password: PASSWORD })
-  const [factor] = required.status === 'MFA_REQUIRED' ? required.factors : []
-  if (required.status !== 'MFA_REQUIRED' || factor === undefined) throw new Error(required.status)
-  const challenge = await required.verify(factor)
-  if (challenge.status !== 'MFA_CHALLENGE' || challenge.next !== 'verify') throw new Error(challenge.status)
+const sentCode = (login: string) => ({
+  passCode: harness.sandbox.outbox.latest(`${login}@example.test`, 'factor-code')?.code ?? 'none was sent',
+})
+const WRONG_CODE = { passCode: '000000' }
+const SENT = { challenge: 'verify', wrong: WRONG_CODE, right: sentCode } as const
+const CODE = {
+  wrong: WRONG_CODE,
+  right: (login: string) => ({ passCode: harness.sandbox.totpCode(login) }),
+} as const
+const AT_PROVIDER = {
+  challenge: 'redirect',
+  amr: ['pwd', 'mfa'],
+  approve: ({ browser }: NodeClient, _login: string, step: SignInStep) =>
+    answerAtProvider(harness, browser, stepAt(step, 'MFA_CHALLENGE', 'redirect').redirectUrl, 'approve'),
+} as const
 
-  await expect(challenge.verify({ passCode: '000000' })).rejects.toMatchObject({
-    status: 403,
-    code: 'E0000068',
+const JOURNEYS: Readonly<Record<string, FactorJourney>> = {
+  password: {
+    login: 'pablo.password',
+    wrong: { password: 'Not-The-Password-1' },
+    right: () => ({ password: 'Demo-Password-1' }),
+    amr: ['pwd'],
+  },
+  question: {
+    login: 'quentin.query',
+    wrong: { answer: 'not this' },
+    right: () => ({ answer: 'lighthouse' }),
+    amr: ['pwd', 'kba', 'mfa'],
+  },
+  sms: { login: 'sana.sms', ...SENT, amr: ['pwd', 'sms', 'mfa'] },
+  call: { login: 'carl.call', ...SENT, amr: ['pwd', 'tel', 'mfa'] },
+  email: { login: 'emma.mail', ...SENT, amr: ['pwd', 'otp', 'mfa'] },
+  push: {
+    login: 'nina.number',
+    challenge: 'poll',
+    amr: ['pwd', 'swk', 'mfa'],
+    approve(_client, login, step) {
+      const { correctAnswer } = stepAt(step, 'MFA_CHALLENGE', 'poll')
+      harness.sandbox.phone.answer(login, correctAnswer ?? 'approve')
+    },
+  },
+  token: { login: 'rosa.enterprise', ...CODE, amr: ['pwd', 'hwk', 'mfa'] },
+  'token:software:totp': { login: 'otto.token', ...CODE, amr: ['pwd', 'otp', 'mfa'] },
+  'token:hotp': { login: 'hanna.hotp', ...CODE, amr: ['pwd', 'otp', 'mfa'] },
+  'token:hardware': { login: 'yuki.hardware', ...CODE, amr: ['pwd', 'hwk', 'mfa'] },
+  webauthn: {
+    login: 'wanda.key',
+    challenge: 'verify',
+    wrong: { clientData: 'e30=', authenticatorData: 'e30=', signatureData: 'e30=' },
+    right: (login, step) => signed(login, challengeOf(step)),
+    amr: ['pwd', 'hwk', 'mfa'],
+  },
+  web: {
+    login: 'dario.duo',
+    challenge: 'poll',
+    amr: ['pwd', 'mfa'],
+    approve: (_client, login, step) =>
+      stepAt(step, 'MFA_CHALLENGE', 'poll').duo?.complete(harness.sandbox.duoResponse(login)),
+  },
+  claims_provider: { login: 'cleo.claims', ...AT_PROVIDER },
+  'assertion:oidc': { login: 'odin.oidc', ...AT_PROVIDER },
+  'assertion:saml2': { login: 'sam.saml', ...AT_PROVIDER },
+}
+const ROWS = Object.entries(JOURNEYS).map(([factorType, row]) => ({ factorType, ...row }))
+
+function challengeOf(step: SignInStep): string {
+  const { factor, answer } = stepAt(step, 'MFA_CHALLENGE', 'verify')
+  const own = factor?.factorType === 'webauthn' ? factor._embedded?.challenge?.challenge : undefined
+  return own ?? answer._embedded.challenge?.challenge ?? 'no challenge'
+}
+
+function signed(login: string, challenge: string, credentialId?: string) {
+  return harness.sandbox.authenticator(login, credentialId).signWebauthn(challenge, harness.gatehouse.url)
+}
+
+async function begin(login: string, factorType: string) {
+  const client = await openNodeClient(harness, met)
+  const required = stepAt(await signIn(client, login), 'MFA_REQUIRED')
+  return { client, required, factor: factorOf<Factor>(required.factors, factorType) }
+}
+
+test('each factor type that browsers and this API can verify has a journey', () => {
+  // browsers have no U2F any more, and the Authentication API does not verify FastPass
+  const possible = FACTOR_TYPE_NAMES.filter((name) => name !== 'u2f' && name !== 'signed_nonce')
+  expect(Object.keys(JOURNEYS).sort()).toEqual([...possible].sort())
+})
+
+describe.each(ROWS)('$factorType', ({ factorType, login, wrong, right, challenge, approve, amr }) => {
+  test('a wrong proof keeps the step usable; the right one opens a session', async () => {
+    const { client, required, factor } = await begin(login, factorType)
+    let step: SignInStep = required
+    if (challenge) step = stepAt(await required.verify(factor), 'MFA_CHALLENGE', challenge)
+    const verify = (proof: Proof) =>
+      step.status === 'MFA_CHALLENGE'
+        ? stepAt(step, 'MFA_CHALLENGE', 'verify').verify(proof)
+        : required.verify(factor, proof)
+
+    if (wrong) await expect(verify(wrong)).rejects.toMatchObject({ status: 403, code: 'E0000068' })
+    let done: SignInStep
+    if (right) done = await verify(right(login, step))
+    else {
+      await approve?.(client, login, step)
+      if (challenge === 'redirect') done = await client.gatehouse.signIn({ stateToken: handleOf(step) })
+      else done = await lastOf(stepAt(step, 'MFA_CHALLENGE', 'poll').poll(FAST))
+    }
+    expect(done).toMatchObject({ status: 'SUCCESS', unlocked: false, redirectUrl: undefined })
+    expect(await client.gatehouse.session()).toMatchObject({ login: `${login}@example.test`, amr })
+    await client.gatehouse.signOut()
+    expect(await client.gatehouse.session()).toBeUndefined()
   })
-  const passCode = harness.sandbox.outbox.latest(SANA, 'factor-code')?.code ?? 'none was sent'
-  expect(await challenge.verify({ passCode })).toMatchObject({ status: 'SUCCESS', unlocked: false })
-  expect(await gatehouse.session()).toMatchObject({ login: SANA })
 
-  await gatehouse.signOut()
-  expect(await gatehouse.session()).toBeUndefined()
+  if (challenge)
+    test('previous leads back to the choice of factors, and cancel ends the sign-in', async () => {
+      const { required, factor } = await begin(login, factorType)
+      const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE')
+      const back = stepAt((await challenged.previous?.()) ?? challenged, 'MFA_REQUIRED')
+      expect(back.factors).toHaveLength(required.factors.length)
+      await back.cancel()
+      await expect(back.verify(factor)).rejects.toMatchObject({ status: 401, code: 'E0000011' })
+    })
+})
+
+function handleOf({ answer }: SignInStep): string {
+  return 'stateToken' in answer && answer.stateToken ? answer.stateToken : 'no handle'
+}
+
+describe('a code that is sent', () => {
+  test.each(['sms', 'call', 'email'])(
+    '%s: resend sends another one, which is the only right one',
+    async (factorType) => {
+      const { login = '' } = JOURNEYS[factorType] ?? {}
+      const { required, factor } = await begin(login, factorType)
+      const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'verify')
+      const first = sentCode(login)
+      const resent = stepAt((await challenged.resend?.()) ?? required, 'MFA_CHALLENGE', 'verify')
+      expect(sentCode(login)).not.toEqual(first)
+      await expect(resent.verify(first)).rejects.toMatchObject({ code: 'E0000068' })
+      expect(await resent.verify(sentCode(login))).toMatchObject({ status: 'SUCCESS' })
+    },
+  )
+})
+
+describe('a push', () => {
+  test('is yielded while it waits; after a rejection, verify sends another one', async () => {
+    const { required, factor } = await begin('rita.reject', 'push')
+    const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'poll')
+    const results: (string | undefined)[] = []
+    let last: SignInStep = challenged
+    for await (const step of challenged.poll(FAST)) {
+      last = step
+      results.push('result' in step ? step.result : undefined)
+    }
+    expect(results).toEqual(['WAITING', 'REJECTED'])
+    const rejected = stepAt(last, 'MFA_CHALLENGE', 'verify')
+    expect(stepAt(await rejected.verify(), 'MFA_CHALLENGE', 'poll').result).toBe('WAITING')
+  })
+
+  test('that is not answered ends with TIMEOUT', async () => {
+    const { required, factor } = await begin('theo.timeout', 'push')
+    const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'poll')
+    expect(await lastOf(challenged.poll(FAST))).toMatchObject({ result: 'TIMEOUT', next: 'verify' })
+  })
+
+  test('with number matching tells the number', async () => {
+    const { required, factor } = await begin('nina.number', 'push')
+    const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'poll')
+    const first = await challenged.poll(FAST).next()
+    const { numbers = [] } = harness.sandbox.phone.request('nina.number') ?? {}
+    expect(numbers).toContain(stepAt(first.value ?? required, 'MFA_CHALLENGE', 'poll').correctAnswer)
+  })
+
+  test('that fails for a moment is asked for again; the page is told', async () => {
+    const { required, factor } = await begin('priya.nair', 'push')
+    const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'poll')
+    harness.sandbox.answerPush('priya.nair', 'approve')
+    harness.sandbox.faults.authn.set({ kind: 'status', path: '/api/v1/authn/factors', status: 503, times: 1 })
+    const failures: number[] = []
+    const done = await lastOf(challenged.poll({ ...FAST, onRetry: ({ status }) => failures.push(status) }))
+    expect([done.status, failures]).toEqual(['SUCCESS', [502]])
+  })
+})
+
+describe('several security keys', () => {
+  test('challengeAllKeys challenges all of them, and either one signs in', async () => {
+    const login = 'kim.twokeys'
+    const { required } = await begin(login, 'webauthn')
+    const challenged = stepAt((await required.challengeAllKeys?.()) ?? required, 'MFA_CHALLENGE', 'verify')
+    const ids = challenged.answer._embedded.factors?.map(({ profile }) => profile?.credentialId) ?? []
+    expect(new Set(ids).size).toBe(2)
+    const proof = signed(login, challengeOf(challenged), ids[1])
+    expect(await challenged.verify(proof)).toMatchObject({ status: 'SUCCESS' })
+  })
+
+  test('one key alone has no challengeAllKeys', async () => {
+    expect('challengeAllKeys' in (await begin('wanda.key', 'webauthn')).required).toBe(false)
+  })
+})
+
+test('rememberDevice skips the factor at the next sign-in; forgetDevice asks for it again', async () => {
+  const { client, required, factor } = await begin('dev.device', 'token:software:totp')
+  const passCode = harness.sandbox.totpCode('dev.device')
+  await required.verify(factor, { passCode }, { rememberDevice: true })
+  expect((await signIn(client, 'dev.device')).status).toBe('SUCCESS')
+  const [device] = await client.gatehouse.devices()
+  expect(device).toMatchObject({ current: true })
+  await client.gatehouse.forgetDevice(device?.id ?? '')
+  expect(await client.gatehouse.devices()).toEqual([])
+  expect((await signIn(client, 'dev.device')).status).toBe('MFA_REQUIRED')
+})
+
+test('rememberDevice of a push also applies to its polls', async () => {
+  const { client, required, factor } = await begin('priya.nair', 'push')
+  const challenged = await required.verify(factor, undefined, { rememberDevice: true })
+  harness.sandbox.answerPush('priya.nair', 'approve')
+  await lastOf(stepAt(challenged, 'MFA_CHALLENGE', 'poll').poll(FAST))
+  expect((await signIn(client, 'priya.nair')).status).toBe('SUCCESS')
+})
+
+test('a factor that the answer does not offer is refused without a request', async () => {
+  const { required, factor } = await begin('otto.token', 'token:software:totp')
+  harness.clearUpstreamCalls()
+  const foreign = { ...factor, _links: {} } as Factor
+  await expect(required.verify(foreign)).rejects.toMatchObject({ name: 'GatehouseError', code: 'E0000079' })
+  expect(harness.upstreamCalls()).toEqual([])
+})
+
+test('FastPass cannot be verified here: the refusal keeps the step usable', async () => {
+  const { required, factor } = await begin('faye.fastpass', 'signed_nonce')
+  await expect(required.verify(factor)).rejects.toMatchObject({ name: 'GatehouseError' })
+  const app = factorOf<Factor>(required.factors, 'token:software:totp')
+  const passCode = harness.sandbox.totpCode('faye.fastpass')
+  expect(await required.verify(app, { passCode })).toMatchObject({ status: 'SUCCESS' })
+})
+
+describe('a step-up', () => {
+  const arrive = async (client: NodeClient, login?: string) => {
+    const page = `${harness.gatehouse.url}/signin/step-up?stateToken=`
+    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', login, page)
+    const { location } = await navigate(client.browser, page + stateToken)
+    return new URL(location ?? '').searchParams.get('stateToken') ?? ''
+  }
+
+  test('asks for the password first, and then leads back to the app', async () => {
+    const client = await openNodeClient(harness, met)
+    const stateToken = await arrive(client)
+    const first = stepAt(await client.gatehouse.signIn({ stateToken }), 'UNAUTHENTICATED')
+    const login = { username: 'tomas.berg@example.test', password: 'Demo-Password-1' }
+    const required = stepAt(await first.signIn(login), 'MFA_REQUIRED')
+    const factor = factorOf<Factor>(required.factors, 'token:software:totp')
+    const done = await required.verify(factor, { passCode: harness.sandbox.totpCode('tomas.berg') })
+    expect(stepAt(done, 'SUCCESS').redirectUrl).toMatch(`${harness.gatehouse.url}/login/step-up/redirect?`)
+  })
+})
+
+test('these journeys have met these kinds of steps, with these moves', () => {
+  expect(Object.fromEntries([...met].map(([kind, members]) => [kind, movesOf(members)]).toSorted())).toEqual({
+    'MFA_CHALLENGE poll': ['cancel', 'duo', 'poll', 'previous', 'resend'],
+    'MFA_CHALLENGE redirect': ['cancel', 'previous'],
+    'MFA_CHALLENGE verify': ['cancel', 'previous', 'resend', 'verify'],
+    MFA_REQUIRED: ['cancel', 'challengeAllKeys', 'verify'],
+    SUCCESS: ['cancel'],
+    UNAUTHENTICATED: ['cancel', 'signIn'],
+  })
 })

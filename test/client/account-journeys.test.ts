@@ -1,0 +1,373 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Enrollment, Factor, SignInStep } from 'gatehouse-client'
+import { generousLimits } from '../support/generous-limits.ts'
+import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { answerAtProvider } from '../support/identity-provider.ts'
+import {
+  factorOf,
+  lastOf,
+  movesOf,
+  type NodeClient,
+  openNodeClient,
+  signIn,
+  stepAt,
+} from '../support/node-client.ts'
+import type { StepsMet } from '../support/step-members.ts'
+
+/** Enrollment, passwords, recovery and activation through gatehouse-client in Node. */
+
+const FAST = { everyMs: 1 }
+const ERIN = 'erin.enroll'
+const PHONE = '+15550107777'
+const NEW_PASSWORD = 'Another-Password-2'
+const met: StepsMet = new Map()
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHarness({
+    tunables: (tunables) => ({
+      ...generousLimits(tunables),
+      recovery: { ...tunables.recovery, recoveryAnswerMs: 1, resendAfterMs: 1 },
+    }),
+    sandboxConfig: (config) => ({
+      ...config,
+      signInPage: 'https://portal.example.test/back',
+      limits: { ...config.limits, wrongCodes: 1000, resendSeconds: 0, pushPolls: 2 },
+    }),
+  })
+})
+afterAll(() => harness.stop())
+beforeEach(() => harness.sandbox.reset())
+
+const open = () => openNodeClient(harness, met)
+const mailOf = (login: string, purpose?: 'recovery' | 'factor-activation' | 'push-activation') =>
+  harness.sandbox.outbox.latest(`${login}@example.test`, purpose)
+const activationCode = (login: string) => ({ passCode: mailOf(login, 'factor-activation')?.code ?? 'none' })
+
+/** Skips the other factors that could be set up. */
+async function expectSession(client: NodeClient, step: SignInStep, login: string) {
+  const last = step.status === 'MFA_ENROLL' ? await step.skip?.() : step
+  expect(last).toMatchObject({ status: 'SUCCESS', unlocked: false })
+  expect(await client.gatehouse.session()).toMatchObject({ login: `${login}@example.test` })
+}
+
+async function beginEnrollment(login: string, factorType: string, provider?: string) {
+  const client = await open()
+  const enroll = stepAt(await signIn(client, login), 'MFA_ENROLL')
+  return { client, enroll, factor: factorOf<Factor>(enroll.factors, factorType, provider) }
+}
+
+describe('a factor that is enrolled in one step', () => {
+  const token = (credentialId: string) => (): Enrollment => ({
+    profile: { credentialId },
+    passCode: harness.sandbox.tokenCode(credentialId),
+  })
+  test.each<[string, string | undefined, string, Enrollment, () => Enrollment]>([
+    [
+      'question',
+      undefined,
+      ERIN,
+      { profile: { question: 'favorite_toy', answer: 'top' } },
+      () => ({ profile: { question: 'favorite_toy', answer: 'a spinning top' } }),
+    ],
+    ['token', 'RSA', ERIN, { profile: { credentialId: 'RSA-77' }, passCode: '000000' }, token('RSA-77')],
+    ['token', 'SYMANTEC', ERIN, { profile: {} }, token('VIP-77')],
+    ['token:hardware', 'YUBICO', ERIN, { passCode: '000000' }, token('HW-77')],
+    ['password', undefined, 'pilar.password', {}, () => ({ profile: { password: 'Chosen-By-Myself-7' } })],
+  ])('%s %s: wrong details keep the step usable', async (factorType, provider, login, wrong, right) => {
+    const { client, enroll, factor } = await beginEnrollment(login, factorType, provider)
+    await expect(enroll.enroll(factor, wrong)).rejects.toMatchObject({ name: 'GatehouseError' })
+    await expectSession(client, await enroll.enroll(factor, right()), login)
+  })
+
+  test('the security questions are listed', async () => {
+    const { enroll, factor } = await beginEnrollment(ERIN, 'question')
+    expect(await enroll.questions(factor)).toContainEqual({
+      question: 'favorite_toy',
+      questionText: 'What is your favourite toy?',
+    })
+    const phone = factorOf<Factor>(enroll.factors, 'sms')
+    await expect(enroll.questions(phone)).rejects.toMatchObject({ code: 'E0000079' })
+  })
+})
+
+describe('a factor that is activated with a code', () => {
+  test.each<[string, string, Enrollment | undefined]>([
+    ['sms', 'OKTA', { profile: { phoneNumber: PHONE } }],
+    ['call', 'OKTA', { profile: { phoneNumber: PHONE } }],
+    ['email', 'OKTA', undefined],
+    ['token:software:totp', 'GOOGLE', undefined],
+    ['token:software:totp', 'OKTA', undefined],
+  ])('%s of %s: a wrong code keeps the step usable', async (factorType, provider, details) => {
+    const { client, enroll, factor } = await beginEnrollment(ERIN, factorType, provider)
+    const activate = stepAt(await enroll.enroll(factor, details), 'MFA_ENROLL_ACTIVATE', 'activate')
+    await expect(activate.activate({ passCode: '000000' })).rejects.toMatchObject({ code: 'E0000068' })
+    const isApp = factorType === 'token:software:totp'
+    const right = isApp ? { passCode: harness.sandbox.totpCode(ERIN) } : activationCode(ERIN)
+    await expectSession(client, await activate.activate(right), ERIN)
+    expect(activate.qrCode === undefined).toBe(!isApp)
+  })
+
+  test.each(['sms', 'call'])('%s: resend can change the number', async (factorType) => {
+    const { client, enroll, factor } = await beginEnrollment(ERIN, factorType)
+    const details = { profile: { phoneNumber: PHONE } }
+    const activate = stepAt(await enroll.enroll(factor, details), 'MFA_ENROLL_ACTIVATE', 'activate')
+    const changed = { profile: { phoneNumber: '+15550108888' } }
+    const resent = await activate.resend?.(changed, { updatePhone: true })
+    expect(mailOf(ERIN)?.to).toBe('+15550108888')
+    const again = stepAt(resent ?? activate, 'MFA_ENROLL_ACTIVATE', 'activate')
+    await expectSession(client, await again.activate(activationCode(ERIN)), ERIN)
+  })
+
+  test('updatePhone replaces the number of an enrollment that previous has left', async () => {
+    const { enroll, factor } = await beginEnrollment(ERIN, 'sms')
+    const details = { profile: { phoneNumber: PHONE } }
+    const activate = stepAt(await enroll.enroll(factor, details), 'MFA_ENROLL_ACTIVATE', 'activate')
+    const back = stepAt((await activate.previous?.()) ?? activate, 'MFA_ENROLL')
+    const changed = { profile: { phoneNumber: '+15550108888' } }
+    await back.enroll(factorOf<Factor>(back.factors, 'sms'), changed, { updatePhone: true })
+    expect(mailOf(ERIN)?.to).toBe('+15550108888')
+    expect(harness.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
+  })
+
+  test('the QR code is an image of the broker', async () => {
+    const { client, enroll, factor } = await beginEnrollment(ERIN, 'token:software:totp', 'GOOGLE')
+    const { qrCode = '' } = stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'activate')
+    const image = await client.browser.get(qrCode)
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png'])
+  })
+})
+
+test('a security key is enrolled with what the key answers', async () => {
+  const { client, enroll, factor } = await beginEnrollment(ERIN, 'webauthn')
+  const activate = stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'activate')
+  const own = activate.factor
+  const challenge = own?.factorType === 'webauthn' ? own._embedded?.activation?.challenge : undefined
+  const key = harness.sandbox.authenticator(ERIN)
+  const { clientData, attestation } = key.registerWebauthn(challenge ?? 'none', harness.gatehouse.url)
+  await expectSession(client, await activate.activate({ clientData, attestation }), ERIN)
+})
+
+describe('a push app', () => {
+  const start = async () => {
+    const { client, enroll, factor } = await beginEnrollment(ERIN, 'push')
+    return { client, step: stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'poll') }
+  }
+
+  test('is polled until the QR code is scanned', async () => {
+    const { client, step } = await start()
+    const image = await client.browser.get(step.qrCode ?? '')
+    await harness.sandbox.phone.scan(ERIN, image.bytes)
+    await expectSession(client, await lastOf(step.poll(FAST)), ERIN)
+  })
+
+  test('shows a new QR code after a timeout', async () => {
+    const { client, step } = await start()
+    const late = stepAt(await lastOf(step.poll(FAST)), 'MFA_ENROLL_ACTIVATE')
+    expect(late.result).toBe('TIMEOUT')
+    const again = stepAt((await late.restart?.()) ?? late, 'MFA_ENROLL_ACTIVATE', 'poll')
+    expect(again.result).toBe('WAITING')
+    harness.sandbox.answerPush(ERIN, 'approve')
+    await expectSession(client, await lastOf(again.poll(FAST)), ERIN)
+  })
+
+  test.each([
+    ['email', undefined, `${ERIN}@example.test`],
+    ['sms', { profile: { phoneNumber: PHONE } }, PHONE],
+  ] as const)('is set up with a link sent by %s', async (by, details, to) => {
+    const { client, step } = await start()
+    const sent = stepAt((await step.sendLink?.(by, details)) ?? step, 'MFA_ENROLL_ACTIVATE', 'poll')
+    const message = mailOf(ERIN, 'push-activation')
+    expect(message?.to).toBe(to)
+    await fetch(message?.link ?? '')
+    await expectSession(client, await lastOf(sent.poll(FAST)), ERIN)
+  })
+})
+
+test('Duo is enrolled in its frame, and polled', async () => {
+  const { client, enroll, factor } = await beginEnrollment('dina.duo', 'web')
+  const step = stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'poll')
+  expect(step.duo).toMatchObject({ host: expect.any(String), signature: expect.stringMatching(/^TX/) })
+  await expect(step.duo?.complete('AUTH|wrong:APP|wrong')).rejects.toMatchObject({ code: 'E0000068' })
+  await step.duo?.complete(harness.sandbox.duoResponse('dina.duo'))
+  await expectSession(client, await lastOf(step.poll(FAST)), 'dina.duo')
+})
+
+test('another identity provider is enrolled by a redirect, and the sign-in resumed', async () => {
+  const { client, enroll, factor } = await beginEnrollment('iris.provider', 'claims_provider')
+  const step = stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'redirect')
+  await answerAtProvider(harness, client.browser, step.redirectUrl, 'approve')
+  const resumed = await client.gatehouse.signIn({ stateToken: step.answer.stateToken })
+  await expectSession(client, resumed, 'iris.provider')
+})
+
+test('optional factors can be skipped once the required ones are set up', async () => {
+  const { client, enroll, factor } = await beginEnrollment('reggie.required', 'token:software:totp')
+  expect('skip' in enroll).toBe(false)
+  const activate = stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'activate')
+  const passCode = harness.sandbox.totpCode('reggie.required')
+  const more = stepAt(await activate.activate({ passCode }), 'MFA_ENROLL')
+  expect('skip' in more).toBe(true)
+  await expectSession(client, more, 'reggie.required')
+})
+
+describe('passwords', () => {
+  const change = { oldPassword: PASSWORD, newPassword: NEW_PASSWORD }
+
+  test('a password that expires soon is changed, or kept', async () => {
+    const client = await open()
+    const warn = stepAt(await signIn(client, 'walter.warn'), 'PASSWORD_WARN')
+    const wrong = { ...change, oldPassword: 'Not-The-Password-1' }
+    await expect(warn.changePassword(wrong)).rejects.toMatchObject({ code: 'E0000014' })
+    await expectSession(client, await warn.changePassword(change), 'walter.warn')
+    harness.sandbox.reset()
+    const again = stepAt(await signIn(await open(), 'walter.warn'), 'PASSWORD_WARN')
+    expect((await again.skip?.())?.status).toBe('SUCCESS')
+  })
+
+  test('without warnings, if the page does not want them', async () => {
+    const { gatehouse } = await open()
+    const username = 'walter.warn@example.test'
+    const options = { warnBeforePasswordExpired: false }
+    expect((await gatehouse.signIn({ username, password: PASSWORD, options })).status).toBe('SUCCESS')
+  })
+
+  test('an expired password must be changed; causes tell why one is refused', async () => {
+    const client = await open()
+    const expired = stepAt(await signIn(client, 'olga.expired'), 'PASSWORD_EXPIRED')
+    const refused = expired.changePassword({ ...change, newPassword: 'short' })
+    await expect(refused).rejects.toMatchObject({
+      code: 'E0000014',
+      causes: expect.arrayContaining([expect.stringContaining('uppercase')]),
+    })
+    await expectSession(client, await expired.changePassword(change), 'olga.expired')
+  })
+})
+
+describe('recovery', () => {
+  const username = 'amelia.stone@example.test'
+
+  test.each(['SMS', 'CALL'] as const)(
+    'a forgotten password by %s, with resend and a wrong code',
+    async (factorType) => {
+      const client = await open()
+      const started = await client.gatehouse.recoverPassword({ username, factorType })
+      const first = stepAt(started, 'RECOVERY_CHALLENGE')
+      await expect(first.verify?.({ passCode: '000000' })).rejects.toMatchObject({ code: 'E0000068' })
+      const challenged = stepAt((await first.resend?.()) ?? first, 'RECOVERY_CHALLENGE')
+      const passCode = mailOf('amelia.stone', 'recovery')?.code ?? 'none'
+      const question = stepAt((await challenged.verify?.({ passCode })) ?? challenged, 'RECOVERY')
+      await expect(question.answerQuestion('wrong')).rejects.toMatchObject({ code: 'E0000087' })
+      const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
+      await expectSession(client, await reset.resetPassword({ newPassword: NEW_PASSWORD }), 'amelia.stone')
+    },
+  )
+
+  test('a forgotten password by email: the link has a token', async () => {
+    const { gatehouse } = await open()
+    const sent = stepAt(
+      await gatehouse.recoverPassword({ username, factorType: 'EMAIL' }),
+      'RECOVERY_CHALLENGE',
+    )
+    expect('verify' in sent).toBe(false)
+    const token = harness.sandbox.recoveryToken('amelia.stone')
+    const question = stepAt(await gatehouse.redeemRecoveryToken(token), 'RECOVERY')
+    const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
+    expect((await reset.resetPassword({ newPassword: NEW_PASSWORD })).status).toBe('SUCCESS')
+    await expect(gatehouse.redeemRecoveryToken(token)).rejects.toMatchObject({
+      status: 401,
+      code: 'E0000011',
+    })
+  })
+
+  test('cancel ends a recovery', async () => {
+    const { gatehouse } = await open()
+    const step = stepAt(
+      await gatehouse.recoverPassword({ username, factorType: 'SMS' }),
+      'RECOVERY_CHALLENGE',
+    )
+    await step.cancel()
+    await expect(step.verify?.({ passCode: '1' })).rejects.toMatchObject({ code: 'E0000011' })
+  })
+
+  test('LOCKED_OUT offers to unlock the account, which opens no session', async () => {
+    const client = await open()
+    const locked = stepAt(await signIn(client, 'luis.locked'), 'LOCKED_OUT')
+    const request = { username: 'luis.locked@example.test', factorType: 'EMAIL' } as const
+    expect((await locked.unlock?.(request))?.status).toBe('RECOVERY_CHALLENGE')
+    const started = await client.gatehouse.unlockAccount(request)
+    expect(started.status).toBe('RECOVERY_CHALLENGE')
+    const token = harness.sandbox.recoveryToken('luis.locked', 'UNLOCK')
+    const step = await client.gatehouse.redeemRecoveryToken(token)
+    const done = step.status === 'RECOVERY' ? await step.answerQuestion('gatehouse') : step
+    expect(done).toMatchObject({ status: 'SUCCESS', unlocked: true })
+    expect(await client.gatehouse.session()).toBeUndefined()
+  })
+})
+
+describe('an activation token', () => {
+  test('signs a new user in', async () => {
+    const client = await open()
+    const token = harness.sandbox.activationToken('anna.activate')
+    await expectSession(client, await client.gatehouse.signIn({ token }), 'anna.activate')
+  })
+
+  test('leads a user without a password to a new one', async () => {
+    const client = await open()
+    const token = harness.sandbox.activationToken('aida.nopassword')
+    const reset = stepAt(await client.gatehouse.signIn({ token }), 'PASSWORD_RESET')
+    await expectSession(client, await reset.resetPassword({ newPassword: NEW_PASSWORD }), 'aida.nopassword')
+  })
+})
+
+describe('the session', () => {
+  test('groups, directory, refresh and the sessions of other browsers', async () => {
+    const here = await open()
+    const there = await open()
+    for (const client of [here, there]) await signIn(client, 'amelia.stone')
+    const session = await here.gatehouse.session()
+    expect(await here.gatehouse.refresh()).toMatchObject({ id: session?.id })
+    expect(await here.gatehouse.groups({ maxAgeSeconds: 600 })).toMatchObject({ groups: expect.any(Array) })
+    const page = await here.gatehouse.directory({ limit: 2, sort: 'name' })
+    expect(page.list).toHaveLength(2)
+    const cursor = page.nextCursor ?? ''
+    expect((await here.gatehouse.directory({ limit: 2, sort: 'name', cursor })).list).not.toEqual(page.list)
+
+    const other = (await here.gatehouse.ownSessions()).find(({ current }) => !current)
+    await here.gatehouse.endSession(other?.id ?? '')
+    expect(await there.gatehouse.session()).toBeUndefined()
+    await signIn(there, 'amelia.stone')
+    await here.gatehouse.endOtherSessions()
+    expect(await here.gatehouse.ownSessions()).toMatchObject([{ current: true }])
+    await here.gatehouse.signOut()
+    await expect(here.gatehouse.groups()).rejects.toMatchObject({ status: 401, code: 'E0000005' })
+    await expect(here.gatehouse.refresh()).rejects.toMatchObject({ status: 404 })
+    await here.gatehouse.signOut() // there is none: no error
+  })
+
+  test('wrong credentials are 401', async () => {
+    const { gatehouse } = await open()
+    const wrong = gatehouse.signIn({ username: 'amelia.stone@example.test', password: 'Not-The-Password-1' })
+    await expect(wrong).rejects.toMatchObject({
+      status: 401,
+      code: 'E0000004',
+      requestId: expect.any(String),
+    })
+  })
+})
+
+test('these journeys have met these kinds of steps, with these moves', () => {
+  expect(Object.fromEntries([...met].map(([kind, members]) => [kind, movesOf(members)]).toSorted())).toEqual({
+    LOCKED_OUT: ['cancel', 'unlock'],
+    MFA_ENROLL: ['cancel', 'enroll', 'questions', 'skip'],
+    'MFA_ENROLL_ACTIVATE activate': ['activate', 'cancel', 'previous', 'resend', 'restart', 'sendLink'],
+    'MFA_ENROLL_ACTIVATE poll': ['cancel', 'duo', 'poll', 'previous', 'sendLink'],
+    'MFA_ENROLL_ACTIVATE redirect': ['cancel', 'previous'],
+    PASSWORD_EXPIRED: ['cancel', 'changePassword'],
+    PASSWORD_RESET: ['cancel', 'resetPassword'],
+    PASSWORD_WARN: ['cancel', 'changePassword', 'skip'],
+    RECOVERY: ['answerQuestion', 'cancel'],
+    RECOVERY_CHALLENGE: ['cancel', 'resend', 'verify'],
+    SUCCESS: ['cancel'],
+  })
+})
