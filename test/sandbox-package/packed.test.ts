@@ -36,6 +36,7 @@ test('the tarball has only compiled code, its two type files, the configuration,
     )
   expect(files.filter((path) => !/^lib\/.*\.js$/.test(path)).sort()).toEqual([
     ...['LICENSE', 'README.md', 'config/default.json', 'config/sandbox.json'],
+    ...['lib/openapi/error-examples.json', 'lib/openapi/examples.json'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])
   expect(files).toEqual(expect.arrayContaining(['lib/wiring.js', 'lib/sandbox-package/main.js']))
