@@ -9,7 +9,7 @@ import { EXCEPTIONS, TERMS } from './terms.mjs'
  */
 
 const CHECKED =
-  /^(src|test|docs|deploy|bench|scripts|config|tools)\/|^[^/]+\.(md|mjs|json)$|^(Dockerfile|\.env\.example)$/
+  /^(src|test|docs|deploy|bench|scripts|config|tools|examples)\/|^[^/]+\.(md|mjs|json)$|^(Dockerfile|\.env\.example)$/
 /** Files that are generated, or that quote Okta word for word. */
 const UNCHECKED = /^package-lock\.json$|\.(png|ico|svg|woff2?)$/
 

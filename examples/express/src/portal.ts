@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import express, { type ErrorRequestHandler, type Express } from 'express'
+import helmet from 'helmet'
+import { createGatehouseCalls } from './gatehouse.ts'
+import { createGatehouseProxy, GatehouseUnavailable } from './gatehouse-proxy.ts'
+import { messagePage, portalPage, signInPage } from './pages.ts'
+
+/** The paths of Gatehouse that browsers use. `/forward-auth` is for this server only. */
+const GATEHOUSE_PATHS = /^\/(api\/v1|login|signin|sso)\//
+
+const IMPORT_MAP = JSON.stringify({
+  imports: {
+    'gatehouse-client': '/assets/gatehouse-client/index.js',
+    'gatehouse-client/messages': '/assets/gatehouse-client/messages/index.js',
+  },
+})
+const CLIENT = fileURLToPath(new URL('.', import.meta.resolve('gatehouse-client')))
+const BROWSER_CODE = fileURLToPath(new URL('browser/', import.meta.url))
+const STYLES = fileURLToPath(new URL('../public/', import.meta.url))
+
+/** A portal that renders its pages on the server, and passes Gatehouse's own paths on. */
+export function createPortal({ gatehouseUrl }: { readonly gatehouseUrl: string }): Express {
+  const gatehouse = createGatehouseCalls(gatehouseUrl)
+  const portal = express()
+  portal.set('trust proxy', false) // behind a proxy: its address, so that req.ip is the browser's
+  portal.use(securityHeaders())
+  portal.all(GATEHOUSE_PATHS, createGatehouseProxy(gatehouseUrl)) // before any body is read
+
+  portal.use('/assets/gatehouse-client', express.static(CLIENT))
+  portal.use('/assets', express.static(BROWSER_CODE), express.static(STYLES))
+  portal.use((_req, res, next) => {
+    res.set('Cache-Control', 'no-store')
+    next()
+  })
+
+  portal.get('/sign-in', (_req, res) => {
+    res.send(signInPage(IMPORT_MAP))
+  })
+  portal.get('/', async (req, res) => {
+    const user = await gatehouse.user(req)
+    if (user) res.send(portalPage(user, await gatehouse.groups(req, user)))
+    else res.redirect(303, '/sign-in')
+  })
+  portal.post('/sign-out', express.urlencoded({ extended: false, limit: '1kb' }), async (req, res) => {
+    const answer = await gatehouse.signOut(req, String(req.body?.session))
+    if (answer.status === 403 || answer.status === 409)
+      return void res.status(answer.status).send(REFUSED[answer.status])
+    if (answer.status !== 204 && answer.status !== 404)
+      throw new GatehouseUnavailable(`status ${answer.status}`)
+    res.append('Set-Cookie', answer.headers.getSetCookie())
+    res.set('Clear-Site-Data', '"cache"')
+    res.redirect(303, '/sign-in')
+  })
+  portal.use(sendError)
+  return portal
+}
+
+const REFUSED = {
+  403: messagePage('Not allowed', 'Another site has sent this request.'),
+  409: messagePage('You have signed in again', 'This page belonged to an earlier session.'),
+}
+const FAILED = messagePage('Please try again', 'The portal is not available at the moment.')
+
+function securityHeaders() {
+  const importMapHash = createHash('sha256').update(IMPORT_MAP).digest('base64')
+  const self = ["'self'"]
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: [...self, `'sha256-${importMapHash}'`],
+        styleSrc: self,
+        imgSrc: self,
+        connectSrc: self,
+        formAction: self,
+        baseUri: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    referrerPolicy: { policy: 'same-origin' }, // with no-referrer, browsers send forms with `Origin: null`
+  })
+}
+
+const sendError: ErrorRequestHandler = (error: unknown, _req, res, next) => {
+  if (res.headersSent) return next(error)
+  console.error(error)
+  const status = error instanceof GatehouseUnavailable ? 503 : Number(Object(error).status) || 500
+  if (status === 503) res.set('Retry-After', '2')
+  res.status(status).send(FAILED)
+}

@@ -1,0 +1,120 @@
+import type { MfaChallenge, MfaRequired, SignInStep } from 'gatehouse-client'
+import { createGatehouse, GatehouseError } from 'gatehouse-client'
+import { describeError, describeResult } from 'gatehouse-client/messages'
+
+type Move = () => Promise<SignInStep>
+type Moves = { resend?: Move; previous?: Move }
+const gatehouse = createGatehouse()
+let polling = new AbortController()
+
+function find<Found extends HTMLElement>(selector: string, root: ParentNode = document): Found {
+  const found = root.querySelector<Found>(selector)
+  if (!found) throw new Error(`The page has no ${selector}`)
+  return found
+}
+
+/** Shows one part of the page, and moves the focus to it. */
+function show(id: string): HTMLElement {
+  for (const part of document.querySelectorAll<HTMLElement>('.part')) part.hidden = part.id !== id
+  const part = find(`#${id}`)
+  for (const input of part.querySelectorAll('input')) input.value = ''
+  find('input, h1', part).focus()
+  return part
+}
+
+function say(title = '', text = '', language = 'en'): void {
+  Object.assign(find('#alert'), { lang: language, textContent: title && `${title}. ${text}` })
+}
+
+/** Runs an action of the user, and shows why it failed. Gatehouse takes a second click for the same request. */
+async function run(action: () => Promise<void>): Promise<void> {
+  say()
+  try {
+    await action()
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') return // the user chose another way
+    if (!(error instanceof GatehouseError)) throw error
+    const { title, text, action, language } = describeError(error)
+    say(title, text, language)
+    if (action === 'restart' || action === 'sign-in') await start()
+  }
+}
+
+const take = (move: Move) => run(async () => next(await move()))
+function onClick(button: HTMLElement, move: Move | undefined): void {
+  button.hidden = !move
+  button.onclick = () => move && take(move)
+}
+
+async function start(): Promise<void> {
+  show('unavailable') // until Gatehouse has answered: an error does not mean that the user is signed out
+  const session = await gatehouse.session()
+  if (!session) return void show('password')
+  show('portal')
+  find('#login').textContent = `Signed in as ${session.login}`
+  find('#groups').replaceChildren()
+  const { groups } = await gatehouse.groups()
+  for (const { name } of groups) find('#groups').appendChild(document.createElement('li')).textContent = name
+}
+
+/** Shows what the step needs. */
+async function next(step: SignInStep): Promise<void> {
+  polling.abort()
+  if (step.status === 'MFA_REQUIRED') chooseFactor(step)
+  else if (step.status === 'MFA_CHALLENGE' && step.factor?.factorType === 'push') await waitForPush(step)
+  else if (step.status === 'MFA_CHALLENGE' && step.next === 'verify') enterCode(step.verify, step)
+  else if (step.status === 'SUCCESS') step.redirectUrl ? location.assign(step.redirectUrl) : await start()
+  else {
+    show('password')
+    say('Not possible', `This page cannot continue the sign-in (${step.status}).`)
+    await step.cancel()
+  }
+}
+
+/** The demo of Gatehouse has an example of every other factor. */
+function chooseFactor(step: MfaRequired): void {
+  for (const button of show('factors').querySelectorAll('button')) {
+    const factor = step.factors.find(({ factorType }) => factorType === button.dataset.factor)
+    onClick(button, factor && (() => step.verify(factor)))
+    if (factor?.factorType === 'token:software:totp')
+      button.onclick = () => enterCode((proof) => step.verify(factor, proof), { previous: async () => step })
+  }
+}
+
+function enterCode(verify: (proof: { passCode: string }) => Promise<SignInStep>, moves: Moves): void {
+  const form = show('code')
+  form.onsubmit = (event) => {
+    event.preventDefault()
+    void take(() => verify({ passCode: find<HTMLInputElement>('input', form).value }))
+  }
+  onClick(find('.resend', form), moves.resend)
+  onClick(find('.back', form), moves.previous)
+}
+
+async function waitForPush(step: MfaChallenge): Promise<void> {
+  const part = show('push')
+  const status = find('[role=status]', part)
+  onClick(find('.resend', part), step.next === 'verify' ? () => step.verify() : step.resend)
+  onClick(find('.back', part), step.previous)
+  status.textContent = step.next === 'poll' ? 'Approve the request.' : describeResult(`${step.result}`).text
+  if (step.next !== 'poll') return
+  polling = new AbortController()
+  let polled: SignInStep = step
+  for await (polled of step.poll({ signal: polling.signal }))
+    if ('correctAnswer' in polled && polled.correctAnswer !== undefined)
+      status.textContent = `Choose ${polled.correctAnswer} on your phone.`
+  await next(polled)
+}
+
+find('#password').onsubmit = (event) => {
+  event.preventDefault()
+  const value = (name: string) => find<HTMLInputElement>(`[name=${name}]`).value
+  void take(() => gatehouse.signIn({ username: value('username'), password: value('password') }))
+}
+find('#sign-out').onclick = () => run(() => gatehouse.signOut())
+gatehouse.onSessionEnd((reason) => {
+  if (reason === 'replaced') return location.reload()
+  show('password')
+  if (reason !== 'signed-out') say('Your session has ended', 'Please sign in again.')
+})
+await run(start)

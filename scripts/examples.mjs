@@ -1,0 +1,51 @@
+/**
+ * `npm run example -- plain` (or react, express): starts a starter of `examples/`. `npm run check` checks the types of all.
+ *
+ * The starters get the packages gatehouse and gatehouse-client as from their tarballs: `gatehouse` is compiled into
+ * `examples/node_modules/`, `gatehouse-client` is the workspace.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { installTools } from './install-tools.mjs'
+
+const STARTERS = ['plain', 'react', 'express']
+const PROJECT = fileURLToPath(new URL('..', import.meta.url))
+const GATEHOUSE = `${PROJECT}examples/node_modules/gatehouse`
+
+/** @returns whether the packages that the starters import are there */
+export function preparePackages() {
+  if (!installTools(['examples']) || !compile('client')) return false
+  mkdirSync(`${GATEHOUSE}/config`, { recursive: true })
+  cpSync(`${PROJECT}package.json`, `${GATEHOUSE}/package.json`)
+  for (const name of ['default.json', 'sandbox.json'])
+    cpSync(`${PROJECT}config/${name}`, `${GATEHOUSE}/config/${name}`)
+  return compile('tsconfig.package.json', '--outDir', `${GATEHOUSE}/lib`)
+}
+
+function compile(project, ...options) {
+  const tsc = `${PROJECT}node_modules/typescript/bin/tsc`
+  return (
+    spawnSync(process.execPath, [tsc, '-p', project, ...options], { cwd: PROJECT, stdio: 'inherit' })
+      .status === 0
+  )
+}
+
+function main([command, name]) {
+  const isKnown = command === 'check' || (command === 'start' && STARTERS.includes(name))
+  if (!isKnown) {
+    console.error(`Usage: npm run example -- ${STARTERS.join(' | ')}`)
+    process.exitCode = 64
+  } else if (!preparePackages()) process.exitCode = 1
+  else if (command === 'check')
+    process.exitCode = STARTERS.every((starter) => compile(`examples/${starter}`, '--noEmit')) ? 0 : 1
+  else
+    spawn('npm', ['--silent', 'start'], { cwd: `${PROJECT}examples/${name}`, stdio: 'inherit' }).on(
+      'exit',
+      (code) => {
+        process.exitCode = code ?? 1
+      },
+    )
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main(process.argv.slice(2))

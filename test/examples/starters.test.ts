@@ -1,0 +1,152 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import type { Browser, Page } from 'playwright-core'
+import { openChromium } from '../support/chromium.ts'
+import { faultsOf } from '../support/demo-page.ts'
+import { freePort } from '../support/gatehouse.ts'
+import { until } from '../support/until.ts'
+
+const { preparePackages } = (await import(new URL('../../scripts/examples.mjs', import.meta.url).href)) as {
+  preparePackages(): boolean
+}
+
+/** A starter, as its one command starts it, and a browser. */
+interface Starter {
+  readonly page: Page
+  /** Uncaught errors, and violations of the content security policy. */
+  readonly problems: string[]
+  /** Users and messages of the sandbox. */
+  readonly sandboxUrl: string
+  readonly child: ChildProcess
+}
+
+const NAMES = ['plain', 'react', 'express'] as const
+const starters: Record<string, Starter> = {}
+let chromium: Browser
+
+beforeAll(async () => {
+  expect(preparePackages()).toBe(true)
+  chromium = await openChromium()
+  await Promise.all(
+    NAMES.map(async (name) => {
+      starters[name] = await start(name)
+    }),
+  )
+})
+afterAll(async () => {
+  await chromium.close()
+  await Promise.all(Object.values(starters).map(({ child }) => stop(child)))
+})
+
+async function start(name: string): Promise<Starter> {
+  const child = spawn('npm', ['--silent', 'start'], {
+    cwd: fileURLToPath(new URL(`../../examples/${name}`, import.meta.url)),
+    env: { ...process.env, PORT: String(await freePort()), NODE_OPTIONS: '' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true, // npm and the server are one group
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  const printed = () => /Codes: (\S+)\/users\/ada[\s\S]*Open (http:\S+)/.exec(output)
+  const [, sandboxUrl = '', url = ''] = (await until(printed, { what: `${name} to start` })) ?? []
+  return { ...(await visit(url)), sandboxUrl, child }
+}
+
+async function visit(url: string): Promise<Pick<Starter, 'page' | 'problems'>> {
+  const page = await chromium.newPage({ locale: 'en-US' })
+  const problems: string[] = []
+  page.setDefaultTimeout(60_000)
+  page.on('pageerror', ({ message }) => problems.push(message))
+  page.on('console', (message) => {
+    if (/Content Security Policy|Refused to/.test(message.text())) problems.push(message.text())
+  })
+  await page.goto(url)
+  return { page, problems }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
+  await exited
+}
+
+function starterOf(name: string): Starter {
+  const starter = starters[name]
+  if (starter === undefined) throw new Error(`${name} did not start`)
+  return starter
+}
+
+async function signIn(page: Page, password: string): Promise<void> {
+  await page.getByLabel('Username').fill('ada')
+  await page.getByLabel('Password').fill(password)
+  await press(page, 'Sign in')
+}
+
+async function signOut(page: Page): Promise<void> {
+  await page.getByText('Signed in as ada@example.test').waitFor()
+  await page.getByText('Auditors').waitFor()
+  await press(page, 'Sign out')
+  await page.getByLabel('Username').waitFor()
+}
+
+function press(page: Page, label: string): Promise<void> {
+  return page.getByRole('button', { name: label }).click()
+}
+
+test.each(NAMES)('the starter %s tells that a password is wrong', async (name) => {
+  const { page } = starterOf(name)
+  await signIn(page, 'Wrong-Password-1')
+  await page.getByRole('alert').getByText('Incorrect username or password').waitFor()
+  expect(await faultsOf(page)).toEqual([])
+})
+
+test.each(NAMES)('the starter %s signs in with a code, shows groups, and signs out', async (name) => {
+  const { page, sandboxUrl } = starterOf(name)
+  await signIn(page, 'Demo-Password-1')
+  await press(page, 'Authenticator app')
+  await page.getByLabel('Code').fill('000000')
+  await press(page, 'Continue')
+  await page.getByRole('alert').getByText('Incorrect code').waitFor()
+  const response = await fetch(`${sandboxUrl}/users/ada`)
+  const { code } = (await response.json()) as { code: string }
+  await page.getByLabel('Code').fill(code)
+  await press(page, 'Continue')
+  await signOut(page)
+})
+
+test('all starters sign in with a push and show its number', async () => {
+  await Promise.all(
+    NAMES.map(async (name) => {
+      const { page } = starterOf(name)
+      await signIn(page, 'Demo-Password-1')
+      await press(page, 'Okta Verify')
+      await page
+        .getByRole('status')
+        .getByText(/Choose \d+ on your phone/)
+        .waitFor()
+      await signOut(page)
+    }),
+  )
+})
+
+test('a text message that the user does not want leads back to the other factors', async () => {
+  await Promise.all(
+    NAMES.map(async (name) => {
+      const { page } = starterOf(name)
+      await signIn(page, 'Demo-Password-1')
+      await press(page, 'Text message')
+      await page.getByLabel('Code').waitFor()
+      await press(page, 'Use another way')
+      await page.getByRole('button', { name: 'Authenticator app' }).waitFor()
+      expect(await faultsOf(page)).toEqual([])
+    }),
+  )
+})
+
+test.each(NAMES)('the starter %s has no error and obeys its content security policy', (name) => {
+  expect(starterOf(name).problems).toEqual([])
+})
