@@ -861,7 +861,7 @@ export interface paths {
         };
         /**
          * One group of the team
-         * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
+         * @description With its attributes, such as `unix_gid`, if PAM shows them. Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
          */
         get: operations["getGroup"];
         put?: never;

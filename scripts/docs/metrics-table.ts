@@ -44,6 +44,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   pamKeyExpiry: 'less than two weeks away; 0: unknown, or never',
   pamCacheRequests: '`stale_on_error` or `stale_on_timeout` for some minutes',
   pamPagesFetched: '',
+  pamAttributeFailures: '`forbidden_error`: the service user may not list attributes',
   pamErrors: '`disabled_team`, `resource_deprecated`, `authorization_error`: an operator must act',
 }
 

@@ -109,6 +109,11 @@ export const WARN_EVENTS = {
       'PAM does not show when the key expires, and `PAM_KEY_EXPIRES_AT` is not set; `name` is the error.',
     action: 'Set `PAM_KEY_EXPIRES_AT`, or let the service user list its keys.',
   },
+  pam_attributes_unavailable: {
+    meaning:
+      'The attributes of a group could not be read from PAM; `name` is the error. Responses are sent without them. Logged once an hour for each error.',
+    action: 'If `name` is `forbidden_error`, give the service user a role that may list attributes.',
+  },
   pam_key_expires_soon: {
     meaning: 'The PAM key expires in under two weeks; `count` is the number of days. Logged daily.',
     action: 'Create a new key.',

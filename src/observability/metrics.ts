@@ -94,6 +94,11 @@ const METRICS = {
     ['list', 'outcome'],
   ),
   pamPagesFetched: counter('pam_pages_fetched_total', 'Pages of PAM lists fetched', ['list']),
+  pamAttributeFailures: counter(
+    'pam_attribute_failures_total',
+    'Reads of a group’s attributes that PAM refused, or that failed, by the name of the error',
+    ['name'],
+  ),
   pamErrors: counter('pam_errors_total', 'PAM errors, by name', ['name']),
 }
 

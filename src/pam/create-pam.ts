@@ -9,6 +9,7 @@ import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
 import { type StartTimer, startTimer } from '../upstream/start-timer.ts'
 import { createUpstreamClock, type UpstreamClient } from '../upstream/upstream-client.ts'
 import { createDirectoryAccess, type PamDirectory } from './directory-access.ts'
+import { createGroupAttributes, StoredAttributes } from './group-attributes.ts'
 import { createGroups } from './groups.ts'
 import { readKeyDetails } from './key-details.ts'
 import { createGroupCache } from './lists/group-cache.ts'
@@ -27,7 +28,8 @@ import { watchKeyExpiry } from './token/key-expiry.ts'
 import { createKeyPauses, type PamKey } from './token/key-pauses.ts'
 import { createMint, IssuedToken } from './token/mint-token.ts'
 import { createAuthorizedCall, createServiceToken } from './token/token.ts'
-import { createPamCall, type PamCall, type PamCallOptions } from './upstream/pam-call.ts'
+import { createOptionalCall } from './upstream/optional-call.ts'
+import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
 import type { PamDeps, PamTunables } from './upstream/pam-deps.ts'
 
 export type { PamTunables }
@@ -118,6 +120,7 @@ export function createPam(options: PamOptions): Pam {
     onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
   })
   const call = createPamCall({ ...deps, client: options.client, gate, breaker: options.breaker })
+  const optionalCall = createOptionalCall(call, tunables)
   const lockMs = listTunables.maxTotalMs + LOCK_MARGIN_MS
 
   const mint = createMint({
@@ -186,15 +189,33 @@ export function createPam(options: PamOptions): Pam {
     read(keyId) {
       const bearer = token.inMemory()
       if (bearer === undefined) return undefined
-      const get = createOptionalGet(call, bearer, tunables)
+      const context = { subject: 'team', background: true, requestId: undefined } as const
+      const get = (path: string) => optionalCall(path, bearer, context)
       return readKeyDetails({ keyId, teamPath, get, origin, team, monotonic })
     },
+  })
+  const attributes = createGroupAttributes({
+    ...deps,
+    teamPath,
+    origin,
+    records: createPamRecords({ ...deps, kind: 'pam-groups', seal: groupsSeal, schema: StoredAttributes }),
+    coalescing: createCoalescing({
+      ...deps,
+      lockMs: rateLimit.maxWaitMs + LOCK_MARGIN_MS,
+      refreshPauseMs: LIST_REFRESH_PAUSE_MS,
+    }),
+    get: async (path, context) =>
+      optionalCall(path, await token.get(context), { ...context, subject: 'group' }),
   })
   const { userName, directory, requireSession } = options
   const access = createDirectoryAccess({ cache, userName, directory, maxAgeMs: tunables.directoryMaxAgeMs })
 
   return {
-    routes: createPamRoutes({ groups: createGroups({ cache, userName, access }), requireSession, log }),
+    routes: createPamRoutes({
+      groups: createGroups({ cache, userName, access, attributes }),
+      requireSession,
+      log,
+    }),
     state: client.state,
     async refetch(login) {
       const user = toPamUserName(login, userName)
@@ -205,20 +226,4 @@ export function createPam(options: PamOptions): Pam {
       keyExpiry.stop()
     },
   }
-}
-
-/** A refusal says nothing about the token, which stays in use. */
-function createOptionalGet(call: PamCall, bearer: string, { lists, rateLimit }: PamTunables) {
-  return (path: string) =>
-    call({
-      method: 'GET',
-      path,
-      headers: { Authorization: `Bearer ${bearer}` },
-      subject: 'team',
-      background: true,
-      requestId: undefined,
-      isOptional: true,
-      budget: { leftMs: rateLimit.maxWaitMs },
-      timeoutMs: lists.maxTotalMs,
-    })
 }

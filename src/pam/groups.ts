@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { notFound } from '../errors.ts'
 import type { Session } from '../session/session.ts'
 import type { DirectoryAccess } from './directory-access.ts'
+import type { FindAttributes, FoundAttributes } from './group-attributes.ts'
 import { type DirectoryPage, type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import type { GroupList } from './lists/list-records.ts'
@@ -28,12 +29,13 @@ export interface GroupsOptions {
   readonly cache: GroupCache
   readonly userName: PamUserName
   readonly access: DirectoryAccess
+  readonly attributes: FindAttributes
 }
 
 export type Groups = ReturnType<typeof createGroups>
 
 /** The lookups behind the routes. They throw `BrokerError`. */
-export function createGroups({ cache, userName, access }: GroupsOptions) {
+export function createGroups({ cache, userName, access, attributes }: GroupsOptions) {
   async function getDirectory(session: Session, options: LookupOptions): Promise<ServedList> {
     await access(session, options.requestId)
     return getList(cache, { kind: 'directory' }, options)
@@ -64,7 +66,9 @@ export function createGroups({ cache, userName, access }: GroupsOptions) {
       const served = await getDirectory(session, options)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')
-      return toResult(served, undefined, () => ({ ...group }))
+      const found = await attributes(group, options)
+      const result = toResult(served, undefined, () => ({ ...group, ...found?.attributes }))
+      return found === undefined ? result : asOldAs(found, result)
     },
   }
 }
@@ -89,6 +93,16 @@ function toResult(
   data: LookupResult['data'],
 ): LookupResult {
   return { data, cacheKey, fetchedAtMs: list.fetchedAtMs, ageMs, stale }
+}
+
+/** The older of the two decides how old the data is. */
+function asOldAs({ ageMs, fetchedAtMs, stale }: FoundAttributes, result: LookupResult): LookupResult {
+  return {
+    ...result,
+    ageMs: Math.max(ageMs, result.ageMs),
+    fetchedAtMs: Math.min(fetchedAtMs, result.fetchedAtMs),
+    stale: stale || result.stale,
+  }
 }
 
 const MAX_CACHED_PAGES = 50 // of one list

@@ -186,7 +186,7 @@ export const PAM_OPERATIONS = {
     ...lookup(groupWithMeta),
     path: '/api/v1/pam/groups/:id',
     summary: 'One group of the team',
-    description: DIRECTORY_ONLY,
+    description: `With its attributes, such as \`unix_gid\`, if PAM shows them. ${DIRECTORY_ONLY}`,
     params: groupParam,
     query: lookupQuery,
     errors: DIRECTORY_ERRORS,

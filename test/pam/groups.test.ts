@@ -21,6 +21,7 @@ test('cached pages are reused, up to the maximum number of pages', async () => {
     cache: { get: async () => ({ list, ageMs: 0, stale: false }) },
     userName: { kind: 'login' },
     access: async () => {},
+    attributes: async () => undefined,
   })
   const cacheKeyOf = async (limit: number) => {
     const query = { search: undefined, role: undefined, sort: 'id' as const, cursor: undefined, limit }

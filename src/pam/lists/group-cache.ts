@@ -1,3 +1,4 @@
+import { inTime } from '../../upstream/start-timer.ts'
 import type { ListRef } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
@@ -87,10 +88,7 @@ async function serveInTime(
 ): Promise<ServedList> {
   const { startTimer, tunables } = options
   try {
-    const found = await new Promise<GroupList | undefined>((resolve, reject) => {
-      const stopTimer = startTimer(() => resolve(undefined), tunables.rateLimit.maxWaitMs)
-      reading.finally(stopTimer).then(resolve, reject)
-    })
+    const found = await inTime(reading, tunables.rateLimit.maxWaitMs, startTimer)
     return found === undefined
       ? serve(list, 'stale_on_timeout', cached, options)
       : serve(list, 'miss', found, options)

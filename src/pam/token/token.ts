@@ -50,7 +50,7 @@ export function createServiceToken(options: ServiceTokenOptions) {
 
   return {
     /** @throws the last refusal if `limit` forbids minting, or sending an existing token */
-    async get(context: CallContext, limit: Pick<MintLimit, 'mint' | 'beforeSend'>): Promise<string> {
+    async get(context: CallContext, limit: TokenLimit = NO_LIMIT): Promise<string> {
       const fetch = createFetch(undefined, context, source)
       const known = memory.valid() ?? (await fetch.read())
       if (known === undefined)
@@ -73,6 +73,11 @@ export function createServiceToken(options: ServiceTokenOptions) {
     stop: () => clearInterval(timer),
   }
 }
+
+type TokenLimit = Pick<MintLimit, 'mint' | 'beforeSend'>
+
+/** For calls whose refusal does not discard the token. */
+const NO_LIMIT: TokenLimit = { mint: (mint) => mint(), beforeSend: async () => {} }
 
 type TokenMemory = ReturnType<typeof createTokenMemory>
 

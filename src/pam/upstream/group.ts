@@ -6,13 +6,13 @@ export type ListRef = { readonly kind: 'directory' } | { readonly kind: 'me'; re
 
 const attributeText = z.string().min(1).max(255).optional()
 
-/** Attributes on servers. Both editions list them apart from groups, so they are missing unless a group contains them. */
+/** Attributes on servers. Both editions list them apart from groups, but a group may contain them. */
 export const GroupAttributes = z.object({
   unix_gid: z.int().min(0).max(2_147_483_647).optional(),
   unix_group_name: attributeText,
   windows_group_name: attributeText,
 })
-type GroupAttributes = Readonly<z.output<typeof GroupAttributes>>
+export type GroupAttributes = Readonly<z.output<typeof GroupAttributes>>
 const ATTRIBUTES = ['unix_gid', 'unix_group_name', 'windows_group_name'] as const
 
 /** As stored, and as in responses. Deleted groups are left out. */
@@ -50,9 +50,13 @@ export function parseGroup(data: unknown): Group | undefined {
     : { id: id.toLowerCase(), name, roles: list, ...parseAttributes(data) }
 }
 
+export function hasAttributes(group: Group): boolean {
+  return ATTRIBUTES.some((name) => group[name] !== undefined)
+}
+
 /** An attribute that is malformed is left out: it does not make the group useless. */
-function parseAttributes(group: object): GroupAttributes {
-  const fields: Record<string, unknown> = { ...group }
+export function parseAttributes(data: object): GroupAttributes {
+  const fields: Record<string, unknown> = { ...data }
   const valid = ATTRIBUTES.filter(
     (name) => fields[name] !== undefined && GroupAttributes.shape[name].safeParse(fields[name]).success,
   )

@@ -69,7 +69,7 @@ const API_POLICIES = {
 const BROKER_POLICIES = {
   unknown_user: { ...PERMANENT, status: 404, code: 'pam_user_unknown' },
   unknown_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
-  /** `resource_does_not_exist` for a later page: the list has changed since the first page. */
+  /** `resource_does_not_exist` for a later page, or for a group of the list: the list has changed since the first page. */
   page_gone: { ...PERMANENT, stale: true, code: 'pam_unavailable' },
   /** The token was issued for another team than `PAM_TEAM`. */
   other_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
@@ -106,6 +106,7 @@ const NOT_FOUND = {
   team: 'unknown_team',
   user: 'unknown_user',
   later_page: 'page_gone',
+  group: 'page_gone',
 } as const satisfies Record<string, PamOutcome>
 
 export interface PamFailureDetails {
