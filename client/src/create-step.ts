@@ -64,6 +64,7 @@ interface Context {
 /** @returns the step of an answer: an object with exactly the moves that the answer offers */
 export function createStep(answer: SignInAnswer, request: Request, options: LinkOptions = {}): SignInStep {
   const { status, stateToken, _embedded }: AnyAnswer = answer
+  if (!status) throw new GatehouseError(undefined) // such as the JSON of a proxy
   const factors = [_embedded?.factor ?? _embedded?.factors ?? []].flat()
   const context: Context = {
     answer,

@@ -25,11 +25,14 @@ export class GatehouseError extends Error {
   }
 }
 
-/** `Retry-After`. Okta's own 429 has none: then the time until `X-Rate-Limit-Reset`. */
+/** `Retry-After`, in seconds or as a date. Okta's own 429 has none: then the time until `X-Rate-Limit-Reset`. */
 function secondsToWait({ headers, status }: Response): number | undefined {
-  const seconds = Number(headers.get('retry-after'))
-  if (seconds > 0 || status !== 429) return seconds || undefined
-  const now = Date.parse(headers.get('date') ?? '') || Date.now()
-  const untilReset = Math.ceil(Number(headers.get('x-rate-limit-reset')) - now / 1000)
+  const nowMs = Date.parse(headers.get('date') ?? '') || Date.now()
+  const until = (ms: number) => Math.ceil((ms - nowMs) / 1000)
+  const retryAfter = headers.get('retry-after') ?? ''
+  const seconds = Number(retryAfter) || until(Date.parse(retryAfter))
+  if (seconds > 0) return seconds
+  if (status !== 429) return undefined
+  const untilReset = until(Number(headers.get('x-rate-limit-reset')) * 1000)
   return untilReset > 0 ? untilReset : 30
 }

@@ -74,7 +74,8 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
     if (!session || listeners.size === 0) return
     const { idleExpiresAt, expiresAt } = session
     const endsAt = Math.min(Date.parse(idleExpiresAt), Date.parse(expiresAt))
-    timer = setTimeout(ask, Math.min(Math.max(endsAt - now(), atLeastMs), LONGEST_TIMER_MS))
+    const waitMs = Math.max(endsAt - now(), atLeastMs) || RETRY_MS // not a number: not the broker's answer
+    timer = setTimeout(ask, Math.min(waitMs, LONGEST_TIMER_MS))
   }
 
   async function ask(): Promise<void> {

@@ -67,7 +67,7 @@ export function createTransport(options: TransportOptions): Transport {
       details.signal?.throwIfAborted()
       throw new GatehouseError(undefined, {}, error)
     })
-    const answer = response.status === 204 ? {} : parseObject(text)
+    const answer = method === 'DELETE' && response.status === 204 ? {} : parseObject(text)
     if (response.ok && answer) return answer as Answer // as the OpenAPI document says
     throw new GatehouseError(response, answer ?? {})
   }

@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
+import { createGatehouse, type SessionEnd } from 'gatehouse-client'
+import { ORIGIN, type Scripted, type ScriptedBroker, scriptBroker } from '../support/scripted-broker.ts'
+
+/** The end of a session: by its times, by other tabs, and by refusals of the broker. */
+
+const MINUTE = 60_000
+const NO_SESSION = { status: 404, body: { errorCode: 'E0000007', errorSummary: 'Not found' } }
+const UNAVAILABLE = { status: 503, body: { errorCode: 'E0000009', errorSummary: 'Not now' } }
+const DAY = 24 * 60 * MINUTE
+
+let stops: (() => void)[]
+beforeEach(() => {
+  stops = []
+  jest.useFakeTimers({ now: Date.parse('2026-11-23T10:00:00.300Z') })
+})
+afterEach(() => {
+  for (const stop of stops) stop()
+  expect(jest.getTimerCount()).toBe(0)
+  jest.useRealTimers()
+})
+
+/** A session that is idle and expires after these milliseconds, on the broker's clock. */
+function sessionOf(idleMs: number, expiresMs: number, { id = 'session-1', clockAheadMs = 0 } = {}) {
+  const at = (ms: number) => new Date(Date.now() + clockAheadMs + ms).toISOString()
+  return { body: { id, login: 'a@example.test', idleExpiresAt: at(idleMs), expiresAt: at(expiresMs) } }
+}
+
+/** A tab that has asked for its session. */
+async function openTab(broker: ScriptedBroker, session: Scripted, baseUrl = ORIGIN) {
+  broker.answer(session)
+  const gatehouse = createGatehouse({ baseUrl, fetch: broker.fetch })
+  const reasons: SessionEnd[] = []
+  stops.push(gatehouse.onSessionEnd((reason) => reasons.push(reason)))
+  await gatehouse.session()
+  broker.requests.length = 0
+  return { gatehouse, reasons }
+}
+
+const times = ({ requests }: ScriptedBroker) => requests.map(([ms]) => ms)
+
+describe('by its times', () => {
+  test.each([
+    ['idle', 30 * MINUTE, 600 * MINUTE, 0],
+    ['expired', 600 * MINUTE, 30 * MINUTE, 0],
+    ['idle', 30 * MINUTE, 600 * MINUTE, 120 * MINUTE],
+    ['idle', 30 * MINUTE, 600 * MINUTE, -120 * MINUTE],
+  ] as const)(
+    '%s: idle %i, expires %i, the broker’s clock %i ahead',
+    async (reason, idle, expires, clockAheadMs) => {
+      const broker = scriptBroker({ clockAheadMs })
+      const { reasons } = await openTab(broker, sessionOf(idle, expires, { clockAheadMs }))
+      broker.answer(NO_SESSION)
+      await jest.advanceTimersByTimeAsync(30 * MINUTE - 1000)
+      expect([broker.requests, reasons]).toEqual([[], []])
+      await jest.advanceTimersByTimeAsync(2000)
+      expect([broker.requests.length, reasons]).toEqual([1, [reason]])
+      await jest.advanceTimersByTimeAsync(DAY)
+      expect([broker.requests.length, reasons]).toEqual([1, [reason]])
+    },
+  )
+
+  test('a session that another tab has extended continues', async () => {
+    const broker = scriptBroker()
+    const { reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer(sessionOf(60 * MINUTE, 600 * MINUTE))
+    await jest.advanceTimersByTimeAsync(31 * MINUTE)
+    broker.answer(NO_SESSION)
+    expect(reasons).toEqual([])
+    await jest.advanceTimersByTimeAsync(31 * MINUTE)
+    expect([times(broker).length, reasons]).toEqual([2, ['idle']])
+  })
+
+  test('while the broker cannot tell, nothing is said, and it is asked again each half minute', async () => {
+    const broker = scriptBroker()
+    const { reasons } = await openTab(broker, sessionOf(MINUTE, 600 * MINUTE))
+    broker.answer(UNAVAILABLE, new TypeError('fetch failed'), NO_SESSION)
+    await jest.advanceTimersByTimeAsync(MINUTE + 1500)
+    expect([times(broker).length, reasons]).toEqual([1, []])
+    await jest.advanceTimersByTimeAsync(MINUTE)
+    expect([times(broker).length, reasons]).toEqual([3, ['idle']])
+  })
+
+  test('a session of a hundred days is not asked for at once', async () => {
+    const broker = scriptBroker()
+    const { reasons } = await openTab(broker, sessionOf(100 * DAY, 100 * DAY))
+    await jest.advanceTimersByTimeAsync(20 * DAY)
+    expect([times(broker), reasons]).toEqual([[], []])
+  })
+
+  test('an answer without times is not asked for in a loop', async () => {
+    const broker = scriptBroker()
+    await openTab(broker, { body: { a: 'proxy' } })
+    await jest.advanceTimersByTimeAsync(10 * MINUTE)
+    expect(times(broker).length).toBeLessThanOrEqual(20)
+  })
+})
+
+describe('by the broker', () => {
+  test.each<[SessionEnd, Scripted]>([
+    ['ended', { status: 401, body: { errorCode: 'E0000005', errorSummary: 'Invalid session' } }],
+    ['replaced', { status: 409, body: { errorCode: 'E0000006', errorSummary: 'Another session' } }],
+  ])('a call tells that it is %s; the listener is called once', async (reason, answer) => {
+    const broker = scriptBroker()
+    const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer(answer)
+    await expect(gatehouse.groups()).rejects.toMatchObject({ name: 'GatehouseError' })
+    await expect(gatehouse.groups()).rejects.toMatchObject({ name: 'GatehouseError' })
+    expect(reasons).toEqual([reason])
+  })
+
+  test('a check that finds another session tells that this one is replaced, and watches the new one', async () => {
+    const broker = scriptBroker()
+    const { reasons } = await openTab(broker, sessionOf(MINUTE, 600 * MINUTE))
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }))
+    await jest.advanceTimersByTimeAsync(2 * MINUTE)
+    expect(reasons).toEqual(['replaced'])
+    broker.answer(NO_SESSION)
+    await jest.advanceTimersByTimeAsync(60 * MINUTE)
+    expect(reasons).toEqual(['replaced', 'idle'])
+  })
+
+  test('other errors end nothing', async () => {
+    const broker = scriptBroker()
+    const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer(UNAVAILABLE)
+    await expect(gatehouse.groups()).rejects.toMatchObject({ status: 503 })
+    await expect(gatehouse.session()).rejects.toMatchObject({ status: 503 })
+    await expect(gatehouse.signOut()).rejects.toMatchObject({ status: 503 })
+    expect(reasons).toEqual([])
+  })
+})
+
+describe('by another tab', () => {
+  /** Messages between tabs do not use timers: they arrive on another turn of the event loop. */
+  const messages = async () => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  test('a sign-out in one tab is told in the others, and not in those of another broker', async () => {
+    const session = sessionOf(30 * MINUTE, 600 * MINUTE)
+    const broker = scriptBroker()
+    const one = await openTab(broker, session)
+    const two = await openTab(broker, session)
+    const elsewhere = await openTab(broker, session, 'https://other.example.com')
+    broker.answer({ status: 204 })
+    await one.gatehouse.signOut()
+    await messages()
+    expect([one.reasons, two.reasons, elsewhere.reasons]).toEqual([['signed-out'], ['signed-out'], []])
+  })
+
+  test('a tab that never asked for the session signs out all', async () => {
+    const broker = scriptBroker()
+    const { reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer({ status: 204 })
+    await createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch }).signOut()
+    await messages()
+    expect(reasons).toEqual(['signed-out'])
+  })
+
+  test('a sign-in in one tab replaces the session in the others; the same session does not', async () => {
+    const broker = scriptBroker()
+    const one = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    const two = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    await messages()
+    expect([one.reasons, two.reasons]).toEqual([[], []])
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }))
+    await two.gatehouse.session()
+    await messages()
+    expect([one.reasons, two.reasons]).toEqual([['replaced'], []])
+  })
+})
+
+test('each listener can be removed alone, also the same function added twice', async () => {
+  const broker = scriptBroker()
+  const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+  const listener = (reason: SessionEnd) => reasons.push(reason)
+  const [first, second] = [gatehouse.onSessionEnd(listener), gatehouse.onSessionEnd(listener)]
+  first()
+  first()
+  broker.answer({ status: 204 })
+  await gatehouse.signOut()
+  expect(reasons).toEqual(['signed-out', 'signed-out'])
+  second()
+})
+
+test('after the last listener is removed, a Node process ends', async () => {
+  const script = `
+    import { createGatehouse } from 'gatehouse-client'
+    const at = new Date(Date.now() + 600_000).toISOString()
+    const session = { id: 'session-1', idleExpiresAt: at, expiresAt: at }
+    const gatehouse = createGatehouse({ baseUrl: '${ORIGIN}', fetch: async () => Response.json(session) })
+    const stop = gatehouse.onSessionEnd(() => {})
+    await gatehouse.session()
+    stop()`
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 60_000,
+  })
+  expect(await run).toMatchObject({ stderr: '' })
+})

@@ -1,0 +1,62 @@
+/** The `fetch` of gatehouse-client with scripted answers, on the clock of Jest's fake timers. */
+export interface ScriptedBroker {
+  readonly fetch: typeof fetch
+  /** Each request: the milliseconds since the start, the method and the path. */
+  readonly requests: (readonly [ms: number, method: string, path: string])[]
+  /** The next answers; the last one is repeated. A function gets the request. */
+  answer(...answers: readonly Scripted[]): void
+}
+
+export type Scripted = Reply | Error | ((init: RequestInit) => Promise<Response>)
+
+export interface Reply {
+  readonly status?: number
+  /** A string is sent as it stands, other values as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** @param clockAheadMs of the broker's clock */
+export function scriptBroker({ clockAheadMs = 0 } = {}): ScriptedBroker {
+  const started = Date.now()
+  const requests: ScriptedBroker['requests'] = []
+  let queue: Scripted[] = []
+  return {
+    requests,
+    answer(...answers) {
+      queue = [...answers]
+    },
+    async fetch(url, init = {}) {
+      requests.push([Date.now() - started, init.method ?? 'GET', new URL(String(url)).pathname])
+      init.signal?.throwIfAborted()
+      const next = (queue.length > 1 ? queue.shift() : queue[0]) ?? new Error('no answer is scripted')
+      if (next instanceof Error) throw next
+      if (typeof next === 'function') return next(init)
+      const { status = 200, body = {}, headers = {} } = next
+      const text = typeof body === 'string' ? body : JSON.stringify(body)
+      // a Date header has whole seconds
+      const date = new Date(Date.now() + clockAheadMs).toUTCString()
+      return new Response(status === 204 ? null : text, { status, headers: { date, ...headers } })
+    },
+  }
+}
+
+export const ORIGIN = 'https://portal.example.com'
+const link = (path: string, name?: string) => ({
+  href: ORIGIN + path,
+  ...(name && { name }),
+  hints: { allow: ['POST'] },
+})
+
+/** A push that waits for the user. */
+export const WAITING = {
+  status: 'MFA_CHALLENGE',
+  stateToken: 'an-example-handle',
+  factorResult: 'WAITING',
+  _embedded: { factor: { id: 'opf1', factorType: 'push', provider: 'OKTA' } },
+  _links: {
+    next: link('/api/v1/authn/factors/opf1/verify', 'poll'),
+    cancel: link('/api/v1/authn/cancel'),
+    prev: link('/api/v1/authn/previous'),
+  },
+}
