@@ -66,7 +66,7 @@ export const TUNABLE_TEXTS: Readonly<Record<PathsIn<Omit<Tunables, 'limits'>>, s
     'steps that Okta may offer in one transaction; with more, the response is 502',
   'transaction.maxPictureBytes': 'size of an enrollment QR image',
   'authn.signInWaitMs':
-    'time that a sign-in waits because of `limits.signInsPerUser`; if that is not enough, 429',
+    'time that a sign-in waits because of `limits.signInsPerUser`; if that is not enough, 429. Long enough for the `limits.password.perUser.burst` of an attacker',
   'authn.rateLimit.reserveShare':
     "share of Okta's rate limit that is reserved for transactions in progress; when only this share is left, new sign-ins get 429 until the reset",
   'authn.rateLimit.maxWaitMs': 'time that a call waits for the rate-limit gate to open',

@@ -82,7 +82,7 @@ test.each([
   ],
   [
     'transaction.stepLockMs',
-    14001,
+    14501,
     -1,
     'must be more than authn.signInWaitMs, authn.rateLimit.maxWaitMs and upstream.authn.totalTimeoutMs together, or the lock could expire during the call',
   ],
@@ -108,7 +108,7 @@ test.each([
 })
 
 test.each([
-  ['authn.signInWaitMs', 3999],
+  ['authn.signInWaitMs', 4499],
   ['authn.rateLimit.maxWaitMs', 1999],
   ['upstream.authn.totalTimeoutMs', 10999],
 ])('%s may be %i; one more takes longer than transaction.stepLockMs', (path, last) => {

@@ -1,6 +1,11 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import { createSignInPacing, type SignInPacing } from '../../../src/authn/throttling/sign-in-pacing.ts'
+import {
+  createSignInPacing,
+  type SignInPacing,
+  type SignInPacingDeps,
+} from '../../../src/authn/throttling/sign-in-pacing.ts'
+import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 
@@ -12,9 +17,12 @@ let pacing: SignInPacing
 beforeEach(() => {
   timeMs = 1_000_000
   waits = []
-  pacing = createSignInPacing({
-    limit: { attempts: 4, perSeconds: 1 },
-    maxWaitMs: 3000,
+  pacing = pacingWith({ limit: { attempts: 4, perSeconds: 1 }, maxWaitMs: 3000 })
+})
+
+function pacingWith(limits: Pick<SignInPacingDeps, 'limit' | 'maxWaitMs'>) {
+  return createSignInPacing({
+    ...limits,
     canonicalLogin: createLoginNames([]).canonical,
     audit: { limitHit: () => undefined },
     metrics: createMetrics({ processMetrics: false }),
@@ -26,7 +34,7 @@ beforeEach(() => {
       return () => undefined
     },
   })
-})
+}
 
 async function signIns(count: number, login = 'ada@example.test'): Promise<void> {
   for (let n = 0; n < count; n++) await pacing.wait(login, CLIENT)
@@ -61,4 +69,13 @@ test('what would wait longer than three seconds is refused, and takes no place',
   timeMs += 300
   await signIns(1)
   expect(waits.at(-1)).toBe(3000)
+})
+
+test('an attacker who knows the password cannot cause the refusal of a sign-in from a known device', async () => {
+  const { authn, limits } = defaultTunables()
+  pacing = pacingWith({ limit: limits.signInsPerUser, maxWaitMs: authn.signInWaitMs })
+  // just sent; and as many at once as the limit of all unknown devices allows, because successful attempts are refunded
+  await signIns(limits.signInsPerUser.attempts + limits.password.perUser.burst.attempts)
+  await signIns(1)
+  expect(waits.at(-1)).toBe(3300)
 })
