@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { COMPILERS, errorsIn } from './support/compile-pages.ts'
 
 /** docs/openapi.json with the tools of tools/openapi, and the types that are generated from it. */
 
@@ -15,28 +16,6 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'openapi-types-'))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
-
-/** Compiles pages, and returns the errors: the file, the line and the code. */
-function errorsIn(pages: Readonly<Record<string, string>>, tsc: string): string[][] {
-  for (const [file, page] of Object.entries(pages)) writeFileSync(join(folder, file), page)
-  const compilerOptions = { strict: true, noEmit: true, lib: ['es2022'], types: [] }
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: Object.keys(pages) }))
-  const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], {
-    encoding: 'utf8',
-  })
-  return [...stdout.matchAll(/^(?:.*\/)?([\w.]+)\((\d+),\d+\): error (TS\d+)/gm)].map(
-    ([, file = '', line, code = '']) => [
-      file,
-      pages[file]?.split('\n')[Number(line) - 1]?.trim() ?? '',
-      code,
-    ],
-  )
-}
-
-const COMPILERS = [
-  ['the project’s', join(ROOT, 'node_modules/typescript/bin/tsc')],
-  ['TypeScript 5', join(TOOLS, 'node_modules/typescript/bin/tsc')],
-] as const
 
 const HEAD = `
 declare const console: { log(...values: readonly unknown[]): void }
@@ -102,7 +81,7 @@ test.each(COMPILERS)(
   'a page that reads the answers correctly compiles, and each mistake is an error: %s',
   (_name, tsc) => {
     const mistakes = `${HEAD}\n${MISTAKES.map(([line]) => line).join('\n')}\n`
-    const found = errorsIn({ 'correct.ts': CORRECT, 'mistakes.ts': mistakes }, tsc)
+    const found = errorsIn(folder, { 'correct.ts': CORRECT, 'mistakes.ts': mistakes }, tsc)
     expect(found.map(([file, line]) => [file, line])).toEqual(MISTAKES.map(([line]) => ['mistakes.ts', line]))
     for (const [index, [, , code]] of found.entries()) expect(MISTAKES[index]?.slice(1)).toContain(code)
   },

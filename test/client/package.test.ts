@@ -1,0 +1,176 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { COMPILERS, errorsIn } from '../support/compile-pages.ts'
+
+/** The packed tarball of gatehouse-client, as a portal installs it. */
+
+const CLIENT = join(import.meta.dirname, '../../client')
+const EXAMPLES = join(import.meta.dirname, '../../examples/')
+const MAX_BYTES = 6000
+
+let portal: string
+let installed: string
+beforeAll(() => {
+  portal = mkdtempSync(join(tmpdir(), 'gatehouse-client-'))
+  installed = join(portal, 'node_modules/gatehouse-client')
+  mkdirSync(installed, { recursive: true })
+  // without scripts: other tests import dist/ at this moment
+  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', portal]
+  const tarball = execFileSync('npm', pack, { cwd: CLIENT, encoding: 'utf8' }).trim()
+  execFileSync('tar', ['-xzf', join(portal, tarball), '-C', installed, '--strip-components=1'])
+  writeFileSync(join(portal, 'package.json'), JSON.stringify({ type: 'module' }))
+})
+afterAll(() => rmSync(portal, { recursive: true }))
+
+test('it has the compiled code with types, the licence and the README, and no dependencies', () => {
+  const files = readdirSync(installed, { recursive: true, withFileTypes: true })
+  const names = files.filter((file) => file.isFile()).map(({ name }) => name)
+  expect(names.filter((name) => !/\.js$|\.d\.ts$/.test(name)).sort()).toEqual([
+    'LICENSE',
+    'README.md',
+    'package.json',
+  ])
+  const described = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const own = Object.keys(described).filter((name) => /dependencies/i.test(name))
+  expect([described.name, described.sideEffects, own]).toEqual(['gatehouse-client', false, []])
+  const isOld = (path: string) =>
+    readdirSync(join(CLIENT, 'src')).includes(path.replace(/\.d\.ts$|\.js$/, '.ts'))
+  const compiled = readdirSync(join(installed, 'dist'), { withFileTypes: true }).filter((file) =>
+    file.isFile(),
+  )
+  expect(compiled.map(({ name }) => name).filter((name) => !isOld(name))).toEqual([])
+})
+
+test('it runs in Node', () => {
+  const script = `
+    import { createGatehouse, GatehouseError } from 'gatehouse-client'
+    import { describeError } from 'gatehouse-client/messages'
+    const { session } = createGatehouse({ baseUrl: 'http://127.0.0.1:1' })
+    const error = await session().catch((error) => error)
+    console.log(error instanceof GatehouseError, describeError(error, 'en').action)`
+  const run = ['--input-type=module', '-e', script]
+  const output = execFileSync(process.execPath, run, { cwd: portal, encoding: 'utf8' })
+  expect(output).toBe('true retry\n')
+})
+
+test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, async () => {
+  const { rolldown } = await import(createRequire(EXAMPLES).resolve('rolldown'))
+  const bundle = await rolldown({ input: join(installed, 'dist/index.js') })
+  const { output } = await bundle.generate({ minify: true, format: 'es' })
+  await bundle.close()
+  const [{ code, imports }] = output
+  expect([output.length, imports, code.includes('createGatehouse')]).toEqual([1, [], true])
+  expect(gzipSync(code).length).toBeLessThan(MAX_BYTES)
+})
+
+const HEAD = `
+import { createGatehouse, type Factor, type SignInAnswer, type SignInStep } from 'gatehouse-client'
+declare const step: SignInStep
+declare const factor: Factor
+const gatehouse = createGatehouse({ baseUrl: 'https://portal.example.com' })
+`
+const CORRECT = `
+import { createAttestation, createGatehouse, GatehouseError, getAssertion, type SignInAnswer, type SignInStep } from 'gatehouse-client'
+import { describeError, describeResult } from 'gatehouse-client/messages'
+
+export async function signIn(username: string, password: string, signal: AbortSignal): Promise<SignInAnswer> {
+  const gatehouse = createGatehouse()
+  let step: SignInStep = await gatehouse.signIn({ username, password })
+  while (step.status !== 'SUCCESS') step = await advance(step, signal)
+  const end: string | undefined = (await gatehouse.session())?.idleExpiresAt
+  console.log(end, (await gatehouse.groups()).groups.length, (await gatehouse.devices())[0]?.current, step.redirectUrl)
+  gatehouse.onSessionEnd((reason) => console.log(reason === 'idle'))()
+  return step.answer
+}
+
+async function advance(step: SignInStep, signal: AbortSignal): Promise<SignInStep> {
+  switch (step.status) {
+    case 'MFA_REQUIRED': {
+      for (const factor of step.factors) {
+        if (factor.factorType === 'sms') console.log(factor.profile?.phoneNumber)
+        if (factor.factorType === 'question') return step.verify(factor, { answer: 'blue' })
+        if (factor.factorType === 'token:software:totp') return step.verify(factor, { passCode: '123456' }, { rememberDevice: true })
+      }
+      return step
+    }
+    case 'MFA_CHALLENGE':
+      if (step.next === 'poll') {
+        for await (const polled of step.poll({ signal })) step = polled
+        return step
+      }
+      if (step.result) console.log(describeResult(step.result).title)
+      if (step.next === 'redirect') console.log(step.redirectUrl, step.answer.stateToken)
+      if (step.next === 'verify') return step.verify(await getAssertion(step))
+      return (await step.previous?.()) ?? step
+    case 'MFA_ENROLL_ACTIVATE':
+      return step.next === 'activate' ? step.activate(await createAttestation(step)) : step
+    case 'PASSWORD_EXPIRED':
+      return step.changePassword({ oldPassword: 'a', newPassword: 'b', revokeSessions: true })
+    case 'RECOVERY':
+      return step.answerQuestion('blue')
+    default:
+      await step.cancel()
+      return step
+  }
+}
+
+export function describe(error: unknown): string {
+  return error instanceof GatehouseError ? describeError(error, 'de').text : 'not of the client'
+}
+`
+const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
+  ["if (step.status === 'MFA_REQIRED') console.log(step)", 'TS2367'],
+  ["switch (step.status) { case 'SUCESS': console.log(step) }", 'TS2678'],
+  ['void step.verify(factor)', 'TS2339'],
+  ["if (step.status === 'MFA_CHALLENGE') void step.poll()", 'TS2339'],
+  ["if (step.status === 'MFA_CHALLENGE' && step.next === 'poll') void step.verify()", 'TS2339'],
+  ["if (step.status === 'MFA_CHALLENGE' && step.next === 'pol') console.log(1)", 'TS2367'],
+  ["if (step.status === 'MFA_CHALLENGE') void step.resend()", 'TS2722'],
+  ["if (step.status === 'PASSWORD_EXPIRED') void step.skip()", 'TS2339'],
+  [
+    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'sms') void step.verify(factor, { answer: 'a' })",
+    'TS2353',
+  ],
+  [
+    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'question') void step.verify(factor, { passCode: 'a' })",
+    'TS2353',
+  ],
+  [
+    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'webauthn') void step.verify(factor, { passCode: 'a' })",
+    'TS2353',
+  ],
+  ["if (step.status === 'PASSWORD_EXPIRED') void step.changePassword({ newPassword: 'a' })", 'TS2345'],
+  ["void gatehouse.signIn({ username: 'a' })", 'TS2345'],
+  ["void gatehouse.recoverPassword({ username: 'a', factorType: 'sms' })", 'TS2820', 'TS2322'],
+  ["gatehouse.onSessionEnd((reason) => reason === 'idel')", 'TS2367'],
+  ["const answer: SignInAnswer = { status: 'SUCESS' }; console.log(answer)", 'TS2820', 'TS2322'],
+]
+const RESOLUTIONS = {
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  bundler: { module: 'es2022', moduleResolution: 'bundler' },
+}
+
+describe.each(COMPILERS)('compiled with %s', (_name, tsc) => {
+  test.each(Object.entries(RESOLUTIONS))(
+    '%s, its own types included: a correct page compiles, and each mistake is an error',
+    (_resolution, options) => {
+      const all = {
+        ...options,
+        target: 'es2022',
+        skipLibCheck: false,
+        lib: ['es2023', 'dom', 'dom.iterable'],
+      }
+      const mistakes = `${HEAD}\n${MISTAKES.map(([line]) => line).join('\n')}\n`
+      const found = errorsIn(portal, { 'correct.ts': CORRECT, 'mistakes.ts': mistakes }, tsc, all)
+      expect(found.map(([file, line]) => [file, line])).toEqual(
+        MISTAKES.map(([line]) => ['mistakes.ts', line]),
+      )
+      for (const [index, [, , code]] of found.entries()) expect(MISTAKES[index]?.slice(1)).toContain(code)
+    },
+  )
+})
