@@ -53,6 +53,8 @@ export interface Gatehouse {
   devices(): Promise<readonly OwnDevice[]>
   /** The next sign-in there is one on a new device: Okta asks for a factor, if its policy says so. */
   forgetDevice(id: string): Promise<void>
+  /** Forgets all devices, this one too. */
+  forgetDevices(): Promise<void>
   /** The user's groups and roles. @param maxAgeSeconds refuses older data */
   groups(options?: { readonly maxAgeSeconds?: number }): Promise<Access>
   /** All groups, for users who may list them. */
@@ -118,6 +120,7 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     endOtherSessions: () => call('DELETE', SESSIONS),
     devices: async () => (await call<{ devices: OwnDevice[] }>('GET', DEVICES)).devices,
     forgetDevice: (id) => call('DELETE', `${DEVICES}/${encodeURIComponent(id)}`),
+    forgetDevices: () => call('DELETE', DEVICES),
     groups: ({ maxAgeSeconds } = {}) => call('GET', withQuery('/api/v1/pam/me', { maxAge: maxAgeSeconds })),
     directory: (query = {}) => call('GET', withQuery('/api/v1/pam/groups', query)),
   }

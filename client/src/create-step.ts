@@ -80,7 +80,7 @@ export function createStep(answer: SignInAnswer, request: Request, options: Link
     },
   }
   // each status has the members of its interface: test/client compares them for every answer of the journeys
-  return { status, answer, ...commonMoves(context), ...MOVES[status]?.(context) } as SignInStep
+  return { status, answer, stateToken, ...commonMoves(context), ...MOVES[status]?.(context) } as SignInStep
 }
 
 /** The moves that depend on the answer's links alone. */

@@ -46,6 +46,8 @@ interface Step<Status extends SignInAnswer['status']> {
   readonly status: Status
   /** The whole answer of the broker. */
   readonly answer: AnswerOf<Status>
+  /** The handle: `signIn({ stateToken })` loads the step again. Undefined if there is nothing to continue. */
+  readonly stateToken: string | undefined
   /** Ends the sign-in. Sends nothing if there is nothing to end. */
   cancel(): Promise<void>
   /** Back to the step before. */
@@ -108,7 +110,7 @@ export interface PolledChallenge extends Challenge {
   poll(options?: PollOptions): AsyncGenerator<SignInStep, SignInStep, undefined>
 }
 
-/** Waits for another identity provider. Keep the handle, `answer.stateToken`, and navigate; resume when the user is back. */
+/** Waits for another identity provider. Keep the handle, `stateToken`, and navigate; resume when the user is back. */
 export interface RedirectChallenge extends Challenge {
   readonly next: 'redirect'
   readonly redirectUrl: string

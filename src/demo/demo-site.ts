@@ -17,6 +17,8 @@ export interface DemoSiteOptions {
 
 /** The source files and the compiled scripts of the page. Both paths work from `src/` and from `build/`. */
 const PAGE = fileURLToPath(new URL('../../src/demo/page/', import.meta.url))
+/** gatehouse-client, which the page imports from `/demo/client/`. */
+const CLIENT = fileURLToPath(new URL('../../client/dist/', import.meta.url))
 const SCRIPTS = fileURLToPath(new URL('../../build/demo/page/', import.meta.url))
 
 /** The portal's origin: the page at `/` and `/demo/`, the broker at every other path, as behind a proxy. */
@@ -56,6 +58,7 @@ function createPage(parts: Omit<DemoSiteOptions, 'broker'>): RequestListener {
   site.get('/', (_req, res) => res.sendFile('index.html', { root: PAGE }))
   site.get('/demo/openapi.json', (_req, res) => res.json(openApi))
   site.use('/demo', createWidgetRoutes({ page: PAGE }))
+  site.use('/demo/client', express.static(CLIENT, { index: false, extensions: [] }))
   site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 

@@ -66,7 +66,7 @@ test('all other sessions can be ended at once; their open pages say so', async (
   for (const visitor of there) {
     await visitor.press('Search')
     await visitor.screen('Sign in')
-    await visitor.alert(/signed out/)
+    await visitor.alert(/ended elsewhere/)
   }
 })
 
@@ -78,9 +78,35 @@ test('after another user signs in in another tab, the page notices and shows tha
   await clickOnce(tab.getByRole('main').getByRole('button', { name: 'Sign in' }))
   await clickOnce(tab.getByRole('main').getByRole('button', { name: 'Skip' }))
   await tab.getByRole('heading', { name: 'Hello Walter' }).waitFor()
-  await visitor.press('Search')
   await visitor.screen('Hello Walter')
-  await visitor.alert(/Another user has signed in/)
+  await visitor.alert(/Another sign-in in this browser has replaced your session/)
+})
+
+test('after a sign-out in one tab, the other tabs say so', async () => {
+  const visitor = await signedIn()
+  const tab = await visitor.context.newPage()
+  await tab.goto(harness.demo.url)
+  await tab.getByRole('heading', { name: 'Hello Amelia' }).waitFor()
+  await clickOnce(tab.getByRole('button', { name: 'Sign out' }))
+  await visitor.screen('Sign in')
+  await visitor.alert(/You have signed out/)
+  await expectGoodScreen(visitor.page)
+})
+
+test('when the session has been idle for too long, the page says so', async () => {
+  const visitor = await harness.visit({ isNew: true })
+  await visitor.page.route('**/api/v1/sessions/me', async (route) => {
+    const response = await route.fetch()
+    const session = await response.json()
+    const idleExpiresAt = new Date(Date.now() + 3000).toISOString()
+    await route.fulfill({ response, json: { ...session, idleExpiresAt } })
+  })
+  await visitor.signIn('amelia.stone')
+  await visitor.screen('Hello Amelia')
+  await visitor.page.unrouteAll()
+  await visitor.page.route('**/api/v1/sessions/me', (route) => route.fulfill({ status: 404, json: {} }))
+  await visitor.screen('Sign in')
+  await visitor.alert(/because you were not active/)
 })
 
 test('groups can be searched, also with the keyboard, and more can be loaded', async () => {
@@ -108,7 +134,7 @@ test('a failure of the PAM API does not affect the rest of the page', async () =
   const { main } = await signedIn('liv.lockable', 'Liv')
   await main
     .getByRole('alert')
-    .filter({ hasText: /access service/ })
+    .filter({ hasText: /groups cannot be read/ })
     .waitFor()
   await main.getByText('liv.lockable@example.test').waitFor()
   await main.getByText('You are not signed in anywhere else.').waitFor()

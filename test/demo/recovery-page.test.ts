@@ -83,7 +83,7 @@ describe('enrolling a factor', () => {
     await visitor.press('Text message')
     await visitor.type(/Phone number/, '12')
     await visitor.press('Continue')
-    await visitor.alert(/Invalid Phone Number/)
+    await visitor.alert(/country code/)
     await expectGoodScreen(visitor.page)
     await visitor.type(/Phone number/, '+15550107777')
     await visitor.press('Continue')

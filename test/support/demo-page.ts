@@ -27,6 +27,8 @@ export interface VisitOptions {
   readonly path?: string
   /** Opens a new browser and closes it afterwards, for a test that changes the browser itself, such as its security keys. */
   readonly isNew?: boolean
+  /** The browser's language. Opens a new browser. Default: en-US. */
+  readonly locale?: string
 }
 
 export interface Visitor {
@@ -60,8 +62,8 @@ export async function openDemo(): Promise<DemoHarness> {
   const free: ReusablePage[] = []
   const used: ReusablePage[] = []
 
-  async function openPage(): Promise<ReusablePage> {
-    const context = await chromium.newContext({ reducedMotion: 'reduce' })
+  async function openPage(locale = 'en-US'): Promise<ReusablePage> {
+    const context = await chromium.newContext({ reducedMotion: 'reduce', locale })
     context.setDefaultTimeout(60_000)
     const page = await context.newPage()
     page.on('pageerror', (error) => problems.push(error.message))
@@ -75,8 +77,8 @@ export async function openDemo(): Promise<DemoHarness> {
     demo,
     sandbox: demo.sandbox,
     chromium,
-    async visit({ path = '/', isNew = false } = {}) {
-      const reusable = (isNew ? undefined : free.pop()) ?? (await openPage())
+    async visit({ path = '/', locale, isNew = locale !== undefined } = {}) {
+      const reusable = (isNew ? undefined : free.pop()) ?? (await openPage(locale))
       if (!isNew) used.push(reusable)
       const { page } = reusable
       const visitor = visitorOf(page, page.context())
@@ -121,7 +123,7 @@ function callsInFlight(page: Page): ReadonlySet<Request> {
 }
 
 /** As the page does after each sign-in. */
-const START_AGAIN = `import('/demo/sign-in/user-name.js').then(({ forgetUserName }) => {
+const START_AGAIN = `import('/demo/sign-in/screens.js').then(({ forgetUserName }) => {
   forgetUserName()
   dispatchEvent(new CustomEvent('restart'))
 })`
@@ -133,7 +135,7 @@ async function leave({ page, calls }: ReusablePage, home: string): Promise<void>
   if (page.url() === home) {
     await until(
       async () => {
-        await page.evaluate('document.getElementById("portal").replaceChildren()')
+        await page.evaluate("import('/demo/parts/screen.js').then(({ show }) => show(''))") // stops polling
         return calls.size === 0
       },
       { what: 'a response to every call of the page' },

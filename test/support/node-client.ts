@@ -61,7 +61,7 @@ export async function lastOf(steps: AsyncIterable<SignInStep>): Promise<SignInSt
 }
 
 const DATA = new Set(
-  'status answer factor factors result next correctAnswer redirectUrl qrCode unlocked'.split(' '),
+  'status answer stateToken factor factors result next correctAnswer redirectUrl qrCode unlocked'.split(' '),
 )
 
 /** The members that are moves, or Duo's frame. */

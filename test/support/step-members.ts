@@ -8,7 +8,13 @@ type Members<Step> = {
 
 const always = 'always'
 const offered = 'offered'
-const STEP = { status: always, answer: always, cancel: always, previous: offered } as const
+const STEP = {
+  status: always,
+  answer: always,
+  stateToken: always,
+  cancel: always,
+  previous: offered,
+} as const
 const CHALLENGE = {
   ...STEP,
   factor: always,

@@ -1,11 +1,11 @@
-import { type Session, showAccess } from './access/access.js'
-import { call, type RequestError } from './parts/call.js'
-import { actions } from './parts/elements.js'
+import { showAccess } from './access/access.js'
+import { gatehouse } from './gatehouse.js'
+import { actions, byId, type Words } from './parts/elements.js'
 import { button } from './parts/form.js'
-import { show, showError, showMessage } from './parts/screen.js'
-import { showAnswer } from './sign-in/sign-in.js'
-import { OPTIONS, START } from './sign-in/steps.js'
-import { takeSavedHandle } from './sign-in/transaction.js'
+import { createLanguageSwitch, texts } from './parts/language.js'
+import { restart, show, showError, showMessage } from './parts/screen.js'
+import { isSigningIn, keepHandle, takeHandle } from './sign-in/handle.js'
+import { showNext } from './sign-in/sign-in.js'
 
 /** Reads the URL's parameters and removes them at once: tokens must not stay in the history or be shared with the URL. */
 function takeUrlParameters(): { activation?: string; recovery?: string; stateToken?: string } {
@@ -19,34 +19,43 @@ function takeUrlParameters(): { activation?: string; recovery?: string; stateTok
 
 /** A link of an email starts a sign-in, a step-up continues; otherwise the page shows the session, if there is one. */
 async function start(): Promise<void> {
-  const { activation: token, recovery: recoveryToken, stateToken = takeSavedHandle() } = takeUrlParameters()
-  const post = async (path: string, body: object) => showAnswer(await call('POST', path, body))
-  show('One moment…')
+  const { activation: token, recovery: recoveryToken, stateToken = takeHandle() } = takeUrlParameters()
+  show(texts.oneMoment)
   try {
-    if (token !== undefined) await post('/api/v1/authn', { token, options: OPTIONS })
-    else if (recoveryToken !== undefined) await post('/api/v1/authn/recovery/token', { recoveryToken })
-    else if (stateToken !== undefined) await post('/api/v1/authn', { stateToken })
-    else await restart()
+    if (token !== undefined) await showNext(await gatehouse.signIn({ token }))
+    else if (recoveryToken !== undefined) await showNext(await gatehouse.redeemRecoveryToken(recoveryToken))
+    else if (stateToken !== undefined) await showNext(await gatehouse.signIn({ stateToken }))
+    else await showFirst()
   } catch (error) {
-    show('One moment…', actions(button('Try again', () => location.reload())))
+    show(texts.oneMoment, actions(button(texts.tryAgain, () => location.reload())))
     await showError(error)
   }
 }
 
-/** `GET /api/v1/sessions/me` also sets the device cookie, so a page calls it first. */
-async function restart(notice = ''): Promise<void> {
-  const session = await call<Session>('GET', '/api/v1/sessions/me').catch((error: Partial<RequestError>) => {
-    if (error.status === 404) return undefined
-    throw error
+let isAsking = false
+
+/** Asking for the session also sets the device cookie, so a page does it first. */
+async function showFirst(message: Words = ''): Promise<void> {
+  isAsking = true
+  const session = await gatehouse.session().finally(() => {
+    isAsking = false
   })
-  if (session === undefined) await showAnswer(START)
-  const filled = session && showAccess(session, () => showAnswer(START))
-  showMessage(notice)
+  if (session === undefined) await showNext(undefined)
+  const filled = session && showAccess(session)
+  showMessage(message)
   await filled
 }
 
+byId('about').textContent = texts.about
+byId('api-reference').textContent = texts.apiReference
+byId('languages').ariaLabel = texts.language
+byId('tools').ariaLabel = texts.tools
+createLanguageSwitch(keepHandle)
+gatehouse.onSessionEnd((reason) => {
+  if (!isSigningIn() && !isAsking) restart(texts.sessionEnds[reason])
+})
 addEventListener('restart', (event) => {
-  if (event instanceof CustomEvent) restart(event.detail ?? '').catch(showError)
+  if (event instanceof CustomEvent) showFirst(event.detail).catch(showError)
 })
 addEventListener('hashchange', () => void start()) // a link of an email, opened in this tab
 await start()

@@ -1,27 +1,37 @@
-import type { RequestError } from './call.js'
-import { durationOf } from './duration.js'
-import { byId, type Child, element } from './elements.js'
+import { GatehouseError } from '/demo/client/index.js'
+import { type Action, describeError } from '/demo/client/messages/index.js'
+import { byId, type Child, element, fillText, type Words } from './elements.js'
+import { durationOf, language, texts } from './language.js'
+
+let shown = new AbortController()
 
 /**
  * Replaces the screen in the page's `main`. Errors appear below its title, as an alert. The focus moves to the first empty
  * field of the form, else to its submit button, else to the title.
- * @returns the screen's element: it is connected for as long as the screen is shown
+ * @returns is aborted when another screen is shown
  */
-export function show(title: string, ...content: readonly Child[]): HTMLElement {
-  const heading = element('h2', { id: 'portal-title', tabindex: '-1' }, title)
+export function show(title: Words, ...content: readonly Child[]): AbortSignal {
+  shown.abort()
+  shown = new AbortController()
+  const heading = element('h2', { id: 'portal-title', tabindex: '-1' }, ...[title].flat())
   const error = element('div', { id: 'error', class: 'error', role: 'alert' })
   const screen = element('div', {}, heading, error, ...content)
-  document.title = `${title} · Gatehouse demo`
+  document.title = `${heading.textContent} · ${texts.demo}`
   byId('portal').replaceChildren(screen)
   const next = screen.querySelector<HTMLElement>(':scope > form :is(:invalid, [type="submit"])') ?? heading
   next.focus()
-  return screen
+  return shown.signal
 }
 
-/** Shows a message below the title of the current screen. An empty text removes it. */
-export function showMessage(words: string, tone: 'bad' | 'good' = 'bad'): void {
+/** Shows a message below the title of the current screen. Without words it removes the message. */
+export function showMessage(words: Words, tone: 'bad' | 'good' = 'bad'): void {
   byId('error').className = `error ${tone}`
-  byId('error').textContent = words
+  byId('error').replaceChildren(...element('div', {}, ...[words].flat()).childNodes)
+}
+
+/** Shows the first screen, or the session, with a message. */
+export function restart(message: Words = ''): void {
+  dispatchEvent(new CustomEvent('restart', { detail: message }))
 }
 
 /**
@@ -40,14 +50,36 @@ export async function runAction(trigger: HTMLButtonElement, work: () => Promise<
   trigger.ariaDisabled = null
 }
 
-/** Shows an error on the current screen. If the transaction is over, the event `restart` shows it on the first screen. */
+/** Shows an error on the current screen. If the transaction is over, the first screen shows it. */
 export async function showError(error: unknown, trigger?: HTMLButtonElement): Promise<void> {
-  const details: Partial<RequestError> = error instanceof Error ? error : {}
-  const { message = '', status = 0, causes = [], isOver, waitSeconds } = details
-  if (isOver) return void dispatchEvent(new CustomEvent('restart', { detail: message }))
-  const isRefused = status >= 400 && status < 500 && !waitSeconds && trigger?.type === 'submit'
-  showMessage([message, ...(isRefused ? markFields(trigger, causes) : causes)].join('\n'))
-  if (trigger && waitSeconds) await countDown(trigger, waitSeconds)
+  const { action, words, details } = wordsOf(error)
+  if (action === 'sign-in' || action === 'reload') return // `onSessionEnd` tells the user
+  if (action === 'restart' || action === 'sign-out') return restart(words)
+  const { causes = [], retryAfterSeconds } = error instanceof GatehouseError ? error : {}
+  const named = action === 'correct' && trigger?.type === 'submit' ? markFields(trigger, causes) : details
+  const more = details.length > 0 ? named : []
+  showMessage([...words, ...more.map((cause) => element('p', { dir: 'auto' }, cause))])
+  if (trigger && retryAfterSeconds) await countDown(trigger, retryAfterSeconds)
+}
+
+/** An error of the page itself, with a message for the user. */
+export class PageError extends Error {}
+
+/** The message for an error of the broker, or the text of one of this page. */
+export function wordsOf(error: unknown): {
+  action: Action
+  words: readonly Child[]
+  details: readonly string[]
+} {
+  if (!(error instanceof GatehouseError)) {
+    const words = [error instanceof PageError ? error.message : texts.cannotContinue]
+    return { action: 'retry', words, details: [] }
+  }
+  const { title, text, action, details } = describeError(error, language)
+  const { retryAfterSeconds } = error
+  const wait =
+    retryAfterSeconds && fillText(` ${texts.waitFor}`, { time: durationOf(retryAfterSeconds, 'long') })
+  return { action, words: [element('strong', {}, title), ' ', text, wait || undefined], details }
 }
 
 /** Shows the remaining time on the button. */
@@ -55,8 +87,8 @@ async function countDown(trigger: HTMLButtonElement, seconds: number): Promise<v
   const label = trigger.textContent
   const endsAt = Date.now() + seconds * 1000
   for (let left = seconds; left > 0; left = Math.ceil((endsAt - Date.now()) / 1000)) {
-    trigger.textContent = `${label} (in ${durationOf(left, 'short')})`
-    await pause(500)
+    trigger.textContent = fillText(texts.labelWithWait, { label, time: durationOf(left, 'short') })
+    await new Promise((resume) => setTimeout(resume, 500))
   }
   trigger.textContent = label
   if (trigger.isConnected) showMessage('')
@@ -80,8 +112,4 @@ function markFields({ form }: HTMLButtonElement, causes: readonly string[]): str
   field?.focus()
   field?.select?.()
   return words
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resume) => setTimeout(resume, ms))
 }

@@ -1,164 +1,188 @@
-import { element } from '../parts/elements.js'
-import { BOX, type Field } from '../parts/form.js'
-import { CODE, factorStep, isKnown, nameOf } from './factors.js'
-import type { Action, Step } from './step.js'
-import { factorsOf, type Link, linkOf, type Transaction } from './transaction.js'
-import { userNameField } from './user-name.js'
+import type * as client from '/demo/client/index.js'
+import { gatehouse } from '../gatehouse.js'
+import { element, fill, paragraph, textOf } from '../parts/elements.js'
+import { BOX, type Field, type Values } from '../parts/form.js'
+import { language, listOf, texts } from '../parts/language.js'
+import { activationScreen, challengeScreen, enrollScreen, verifyScreen } from './challenges.js'
+import { CODE, isKnown, nameOf, PASSWORD, passwordField } from './factors.js'
+import { explanation, type Move, type Next, type Screen, userNameField } from './screens.js'
 
-/** Okta warns before a password expires, and users can enroll more than one factor. */
-export const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
-
-/** The state before the first request, in the form of an answer. */
-export const START: Transaction = { status: 'START', _links: { next: { href: '/api/v1/authn' } } }
-
-const PASSWORD: Field = ['password', 'Password', { type: 'password', autocomplete: 'current-password' }]
-const OLD: Field = ['oldPassword', 'Current password', { type: 'password', autocomplete: 'current-password' }]
-const NEW: Field = ['newPassword', 'New password', { type: 'password', autocomplete: 'new-password' }]
-const REVOKE: Field = ['revokeSessions', 'Sign me out everywhere else', BOX]
+const OLD_PASSWORD = passwordField('oldPassword', texts.currentPassword, 'current')
+const NEW_PASSWORD = passwordField('newPassword', texts.newPassword, 'new')
+const REVOKE: Field = ['revokeSessions', texts.signOutElsewhere, BOX]
 /** The broker refuses a recovery without a `factorType`. */
-const RECOVERY_METHODS = {
-  EMAIL: 'A link by email',
-  SMS: 'A code by text message',
-  CALL: 'A code by phone call',
+const RECOVERY_METHODS = (['EMAIL', 'SMS', 'CALL'] as const).map((way) => [way, texts[way]] as const)
+const RECOVERY_METHOD: Field = ['factorType', texts.sendMe, {}, RECOVERY_METHODS]
+
+export function startScreen(): Screen {
+  const forgot = recoverScreen(texts.forgotPassword, (request) => gatehouse.recoverPassword(request))
+  const unlock = recoverScreen(texts.unlockAccount, (request) => gatehouse.unlockAccount(request))
+  return {
+    title: texts.signIn,
+    main: signInMove((credentials) => gatehouse.signIn(credentials)),
+    others: [forgot, unlock].map((screen) => ({ label: screen().title, go: screen })),
+  }
 }
-const RECOVERY_METHOD: Field = ['factorType', 'Send me', {}, Object.entries(RECOVERY_METHODS)]
 
-type ToStep = (answer: Transaction, next: Link | undefined) => Step | undefined | Promise<Step | undefined>
+/** The screen of a step. For an unknown status, factor type or shape, a screen that says so. */
+export async function screenOf(step: client.SignInStep): Promise<Next> {
+  const next = (await ofStep(step)) ?? unknownScreen(step)
+  return 'status' in next ? next : { ways: waysOf(step, next.main), ...next }
+}
 
-/** The step for each status of an answer. */
-const STEPS: Readonly<Record<string, ToStep>> = {
-  START(_answer, link) {
-    const sends = (values: object) => ({ ...values, options: OPTIONS })
-    const main = { label: 'Sign in', link, fields: [userNameField(), PASSWORD], sends }
-    const others = [recovery('Forgot your password?', 'password'), recovery('Unlock your account', 'unlock')]
-    return { title: 'Sign in', main, others }
-  },
-  RECOVER: (_answer, link) => recoverStep(link?.name ?? '', link),
-  LOCKED_OUT(_answer, link) {
-    if (link) return recoverStep('Your account is locked', link)
-    return { title: 'Your account is locked', content: ['Ask your help desk to unlock it.'] }
-  },
-  RECOVERY_CHALLENGE(_answer, link) {
-    const content = ['If the account exists, we have sent a code to its phone.']
-    if (link) return { title: 'Enter the code', content, main: { label: 'Verify', link, fields: [CODE] } }
-    const mail = 'If the account exists, we have sent a link. Open it on this device.'
-    return { title: 'Check your email', content: [mail] }
-  },
-  RECOVERY({ _embedded }, link) {
-    const question = _embedded?.user?.recovery_question?.question ?? 'Your answer'
-    const main = { label: 'Continue', link, fields: [['answer', question] as const] }
-    return { title: 'Your recovery question', main }
-  },
-  UNAUTHENTICATED({ _embedded }, link) {
-    const app = _embedded?.target?.label ?? 'the app'
-    const main = { label: 'Sign in', link, fields: [userNameField(), PASSWORD] }
-    return { title: `Sign in to continue to ${app}`, main }
-  },
-  PASSWORD_EXPIRED: (answer) => passwordStep(answer, 'Your password has expired', OLD),
-  PASSWORD_WARN(answer) {
-    const days = answer._embedded?.policy?.expiration?.passwordExpireDays
-    const when = days === undefined ? 'soon' : IN_DAYS.format(days, 'day')
-    return passwordStep(answer, `Your password expires ${when}`, OLD)
-  },
-  PASSWORD_RESET: (answer) => passwordStep(answer, 'Choose a new password'),
-  MFA_REQUIRED(answer) {
-    const factors = factorsOf(answer)
-    if (factors.length === 1) return factorStep(answer)
-    if (factors.length === 0) return NO_FACTOR_ALLOWED
-    if (!factors.some(isKnown)) return undefined
-    return {
-      title: 'Choose how to verify your identity',
-      others: choicesOf(answer, 'verify', 'VERIFY'),
+function ofStep(step: client.SignInStep): Promise<Next> | Next {
+  switch (step.status) {
+    case 'UNAUTHENTICATED': {
+      const app = step.answer._embedded.target?.label ?? texts.theApp
+      return { title: fill(texts.signInFor, { app }), main: signInMove(step.signIn) }
     }
-  },
-  VERIFY: factorStep,
-  MFA_CHALLENGE: factorStep,
-  MFA_ENROLL(answer) {
-    const ready = factorsOf(answer).filter(({ status }) => status === 'ACTIVE')
-    const names = ready.map((factor) => nameOf(answer, factor)).join(', ')
-    const others = choicesOf(answer, 'enroll', 'ENROLL')
-    const skip = linkOf(answer, 'skip')
-    const title = 'Set up a second factor'
-    if (names === '' && others.length === 0)
-      return factorsOf(answer).length === 0 ? NO_FACTOR_TO_ENROLL : undefined
-    if (names === '')
-      return { title, content: ['Choose one. You will need it each time you sign in.'], others }
-    const more = others.length > 0 && `You can set up more${skip ? ', or finish' : ''}:`
-    return {
-      title,
-      content: [`Set up: ${names}`, more],
-      ...(skip && { main: { label: 'Finish', link: skip } }),
-      others,
+    case 'LOCKED_OUT':
+      return lockedScreen(step)
+    case 'PASSWORD_EXPIRED':
+      return passwordScreen(step, texts.passwordExpired)
+    case 'PASSWORD_WARN':
+      return passwordScreen(step, textOf(fill(texts.passwordExpires, { when: whenExpires(step) })))
+    case 'PASSWORD_RESET':
+      return passwordScreen(step, texts.choosePassword)
+    case 'RECOVERY': {
+      const question = step.answer._embedded.user.recovery_question?.question ?? texts.yourAnswer
+      const go = ({ answer = '' }: Values) => step.answerQuestion(answer)
+      return {
+        title: texts.recoveryQuestion,
+        main: { label: texts.continue, fields: [['answer', question]], go },
+      }
     }
-  },
-  ENROLL: factorStep,
-  MFA_ENROLL_ACTIVATE: factorStep,
+    case 'RECOVERY_CHALLENGE': {
+      const { verify } = step
+      if (!verify) return explanation(texts.checkEmail, texts.ifLinkSent)
+      const go = ({ passCode = '' }: Values) => verify({ passCode })
+      const main = { label: texts.verify, fields: [CODE], go }
+      return { ...explanation(texts.enterCode, texts.ifCodeSent), main }
+    }
+    case 'MFA_REQUIRED':
+      return requiredScreen(step)
+    case 'MFA_ENROLL':
+      return setUpScreen(step)
+    case 'MFA_CHALLENGE':
+      return challengeScreen(step)
+    case 'MFA_ENROLL_ACTIVATE':
+      return activationScreen(step)
+    default:
+      return undefined
+  }
 }
 
-const IN_DAYS = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
-
-/** The operator can hide factor types (`HIDDEN_FACTORS`), so an answer may have no factor left. */
-const NO_FACTOR_ALLOWED: Step = {
-  title: 'There is no way to continue here',
-  content: ['You need a second factor, and none of yours can be used on this page. Ask your help desk.'],
+function unknownScreen(step: client.SignInStep): Screen {
+  const factor = 'factors' in step ? step.factors[0] : 'factor' in step ? step.factor : undefined
+  const what = [step.status, factor?.factorType].filter(Boolean).join(', ')
+  return { title: texts.cannotContinue, content: [paragraph(...fill(texts.unknownStep, { what }))] }
 }
 
-const NO_FACTOR_TO_ENROLL: Step = {
-  title: 'There is no way to continue here',
-  content: ['You need a second factor, and none can be set up on this page. Ask your help desk.'],
+/** The moves that every step may have. */
+function waysOf(step: client.SignInStep, main: Move | undefined): Move[] {
+  const { resend, skip, previous }: Partial<Record<'resend' | 'skip' | 'previous', () => Promise<Next>>> =
+    step
+  const cancel = async () => void (await step.cancel())
+  const ways = [
+    { label: texts.sendAgain, go: resend, notice: texts.sentAgain },
+    { label: texts.skip, go: skip },
+    { label: texts.back, go: previous },
+    { label: step.stateToken ? texts.cancel : texts.backToSignIn, go: cancel as () => Promise<Next> },
+  ]
+  return ways.flatMap(({ go, ...way }) => (go && go !== main?.go ? { go, ...way } : []))
 }
 
-/** The step for an answer. For an unknown status, factor type or shape, a screen that says so. */
-export async function stepOf(answer: Transaction): Promise<Step> {
-  const step = await STEPS[answer.status ?? '']?.(answer, linkOf(answer, 'next'))
-  const isDeadEnd = step?.main !== undefined && step.main.link === undefined
-  if (step !== undefined && !isDeadEnd) return step
-  const what = [answer.status, factorsOf(answer)[0]?.factorType].filter(Boolean).join(', ')
-  const content = [`The sign-in service asks for a step that this page does not know (${what}).`]
-  return { title: 'This page cannot continue', content }
-}
-
-/** One action for each factor that this page supports: it shows the same answer, narrowed to that factor. */
-function choicesOf(answer: Transaction, relation: string, status: string): Action[] {
-  const factors = factorsOf(answer).filter(
-    (factor) => isKnown(factor) && linkOf(factor, relation) !== undefined,
-  )
-  const _links = { ...answer._links, prev: { answer } }
-  return factors.map((factor) => {
-    const label = nameOf(answer, factor) + (factor.enrollment === 'REQUIRED' ? ' (required)' : '')
-    const _embedded = { ...answer._embedded, factor }
-    return { label, link: { answer: { ...answer, status, _embedded, _links } } }
-  })
-}
-
-function recovery(name: string, path: string): Action {
-  const next = { name, href: `/api/v1/authn/recovery/${path}` }
-  return { label: name, link: { answer: { status: 'RECOVER', _links: { next } } } }
+function signInMove(
+  signIn: (credentials: { username: string; password: string }) => Promise<client.SignInStep>,
+): Move {
+  const go = ({ username = '', password = '' }: Values) => signIn({ username, password })
+  return { label: texts.signIn, fields: [userNameField(), PASSWORD], go }
 }
 
 /** The broker's response does not reveal whether the user exists, so this text must not promise a message. */
-function recoverStep(title: string, link: Link | undefined): Step {
-  const content = ['If this account can be recovered this way, you will receive a message.']
-  return { title, content, main: { label: 'Send', link, fields: [userNameField(), RECOVERY_METHOD] } }
+function recoverScreen(
+  title: string,
+  recover: (request: client.RecoveryRequest) => Promise<client.SignInStep>,
+): () => Screen {
+  const go = ({ username = '', factorType }: Values) =>
+    recover({ username, factorType: factorType as client.RecoveryRequest['factorType'] })
+  return () => ({
+    ...explanation(title, texts.ifRecoverable),
+    main: { label: texts.send, fields: [userNameField(), RECOVERY_METHOD], go },
+    ways: [{ label: texts.backToSignIn, go: () => undefined }],
+  })
 }
 
-function passwordStep(answer: Transaction, title: string, ...old: Field[]): Step {
-  const { complexity, age } = answer._embedded?.policy ?? {}
-  const asked = Object.entries({ ...complexity, ...age }).filter(([name, value]) => value && RULES[name])
-  const rules = asked.map(([name, value]) => element('li', {}, RULES[name]?.replace('#', String(value))))
-  const list = element('ul', { class: 'list' }, ...rules)
-  const main = { label: 'Change password', link: linkOf(answer, 'next'), fields: [...old, NEW, REVOKE] }
-  return { title, content: rules.length > 0 ? ['Your new password needs:', list] : [], main }
+function lockedScreen({ unlock }: client.LockedOut): Screen {
+  if (unlock) return recoverScreen(texts.accountLocked, unlock)()
+  return explanation(texts.accountLocked, texts.askHelpDeskToUnlock)
 }
 
-/** The rules of the password policy, as texts. `#` is the value. */
-const RULES: Readonly<Record<string, string>> = {
-  minLength: 'at least # characters',
-  minLowerCase: 'lower-case letters: # or more',
-  minUpperCase: 'upper-case letters: # or more',
-  minNumber: 'numbers: # or more',
-  minSymbol: 'symbols, such as ! or ?: # or more',
-  excludeUsername: 'no part of your username',
-  historyCount: 'none of your last # passwords',
-  minAgeMinutes: 'can be changed again after # minutes',
+function whenExpires({ answer }: client.PasswordWarn): string {
+  const days = answer._embedded.policy?.expiration?.passwordExpireDays
+  if (typeof days !== 'number') return texts.soon
+  return new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day')
+}
+
+function passwordScreen(
+  step: client.PasswordExpired | client.PasswordWarn | client.PasswordReset,
+  title: string,
+): Screen {
+  const { complexity, age } = step.answer._embedded.policy ?? {}
+  const values: Readonly<Record<string, unknown>> = { ...complexity, ...age }
+  const rules = Object.entries(texts.rules).flatMap(([name, text]) => {
+    const value = values[name] // −1 and 0: no such rule
+    return value === true || Number(value) > 0 ? element('li', {}, ...fill(text, { n: Number(value) })) : []
+  })
+  const go = ({ oldPassword = '', newPassword = '', revokeSessions }: Values) => {
+    const reset = { newPassword, revokeSessions: revokeSessions !== undefined }
+    if (step.status === 'PASSWORD_RESET') return step.resetPassword(reset)
+    return step.changePassword({ ...reset, oldPassword })
+  }
+  const old = step.status === 'PASSWORD_RESET' ? [] : [OLD_PASSWORD]
+  const main = { label: texts.changePassword, fields: [...old, NEW_PASSWORD, REVOKE], go }
+  const list = [paragraph(texts.passwordNeeds), element('ul', { class: 'list' }, ...rules)]
+  return { title, content: rules.length > 0 ? list : [], main }
+}
+
+/** The operator can hide factor types (`HIDDEN_FACTORS`), so an answer may have no factor left. */
+function requiredScreen(step: client.MfaRequired): Promise<Next> | Next {
+  const [first, ...more] = step.factors
+  if (first === undefined) return explanation(texts.noWay, texts.noFactor)
+  if (more.length === 0) return verifyScreen(step, first)
+  const known = step.factors.filter(isKnown)
+  if (known.length === 0) return undefined
+  const others = known.map((factor) => ({
+    label: nameOf(factor, 'verify'),
+    go: async () => withBack(step, await verifyScreen(step, factor)),
+  }))
+  return { title: texts.chooseFactor, others }
+}
+
+function setUpScreen(step: client.MfaEnroll): Screen | undefined {
+  const { factors, skip } = step
+  const ready = factors
+    .filter(({ status }) => status === 'ACTIVE')
+    .map((factor) => textOf(nameOf(factor, 'enroll')))
+  const others = factors
+    .filter((factor) => isKnown(factor) && factor._links?.enroll)
+    .map((factor) => {
+      const name = nameOf(factor, 'enroll')
+      const label = factor.enrollment === 'REQUIRED' ? fill(texts.required, { label: textOf(name) }) : name
+      return { label, go: async () => withBack(step, await enrollScreen(step, factor)) }
+    })
+  if (ready.length > 0) {
+    const more = others.length > 0 && paragraph(skip ? texts.setUpMoreOrFinish : texts.setUpMore)
+    const content = [paragraph(...fill(texts.setUp, { names: listOf(ready) })), more]
+    return { title: texts.setUpFactor, content, main: skip && { label: texts.finish, go: skip }, others }
+  }
+  if (others.length > 0) return { ...explanation(texts.setUpFactor, texts.chooseOne), others }
+  return factors.length === 0 ? explanation(texts.noWay, texts.noFactorToSetUp) : undefined
+}
+
+/** From the screen of a chosen factor, the user can go back to the choice. */
+function withBack(step: client.MfaRequired | client.MfaEnroll, next: Next): Next {
+  if (next === undefined || 'status' in next) return next
+  const back = { label: texts.back, go: () => step }
+  return { ...next, ways: [back, ...waysOf(step, undefined).filter(({ label }) => label === texts.cancel)] }
 }

@@ -1,5 +1,6 @@
-import { call } from '../parts/call.js'
 import { type Child, element } from '../parts/elements.js'
+import { texts } from '../parts/language.js'
+import { call } from './call.js'
 import type { User } from './user.js'
 
 /** The response of `/demo/phone`. */
@@ -23,17 +24,13 @@ export interface Phone {
 }
 
 const REFRESH_MS = 1000
-const KINDS: Readonly<Record<string, string>> = { mail: 'Email', sms: 'Text message', call: 'Phone call' }
+const KINDS: Readonly<Record<string, string>> = { mail: texts.mail, sms: texts.sms, call: texts.call }
 
 /** A phone that shows codes and messages, answers sign-in requests and scans the QR code that the page shows. */
 export function createPhone(): Phone {
   let owner: User | undefined
   let drawn = ''
-  const screen = element(
-    'div',
-    { id: 'phone-screen' },
-    element('p', {}, 'Choose a user below. Their codes, messages and sign-in requests appear here.'),
-  )
+  const screen = element('div', { id: 'phone-screen' }, element('p', {}, texts.chooseUserForPhone))
   const said = element('p', { role: 'status' })
   setInterval(() => void refresh(), REFRESH_MS)
 
@@ -41,13 +38,13 @@ export function createPhone(): Phone {
     view: element(
       'section',
       { id: 'phone', 'aria-labelledby': 'phone-title' },
-      element('h2', { id: 'phone-title' }, 'The phone'),
+      element('h2', { id: 'phone-title' }, texts.phone),
       screen,
       said,
       element(
         'label',
         {},
-        'Use the sandbox’s security key',
+        texts.useVirtualKey,
         element('input', { type: 'checkbox', id: 'virtual-key', checked: true }),
       ),
     ),
@@ -79,46 +76,45 @@ export function createPhone(): Phone {
       ...(canScan
         ? [
             bubble(
-              'Camera',
-              press('Scan the QR code', () => scan(user)),
+              texts.camera,
+              press(texts.scan, () => scan(user)),
             ),
           ]
         : []),
       ...(user.password === ''
         ? [
             bubble(
-              'Email',
-              press('Open the welcome email', () => welcome(user)),
+              texts.mail,
+              press(texts.openWelcomeMail, () => welcome(user)),
             ),
           ]
         : []),
       ...codes.map(({ label, code }) =>
-        bubble(label, element('p', {}, label), element('p', { class: 'code' }, code)),
+        bubble(label, element('p', { lang: 'en' }, label), element('p', { class: 'code' }, code)),
       ),
       ...messages.map(({ kind, text, link }) =>
         bubble(
           KINDS[kind] ?? kind,
           element('p', { class: 'soft' }, KINDS[kind] ?? kind),
-          element('p', {}, text),
+          element('p', { lang: 'en', dir: 'auto' }, text),
           link !== undefined && linkTo(link),
         ),
       ),
     ]
-    const empty = element('p', {}, 'Nothing here yet.')
+    const empty = element('p', {}, texts.nothingYet)
     return [element('p', { class: 'owner' }, user.login), ...(bubbles.length > 0 ? bubbles : [empty])]
   }
 
   function requestBubble({ login }: User, numbers: readonly number[]): HTMLElement {
     const answer = (label: string, value: string | number) =>
       press(label, () => call('POST', '/demo/phone/answer', { login, answer: value }))
-    const question =
-      numbers.length > 0 ? 'Tap the number that the sign-in page shows.' : 'Are you signing in?'
+    const question = numbers.length > 0 ? texts.tapNumber : texts.areYouSigningIn
     const yes =
       numbers.length > 0
         ? numbers.map((number) => answer(`${number}`, number))
-        : [answer('Yes, it is me', 'approve')]
-    const buttons = element('div', { class: 'actions' }, ...yes, answer('No, it is not me', 'reject'))
-    return bubble('Sign-in request', element('p', {}, question), buttons)
+        : [answer(texts.itIsMe, 'approve')]
+    const buttons = element('div', { class: 'actions' }, ...yes, answer(texts.itIsNotMe, 'reject'))
+    return bubble(texts.signInRequest, element('p', {}, question), buttons)
   }
 
   function press(label: string, work: () => Promise<unknown>): HTMLButtonElement {
@@ -143,7 +139,7 @@ async function scan({ login }: User): Promise<void> {
   const picture = await fetch(pictureOnPage()?.src ?? '')
   const path = `/demo/phone/scan?login=${encodeURIComponent(login)}`
   const response = await fetch(path, { method: 'POST', body: await picture.blob() })
-  if (!response.ok) throw new Error('The phone cannot read this QR code.')
+  if (!response.ok) throw new Error(texts.cannotScan)
 }
 
 async function welcome({ login }: User): Promise<void> {
@@ -158,6 +154,6 @@ function bubble(label: string, ...content: readonly Child[]): HTMLElement {
 /** A link to this page opens in this tab, a page of the sandbox in a new one. */
 function linkTo(href: string): HTMLElement {
   return href.startsWith('/')
-    ? element('a', { href }, 'Open the link')
-    : element('a', { href, target: '_blank', rel: 'noreferrer' }, 'Open the link')
+    ? element('a', { href }, texts.openLink)
+    : element('a', { href, target: '_blank', rel: 'noreferrer' }, texts.openLink)
 }

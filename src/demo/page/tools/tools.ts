@@ -1,5 +1,6 @@
-import { call } from '../parts/call.js'
 import { byId, element } from '../parts/elements.js'
+import { texts } from '../parts/language.js'
+import { call } from './call.js'
 import { createPhone } from './phone.js'
 import type { User } from './user.js'
 import { createUserList } from './user-list.js'
@@ -19,19 +20,14 @@ export async function openTools(fillIn: (user: User) => void | Promise<void>): P
   })
   byId('tools').replaceChildren(
     phone.view,
-    section(
-      'users',
-      'Users to try',
-      'They exist in the sandbox only. Choose one to fill in the form.',
-      users.view,
-    ),
+    section('users', texts.usersToTry, texts.aboutUsers, users.view),
     section(
       'apps',
-      'Apps',
-      'An app can start a sign-in. After it, the sign-in page redirects to the app.',
-      element('p', {}, element('a', { href: '/demo/app/payroll' }, 'Open Payroll')),
+      texts.apps,
+      texts.aboutApps,
+      element('p', {}, element('a', { href: '/demo/app/payroll' }, texts.openPayroll)),
     ),
-    section('reset', 'Start over', 'Signs everyone out and restores all users.', resetButton()),
+    section('reset', texts.startOver, texts.aboutReset, resetButton()),
   )
   installVirtualKey(() => phone.owner()?.login)
   document.addEventListener('change', ({ target }) => {
@@ -53,7 +49,7 @@ function section(id: string, title: string, about: string, ...content: readonly 
 
 function resetButton(): HTMLElement {
   const said = element('span', { role: 'status' })
-  const made = element('button', { type: 'button' }, 'Reset the demo')
+  const made = element('button', { type: 'button' }, texts.reset)
   made.addEventListener('click', async () => {
     try {
       await call('POST', '/demo/reset')

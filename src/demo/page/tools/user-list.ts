@@ -1,4 +1,5 @@
-import { element } from '../parts/elements.js'
+import { element, fillText } from '../parts/elements.js'
+import { texts } from '../parts/language.js'
 import type { User } from './user.js'
 
 export interface UserList {
@@ -21,7 +22,7 @@ export function createUserList(users: readonly User[], onChoose: (user: User) =>
   apply()
   const list = element('ul', { id: 'people' }, ...rows.map(({ item }) => item))
   return {
-    view: element('div', {}, element('label', {}, 'Find a user', filter), found, list),
+    view: element('div', {}, element('label', {}, texts.findUser, filter), found, list),
     named(login) {
       const wanted = login.trim().toLowerCase()
       const user = users.find((one) => one.login === wanted || one.login.replace(/@.*/, '') === wanted)
@@ -36,7 +37,8 @@ export function createUserList(users: readonly User[], onChoose: (user: User) =>
       item.hidden = !words.every((word) => text.includes(word))
     }
     const shown = rows.filter(({ item }) => !item.hidden).length
-    found.textContent = shown === users.length ? `${shown} users` : `${shown} of ${users.length} users`
+    const all = users.length
+    found.textContent = fillText(shown === all ? texts.users : texts.usersOf, { n: shown, all })
   }
 
   function mark(chosen: User): User {
@@ -56,7 +58,7 @@ function rowOf(user: User, onPick: () => void): Row {
     'button',
     { type: 'button', 'aria-pressed': 'false' },
     element('strong', {}, user.login),
-    element('span', {}, user.description),
+    element('span', { lang: 'en' }, user.description),
   )
   pick.addEventListener('click', onPick)
   return { user, pick, item: element('li', {}, pick) }

@@ -1,5 +1,5 @@
-import { call } from '../parts/call.js'
 import { byId } from '../parts/elements.js'
+import { call } from './call.js'
 
 /**
  * Replaces `navigator.credentials`: while the checkbox is checked, the sandbox signs instead of a real security key. The sign-in
