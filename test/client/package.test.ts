@@ -144,7 +144,11 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
     "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'webauthn') void step.verify(factor, { passCode: 'a' })",
     'TS2353',
   ],
-  ["if (step.status === 'PASSWORD_EXPIRED') void step.changePassword({ newPassword: 'a' })", 'TS2345'],
+  [
+    "if (step.status === 'PASSWORD_EXPIRED') void step.changePassword({ newPassword: 'a' })",
+    'TS2345',
+    'TS2741',
+  ],
   ["void gatehouse.signIn({ username: 'a' })", 'TS2345'],
   ["void gatehouse.recoverPassword({ username: 'a', factorType: 'sms' })", 'TS2820', 'TS2322'],
   ["gatehouse.onSessionEnd((reason) => reason === 'idel')", 'TS2367'],
