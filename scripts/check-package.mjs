@@ -1,14 +1,18 @@
 /**
  * `npm run package:check`: installs the tarball of `npm pack` as a portal would, from the registry into an empty folder, and
- * runs the examples of docs/testing-your-portal.md on this Node and on Node 24.
+ * runs the examples of docs/testing-your-portal.md on this Node and on Node 24. Then installs copies of the starters from both
+ * tarballs and runs their tests.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { STARTERS } from './examples.mjs'
 import { pack, portalCommands, writePortal } from './package/packed-project.mjs'
 
+const project = fileURLToPath(new URL('..', import.meta.url))
 const DEVELOPMENT = [
   '@jest/globals',
   '@playwright/test',
@@ -27,6 +31,7 @@ try {
   const install = ['install', '--save-dev', '--no-audit', '--no-fund', pack(folder), 'node@24', ...tools]
   execFileSync('npm', install, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
   for (const node of [process.execPath, join(folder, 'node_modules/node/bin/node')]) await runAll(node)
+  checkStarters(join(folder, 'starters'))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -44,6 +49,32 @@ async function runAll(node) {
     console.log(stdout, stderr)
     process.exitCode = 1
   }
+}
+
+/** As examples/README.md says. */
+function checkStarters(copies) {
+  for (const name of STARTERS) {
+    const copy = join(copies, name)
+    const filter = (path) => !/[/\\](node_modules|dist)$/.test(path)
+    cpSync(join(project, 'examples', name), copy, { recursive: true, filter })
+    const all = ['--workspaces', '--include-workspace-root', '--pack-destination', copy]
+    execFileSync('npm', ['pack', '--silent', ...all], {
+      cwd: project,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    execFileSync('npm', ['install', '--no-audit', '--no-fund'], {
+      cwd: copy,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    execFileSync('npm', ['run', '--silent', 'build'], { cwd: copy, stdio: ['ignore', 'ignore', 'inherit'] })
+  }
+  const env = { ...process.env, STARTERS_FOLDER: copies }
+  const { status } = spawnSync('npx', ['jest', 'test/examples/starters'], {
+    cwd: project,
+    env,
+    stdio: 'inherit',
+  })
+  if (status !== 0) process.exitCode = 1
 }
 
 function freePort() {

@@ -9,7 +9,7 @@ import { cpSync, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { installTools } from './install-tools.mjs'
 
-const STARTERS = ['plain', 'react', 'express']
+export const STARTERS = ['plain', 'react', 'express']
 const PROJECT = fileURLToPath(new URL('..', import.meta.url))
 const GATEHOUSE = `${PROJECT}examples/node_modules/gatehouse`
 

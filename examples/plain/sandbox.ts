@@ -16,7 +16,7 @@ export function gatehouseSandbox(portalUrl: string): Plugin {
             factors: [
               'totp',
               'sms',
-              { type: 'push', numberChallenge: true, answersAfterPolls: 2, answers: 'approve' },
+              { type: 'push', numberChallenge: true, answersAfterPolls: 1, answers: 'approve' },
             ],
             groups: ['Auditors'],
           },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
@@ -22,6 +23,8 @@ interface Starter {
   readonly child: ChildProcess
 }
 
+/** `npm run package:check` runs installed copies. */
+const FOLDER = process.env.STARTERS_FOLDER ?? fileURLToPath(new URL('../../examples', import.meta.url))
 const NAMES = ['plain', 'react', 'express'] as const
 const starters: Record<string, Starter> = {}
 let chromium: Browser
@@ -42,7 +45,7 @@ afterAll(async () => {
 
 async function start(name: string): Promise<Starter> {
   const child = spawn('npm', ['--silent', 'start'], {
-    cwd: fileURLToPath(new URL(`../../examples/${name}`, import.meta.url)),
+    cwd: join(FOLDER, name),
     env: { ...process.env, PORT: String(await freePort()), NODE_OPTIONS: '' },
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true, // npm and the server are one group

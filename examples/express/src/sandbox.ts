@@ -10,7 +10,7 @@ export async function startGatehouseSandbox(portalUrl: string): Promise<string> 
         factors: [
           'totp',
           'sms',
-          { type: 'push', numberChallenge: true, answersAfterPolls: 2, answers: 'approve' },
+          { type: 'push', numberChallenge: true, answersAfterPolls: 1, answers: 'approve' },
         ],
         groups: ['Auditors'],
       },

@@ -52,7 +52,6 @@ async function start(): Promise<void> {
   if (!session) return void show('password')
   show('portal')
   find('#login').textContent = `Signed in as ${session.login}`
-  find('#groups').replaceChildren()
   const { groups } = await gatehouse.groups()
   for (const { name } of groups) find('#groups').appendChild(document.createElement('li')).textContent = name
 }
@@ -96,14 +95,19 @@ async function waitForPush(step: MfaChallenge): Promise<void> {
   const status = find('[role=status]', part)
   onClick(find('.resend', part), step.next === 'verify' ? () => step.verify() : step.resend)
   onClick(find('.back', part), step.previous)
-  status.textContent = step.next === 'poll' ? 'Approve the request.' : describeResult(`${step.result}`).text
+  status.textContent = step.result === 'WAITING' ? '' : describeResult(step.result ?? 'ERROR').text
   if (step.next !== 'poll') return
   polling = new AbortController()
   let polled: SignInStep = step
-  for await (polled of step.poll({ signal: polling.signal }))
-    if ('correctAnswer' in polled && polled.correctAnswer !== undefined)
-      status.textContent = `Choose ${polled.correctAnswer} on your phone.`
+  tellNumber(status, polled)
+  for await (polled of step.poll({ signal: polling.signal })) tellNumber(status, polled)
   await next(polled)
+}
+
+function tellNumber(status: HTMLElement, step: SignInStep): void {
+  const number = 'correctAnswer' in step ? step.correctAnswer : undefined
+  const text = number === undefined ? 'Approve the request.' : `Choose ${number} on your phone.`
+  if (status.textContent !== text) status.textContent = text // a change is read aloud
 }
 
 find('#password').onsubmit = (event) => {
@@ -112,9 +116,5 @@ find('#password').onsubmit = (event) => {
   void take(() => gatehouse.signIn({ username: value('username'), password: value('password') }))
 }
 find('#sign-out').onclick = () => run(() => gatehouse.signOut())
-gatehouse.onSessionEnd((reason) => {
-  if (reason === 'replaced') return location.reload()
-  show('password')
-  if (reason !== 'signed-out') say('Your session has ended', 'Please sign in again.')
-})
+gatehouse.onSessionEnd(() => location.reload()) // the page keeps nothing of the session
 await run(start)

@@ -91,14 +91,19 @@ async function waitForPush(step: MfaChallenge): Promise<void> {
   const status = find('[role=status]', part)
   onClick(find('.resend', part), step.next === 'verify' ? () => step.verify() : step.resend)
   onClick(find('.back', part), step.previous)
-  status.textContent = step.next === 'poll' ? 'Approve the request.' : describeResult(`${step.result}`).text
+  status.textContent = step.result === 'WAITING' ? '' : describeResult(step.result ?? 'ERROR').text
   if (step.next !== 'poll') return
   polling = new AbortController()
   let polled: SignInStep = step
-  for await (polled of step.poll({ signal: polling.signal }))
-    if ('correctAnswer' in polled && polled.correctAnswer !== undefined)
-      status.textContent = `Choose ${polled.correctAnswer} on your phone.`
+  tellNumber(status, polled)
+  for await (polled of step.poll({ signal: polling.signal })) tellNumber(status, polled)
   await next(polled)
+}
+
+function tellNumber(status: HTMLElement, step: SignInStep): void {
+  const number = 'correctAnswer' in step ? step.correctAnswer : undefined
+  const text = number === undefined ? 'Approve the request.' : `Choose ${number} on your phone.`
+  if (status.textContent !== text) status.textContent = text // a change is read aloud
 }
 
 find('#password').onsubmit = (event) => {

@@ -12,6 +12,7 @@ export function WaitForPush({ step, isBusy, take }: { readonly step: MfaChalleng
   // StrictMode runs it twice: the first polling is aborted before its first request
   useEffect(() => {
     if (step.next !== 'poll') return
+    setPolled(step) // another push has another number
     const controller = new AbortController()
     void take(() => answerTo(step, controller.signal, setPolled), controller.signal)
     return () => controller.abort()
