@@ -39,7 +39,7 @@ async function takeAll(colorScheme) {
     await page.locator('#phone .code').waitFor()
     await take('code')
     await page.getByRole('textbox', { name: 'Code' }).fill(demo.sandbox.totpCode('tomas.berg'))
-    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByRole('button', { name: 'Verify', exact: true }).click()
     await page.getByRole('table', { name: 'My groups' }).waitFor()
     await page.getByText('not signed in anywhere else').waitFor()
     await page.locator('#portal-title').focus()

@@ -21,6 +21,7 @@ const METHODS: Readonly<Record<string, (gatehouse: Gatehouse) => Promise<unknown
   endOtherSessions: ({ endOtherSessions }) => endOtherSessions(),
   devices: ({ devices }) => devices(),
   forgetDevice: ({ forgetDevice }) => forgetDevice('an-id'),
+  forgetDevices: ({ forgetDevices }) => forgetDevices(),
   groups: ({ groups }) => groups(),
   directory: ({ directory }) => directory({ search: 'a' }),
 }
@@ -80,7 +81,7 @@ test('a 204 is an answer only where nothing is expected', async () => {
     if (problem === 'resolved') outcomes.push(name)
     else expect(problem).toBeInstanceOf(GatehouseError)
   }
-  expect(outcomes).toEqual(['signOut', 'endSession', 'endOtherSessions', 'forgetDevice'])
+  expect(outcomes).toEqual(['signOut', 'endSession', 'endOtherSessions', 'forgetDevice', 'forgetDevices'])
 })
 
 test('JSON that is no step is an error, also after a step', async () => {
