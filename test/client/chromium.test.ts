@@ -1,0 +1,214 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { openChromium } from '../support/chromium.ts'
+import { generousLimits } from '../support/generous-limits.ts'
+import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { openNodeClient, signIn } from '../support/node-client.ts'
+import { listenAnywhere } from '../support/stub-upstream.ts'
+import { until } from '../support/until.ts'
+
+/** The built package in pages of Chromium. The functions that `evaluate` gets run in the page. */
+
+const DIST = join(import.meta.dirname, '../../client/dist')
+const IDLE_MS = 60_000
+
+/** How far the broker's clock is ahead. */
+let aheadMs = 0
+let harness: Harness
+let chromium: Browser
+let context: BrowserContext
+/** Serves the same files on an origin of ALLOWED_ORIGINS. */
+let portal: Server
+let portalOrigin: string
+beforeAll(async () => {
+  chromium = await openChromium()
+  portal = createServer(({ url = '' }, res) => {
+    const { contentType, body } = fileOf(url)
+    res.writeHead(200, { 'content-type': contentType }).end(body)
+  })
+  portalOrigin = `http://localhost:${await listenAnywhere(portal)}`
+  harness = await startHarness({
+    now: () => Date.now() + aheadMs,
+    tunables: generousLimits,
+    env: { ALLOWED_ORIGINS: portalOrigin, SESSION_IDLE_MINUTES: String(IDLE_MS / 60_000) },
+  })
+})
+afterAll(async () => {
+  await chromium.close()
+  portal.close()
+  await harness.stop()
+})
+beforeEach(async () => {
+  aheadMs = 0
+  harness.sandbox.reset()
+  context = await chromium.newContext()
+  await context.route(`${harness.gatehouse.url}/portal/**`, (route) =>
+    route.fulfill(fileOf(route.request().url())),
+  )
+})
+afterEach(() => context.close())
+
+/** The page, or a file of the package. */
+function fileOf(url: string) {
+  const [, path = ''] = url.split('/portal/')
+  if (path === '') return { contentType: 'text/html', body: '<!doctype html><title>Portal</title>' }
+  return { contentType: 'text/javascript', body: readFileSync(join(DIST, path), 'utf8') }
+}
+
+/** A page with the package's functions, a client, and the reasons that `onSessionEnd` has told, as globals. */
+async function openPage(origin = harness.gatehouse.url): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(`${origin}/portal/`)
+  await page.evaluate(`(async () => {
+    Object.assign(window, await import('/portal/index.js'))
+    window.gatehouse = createGatehouse({ baseUrl: '${harness.gatehouse.url}' })
+    window.reasons = []
+    gatehouse.onSessionEnd((reason) => reasons.push(reason))
+    window.signIn = (login) => gatehouse.signIn({ username: login + '@example.test', password: '${PASSWORD}' })
+    await gatehouse.session()
+  })()`)
+  return page
+}
+
+/** Runs statements in the page; `return` gives the result. */
+const run = <Result = unknown>(page: Page, statements: string) =>
+  page.evaluate<Result>(`(async () => { ${statements} })()`)
+const reasonsOf = (page: Page) => page.evaluate<string[]>('reasons')
+const signInAgain = (page: Page, login = 'amelia.stone') =>
+  run(page, `await signIn('${login}'); await gatehouse.session()`)
+/** A tab that the user returns to. */
+const show = (page: Page) => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+const SIGN_IN_WITH_CODE = `
+  const step = await signIn('tomas.berg')
+  const wrong = await step.verify(step.factors[0], { passCode: '000000' }).catch(({ code }) => code)
+  const done = await step.verify(step.factors[0], { passCode: CODE })
+  const { login } = await gatehouse.session()
+  const { groups } = await gatehouse.groups()
+  const [device] = await gatehouse.devices()
+  await gatehouse.refresh()
+  await gatehouse.signOut()
+  return [wrong, done.status, login, groups.length > 0, device.current, await gatehouse.session()]`
+
+test.each([
+  ['on the broker’s origin', () => harness.gatehouse.url],
+  ['on an origin of ALLOWED_ORIGINS', () => portalOrigin],
+])('a user signs in with a code and signs out, %s', async (_, origin) => {
+  const page = await openPage(origin())
+  const code = harness.sandbox.totpCode('tomas.berg')
+  expect(await run(page, SIGN_IN_WITH_CODE.replace('CODE', `'${code}'`))).toEqual([
+    'E0000068',
+    'SUCCESS',
+    'tomas.berg@example.test',
+    true,
+    true,
+    undefined,
+  ])
+  expect(await reasonsOf(page)).toEqual(['signed-out'])
+})
+
+test('a push is polled until the user answers; an abort ends the polling', async () => {
+  const page = await openPage()
+  await run(
+    page,
+    `const required = await signIn('priya.nair')
+     window.step = await required.verify(required.factors.find(({ factorType }) => factorType === 'push'))
+     window.abort = new AbortController()
+     window.aborted = (async () => {
+       for await (const _ of step.poll({ everyMs: 10, signal: abort.signal })) window.polled = true
+     })().catch(({ name }) => name)`,
+  )
+  await until(() => page.evaluate('window.polled'))
+  expect(await run(page, 'abort.abort(); return aborted')).toBe('AbortError')
+  harness.sandbox.answerPush('priya.nair', 'approve')
+  const statuses = `
+    const statuses = []
+    for await (const { status } of step.poll({ everyMs: 10 })) statuses.push(status)
+    return statuses.at(-1)`
+  expect(await run(page, statuses)).toBe('SUCCESS')
+})
+
+test('a security key is registered and then verified, as the browser does it', async () => {
+  const page = await openPage()
+  const device = await context.newCDPSession(page)
+  await device.send('WebAuthn.enable')
+  const options = {
+    protocol: 'ctap2',
+    transport: 'usb',
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
+  } as const
+  const { authenticatorId } = await device.send('WebAuthn.addVirtualAuthenticator', { options })
+  const enroll = `
+    const enroll = await signIn('erin.enroll')
+    const activate = await enroll.enroll(enroll.factors.find(({ factorType }) => factorType === 'webauthn'))
+    const next = await activate.activate(await createAttestation(activate))
+    const done = next.skip ? await next.skip() : next
+    await gatehouse.signOut()
+    return done.status`
+  expect(await run(page, enroll)).toBe('SUCCESS')
+  const verify = `
+    const required = await signIn('erin.enroll')
+    const challenge = await required.verify(required.factors.find(({ factorType }) => factorType === 'webauthn'))
+    window.last = challenge
+    const done = await challenge.verify(await getAssertion(challenge))
+    return [done.status, (await gatehouse.session()).amr]`
+  expect(await run(page, verify)).toEqual(['SUCCESS', ['pwd', 'hwk', 'mfa']])
+
+  await device.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId })
+  await device.send('WebAuthn.addVirtualAuthenticator', { options })
+  const other = 'return getAssertion(last).catch((error) => [error instanceof DOMException, error.name])'
+  expect(await run(page, other)).toEqual([true, 'NotAllowedError'])
+})
+
+describe('the end of a session in two tabs', () => {
+  test('a sign-out, and a sign-in, in one tab are told in the other', async () => {
+    const [one, two] = [await openPage(), await openPage()]
+    await signInAgain(one)
+    await run(two, 'await gatehouse.session()')
+    await run(one, 'await gatehouse.signOut()')
+    await until(async () => (await reasonsOf(two)).length > 0)
+    await signInAgain(one)
+    await run(two, 'await gatehouse.session()')
+    await signInAgain(one)
+    await until(async () => (await reasonsOf(two)).length > 1)
+    expect([await reasonsOf(one), await reasonsOf(two)]).toEqual([['signed-out'], ['signed-out', 'replaced']])
+  })
+
+  test('one that is ended elsewhere is told when the page is visible again; while the broker cannot tell, it is not', async () => {
+    const page = await openPage()
+    await signInAgain(page)
+    const elsewhere = await openNodeClient(harness)
+    await signIn(elsewhere, 'amelia.stone')
+    await elsewhere.gatehouse.endOtherSessions()
+    let refused = 0
+    await page.route('**/api/v1/sessions/me', (route) => {
+      refused += 1
+      return route.fulfill({ status: 503, json: { errorCode: 'E0000009', errorSummary: 'Not now' } })
+    })
+    await show(page)
+    await until(() => refused === 1)
+    await page.unroute('**/api/v1/sessions/me')
+    expect(await reasonsOf(page)).toEqual([])
+    await show(page)
+    await until(async () => (await reasonsOf(page)).length > 0)
+    expect(await reasonsOf(page)).toEqual(['ended'])
+  })
+
+  test.each([0, 7_200_000, -7_200_000])(
+    'one that is idle is told in both, with the browser’s clock %i ms ahead',
+    async (browserAheadMs) => {
+      await context.addInitScript(`{ const now = Date.now; Date.now = () => now() + ${browserAheadMs} }`)
+      const [one, two] = [await openPage(), await openPage()]
+      aheadMs = 2000 - IDLE_MS // it is idle two seconds from now
+      await signInAgain(one)
+      await run(two, 'await gatehouse.session()')
+      aheadMs = 0
+      await until(async () => (await reasonsOf(one)).length > 0 && (await reasonsOf(two)).length > 0)
+      expect([await reasonsOf(one), await reasonsOf(two)]).toEqual([['idle'], ['idle']])
+    },
+  )
+})
