@@ -152,6 +152,7 @@ test('after a temporary error, the last attributes are served as stale for 15 mi
   expect(answer.body.meta).toMatchObject({ stale: true, fetchedAt: '2026-11-02T08:00:00.000Z' })
   expect(Number(answer.headers.get('age'))).toBe(847)
   expect(answer.headers.get('etag')).not.toBe(headers.get('etag'))
+  expect(Object.values(await failures())).toEqual([14]) // PAM is asked once a minute
   harness.advance(60_500)
   expect(await attributesOf()).toEqual({})
 })
