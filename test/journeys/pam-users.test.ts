@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 
-/** What PAM says about users, roles and groups, from the browser to the sandbox. */
+/** Look-ups of users, roles and groups, from the browser to the sandbox. */
 
 let harness: Harness
 let browser: Browser
