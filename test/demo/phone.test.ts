@@ -128,6 +128,28 @@ test('a request is rejected on the phone', async () => {
   await visitor.alert(/rejected on your phone/)
 })
 
+test('a request is sent automatically at the next sign-in if the user chose it, and only once', async () => {
+  const { visitor, phone } = await choose('priya.nair')
+  const approve = phone.getByRole('button', { name: 'Yes, it is me' })
+  await visitor.press('A request on my phone')
+  await visitor.main.getByLabel('Send the request automatically the next time').check()
+  await visitor.press('Send the request')
+  await clickOnce(approve)
+  await visitor.screen('Hello Priya')
+  await visitor.press('Sign out')
+
+  await visitor.choose('priya.nair')
+  await visitor.press('Sign in')
+  await visitor.press('A request on my phone')
+  await visitor.screen('Look at your phone')
+  await visitor.press('Back')
+  await visitor.press('A request on my phone')
+  expect(await visitor.main.getByLabel('Send the request automatically the next time').isChecked()).toBe(true)
+  await visitor.press('Send the request')
+  await clickOnce(approve)
+  await visitor.screen('Hello Priya')
+})
+
 test('the phone belongs to the user whose login, full or short, is typed', async () => {
   const visitor = await demo.visit()
   await visitor.signIn('sana.sms')

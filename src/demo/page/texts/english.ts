@@ -68,6 +68,7 @@ export const ENGLISH = {
   code: 'Code',
   codeSent: 'We have sent you a code.',
   doNotAskAgain: 'Do not ask again on this device',
+  sendAutomatically: 'Send the request automatically the next time',
 
   chooseFactor: 'Choose how to verify your identity',
   setUpFactor: 'Set up a second factor',

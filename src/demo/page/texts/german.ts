@@ -70,6 +70,7 @@ export const GERMAN: Texts = {
   code: 'Code',
   codeSent: 'Wir haben Ihnen einen Code gesendet.',
   doNotAskAgain: 'Auf diesem Gerät nicht mehr fragen',
+  sendAutomatically: 'Die Anfrage beim nächsten Mal automatisch senden',
 
   chooseFactor: 'Wie möchten Sie Ihre Identität bestätigen?',
   setUpFactor: 'Zweiten Faktor einrichten',
