@@ -40,7 +40,7 @@ export function describeError(error: GatehouseError, language: Language = prefer
   return messageOf(name, language, isPartial ? causes : [])
 }
 
-/** The message for a `factorResult` other than `WAITING`. */
+/** The message for a `factorResult` other than `WAITING` and `CHALLENGE`. */
 export function describeResult(factorResult: string, language: Language = preferred()): Message {
   return messageOf(entryOf(RESULTS, factorResult) ?? 'unknown', language)
 }

@@ -7,6 +7,9 @@ import { setHandle } from './handle.js'
 import { forgetUserName, keepUserName, type Move, type Next, type Screen } from './screens.js'
 import { screenOf, startScreen } from './steps.js'
 
+/** The values of `factorResult` that are no failure. */
+const IN_PROGRESS = new Set(['WAITING', 'CHALLENGE'])
+
 /**
  * Shows what follows a move: the first screen, a screen, or the screen of a step (steps.ts, factors.ts). After SUCCESS the
  * event `restart` shows the session.
@@ -38,7 +41,7 @@ function showScreen({ title, content = [], main, others = [], ways = [], result,
     element('div', { class: 'actions others' }, ...others.map(offer)),
     !main && actions(...more),
   )
-  if (result !== undefined && result !== 'WAITING') showMessage(describeResult(result, language).text)
+  if (result !== undefined && !IN_PROGRESS.has(result)) showMessage(describeResult(result, language).text)
   wait?.(signal)
     .then(showNext)
     .catch((error) => (signal.aborted ? undefined : showError(error)))
