@@ -79,8 +79,9 @@ export function createStep(answer: SignInAnswer, request: Request, options: Link
       return createStep(next, request, next.status === 'MFA_CHALLENGE' ? { ...options, ...chosen } : {})
     },
   }
+  const moves = Object.hasOwn(MOVES, status) ? MOVES[status] : undefined
   // each status has the members of its interface: test/client compares them for every answer of the journeys
-  return { status, answer, stateToken, ...commonMoves(context), ...MOVES[status]?.(context) } as SignInStep
+  return { status, answer, stateToken, ...commonMoves(context), ...moves?.(context) } as SignInStep
 }
 
 /** The moves that depend on the answer's links alone. */

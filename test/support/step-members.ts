@@ -105,8 +105,10 @@ export function checkSteps(gatehouse: Client.Gatehouse, met: StepsMet): Client.G
 function checkMembers(step: Client.SignInStep, met: StepsMet): void {
   const { status, answer } = step
   const kind = 'next' in step && step.next ? `${status} ${step.next}` : status
-  const table: Readonly<Record<string, object>> = { ...STEP_MEMBERS }
-  const members: Readonly<Record<string, string>> = { ...(table[kind] ?? STEP_MEMBERS.unknown) }
+  const table = new Map<string, object>(Object.entries(STEP_MEMBERS))
+  const members: Readonly<Record<string, string>> = {
+    ...(table.get(kind) ?? STEP_MEMBERS.unknown),
+  }
   const own = Object.keys(step)
   const required = Object.keys(members).filter((name) => members[name] === 'always')
   expect({ kind, unknown: own.filter((name) => !(name in members)) }).toEqual({ kind, unknown: [] })
@@ -115,7 +117,7 @@ function checkMembers(step: Client.SignInStep, met: StepsMet): void {
     if (members[name] !== 'offered') continue
     expect({ kind, [name]: name in step }).toEqual({ kind, [name]: relation in (answer._links ?? {}) })
   }
-  const seen = met.get(table[kind] ? kind : 'unknown') ?? new Set()
+  const seen = met.get(table.has(kind) ? kind : 'unknown') ?? new Set()
   for (const name of own) seen.add(name)
-  met.set(table[kind] ? kind : 'unknown', seen)
+  met.set(table.has(kind) ? kind : 'unknown', seen)
 }
