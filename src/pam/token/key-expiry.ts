@@ -38,12 +38,16 @@ export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
   let nextReadAt = Number.NEGATIVE_INFINITY
   let lastFailure: string | undefined
 
+  function setExpiry(ms: number | undefined): void {
+    if (ms === expiresAtMs) return
+    expiresAtMs = ms
+    report(expiresAtMs, options)
+  }
+
   function use(times: KeyTimes): void {
-    const isNew = times.expiresAtMs !== expiresAtMs
-    expiresAtMs = times.expiresAtMs
     lastFailure = undefined
     metrics.pamKeyLastUsed.set(Math.floor((times.lastUsedMs ?? 0) / 1000))
-    if (isNew) report(expiresAtMs, options)
+    setExpiry(times.expiresAtMs)
   }
 
   function recordFailure(error: unknown, startedAt: number): void {
@@ -59,7 +63,7 @@ export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
     if (id === undefined || (id === readId && monotonic() < nextReadAt)) return
     const reading = read(id)
     if (reading === undefined) return
-    if (readId !== undefined && id !== readId) expiresAtMs = configuredMs
+    if (readId !== undefined && id !== readId) setExpiry(configuredMs) // the time was the old key's
     readId = id
     const startedAt = monotonic()
     nextReadAt = startedAt + HOUR_MS

@@ -109,6 +109,29 @@ test('after a failure the last known time stays, and PAM is asked again ten minu
   await until(async () => (await gauge('expiry')) === seconds('2026-12-24T00:00:00Z'))
 })
 
+test('a failure that stays the same is logged once', async () => {
+  await start()
+  harness.pam.control.setTokenLifetime(86_400)
+  harness.pam.control.failNext({ error: 'forbidden_error', path: KEYS, times: 'always' })
+  await lookUp()
+  await until(() => events('pam_key_expiry_unknown').length === 1)
+  for (const reads of [2, 3]) {
+    harness.advance(600_000)
+    await until(() => asked() === reads) // the failure before has been handled: otherwise this one would not be due
+  }
+  expect(events('pam_key_expiry_unknown')).toHaveLength(1)
+})
+
+test('after the key has changed, the time of the old one no longer counts, even if PAM refuses', async () => {
+  let key = KEY
+  await start({ keys: () => [key], keyExpiresAtMs: CONFIGURED })
+  await lookUp()
+  await until(async () => (await gauge('expiry')) === seconds(EXPIRES_AT))
+  harness.pam.control.failNext({ error: 'forbidden_error', path: KEYS, times: 'always' })
+  key = STANDBY_KEY
+  await until(async () => (await gauge('expiry')) === CONFIGURED / 1000)
+})
+
 test.each([
   ['no name', '/v1/teams/example-team/current_user', { id: 'x' }],
   ['a name that is a dot segment', '/v1/teams/example-team/current_user', { name: '..' }],
