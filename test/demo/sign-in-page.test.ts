@@ -242,7 +242,7 @@ describe('a second factor', () => {
     await visitor.choose('wanda.key')
     await visitor.press('Sign in')
     await visitor.screen(/security key/)
-    expect(await visitor.main.getByRole('alert').innerText()).toBe('')
+    expect(await visitor.main.locator('#error').textContent()).toBe('')
     await expectGoodScreen(visitor.page)
     await visitor.press('Use my security key')
     await signedInAs(visitor, 'Wanda')
