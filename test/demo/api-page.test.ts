@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import { OPERATIONS, openApiDocument } from '../../src/openapi/document.ts'
@@ -8,6 +8,7 @@ import { openChromium } from '../support/chromium.ts'
 import { clickOnce } from '../support/click.ts'
 import { COLOUR_RULES, faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
+import { until } from '../support/until.ts'
 
 /** The demo's built API page in a real browser. */
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
     logStream: new PassThrough().resume(),
   })
   chromium = await openChromium()
-  page = await chromium.newPage()
+  page = await chromium.newPage({ reducedMotion: 'reduce' }) // colours change at once
   page.setDefaultTimeout(60_000)
   page.on('pageerror', (error) => {
     throw error
@@ -69,7 +70,7 @@ test('the page shows the broker’s own OpenAPI document', async () => {
 test('every operation is shown with its parameters, body and responses, and the filter finds it', async () => {
   await open()
   expect(await page.locator('#operations details').count()).toBe(OPERATION_COUNT)
-  await page.getByRole('searchbox').fill('pam/groups get')
+  await page.getByRole('searchbox', { name: 'Find an operation' }).fill('pam/groups get')
   await page.getByText(`2 of ${OPERATION_COUNT} operations`).waitFor()
   await clickOnce(page.getByText('The team’s groups'))
   const listed = page.locator('#listGroups')
@@ -83,26 +84,165 @@ test('every operation is shown with its parameters, body and responses, and the 
   await page.locator('#schema-GroupPage').getByText('nextCursor').waitFor()
 })
 
-test('every operation has an example request, and an example response if it answers JSON', async () => {
+test('every operation shows an example request, and an example of each status and error code', async () => {
   await open()
-  const requests = page.getByLabel('Example request')
-  expect(await page.locator('details', { has: requests }).count()).toBe(OPERATION_COUNT)
-  for (const example of await requests.allTextContents()) {
-    expect(example).toMatch(/^(GET|POST|DELETE) \/\S+/)
-    expect(example).not.toMatch(/[{}]\w|%7B|undefined/)
-  }
-  const answering = Object.values(OPERATIONS).filter(
-    ({ responses }) => responses[200]?.content?.['application/json'] !== undefined,
+  const shown = await page.evaluate<[string, string[], string][]>(
+    `[...document.querySelectorAll('#operations details')].map((one) => [
+      one.id,
+      [...one.querySelectorAll('.choice option')].map((option) => option.textContent),
+      one.querySelector('[aria-label="Example request"]').textContent,
+    ])`,
   )
-  const responses = page.getByLabel('Example response')
-  expect(await page.locator('details', { has: responses }).count()).toBe(answering.length)
-  await page.getByText('Begin a sign-in, get its state').click()
+  expect(shown.map(([id]) => id).sort()).toEqual(Object.keys(OPERATIONS).sort())
+  for (const [id, answers, request] of shown) {
+    const { responses, method } = OPERATIONS[id] ?? { responses: {} }
+    for (const status of Object.keys(responses))
+      expect([id, answers]).toEqual([id, expect.arrayContaining([expect.stringMatching(`^${status}`)])])
+    expect(request).toMatch(new RegExp(`^${method} /\\S+`))
+    expect(request).not.toMatch(/[{}]\w|%7B|undefined/)
+  }
+  const answersOf = (id: string) => shown.find(([one]) => one === id)?.[1]
+  expect(answersOf('verifyFactor')).toEqual(
+    expect.arrayContaining(['200 MFA_CHALLENGE', '403 E0000068', '429 E0000109']),
+  )
+  expect(answersOf('getAccess')).toEqual(expect.arrayContaining(['304', '503 pam_team_disabled']))
+})
+
+test('a chosen example answer is shown with its request', async () => {
+  await open('#authenticate')
   const authenticate = page.locator('#authenticate')
-  await authenticate.getByLabel('Example request MFA_REQUIRED').getByText('"username"').waitFor()
-  await authenticate
-    .getByLabel('Example response MFA_REQUIRED')
-    .getByText('"status": "MFA_REQUIRED"')
+  const choose = (option: string) => authenticate.locator('.choice select').selectOption(option)
+  const request = authenticate.getByLabel('Example request')
+  const answer = authenticate.getByLabel('Example answer')
+  await choose('200 PASSWORD_WARN')
+  await request.getByText('warnBeforePasswordExpired').waitFor()
+  await answer.getByText('"status": "PASSWORD_WARN"').waitFor()
+  await choose('401 E0000004')
+  await answer.getByText('Authentication failed').waitFor()
+  await open('#followIdentityProvider')
+  await page
+    .locator('#followIdentityProvider')
+    .getByLabel('Example answer')
+    .getByText(/^302\nLocation: https:\/\/your-org.example.net\/sso/)
     .waitFor()
+})
+
+test('a union is shown with the value and the schema of each member', async () => {
+  await open('#schema-KnownFactor')
+  const row = page.locator('#schema-KnownFactor li').filter({ hasText: /^push PushFactor$/ })
+  await clickOnce(row.getByRole('link'))
+  await page.locator('#schema-PushFactor').getByText('factorResult').first().waitFor()
+})
+
+describe('Try it', () => {
+  const operation = (id: string) => page.locator(`#${id}`)
+  const send = (id: string) => clickOnce(operation(id).getByRole('button', { name: 'Send', exact: true }))
+  const tryIt = async (id: string) => {
+    await page.evaluate(`location.hash = '${id}'`)
+    await clickOnce(operation(id).getByRole('button', { name: 'Try it' }))
+  }
+  const answered = (id: string, status: number) =>
+    operation(id)
+      .getByRole('status')
+      .filter({ hasText: new RegExp(`^${status} after \\d+ ms. Request id: \\S+$`) })
+      .waitFor()
+  beforeEach(async () => {
+    await page.context().clearCookies()
+    demo.sandbox.reset()
+    await open()
+  })
+
+  test('signs in with a password and a code, and reads the session and the groups', async () => {
+    await clickOnce(page.getByRole('button', { name: 'tomas.berg@example.test' }))
+    await send('authenticate')
+    await answered('authenticate', 200)
+    await page.getByText('The sign-in is in the state MFA_REQUIRED').waitFor()
+    await clickOnce(
+      operation('authenticate').getByRole('button', { name: /^verify, token:software:totp, \w+ POST/ }),
+    )
+    const body = operation('verifyFactor').getByRole('textbox', { name: 'Body' })
+    const filled = JSON.parse(await body.inputValue()) as object
+    expect(filled).toEqual({ stateToken: expect.stringMatching(/^00[\w-]{43}$/), passCode: '' })
+    const code = await page.locator('#phone .code').first().textContent()
+    await body.fill(JSON.stringify({ ...filled, passCode: code }))
+    await send('verifyFactor')
+    await answered('verifyFactor', 200)
+    await page.getByText('Signed in as tomas.berg@example.test. No sign-in is in progress.').waitFor()
+
+    await tryIt('getSession')
+    await send('getSession')
+    await operation('getSession')
+      .getByLabel('Answer body')
+      .getByText('"login": "tomas.berg@example.test"')
+      .waitFor()
+    await tryIt('getAccess')
+    await send('getAccess')
+    await operation('getAccess')
+      .getByLabel('Answer headers')
+      .getByText(/^etag: /m)
+      .waitFor()
+    await operation('getAccess').getByLabel('Answer body').getByText('"groups"').waitFor()
+  })
+
+  test('follows a link that needs no input at once, with the handle', async () => {
+    await tryIt('authenticate')
+    await operation('authenticate').getByLabel('Example that leads to').selectOption('MFA_REQUIRED')
+    await send('authenticate')
+    await clickOnce(operation('authenticate').getByRole('button', { name: /^verify, sms/ }))
+    await answered('verifyFactor', 200)
+    await clickOnce(operation('verifyFactor').getByRole('button', { name: /^prev/ }))
+    await answered('previous', 200)
+    await clickOnce(operation('previous').getByRole('button', { name: /^cancel/ }))
+    await answered('cancel', 200)
+    await page.getByText('No sign-in is in progress').waitFor()
+  })
+
+  test('shows an error with its meaning', async () => {
+    await tryIt('skip')
+    await send('skip')
+    await answered('skip', 401)
+    await operation('skip')
+      .locator('.answer')
+      .getByText('the handle is unknown, expired or belongs to another browser')
+      .waitFor()
+    await operation('skip').getByLabel('Answer body').getByText('"errorCode": "E0000011"').waitFor()
+  })
+
+  test('shows an image of an answer', async () => {
+    await clickOnce(page.getByRole('button', { name: 'erin.enroll@example.test' }))
+    await send('authenticate')
+    await clickOnce(
+      operation('authenticate')
+        .getByRole('button', { name: /^enroll, token:software:totp, GOOGLE/ })
+        .first(),
+    )
+    await clickOnce(operation('enrollFactor').getByRole('button', { name: /^qrcode/ }))
+    await operation('getEnrollmentPicture').getByAltText('The image of the answer').waitFor()
+    await until(() => page.evaluate<boolean>('document.querySelector(".answer img").naturalWidth > 0'))
+  })
+
+  test('opens a redirect as a navigation, in a new tab', async () => {
+    await clickOnce(page.getByRole('button', { name: 'cleo.claims@example.test' }))
+    await send('authenticate')
+    await clickOnce(operation('authenticate').getByRole('button', { name: /^verify, claims_provider/ }))
+    const opened = page.context().waitForEvent('page')
+    await clickOnce(operation('verifyFactor').getByRole('button', { name: /^next: redirect/ }))
+    const tab = await opened
+    await tab.waitForURL(`${demo.sandboxUrl}/**`)
+    await tab.close()
+  })
+
+  test('sends the example of every operation, and each answer is a documented one', async () => {
+    for (const [id, { tag, responses }] of Object.entries(OPERATIONS)) {
+      if (tag === 'Redirects') continue
+      await tryIt(id)
+      await send(id)
+      const status = operation(id).getByRole('status')
+      const words = (await status.textContent()) ?? ''
+      expect([id, words]).toEqual([id, expect.stringMatching(/^[2-4]\d\d after/)])
+      if (words.startsWith('2')) expect(Object.keys(responses)).toContain(words.slice(0, 3))
+    }
+  })
 })
 
 test('a URL fragment that names an operation opens it', async () => {
@@ -111,12 +251,18 @@ test('a URL fragment that names an operation opens it', async () => {
 })
 
 test('on a phone, with everything expanded, it has no accessibility fault in light or dark mode', async () => {
-  await open('', { width: 360, height: 740 })
+  await open('#authenticate', { width: 360, height: 740 })
+  const authenticate = page.locator('#authenticate')
+  await clickOnce(authenticate.getByRole('button', { name: 'Try it' }))
+  await authenticate.locator('form select').selectOption('MFA_REQUIRED')
+  await clickOnce(authenticate.getByRole('button', { name: 'Send', exact: true }))
+  await authenticate.getByRole('button', { name: /^verify, push/ }).waitFor()
   await page.emulateMedia({ colorScheme: 'dark' })
   expect(await page.evaluate(OPEN_ONE_OF_EACH_KIND)).toBeGreaterThan(1)
-  expect(await faultsOf(page, { rules: COLOUR_RULES })).toEqual([])
+  const exclude = ['#tools'] // scanned by the tests of the tools
+  expect(await faultsOf(page, { rules: COLOUR_RULES, exclude })).toEqual([])
   await page.emulateMedia({ colorScheme: 'light' })
+  expect(await faultsOf(page, { exclude })).toEqual([])
   await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true')
-  expect(await faultsOf(page)).toEqual([])
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
 })

@@ -12,8 +12,22 @@ export function namedSchema(name: string, schema: Json): HTMLElement {
 }
 
 export function schemaView(schema: Json): HTMLElement {
+  if (schema.discriminator !== undefined) return variants(record(schema.discriminator))
   const members = membersOf(schema)
   return members === undefined ? element('p', {}, ...typeOf(schema)) : members
+}
+
+/** The schemas of a union, by the value of the member that tells them apart. */
+function variants({ propertyName, mapping }: Json): HTMLElement {
+  const items = Object.entries(record(mapping)).map(([value, $ref]) =>
+    element('li', {}, element('code', {}, value), ' ', ...typeOf({ $ref })),
+  )
+  return element(
+    'div',
+    {},
+    element('p', {}, 'One of these, by ', element('code', {}, text(propertyName)), ':'),
+    element('ul', { class: 'members' }, ...items),
+  )
 }
 
 /** The members of an object, or of the objects in a list. undefined if there are none. */

@@ -11,8 +11,11 @@ import { installVirtualKey } from './virtual-key.js'
  * `/demo/…`), never the broker. The sign-in page does not depend on them.
  *
  * @param fillIn fills the chosen user's name and password into the page's form
+ * @returns selects the user with this login
  */
-export async function openTools(fillIn: (user: User) => void | Promise<void>): Promise<void> {
+export async function openTools(
+  fillIn: (user: User) => void | Promise<void>,
+): Promise<(login: string) => void> {
   const phone = createPhone()
   const users = createUserList(await call<User[]>('GET', '/demo/users'), (user) => {
     phone.belongTo(user)
@@ -30,11 +33,14 @@ export async function openTools(fillIn: (user: User) => void | Promise<void>): P
     section('reset', texts.startOver, texts.aboutReset, resetButton()),
   )
   installVirtualKey(() => phone.owner()?.login)
+  const select = (login: string) => {
+    const user = users.named(login)
+    if (user) phone.belongTo(user)
+  }
   document.addEventListener('change', ({ target }) => {
-    const typed =
-      target instanceof HTMLInputElement && target.name === 'username' && users.named(target.value)
-    if (typed) phone.belongTo(typed)
+    if (target instanceof HTMLInputElement && target.name === 'username') select(target.value)
   })
+  return select
 }
 
 function section(id: string, title: string, about: string, ...content: readonly Node[]): HTMLElement {
