@@ -8,7 +8,7 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 export default defineConfig({
-  // For your own Gatehouse, replace this line with: server: { proxy: { '/api': 'http://localhost:8080' } },
+  // For your own Gatehouse, remove this line, and add to `server`: proxy: { '/api': 'http://localhost:8080' }
   plugins: [gatehouseSandbox(`http://localhost:${port}`)],
   server: { port, strictPort: true, headers: { 'Content-Security-Policy': POLICY } },
 })
