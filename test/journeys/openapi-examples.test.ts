@@ -31,7 +31,7 @@ beforeAll(async () => {
     env: { STEP_UP: 'on' },
     now: () => nowMs,
     sandboxNow: () => nowMs,
-    sandboxConfig: (config) => ({ ...config, limits: { ...config.limits, pushPolls: 2 } }),
+    sandboxConfig: (config) => ({ ...config, pipeline: 'v1', limits: { ...config.limits, pushPolls: 2 } }),
     tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 20 } }),
   })
   origins = [
