@@ -9,9 +9,9 @@ import { EXCEPTIONS, TERMS } from './terms.mjs'
  */
 
 const CHECKED =
-  /^(src|test|docs|deploy|bench|scripts|config|tools|examples)\/|^[^/]+\.(md|mjs|json)$|^(Dockerfile|\.env\.example)$/
+  /^(src|test|docs|deploy|bench|scripts|config|tools|examples|client)\/|^[^/]+\.(md|mjs|json)$|^(Dockerfile|\.env\.example)$/
 /** Files that are generated, or that quote Okta word for word. */
-const UNCHECKED = /^package-lock\.json$|\.(png|ico|svg|woff2?)$/
+const UNCHECKED = /^package-lock\.json$|(^|\/)LICENSE$|\.(png|ico|svg|woff2?)$/
 
 /** The words of `TERMS` in one text, with the number of their line; line 0 is the path itself. */
 export function findTerms(path, text) {

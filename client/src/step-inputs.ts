@@ -51,7 +51,7 @@ interface PassCode {
   readonly passCode: string
 }
 
-/** What proves a factor, by its type. The types without an entry have no proof to send. */
+/** The proof of a factor, by its type. The types without an entry have none to send. */
 interface Proofs {
   question: { readonly answer: string }
   password: { readonly password: string }

@@ -1,4 +1,4 @@
-/** What the user, or the page, can do next. */
+/** The next action of the user or the page. */
 export type Action =
   /** Correct the input, and send it again. */
   | 'correct'
@@ -12,7 +12,7 @@ export type Action =
   | 'sign-out'
   /** Reload the page: another tab has signed in. */
   | 'reload'
-  /** Only somebody else can help, such as the help desk. */
+  /** Only others can help, such as the help desk. */
   | 'ask-for-help'
 
 /** Every message. The texts are in english.ts and german.ts. */
