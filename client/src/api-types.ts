@@ -2025,7 +2025,7 @@ export interface components {
             }[];
         };
         /** @description A stable code, for use in programs: one of the broker, or another one of Okta. */
-        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000109" | "E0000133" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout") | UnknownValue;
+        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000109" | "E0000133" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000105" | "E0000106" | "E0000110" | "E0000112" | "E0000119" | "E0000122" | "E0000207") | UnknownValue;
         /** @description The sign-in has ended. */
         Cancelled: {
             relayState?: string;

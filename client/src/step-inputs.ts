@@ -1,4 +1,4 @@
-import type { Factor } from './answers.ts'
+import type { Factor, UnknownStatus } from './answers.ts'
 import type { Assertion } from './security-keys.ts'
 
 export interface Credentials {
@@ -69,4 +69,8 @@ export type Proof = Proofs[keyof Proofs]
 
 export type ProofOf<Chosen extends Factor> = Chosen['factorType'] extends keyof Proofs
   ? Proofs[Chosen['factorType']]
-  : Proof
+  : Chosen['factorType'] extends WithoutProof
+    ? undefined
+    : Proof
+
+type WithoutProof = Exclude<Factor['factorType'], keyof Proofs | UnknownStatus>

@@ -36,10 +36,47 @@ export const ERROR_CODES = {
   pam_timeout: 'the access service did not respond in time',
 } as const
 
+/** Codes that only Okta sends, and the broker passes on. More may come. */
+const OKTA_CODES = [
+  ...[
+    'E0000008',
+    'E0000010',
+    'E0000015',
+    'E0000016',
+    'E0000017',
+    'E0000032',
+    'E0000034',
+    'E0000035',
+    'E0000038',
+  ],
+  ...[
+    'E0000067',
+    'E0000073',
+    'E0000074',
+    'E0000080',
+    'E0000082',
+    'E0000083',
+    'E0000085',
+    'E0000095',
+    'E0000097',
+  ],
+  ...[
+    'E0000098',
+    'E0000099',
+    'E0000105',
+    'E0000106',
+    'E0000110',
+    'E0000112',
+    'E0000119',
+    'E0000122',
+    'E0000207',
+  ],
+]
+
 /** The body of every error response. */
 export const errorObjectSchema = z
   .strictObject({
-    errorCode: openEnum(Object.keys(ERROR_CODES), {
+    errorCode: openEnum([...Object.keys(ERROR_CODES), ...OKTA_CODES], {
       id: 'ErrorCode',
       description: 'A stable code, for use in programs: one of the broker, or another one of Okta.',
     }),

@@ -50,11 +50,14 @@ async function start({ config, broker: settings, ports, host = DEFAULT_HOST }: R
   // first, because the configuration of both needs the port
   const brokerUrl =
     settings &&
-    (await listen((req, res) => (broker ? broker.app(req, res) : res.writeHead(503).end()), {
-      port: ports.broker ?? 0,
-      host,
-      onStop,
-    }))
+    (await listen(
+      (req, res) => {
+        res.setHeader('Date', new Date(clock.now()).toUTCString()) // pages count down to the end of a session by it
+        if (broker) broker.app(req, res)
+        else res.writeHead(503).end()
+      },
+      { port: ports.broker ?? 0, host, onStop },
+    ))
   const portal = settings?.publicUrl ?? brokerUrl
   const sandbox = createSandbox({
     config: portal === undefined ? config : forPortalAt(portal, config),

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { GatehouseError } from 'gatehouse-client'
-import { chooseLanguage, describeError, describeResult, type Message } from 'gatehouse-client/messages'
+import {
+  chooseLanguage,
+  describeError,
+  describeResult,
+  describeSessionEnd,
+  type Message,
+} from 'gatehouse-client/messages'
 import {
   type BrokerError,
   otherUsersSession,
@@ -164,6 +170,14 @@ test.each(RESULTS)('the result %s has a message in both languages', (result) => 
   expect(UNKNOWN).not.toContain(english.text)
   expect(UNKNOWN).not.toContain(german.text)
   expect(german.text).not.toBe(english.text)
+})
+
+test('each reason for the end of a session has its own message in both languages', () => {
+  const reasons = ['signed-out', 'idle', 'expired', 'ended', 'replaced'] as const
+  const texts = reasons.flatMap((reason) =>
+    (['en', 'de'] as const).map((language) => describeSessionEnd(reason, language).text),
+  )
+  expect(new Set(texts).size).toBe(10)
 })
 
 test.each([

@@ -94,6 +94,7 @@ async function advance(step: SignInStep, signal: AbortSignal): Promise<SignInSte
       for (const factor of step.factors) {
         if (factor.factorType === 'sms') console.log(factor.profile?.phoneNumber)
         if (factor.factorType === 'question') return step.verify(factor, { answer: 'blue' })
+        if (factor.factorType === 'push') return step.verify(factor, undefined, { autoPush: true })
         if (factor.factorType === 'token:software:totp') return step.verify(factor, { passCode: '123456' }, { rememberDevice: true })
       }
       return step
@@ -120,6 +121,7 @@ async function advance(step: SignInStep, signal: AbortSignal): Promise<SignInSte
 }
 
 export function describe(error: unknown): string {
+  if (error instanceof GatehouseError && error.code === 'E0000082') return 'a code that only Okta sends'
   return error instanceof GatehouseError ? describeError(error, 'de').text : 'not of the client'
 }
 `
@@ -143,6 +145,10 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   [
     "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'webauthn') void step.verify(factor, { passCode: 'a' })",
     'TS2353',
+  ],
+  [
+    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'push') void step.verify(factor, { passCode: 'a' })",
+    'TS2345',
   ],
   [
     "if (step.status === 'PASSWORD_EXPIRED') void step.changePassword({ newPassword: 'a' })",

@@ -204,6 +204,8 @@ describe('with a broker', () => {
     await signIn('neil')
     expect(await session()).toBeDefined()
     sandbox.control.advanceTime(31 * 60_000)
+    const { headers } = await fetch(`${sandbox.brokerUrl}/api/v1/sessions/me`)
+    expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(Date.now() + 30 * 60_000) // a page judges by it
     expect(await session()).toBeUndefined()
     expect(() => sandbox.control.advanceTime(-1)).toThrow('advanceTime')
   })

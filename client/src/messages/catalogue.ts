@@ -1,3 +1,5 @@
+import type { SessionEnd } from '../session-end.ts'
+
 /** The next action of the user or the page. */
 export type Action =
   /** Correct the input, and send it again. */
@@ -29,8 +31,13 @@ export const ACTIONS = {
   rateLimited: 'retry',
 
   signedOut: 'sign-in',
+  signedOutHere: 'sign-in',
+  sessionIdle: 'sign-in',
+  sessionExpired: 'sign-in',
+  sessionEnded: 'sign-in',
   otherUser: 'sign-out',
   sessionReplaced: 'reload',
+  newerSignIn: 'reload',
   cookiesBlocked: 'restart',
   expired: 'restart',
   notOffered: 'restart',
@@ -148,6 +155,14 @@ export const CAUSES: readonly (readonly [code: string, text: RegExp, name: Messa
   ['E0000014', /minimum password age|must have elapsed/i, 'passwordTooNew'],
   ['E0000014', /commonly used/i, 'passwordCommon'],
 ]
+
+export const SESSION_ENDS: Readonly<Record<SessionEnd, MessageName>> = {
+  'signed-out': 'signedOutHere',
+  idle: 'sessionIdle',
+  expired: 'sessionExpired',
+  ended: 'sessionEnded',
+  replaced: 'newerSignIn',
+}
 
 /** The messages for values of `factorResult` other than `WAITING`. */
 export const RESULTS: Readonly<Record<string, MessageName>> = {

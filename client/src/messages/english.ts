@@ -13,11 +13,16 @@ export const ENGLISH: Readonly<Record<MessageName, readonly [title: string, text
   invalidInput: ['Check your input', 'One of the fields is not correct.'],
   rateLimited: ['Too many attempts', 'Please wait before you try again.'],
 
+  signedOutHere: ['You are signed out', 'You have signed out.'],
+  sessionIdle: ['You are signed out', 'You were signed out because you were not active.'],
+  sessionExpired: ['You are signed out', 'You were signed out because your session was open for too long.'],
+  sessionEnded: ['You are signed out', 'Your session was ended elsewhere.'],
   signedOut: ['You are signed out', 'Please sign in again.'],
   otherUser: [
     'Another user is signed in',
     'Another user is signed in on this browser. Sign out first, then try again.',
   ],
+  newerSignIn: ['You have signed in again', 'Another sign-in in this browser has replaced your session.'],
   sessionReplaced: [
     'You have signed in again',
     'There is a newer sign-in in this browser. Reload this page.',

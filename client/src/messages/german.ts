@@ -25,10 +25,18 @@ export const GERMAN: Readonly<Record<MessageName, readonly [title: string, text:
   invalidInput: ['Bitte prüfen Sie Ihre Eingabe', 'Eines der Felder ist nicht richtig ausgefüllt.'],
   rateLimited: ['Zu viele Versuche', 'Bitte warten Sie, bevor Sie es noch einmal versuchen.'],
 
+  signedOutHere: ['Sie sind abgemeldet', 'Sie haben sich abgemeldet.'],
+  sessionIdle: ['Sie sind abgemeldet', 'Sie wurden abgemeldet, weil Sie nicht aktiv waren.'],
+  sessionExpired: ['Sie sind abgemeldet', 'Sie wurden abgemeldet, weil Ihre Sitzung zu lange offen war.'],
+  sessionEnded: ['Sie sind abgemeldet', 'Ihre Sitzung wurde an anderer Stelle beendet.'],
   signedOut: ['Sie sind abgemeldet', 'Bitte melden Sie sich wieder an.'],
   otherUser: [
     'Jemand anderes ist angemeldet',
     'In diesem Browser ist jemand anderes angemeldet. Melden Sie sich zuerst ab, und versuchen Sie es dann noch einmal.',
+  ],
+  newerSignIn: [
+    'Sie haben sich neu angemeldet',
+    'Eine andere Anmeldung in diesem Browser hat Ihre Sitzung ersetzt.',
   ],
   sessionReplaced: [
     'Sie haben sich neu angemeldet',

@@ -1,5 +1,6 @@
 import type { GatehouseError } from '../gatehouse-error.ts'
-import { ACTIONS, type Action, CAUSES, CODES, type MessageName, RESULTS } from './catalogue.ts'
+import type { SessionEnd } from '../session-end.ts'
+import { ACTIONS, type Action, CAUSES, CODES, type MessageName, RESULTS, SESSION_ENDS } from './catalogue.ts'
 import { ENGLISH } from './english.ts'
 import { GERMAN } from './german.ts'
 
@@ -43,6 +44,11 @@ export function describeError(error: GatehouseError, language: Language = prefer
 /** The message for a `factorResult` other than `WAITING` and `CHALLENGE`. */
 export function describeResult(factorResult: string, language: Language = preferred()): Message {
   return messageOf(entryOf(RESULTS, factorResult) ?? 'unknown', language)
+}
+
+/** The message for the reason that `onSessionEnd` gives. */
+export function describeSessionEnd(reason: SessionEnd, language: Language = preferred()): Message {
+  return messageOf(SESSION_ENDS[reason], language)
 }
 
 function nameOf({ code, status, message, causes }: GatehouseError): MessageName {

@@ -1,8 +1,9 @@
+import { describeSessionEnd } from '/demo/client/messages/index.js'
 import { showAccess } from './access/access.js'
 import { gatehouse } from './gatehouse.js'
 import { actions, byId, type Words } from './parts/elements.js'
 import { button } from './parts/form.js'
-import { createLanguageSwitch, texts } from './parts/language.js'
+import { createLanguageSwitch, language, texts } from './parts/language.js'
 import { restart, show, showError, showMessage } from './parts/screen.js'
 import { isSigningIn, keepHandle, takeHandle } from './sign-in/handle.js'
 import { showNext } from './sign-in/sign-in.js'
@@ -52,7 +53,7 @@ byId('languages').ariaLabel = texts.language
 byId('tools').ariaLabel = texts.tools
 createLanguageSwitch(keepHandle)
 gatehouse.onSessionEnd((reason) => {
-  if (!isSigningIn() && !isAsking) restart(texts.sessionEnds[reason])
+  if (!isSigningIn() && !isAsking) restart(describeSessionEnd(reason, language).text)
 })
 addEventListener('restart', (event) => {
   if (event instanceof CustomEvent) showFirst(event.detail).catch(showError)

@@ -155,13 +155,6 @@ export const ENGLISH = {
     hwk: 'security key or token',
     mfa: 'more than one factor',
   },
-  sessionEnds: {
-    'signed-out': 'You have signed out.',
-    idle: 'You were signed out because you were not active.',
-    expired: 'You were signed out because your session was open for too long.',
-    ended: 'You are signed out: your session was ended elsewhere.',
-    replaced: 'Another sign-in in this browser has replaced your session.',
-  },
   myRolesAndGroups: 'My roles and groups',
   lookingUpGroups: 'Looking up your groups…',
   myGroups: 'My groups',

@@ -163,13 +163,6 @@ export const GERMAN: Texts = {
     hwk: 'Sicherheitsschlüssel oder Token',
     mfa: 'mehr als ein Faktor',
   },
-  sessionEnds: {
-    'signed-out': 'Sie haben sich abgemeldet.',
-    idle: 'Sie wurden abgemeldet, weil Sie nicht aktiv waren.',
-    expired: 'Sie wurden abgemeldet, weil Ihre Sitzung zu lange offen war.',
-    ended: 'Sie sind abgemeldet: Ihre Sitzung wurde an anderer Stelle beendet.',
-    replaced: 'Eine andere Anmeldung in diesem Browser hat Ihre Sitzung ersetzt.',
-  },
   myRolesAndGroups: 'Meine Rollen und Gruppen',
   lookingUpGroups: 'Ihre Gruppen werden geladen …',
   myGroups: 'Meine Gruppen',
