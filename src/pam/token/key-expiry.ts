@@ -33,27 +33,21 @@ const WARN_BEFORE_MS = 14 * DAY_MS
  */
 export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
   const { configuredMs, keyId, read, checkMs, monotonic, log, metrics } = options
-  let expiresAtMs = configuredMs
+  const expiry = createKnownExpiry(options)
   let readId: string | undefined
   let nextReadAt = Number.NEGATIVE_INFINITY
   let lastFailure: string | undefined
 
-  function setExpiry(ms: number | undefined): void {
-    if (ms === expiresAtMs) return
-    expiresAtMs = ms
-    report(expiresAtMs, options)
-  }
-
   function use(times: KeyTimes): void {
     lastFailure = undefined
     metrics.pamKeyLastUsed.set(Math.floor((times.lastUsedMs ?? 0) / 1000))
-    setExpiry(times.expiresAtMs)
+    expiry.set(times.expiresAtMs)
   }
 
   function recordFailure(error: unknown, startedAt: number): void {
     nextReadAt = startedAt + RETRY_MS
     const name = error instanceof PamFailure ? error.outcome : 'error'
-    if (name !== lastFailure && expiresAtMs === undefined)
+    if (name !== lastFailure && !expiry.isKnown())
       log.warn('pam_key_expiry_unknown', { upstream: 'pam', name })
     lastFailure = name
   }
@@ -63,22 +57,32 @@ export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
     if (id === undefined || (id === readId && monotonic() < nextReadAt)) return
     const reading = read(id)
     if (reading === undefined) return
-    if (readId !== undefined && id !== readId) setExpiry(configuredMs) // the time was the old key's
-    readId = id
+    if (readId !== undefined && id !== readId) expiry.set(configuredMs) // the time was the old key's
     const startedAt = monotonic()
+    readId = id
     nextReadAt = startedAt + HOUR_MS
-    reading.then(
-      (times) => id === keyId() && use(times),
-      (error) => recordFailure(error, startedAt),
-    )
+    const succeeded = (times: KeyTimes) => id === keyId() && use(times)
+    reading.then(succeeded, (error) => recordFailure(error, startedAt))
   }
 
-  report(expiresAtMs, options)
-  const timers = [
-    setInterval(() => report(expiresAtMs, options), DAY_MS).unref(),
-    setInterval(readIfDue, checkMs).unref(),
-  ]
+  const timers = [setInterval(expiry.report, DAY_MS).unref(), setInterval(readIfDue, checkMs).unref()]
   return { stop: () => timers.forEach(clearInterval) }
+}
+
+/** The expiry that is known, which is reported when it changes. */
+function createKnownExpiry(options: KeyExpiryOptions) {
+  let expiresAtMs = options.configuredMs
+  const reportNow = () => report(expiresAtMs, options)
+  reportNow()
+  return {
+    isKnown: () => expiresAtMs !== undefined,
+    report: reportNow,
+    set(ms: number | undefined) {
+      if (ms === expiresAtMs) return
+      expiresAtMs = ms
+      reportNow()
+    },
+  }
 }
 
 function report(expiresAtMs: number | undefined, { now, log, metrics }: KeyExpiryOptions): void {
