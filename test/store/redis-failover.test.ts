@@ -31,7 +31,7 @@ describe('failover', () => {
   })
 
   test('cluster: after a primary is killed, its replica serves all its keys', async () => {
-    const redis = stopped(await startRedisCluster(3, 3, { password: 'pw', nodeTimeoutMs: 500 }))
+    const redis = stopped(await startRedisCluster(3, 3, { password: 'pw', nodeTimeoutMs: 2000 }))
     const { store } = connect(redis.url)
     await expectWorking(store)
     const keys = Array.from({ length: 60 }, (_, n) => `gatehouse:kept:${n}`)
