@@ -15,6 +15,8 @@ export interface TransportOptions {
   readonly language?: string
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch
+  /** Milliseconds until a request without a complete answer fails, with status 0. Default: 30,000. */
+  readonly timeoutMs?: number
 }
 
 export interface Details {
@@ -36,11 +38,11 @@ export interface Transport {
 }
 
 export function createTransport(options: TransportOptions): Transport {
-  const { baseUrl, cookieJar, language, fetch: send = fetch } = options
+  const { baseUrl, cookieJar, language, fetch: send = fetch, timeoutMs = 30_000 } = options
   const base = new URL(baseUrl ?? globalThis.location?.href)
   let clockOffsetMs = 0
 
-  async function exchange(method: string, href: string, { body, headers, signal }: Details) {
+  async function sendRequest(method: string, href: string, { body, headers }: Details, signal: AbortSignal) {
     const url = new URL(href, base).href
     const isForm = body instanceof URLSearchParams
     const response = await send(url, {
@@ -54,7 +56,7 @@ export function createTransport(options: TransportOptions): Transport {
         ...headers,
       },
       body: isForm ? body : body ? JSON.stringify(body) : null,
-      signal: signal ?? null,
+      signal,
     })
     const date = Date.parse(response.headers.get('date') ?? '')
     if (date) clockOffsetMs = date - Date.now()
@@ -63,7 +65,9 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function request<Answer>(method: string, href: string, details: Details = {}): Promise<Answer> {
-    const { response, text } = await exchange(method, href, details).catch((error: unknown) => {
+    const { response, text } = await withTimeout(timeoutMs, details.signal, (signal) =>
+      sendRequest(method, href, details, signal),
+    ).catch((error: unknown) => {
       details.signal?.throwIfAborted()
       throw new GatehouseError(undefined, {}, error)
     })
@@ -73,6 +77,25 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   return { request, origin: base.origin, now: () => Date.now() + clockOffsetMs }
+}
+
+/** @param run gets a signal that is aborted after `ms`, and when `outer` is. `AbortSignal.any` is too new for some browsers. */
+async function withTimeout<Result>(
+  ms: number,
+  outer: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController()
+  const abort = () => controller.abort(outer?.reason)
+  const timer = setTimeout(() => controller.abort(new Error(`No answer within ${ms} ms`)), ms)
+  outer?.addEventListener('abort', abort)
+  if (outer?.aborted) abort()
+  try {
+    return await run(controller.signal)
+  } finally {
+    clearTimeout(timer)
+    outer?.removeEventListener('abort', abort)
+  }
 }
 
 async function keepCookies(jar: CookieJar, { headers }: Response, url: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { LogEventDescription } from './log-event-description.ts'
 
-/** The broker recovers by itself, or a request was refused. */
+/** The broker recovers without an operator, or a request was refused. */
 export const WARN_EVENTS = {
   dependency_failed: {
     meaning: 'A request failed with 502, 503 or 504 because a dependency failed: see `outcome` and `code`.',

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
-import { describe, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { createGatehouse, type Gatehouse, GatehouseError } from 'gatehouse-client'
 import { stepAt } from '../support/node-client.ts'
-import { ORIGIN, type Scripted, scriptBroker, WAITING } from '../support/scripted-broker.ts'
+import { neverAnswered, ORIGIN, type Scripted, scriptBroker, WAITING } from '../support/scripted-broker.ts'
 
 /** Whatever comes instead of the broker's answer, a method rejects with a GatehouseError, which contains no secrets. */
 
@@ -91,6 +91,47 @@ test('JSON that is no step is an error, also after a step', async () => {
   const step = await gatehouse.signIn({ stateToken: 'an-example-handle' })
   await expect(stepAt(step, 'MFA_CHALLENGE').previous?.()).rejects.toBeInstanceOf(GatehouseError)
   await expect(gatehouse.signIn({ token: 't' })).rejects.toBeInstanceOf(GatehouseError)
+})
+
+describe('a request that is not answered', () => {
+  beforeEach(() => void jest.useFakeTimers())
+  afterEach(() => void jest.useRealTimers())
+
+  /** Signs in with `timeoutMs`, while the time passes. */
+  async function signInWithin(timeoutMs: number | undefined, reply: Scripted) {
+    const broker = scriptBroker()
+    broker.answer(reply)
+    const gatehouse = createGatehouse({
+      baseUrl: ORIGIN,
+      fetch: broker.fetch,
+      ...(timeoutMs && { timeoutMs }),
+    })
+    const started = Date.now()
+    const problem = problemOf(gatehouse.signIn({ token: 't' })).then((error) => ({
+      error,
+      ms: Date.now() - started,
+    }))
+    await jest.runAllTimersAsync()
+    return problem
+  }
+  const halfAnswered = async ({ signal }: RequestInit) => {
+    const start = (body: ReadableStreamDefaultController) => {
+      body.enqueue(Buffer.from('{'))
+      signal?.addEventListener('abort', () => body.error(signal.reason))
+    }
+    return new Response(new ReadableStream({ start }))
+  }
+
+  test.each([
+    ['no headers', undefined, neverAnswered, 30_000],
+    ['half of a body', undefined, halfAnswered, 30_000],
+    ['no headers, with timeoutMs', 5000, neverAnswered, 5000],
+  ])('%s', async (_, timeoutMs, reply, expectedMs) => {
+    const { error, ms } = await signInWithin(timeoutMs, reply)
+    expect(error).toBeInstanceOf(GatehouseError)
+    expect(error).toMatchObject({ status: 0, cause: { message: `No answer within ${expectedMs} ms` } })
+    expect(ms).toBe(expectedMs)
+  })
 })
 
 describe('the time to wait', () => {

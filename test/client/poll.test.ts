@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
 import { createGatehouse, GatehouseError, type PollOptions } from 'gatehouse-client'
 import { stepAt } from '../support/node-client.ts'
 import {
+  neverAnswered,
   ORIGIN,
   type Scripted,
   type ScriptedBroker,
@@ -141,4 +142,10 @@ test('a page that leaves the loop sends no further poll', async () => {
   await jest.advanceTimersByTimeAsync(60_000)
   await leave
   expect(times()).toEqual([2000])
+})
+
+test('a poll that is not answered fails after timeoutMs, and the next one is sent', async () => {
+  const step = await startPush(neverAnswered, DONE)
+  expect(await finish(step)).toEqual(['SUCCESS'])
+  expect(times()).toEqual([2000, 2000 + 30_000 + 1000])
 })

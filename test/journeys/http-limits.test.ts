@@ -248,7 +248,7 @@ describe('every response', () => {
     }
   })
 
-  test('that Node sends by itself names no software either', async () => {
+  test('that Node sends before any handler names no software either', async () => {
     for (const sent of [
       'nonsense\r\n\r\n',
       `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`,

@@ -64,7 +64,7 @@ const scriptOf = (body: string) => [
 ]
 
 test.each([
-  ['exits by itself', ''],
+  ['reaches its end', ''],
   ['calls process.exit', 'process.exit(3)'],
   ['crashes', 'throw new Error("fake")'],
 ])('nothing is lost when the process %s', (_how, end) => {

@@ -41,6 +41,10 @@ export function scriptBroker({ clockAheadMs = 0 } = {}): ScriptedBroker {
   }
 }
 
+/** No answer, until the request is aborted. */
+export const neverAnswered = ({ signal }: RequestInit): Promise<Response> =>
+  new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+
 export const ORIGIN = 'https://portal.example.com'
 const link = (path: string, name?: string) => ({
   href: ORIGIN + path,

@@ -64,7 +64,8 @@ type Shared = z.infer<typeof Shared>
 
 /**
  * The step lock: one step at a time in a transaction, over all replicas. Identical requests that wait on other replicas
- * share the step's result. It also paces polls: a poll before `pollNotBeforeMs` waits. All keys of a transaction are in one Redis Cluster slot:
+ * share the step's result. It also paces polls: a poll before `pollNotBeforeMs` waits. All keys of a transaction are in
+ * one Redis Cluster slot:
  *
  *     gatehouse:lock:{<name>}              the token of the running step
  *     gatehouse:lock:{<name>}:<dedupKey>   the shared result of the last such step, sealed, for a few seconds

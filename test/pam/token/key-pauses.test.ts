@@ -102,7 +102,7 @@ test.each(CASES)('$name: a key that changed is used at once, on each replica', a
   expect([await lookUp(other), await lookUp()]).toEqual([200, 200])
 })
 
-test('without the store, each process pauses by itself', async () => {
+test('without the store, each process keeps its own pause', async () => {
   await start({ keys: () => [WRONG_KEY] })
   harness.store.disconnect(storeUnavailable())
   for (let n = 0; n < 5; n++) expect(await lookUp()).toBe('502 pam_credentials')
