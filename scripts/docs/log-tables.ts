@@ -1,15 +1,13 @@
-import { LOG_EVENTS } from '../../src/observability/log-events.ts'
 import { AUDIT_FIELD_TEXTS } from './audit.ts'
+import { LOG_EVENT_TEXTS, type LogEventText } from './log-events.ts'
 import { AUDIT_FIELD_NAMES, LOG_FIELD_TEXTS } from './log-fields.ts'
 import { inCell, markdownTable } from './markdown.ts'
 import { OUTCOME_TEXTS } from './outcomes.ts'
 
 /** An event with two levels has two rows. */
 export function logEventsTable(): string {
-  const levels: readonly (readonly [
-    string,
-    Readonly<Record<string, { meaning: string; action?: string }>>,
-  ])[] = Object.entries(LOG_EVENTS)
+  const levels: readonly (readonly [string, Readonly<Record<string, LogEventText>>])[] =
+    Object.entries(LOG_EVENT_TEXTS)
   const rows = levels.flatMap(([level, events]) =>
     Object.entries(events).map(([event, { meaning, action = '' }]) => [
       `\`${event}\``,

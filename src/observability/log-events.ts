@@ -1,48 +1,85 @@
-import type { LogEventDescription } from './log-event-description.ts'
-import { ERROR_EVENTS } from './log-events-error.ts'
-import { WARN_EVENTS } from './log-events-warn.ts'
-
-export type LogLevel = 'error' | 'warn' | 'info' | 'debug'
-
 /**
- * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other event. The table of
- * the log events in the documentation is generated from these texts.
+ * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other event.
+ * `scripts/docs/log-events.ts` describes them for `docs/operations.md`.
  */
-export const LOG_EVENTS = {
-  error: ERROR_EVENTS,
-  warn: WARN_EVENTS,
+interface LogEvents {
+  /** An operator must act. */
+  readonly error:
+    | 'upstream_token_refused'
+    | 'token_leak_blocked'
+    | 'recovery_token_dropped'
+    | 'user_mismatch'
+    | 'too_many_steps'
+    | 'session_revocation_failed'
+    | 'session_revocation_abandoned'
+    | 'pam_key_refused'
+    | 'pam_key_expired'
+    | 'pam_new_token_refused'
+    | 'pam_token_unusable'
+    | 'pam_response_invalid'
+    | 'pam_user_status_unknown'
+    | 'pam_call_failed'
+    | 'secret_reload_failed'
+    | 'unexpected_error'
+    | 'ops_error'
+    | 'uncaught_exception'
+    | 'unhandled_rejection'
+    | 'listen_failed'
+    | 'stop_failed'
+  /** The broker recovers without an operator, or a request was refused. */
+  readonly warn:
+    | 'dependency_failed'
+    | 'overloaded'
+    | 'step_in_progress'
+    | 'untrusted_forwarded_for'
+    | 'invalid_forwarded_for'
+    | 'origin_not_allowed'
+    | 'no_visible_factors'
+    | 'step_up_user_mismatch'
+    | 'token_user_mismatch'
+    | 'unknown_step'
+    | 'recovery_lifetime_lowered'
+    | 'attempt_refund_failed'
+    | 'known_device_not_stored'
+    | 'step_lock_release_failed'
+    | 'step_rollback_failed'
+    | 'unreadable_record'
+    | 'upstream_token_accepted_again'
+    | 'authn_pipeline_changed'
+    | 'authn_pipeline_unknown'
+    | 'upstream_token_switched'
+    | 'upstream_breaker'
+    | 'upstream_concurrency_lowered'
+    | 'readiness_check_failed'
+    | 'store_disconnected'
+    | 'store_reconnecting'
+    | 'store_url_unusable'
+    | 'pam_token_refresh_failed'
+    | 'pam_key_expiry_unknown'
+    | 'pam_attributes_unavailable'
+    | 'pam_key_expires_soon'
+    | 'pam_call_failed'
+    | 'signal_ignored'
+    | 'library_output'
+    | 'process_warning'
+  readonly info:
+    | 'request'
+    | 'upstream_error'
+    | 'recovery_refused'
+    | 'authn_pipeline'
+    | 'configured'
+    | 'listening'
+    | 'stopping'
+    | 'stopped'
+    | 'readiness_check_passed'
+    | 'store_connected'
+    | 'store_url_changed'
+    | 'secret_reloaded'
+    | 'upstream_token_verified'
+    | 'pam_token_minted'
+  readonly debug: 'pam_error'
+}
 
-  info: {
-    request: {
-      meaning: 'One request, logged once it has been answered or its client has disconnected (`status` 499).',
-    },
-    upstream_error: { meaning: 'Okta answered a step with an error; `upstreamErrorId` is Okta’s id for it.' },
-    recovery_refused: {
-      meaning: 'Okta refused to start a recovery. The client got the same response as for a known user.',
-    },
-    authn_pipeline: {
-      meaning:
-        'The pipeline of the org, when it is known after the start; `name` is `v1` (Classic Engine) or `idx` (Identity Engine).',
-      action: 'If it is `idx`, read [what differs](identity-engine.md).',
-    },
-    configured: { meaning: 'The configuration at start, without secrets and addresses.' },
-    listening: { meaning: 'A listener is open; `name` is `public` or `ops`.' },
-    stopping: { meaning: 'The process received a signal and is shutting down.' },
-    stopped: { meaning: 'The process has shut down.' },
-    readiness_check_passed: { meaning: 'A required check of `/readyz` passes again.' },
-    store_connected: { meaning: 'The connection to Redis is ready.' },
-    store_url_changed: { meaning: 'The broker uses the changed `REDIS_URL`.' },
-    secret_reloaded: { meaning: 'The new value of a secret file is in use; `name` is the variable.' },
-    upstream_token_verified: {
-      meaning:
-        'Okta accepted an API token for the first time since a change; `name` is `first` or `standby`.',
-    },
-    pam_token_minted: { meaning: 'PAM issued a token; it expires in `lifetimeMs`.' },
-  },
+export type LogLevel = keyof LogEvents
 
-  debug: {
-    pam_error: { meaning: 'PAM answered one attempt with an error; `name` is the error.' },
-  },
-} as const satisfies Readonly<Record<LogLevel, Readonly<Record<string, LogEventDescription>>>>
-
-export type LogEvent<Level extends LogLevel> = keyof (typeof LOG_EVENTS)[Level]
+export type LogEvent<Level extends LogLevel> = LogEvents[Level]

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { LOG_EVENT_TEXTS } from '../../scripts/docs/log-events.ts'
 import type { AuditFields } from '../../src/observability/audit-events.ts'
-import { LOG_EVENTS, type LogLevel } from '../../src/observability/log-events.ts'
+import type { LogLevel } from '../../src/observability/log-events.ts'
 import type { LogFields } from '../../src/observability/log-fields.ts'
 import { VERSION } from '../../src/observability/version.ts'
 import { codePoint } from '../support/code-point.ts'
@@ -194,7 +195,9 @@ describe('every line', () => {
 })
 
 test('event names are in snake_case, each with a sentence that explains it', () => {
-  for (const [event, { meaning }] of Object.values(LOG_EVENTS).flatMap((events) => Object.entries(events))) {
+  for (const [event, { meaning }] of Object.values(LOG_EVENT_TEXTS).flatMap((events) =>
+    Object.entries(events),
+  )) {
     expect(event).toMatch(/^[a-z]+(_[a-z]+)*$/)
     expect(meaning).toMatch(/^\S.*\.$/)
   }

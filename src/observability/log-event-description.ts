@@ -1,5 +1,0 @@
-export interface LogEventDescription {
-  readonly meaning: string
-  /** For an operator; omitted if none is needed. */
-  readonly action?: string
-}
