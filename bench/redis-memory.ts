@@ -56,14 +56,18 @@ function usersSignedIn(users: number): Promise<RedisMemoryRow[]> {
     await prepare(origin, 'S', users)
     await waitForExpiry(redis)
     const session = (await freed(redis, /^gatehouse:sess:/)) + (await freed(redis, /^gatehouse:user-sess:/))
-    const known = await freed(redis, /^gatehouse:known:/)
+    const known = await freed(redis, /^gatehouse:(known|user-device):/)
     return [
       {
         record: 'a session, with its entry in the user’s index',
         bytes: session / users,
         kept: '30 min without use, at most 12 h',
       },
-      { record: 'a known device of a user', bytes: known / users, kept: '90 days' },
+      {
+        record: 'a device of a user, with its entry in the user’s list',
+        bytes: known / users,
+        kept: '90 days, in the list 400',
+      },
     ]
   })
 }
