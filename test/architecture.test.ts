@@ -46,7 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   observability: ['errors'],
   errors: [],
   'factor-types': [],
-  config: ['observability', 'errors', 'factor-types'],
+  config: ['pam', 'observability', 'errors', 'factor-types'],
   sandbox: [],
   'sandbox-package': ['sandbox', 'wiring', 'config', 'http', 'store'],
   demo: ['sandbox', 'sandbox-package', 'openapi', 'http'],

@@ -1,5 +1,6 @@
+import type { PamUserName } from '../pam/pam-user-name.ts'
 import type { EnvReader } from './env-reader.ts'
-import { directory, instant, type PamUserDomain, teamName, tokenPath, userDomains } from './pam-values.ts'
+import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
 import { oneOf } from './plain-values.ts'
 import { currentAndStandby } from './secret-values.ts'
 import { upstreamBaseUrl } from './url-values.ts'
@@ -38,11 +39,6 @@ function readKeys(reader: EnvReader): readonly { id: string; secret: string }[] 
   }
   return ids.map((id, index) => ({ id, secret: secrets[index] ?? '' }))
 }
-
-/** How a signed-in user maps to a PAM user name. */
-type PamUserName =
-  | { readonly kind: 'login' }
-  | { readonly kind: 'login-local-part'; readonly domains: readonly PamUserDomain[] }
 
 function readUserName(reader: EnvReader): PamUserName {
   const kind = reader.read('PAM_USER_NAME', oneOf('login', 'login-local-part'))

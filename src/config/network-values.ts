@@ -51,10 +51,11 @@ function trustedProxy(text: string): string {
   return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
 }
 
-/** All of `TRUST_PROXY`. Together, the entries must not cover every address either. */
+/** All of `TRUST_PROXY`. Together, the entries must not cover every address of the internet either. */
 export function trustedProxies(text: string): readonly string[] {
   const cidrs = listOf(trustedProxy)(text)
-  if (ALL_ADDRESSES.some((range) => isCovered(range, cidrs.map(rangeOf)))) {
+  const ranges = [...cidrs, ...NOT_UNICAST].map(prefixOf)
+  if (['ipv4 ', 'ipv6 '].some((family) => isCovered(family, ranges))) {
     throw new InvalidValue(
       'must not cover every address, even in several entries: otherwise any client can forge its address',
     )
@@ -62,38 +63,22 @@ export function trustedProxies(text: string): readonly string[] {
   return cidrs
 }
 
-interface Range {
-  readonly family: 'ipv4' | 'ipv6'
-  readonly first: bigint
-  readonly last: bigint
+/** All but the unicast addresses of the internet: 1.0.0.0 to 223.255.255.255, and 2000::/3. */
+const NOT_UNICAST = ['0.0.0.0/8', '224.0.0.0/3', '::/3', '4000::/2', '8000::/1']
+
+/** The family, and the bits that all addresses of the range have in common. */
+function prefixOf(cidr: string): string {
+  const [address, length] = ipaddr.parseCIDR(cidr)
+  const bits = address.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'))
+  return `${address.kind()} ${bits.join('').slice(0, length)}`
 }
 
-function rangeOf(cidr: string): Range {
-  const [address, bits] = ipaddr.parseCIDR(cidr)
-  const bytes = address.toByteArray()
-  const size = 1n << BigInt(bytes.length * 8 - bits)
-  const value = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
-  const first = value - (value % size)
-  return { family: address.kind(), first, last: first + size - 1n }
+/** Whether one range contains the wanted one, or several contain both halves of it. */
+function isCovered(wanted: string, by: readonly string[]): boolean {
+  if (by.some((range) => wanted.startsWith(range))) return true
+  const parts = by.filter((range) => range.startsWith(wanted))
+  return parts.length > 0 && ['0', '1'].every((bit) => isCovered(wanted + bit, parts))
 }
-
-function isCovered(wanted: Range, by: readonly Range[]): boolean {
-  let next = wanted.first
-  for (const { first, last } of by
-    .filter(({ family }) => family === wanted.family)
-    .sort((one, other) => (one.first < other.first ? -1 : 1))) {
-    if (first > next) return false
-    if (last >= next) next = last + 1n
-    if (next > wanted.last) return true
-  }
-  return false
-}
-
-/** The unicast addresses of the internet: 1.0.0.0 to 223.255.255.255, and 2000::/3. */
-const ALL_ADDRESSES: readonly Range[] = [
-  { family: 'ipv4', first: rangeOf('1.0.0.0/32').first, last: rangeOf('223.0.0.0/8').last },
-  rangeOf('2000::/3'),
-]
 
 /** One entry of `NO_PROXY`: a host, a domain with or without a leading dot, an address, with or without a port. */
 export function proxyException(text: string): string {

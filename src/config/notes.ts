@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { ROLES } from '../pam/roles.ts'
 import type { Config } from './load-config.ts'
 import type { VariableName } from './variables.ts'
 
@@ -21,18 +22,7 @@ export function configNotes(config: Config, { nowMs, modeOf = fileMode }: NotesO
 }
 
 /** Other roles in `PAM_DIRECTORY` may be typos, or new in PAM. */
-export const KNOWN_PAM_ROLES: readonly string[] = [
-  'pam_admin',
-  'resource_admin',
-  'delegated_resource_admin',
-  'security_admin',
-  'delegated_security_admin',
-  'end_user',
-  'access_admin',
-  'access_user',
-  'reporting_user',
-  'devops_admin',
-]
+const KNOWN_ROLES: ReadonlySet<string> = new Set(ROLES)
 
 /** NIST SP 800-63B-4, section 2.2.3. */
 const AAL2 = { idleMinutes: 60, absoluteHours: 24 }
@@ -83,8 +73,8 @@ const RULES: readonly Rule[] = [
   [
     'PAM_DIRECTORY',
     ({ pam }) =>
-      pam?.directory.kind === 'rules' && pam.directory.roles.some((role) => !KNOWN_PAM_ROLES.includes(role)),
-    `has an unknown role. Known roles: ${KNOWN_PAM_ROLES.join(', ')}`,
+      pam?.directory.kind === 'rules' && pam.directory.roles.some((role) => !KNOWN_ROLES.has(role)),
+    `has an unknown role. Known roles: ${ROLES.join(', ')}`,
   ],
 ]
 

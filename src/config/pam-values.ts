@@ -1,19 +1,8 @@
+import type { PamDirectory } from '../pam/directory-access.ts'
+import type { PamUserDomain } from '../pam/pam-user-name.ts'
 import { InvalidValue } from './config-error.ts'
 import { domain, listOf } from './plain-values.ts'
 import { hasUnsafePath } from './url-values.ts'
-
-/** The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains and prefixes (ignoring case) are unique. */
-export interface PamUserDomain {
-  /** Lower case. */
-  readonly domain: string
-  /** May be empty. */
-  readonly prefix: string
-}
-
-/** Which users may list groups: none, all, or those who have one of the roles or are in one of the groups. */
-type PamDirectory =
-  | { readonly kind: 'none' | 'all' }
-  | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
 /** A team's name: one path segment that needs no encoding. */
 export function teamName(text: string): string {

@@ -5,7 +5,7 @@ export type PamUserName =
   | { readonly kind: 'login' }
   | { readonly kind: 'login-local-part'; readonly domains: readonly PamUserDomain[] }
 
-/** The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains are in lower case; no two prefixes are the same. */
+/** The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains are in lower case; no two prefixes are the same, ignoring case. */
 export interface PamUserDomain {
   readonly domain: string
   readonly prefix: string

@@ -1,34 +1,10 @@
-/** Roles are a partial order. A user has the roles of all their groups; the maximal ones are the effective permission. */
-export const ROLES = [
-  'pam_admin',
-  'resource_admin',
-  'delegated_resource_admin',
-  'security_admin',
-  'delegated_security_admin',
-  'end_user',
-  'access_admin',
-  'access_user',
-  'reporting_user',
-  'devops_admin',
-] as const
-
-export type Role = (typeof ROLES)[number]
-
-export interface CombinedRoles {
-  /** The union of the known roles, in the order of `ROLES`. */
-  readonly roles: readonly Role[]
-  /** The roles that no other known role of the user covers. */
-  readonly maximalRoles: readonly Role[]
-  /** Sorted. They are not part of the order. */
-  readonly unknownRoles: readonly string[]
-}
-
 /**
- * The roles that each role covers. `pam_admin` covers all others for display only: it assigns roles without having them, so this
+ * Roles are a partial order: each with those that it covers. A user has the roles of all their groups; the maximal ones are the
+ * effective permission. `pam_admin` covers all others for display only: it assigns roles without having them, so this
  * table must not be used for access decisions. The last four are roles of Advanced Server Access, and one that Okta's own client
  * lists. They are not part of the order: nothing documents how they compare with the others.
  */
-const COVERS: Readonly<Record<Role, readonly Role[]>> = {
+const COVERS = {
   pam_admin: [
     'resource_admin',
     'delegated_resource_admin',
@@ -45,6 +21,19 @@ const COVERS: Readonly<Record<Role, readonly Role[]>> = {
   access_user: [],
   reporting_user: [],
   devops_admin: [],
+} as const
+
+export type Role = keyof typeof COVERS
+
+export const ROLES = Object.keys(COVERS) as Role[] // of the table above
+
+export interface CombinedRoles {
+  /** The union of the known roles, in the order of `ROLES`. */
+  readonly roles: readonly Role[]
+  /** The roles that no other known role of the user covers. */
+  readonly maximalRoles: readonly Role[]
+  /** Sorted. They are not part of the order. */
+  readonly unknownRoles: readonly string[]
 }
 
 /** `end_user` is added, because every human user of a team has it. A disabled user has no groups, and no roles. */
@@ -56,13 +45,10 @@ export function combineRoles(
   for (const roles of rolesOfGroups) for (const role of roles) granted.add(role)
 
   const roles = ROLES.filter((role) => granted.has(role))
+  const covered = new Set<Role>(roles.flatMap((role) => COVERS[role]))
   return {
     roles,
-    maximalRoles: roles.filter((role) => !roles.some((other) => COVERS[other].includes(role))),
-    unknownRoles: [...granted].filter((role) => !isRole(role)).sort(),
+    maximalRoles: roles.filter((role) => !covered.has(role)),
+    unknownRoles: [...granted].filter((role) => !Object.hasOwn(COVERS, role)).sort(),
   }
-}
-
-function isRole(name: string): name is Role {
-  return (ROLES as readonly string[]).includes(name)
 }

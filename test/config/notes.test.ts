@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { LoadConfigOptions } from '../../src/config/load-config.ts'
-import { configNotes, KNOWN_PAM_ROLES } from '../../src/config/notes.ts'
-import { ROLES } from '../../src/pam/roles.ts'
+import { configNotes } from '../../src/config/notes.ts'
 import { load, PAM, problemsOf } from './valid-environment.ts'
 
 const NOW = Date.parse('2027-01-31T00:00:00Z')
@@ -99,8 +98,4 @@ test.each([
   )
   expect(namesOf(notes)).toEqual(names)
   expect(notes.join()).not.toMatch(/marked|\/secret/)
-})
-
-test('KNOWN_PAM_ROLES equals the roles of the PAM module', () => {
-  expect([...KNOWN_PAM_ROLES].sort()).toEqual([...ROLES].sort())
 })
