@@ -68,9 +68,19 @@ function runOptions(flags: Flags, env: NodeJS.ProcessEnv): RunOptions {
 }
 
 function readPeople(path: string): object {
+  const data = readJson(path)
+  const options: unknown = Array.isArray(data) ? { people: data } : data
+  if (typeof options !== 'object' || options === null)
+    throw new InvalidSandboxOptions('--people: expected an array, or an object with people')
+  const other = Object.keys(options).find((key) => key !== 'people' && key !== 'groups')
+  if (other !== undefined)
+    throw new InvalidSandboxOptions(`--people: "${other}" is neither people nor groups`)
+  return options
+}
+
+function readJson(path: string): unknown {
   try {
-    const data: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    return Array.isArray(data) ? { people: data } : Object(data)
+    return JSON.parse(readFileSync(path, 'utf8'))
   } catch {
     throw new InvalidSandboxOptions(`--people: ${path} cannot be read or is not JSON`)
   }
@@ -83,9 +93,8 @@ function withPamLinks(config: SandboxConfig, linkOrigin: string | undefined): Sa
 
 function portFrom(name: string, value: string | undefined): number | undefined {
   if (!value) return undefined
-  const port = Number(value)
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new InvalidSandboxOptions(`${name}: expected a port from 0 to 65535`)
+  const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
+  if (!(port <= 65_535)) throw new InvalidSandboxOptions(`${name}: expected a port from 0 to 65535`)
   return port
 }
 

@@ -3,7 +3,7 @@
 export interface SandboxOptions {
   /** Replaces the users of the configuration. Default: the users in docs/sandbox.md. */
   readonly people?: readonly Person[]
-  /** PAM groups, in addition to those of the configuration: name → roles, such as `{ Auditors: ['end_user'] }`. */
+  /** PAM groups, in addition to those of the configuration: name → roles of PAM, such as `{ Auditors: ['end_user'] }`. */
   readonly groups?: Readonly<Record<string, readonly string[]>>
   /** The port of the broker or, without a broker, of the Authentication API. Default: 0, a free port. */
   readonly port?: number
@@ -16,7 +16,7 @@ export interface BrokerOptions {
   readonly publicUrl?: string
   /** Other origins whose pages call `brokerUrl` directly, such as `http://localhost:5173`. */
   readonly allowedOrigins?: readonly string[]
-  /** Other variables of Gatehouse (docs/configuration.md), such as `{ SESSION_IDLE_MINUTES: '5' }`. */
+  /** Further variables of Gatehouse (docs/configuration.md), such as `{ SESSION_IDLE_MINUTES: '5' }`. */
   readonly env?: Readonly<Record<string, string>>
   /** Gets each log line (JSON). Default: no log. */
   readonly onLog?: (line: string) => void

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { v5 as uuidFromName } from 'uuid'
 import { z } from 'zod'
-import { groupSchema, type PamConfig, parsePamConfig } from '../sandbox/pam/pam-config.ts'
+import { configuredGroupSchema, type PamConfig, parsePamConfig } from '../sandbox/pam/pam-config.ts'
 import { defaultConfigPath, parseSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
 import { type People, peopleSchema } from './people.ts'
 
@@ -10,10 +10,28 @@ export class InvalidSandboxOptions extends Error {
   override readonly name = 'InvalidSandboxOptions'
 }
 
+/** Variables that `startSandbox` sets, or that have no effect because it opens the listeners. */
+const REFUSED_VARIABLES: Readonly<Record<string, string>> = {
+  PUBLIC_URL: 'use the option broker.publicUrl',
+  ALLOWED_ORIGINS: 'use the option broker.allowedOrigins',
+  PORT: 'use the option port',
+  HOST: 'the broker listens on 127.0.0.1',
+  OPS_PORT: 'there is no operations listener',
+  OPS_HOST: 'there is no operations listener',
+  OPS_TOKEN: 'there is no operations listener',
+  REDIS_URL: 'the broker keeps its data in memory, so that control.reset() can clear it',
+}
+
 const brokerSchema = z.strictObject({
   publicUrl: z.string().optional(),
-  allowedOrigins: z.array(z.string()).default([]),
-  env: z.record(z.string(), z.string()).default({}),
+  allowedOrigins: z.array(z.string().min(1)).default([]),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .superRefine((env, context) => {
+      for (const [name, message] of Object.entries(REFUSED_VARIABLES))
+        if (Object.hasOwn(env, name)) context.addIssue({ code: 'custom', path: [name], message })
+    }),
   onLog: z
     .custom<(line: string) => void>((value) => typeof value === 'function', 'expected a function')
     .optional(),
@@ -21,9 +39,9 @@ const brokerSchema = z.strictObject({
 
 const optionsSchema = z.strictObject({
   people: peopleSchema.optional(),
-  groups: z.record(z.string().min(1), groupSchema.shape.roles).default({}),
+  groups: z.record(z.string().min(1), configuredGroupSchema.shape.roles).default({}),
   port: z.int().min(0).max(65_535).default(0),
-  configFile: z.string().default(defaultConfigPath),
+  configFile: z.string().min(1).default(defaultConfigPath),
   broker: z
     .unknown()
     .default(false)
@@ -48,7 +66,7 @@ export function parseOptions(options: unknown): ParsedOptions {
   })
   const pam = { ...file.pam, groups: mergeGroups(file.pam.groups, groups) }
   if (people === undefined) return { config: { ...file.config, pam }, port, broker }
-  refuseUnknownGroups(people, pam.groups)
+  refuseUnknown(people, { groups: pam.groups, enabledFactors: file.config.enabledFactors })
   const users = people.map(({ user }) => user)
   const groupsOf = Object.fromEntries(
     people.flatMap(({ user, groups }) => (groups ? [[user.login, groups]] : [])),
@@ -62,20 +80,31 @@ function mergeGroups(existing: PamConfig['groups'], added: Readonly<Record<strin
   const groups = new Map(existing.map((group) => [group.name, group]))
   for (const [name, roles] of Object.entries(added)) {
     const id = groups.get(name)?.id ?? uuidFromName(name, uuidFromName.URL)
-    groups.set(name, groupSchema.parse({ id, name, roles }))
+    groups.set(name, configuredGroupSchema.parse({ id, name, roles }))
   }
   return [...groups.values()]
 }
 
-function refuseUnknownGroups(people: People, known: PamConfig['groups']): void {
-  const names = new Set(known.map(({ name }) => name))
-  const problems = people.flatMap(({ groups }, person) =>
-    (groups ?? []).flatMap((name, index) =>
+/** Groups that do not exist, and factors that no sign-in would offer. */
+function refuseUnknown(
+  people: People,
+  { groups, enabledFactors }: { groups: PamConfig['groups']; enabledFactors: readonly string[] },
+): void {
+  const names = new Set(groups.map(({ name }) => name))
+  const problems = people.flatMap((one, person) => [
+    ...(one.groups ?? []).flatMap((name, index) =>
       names.has(name)
         ? []
         : [`people.${person}.groups.${index}: there is no group "${name}" (option groups)`],
     ),
-  )
+    ...one.user.factors.flatMap(({ type, provider }, index) =>
+      enabledFactors.includes(`${type}:${provider}`)
+        ? []
+        : [
+            `people.${person}.factors.${index}: ${type}:${provider} is not among the enabledFactors of the configuration: ${enabledFactors.join(', ')}`,
+          ],
+    ),
+  ])
   if (problems.length > 0) throw new InvalidSandboxOptions(problems.join('; '))
 }
 

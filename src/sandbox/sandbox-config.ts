@@ -22,11 +22,14 @@ export const FACTOR_TYPES = [
   'assertion:oidc',
 ] as const
 
-export const factorSchema = z.strictObject({
+const factorFields = z.strictObject({
   type: z.enum(FACTOR_TYPES),
   provider: z.string().default('OKTA'),
-  /** Software tokens: the shared secret in base32. */
-  secret: z.string().optional(),
+  /** Software tokens: the shared secret. */
+  secret: z
+    .string()
+    .regex(/^[A-Z2-7]+=*$/i, 'must be base32')
+    .optional(),
   /** Accepts used codes again, for load tests. */
   allowReplay: z.boolean().default(false),
   credentialId: z.string().optional(),
@@ -46,17 +49,32 @@ export const factorSchema = z.strictObject({
   numberChallenge: z.boolean().default(false),
 })
 
+const REQUIRED_FIELDS = new Map<FactorType, readonly (keyof FactorConfig)[]>([
+  ['sms', ['phoneNumber']],
+  ['call', ['phoneNumber']],
+  ['question', ['question', 'answer']],
+])
+
+export const factorSchema = factorFields.superRefine((factor, context) => {
+  for (const field of REQUIRED_FIELDS.get(factor.type) ?? [])
+    if (!factor[field])
+      context.addIssue({ code: 'custom', path: [field], message: `is required for ${factor.type}` })
+})
+
 export const userSchema = z.strictObject({
-  login: z.string().min(1),
+  login: z
+    .string()
+    .min(1)
+    .regex(/^\S(.*\S)?$/, 'must not begin or end with a space'),
   firstName: z.string(),
   lastName: z.string(),
   locale: z.string().default('en_US'),
   timeZone: z.string().default('Europe/Berlin'),
   /** Missing: the user has no password yet. */
-  password: z.string().optional(),
+  password: z.string().min(1).optional(),
   passwordChanged: z.iso.datetime().default('2026-03-02T08:00:00.000Z'),
   passwordExpired: z.boolean().default(false),
-  passwordExpiresInDays: z.int().optional(),
+  passwordExpiresInDays: z.int().min(0).optional(),
   lockedOut: z.boolean().default(false),
   /** The user must first sign in with an activation token. */
   activation: z.boolean().default(false),
@@ -193,7 +211,7 @@ const sandboxConfig = z.strictObject({
 
 export type SandboxConfig = z.output<typeof sandboxConfig>
 export type UserConfig = SandboxConfig['users'][number]
-export type FactorConfig = UserConfig['factors'][number]
+export type FactorConfig = z.output<typeof factorFields>
 export type FactorType = (typeof FACTOR_TYPES)[number]
 export type AppConfig = SandboxConfig['apps'][number]
 export type PasswordPolicy = SandboxConfig['passwordPolicies'][string]

@@ -40,6 +40,23 @@ test.each<[string, number, string[], string]>([
     ['--people', peopleFile('invalid.json', '[{"login": ""}]')],
     'people.0.login: ',
   ],
+  [
+    'an unknown role',
+    78,
+    [
+      '--people',
+      peopleFile('role.json', '{"people": [{"login": "a"}], "groups": {"Auditors": ["end_usr"]}}'),
+    ],
+    'groups.Auditors.0: Invalid option: expected one of "pam_admin"',
+  ],
+  [
+    'a file with other options',
+    78,
+    ['--people', peopleFile('port.json', '{"people": [{"login": "a"}], "port": 1}')],
+    '--people: "port" is neither people nor groups',
+  ],
+  ['a file without people', 78, ['--people', peopleFile('null.json', 'null')], '--people: expected '],
+  ['a port that is no number', 78, ['--port', '1e3'], '--port: expected a port'],
 ])('%s exits with %d and says why', async (_, code, args, reason) => {
   const result = await run(args)
   expect(result).toEqual({ code, output: expect.stringContaining(reason) })

@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import {
   type Sandbox,
@@ -43,7 +46,40 @@ describe('options that are not valid are refused, by name', () => {
       'people.0.groups.0: there is no group "Nobody"',
     ],
     ['an unknown policy', { people: [{ login: 'a', signOnPolicy: 'lax' }] }, 'people: a has the policy lax'],
+    [
+      'an unknown role',
+      { groups: { Auditors: ['end_user', 'end_usr'] } },
+      'groups.Auditors.1: Invalid option: expected one of "pam_admin"|',
+    ],
+    ['an empty password', { people: [{ login: 'a', password: '' }] }, 'people.0.password: '],
+    ['a login that begins with a space', { people: [{ login: ' a' }] }, 'people.0.login: must not begin'],
+    [
+      'an expiry in the past',
+      { people: [{ login: 'a', passwordExpiresInDays: -1 }] },
+      'people.0.passwordExpiresInDays: ',
+    ],
+    [
+      'a factor of a provider that the org does not have',
+      { people: [{ login: 'a', factors: ['totp', { type: 'webauthn' }] }] },
+      'people.0.factors.1: webauthn:OKTA is not among the enabledFactors of the configuration: question:OKTA, ',
+    ],
+    [
+      'a text message without a phone number',
+      { people: [{ login: 'a', factors: [{ type: 'sms' }] }] },
+      'people.0.factors.0.phoneNumber: is required for sms',
+    ],
+    [
+      'a question without an answer',
+      { people: [{ login: 'a', factors: [{ type: 'question', question: 'favorite_toy' }] }] },
+      'people.0.factors.0.answer: is required for question',
+    ],
+    [
+      'a secret that is not base32',
+      { people: [{ login: 'a', factors: [{ type: 'token:software:totp', secret: '0!' }] }] },
+      'people.0.factors.0.secret: must be base32',
+    ],
     ['a port', { port: 65_536 }, 'port: '],
+    ['a port that is text', { port: '8080' }, 'port: '],
     ['a file that does not exist', { configFile: '/none.json' }, '/none.json: '],
     ['a broker that is no object', { broker: 'yes' }, 'broker: '],
     ['an origin', { broker: { publicUrl: 'portal' } }, 'broker: PUBLIC_URL: '],
@@ -51,6 +87,27 @@ describe('options that are not valid are refused, by name', () => {
       'an origin of another site',
       { broker: { allowedOrigins: ['https://other.example'] } },
       'broker: ALLOWED_ORIGINS',
+    ],
+    [
+      'an origin with a path',
+      { broker: { publicUrl: 'https://portal.example.test/app' } },
+      'broker: PUBLIC_URL: must be an origin only',
+    ],
+    ['an empty origin', { broker: { allowedOrigins: [''] } }, 'broker.allowedOrigins.0: '],
+    [
+      'a variable that is an option',
+      { broker: { env: { PUBLIC_URL: 'http://localhost:3000' } } },
+      'broker.env.PUBLIC_URL: use the option broker.publicUrl',
+    ],
+    [
+      'a variable that has no effect',
+      { broker: { env: { REDIS_URL: 'redis://localhost' } } },
+      'broker.env.REDIS_URL: ',
+    ],
+    [
+      'a mistyped variable',
+      { broker: { env: { SESION_IDLE_MINUTES: '5' } } },
+      'did you mean SESSION_IDLE_MINUTES?',
     ],
     ['a variable', { broker: { env: { SESSION_IDLE_MINUTES: 'soon' } } }, 'broker: SESSION_IDLE_MINUTES: '],
   ])('%s', async (_, options, message) => {
@@ -71,6 +128,17 @@ test('a port that is taken is an error', async () => {
   await expect(startSandbox({ port })).rejects.toThrow('EADDRINUSE')
   await expect(startSandbox({ port, broker: true })).rejects.toThrow('EADDRINUSE')
   await first.stop()
+})
+
+test('a configuration with an unknown role is refused, but roles of Advanced Server Access may be used', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-config-'))
+  const configFile = join(folder, 'config.json')
+  writeFileSync(configFile, readFileSync('config/sandbox.json', 'utf8').replace('"devops_admin"', '"devop"'))
+  await expect(startSandbox({ configFile })).rejects.toThrow(
+    /config.json: pam.groups.21.roles.0: .*"devops_admin"/,
+  )
+  rmSync(folder, { recursive: true })
+  await (await startSandbox({ groups: { Auditors: ['access_admin', 'reporting_user'] } })).stop()
 })
 
 test('without a broker, the port is that of the Authentication API; stop closes everything, also twice', async () => {

@@ -20,6 +20,9 @@ export const ROLES: Readonly<Record<Edition, readonly string[]>> = {
   'server-access': ['access_admin', 'access_user', 'reporting_user'],
 }
 
+const roleSchema = z.enum(Object.values(ROLES).flat())
+
+/** Any role, so that tests can simulate one that Okta adds later. */
 export const groupSchema = z.strictObject({
   id: z.uuid(),
   name: z.string().min(1),
@@ -33,6 +36,8 @@ export const groupSchema = z.strictObject({
   unixGroupName: z.string().optional(),
   windowsGroupName: z.string().optional(),
 })
+
+export const configuredGroupSchema = groupSchema.extend({ roles: z.array(roleSchema).default([]) })
 
 export const keySchema = z.strictObject({
   keyId: z.string().min(1),
@@ -98,7 +103,7 @@ const pamConfig = z
     deletedServerTokens: z.array(z.string().min(1)).default([]),
     serviceUsers: z.record(z.string().min(1), z.strictObject({ access: accessSchema.default('full') })),
     keys: z.array(keySchema),
-    groups: z.array(groupSchema),
+    groups: z.array(configuredGroupSchema),
     /** PAM user name → names of the user's groups. */
     users: z.record(z.string().min(1), z.array(z.string().min(1))),
     /** PAM user name → status. Default: ACTIVE. */
