@@ -64,12 +64,17 @@ export interface Gatehouse {
 const AUTHN = '/api/v1/authn'
 const SESSIONS = '/api/v1/sessions'
 const ME = `${SESSIONS}/me`
+const REFRESH = `${ME}/lifecycle/refresh`
 const DEVICES = '/api/v1/devices'
 const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
 
 export function createGatehouse(options: TransportOptions = {}): Gatehouse {
   const { request, now, origin } = createTransport(options)
-  const watch = createSessionWatch({ channelName: `gatehouse ${origin}`, now, check: session })
+  const watch = createSessionWatch({
+    channelName: options.cookieJar ? undefined : `gatehouse ${origin}`,
+    now,
+    check: session,
+  })
 
   /** The first request of a sign-in. */
   async function begin(path: string, body: object): Promise<SignInStep> {
@@ -84,7 +89,8 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     } catch (error) {
       const { status, code } = error instanceof GatehouseError ? error : {}
       if (id === watch.id && status === 409) watch.end('replaced')
-      if (id === watch.id && (code === 'E0000005' || (path.startsWith(ME) && status === 404))) watch.end()
+      const isEnded = code === 'E0000005' || (status === 404 && (path === ME || path === REFRESH))
+      if (id === watch.id && isEnded) watch.end()
       throw error
     }
   }
@@ -106,7 +112,7 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     redeemRecoveryToken: (recoveryToken) => begin(`${AUTHN}/recovery/token`, { recoveryToken }),
     session,
     async refresh() {
-      const extended = await call<Session>('POST', `${ME}/lifecycle/refresh`)
+      const extended = await call<Session>('POST', REFRESH)
       watch.open(extended)
       return extended
     },

@@ -18,8 +18,8 @@ export interface SessionWatch {
 }
 
 interface Dependencies {
-  /** The same in all tabs of a broker. */
-  readonly channelName: string
+  /** The same in all tabs of a broker. Undefined outside a browser: there, each client may have another user. */
+  readonly channelName: string | undefined
   /** The broker's time in milliseconds. */
   readonly now: () => number
   /** Asks the broker for the session, and calls `open` or `end`. */
@@ -51,22 +51,27 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
   let stop = () => {}
 
   function start(): () => void {
-    const messages = new BroadcastChannel(channelName)
-    channel = messages
-    messages.onmessage = ({ data: { id = session?.id, reason } }: MessageEvent<Message>) => {
-      const isSame = session?.id === id
-      if (session && isSame === Boolean(reason)) notify(reason ?? 'replaced')
-    }
+    channel = openChannel()
+    if (channel) channel.onmessage = receive
     const page = globalThis.document
     const onVisible = () => page.visibilityState === 'visible' && session && ask()
     page?.addEventListener('visibilitychange', onVisible)
     schedule()
     return () => {
       clearTimeout(timer)
-      messages.close()
+      channel?.close()
       channel = undefined
       page?.removeEventListener('visibilitychange', onVisible)
     }
+  }
+
+  function openChannel(): BroadcastChannel | undefined {
+    return channelName === undefined ? undefined : new BroadcastChannel(channelName)
+  }
+
+  function receive({ data: { id = session?.id, reason } }: MessageEvent<Message>): void {
+    const isSame = session?.id === id
+    if (session && isSame === Boolean(reason)) notify(reason ?? 'replaced')
   }
 
   function schedule(atLeastMs = 1000): void {
@@ -111,9 +116,9 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
   }
 
   function tellTabs(message: Message): void {
-    const messages = channel ?? new BroadcastChannel(channelName)
-    messages.postMessage(message)
-    if (messages !== channel) messages.close()
+    const messages = channel ?? openChannel()
+    messages?.postMessage(message)
+    if (messages !== channel) messages?.close()
   }
 
   return {

@@ -7,7 +7,7 @@ export interface CookieJar {
 }
 
 export interface TransportOptions {
-  /** The broker's origin, such as `https://portal.example.com`. Default: the page's own. */
+  /** The broker's origin, such as `https://portal.example.com`. No request goes to another one. Default: the page's own. */
   readonly baseUrl?: string
   /** Required outside a browser. */
   readonly cookieJar?: CookieJar
@@ -43,11 +43,13 @@ export function createTransport(options: TransportOptions): Transport {
   let clockOffsetMs = 0
 
   async function sendRequest(method: string, href: string, { body, headers }: Details, signal: AbortSignal) {
-    const url = new URL(href, base).href
+    const { href: url, origin } = new URL(href, base)
+    if (origin !== base.origin) throw new Error(`The link leads to ${origin}, not to ${base.origin}`)
     const isForm = body instanceof URLSearchParams
     const response = await send(url, {
       method,
       credentials: 'include',
+      redirect: 'error', // which would resend passwords and codes, perhaps to another origin
       headers: {
         accept: 'application/json',
         ...(body && !isForm && { 'content-type': 'application/json' }),

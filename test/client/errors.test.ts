@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { createGatehouse, type Gatehouse, GatehouseError } from 'gatehouse-client'
 import { stepAt } from '../support/node-client.ts'
 import { neverAnswered, ORIGIN, type Scripted, scriptBroker, WAITING } from '../support/scripted-broker.ts'
+import { startStubUpstream } from '../support/stub-upstream.ts'
 
 /** Whatever comes instead of the broker's answer, a method rejects with a GatehouseError, which contains no secrets. */
 
@@ -91,6 +92,37 @@ test('JSON that is no step is an error, also after a step', async () => {
   const step = await gatehouse.signIn({ stateToken: 'an-example-handle' })
   await expect(stepAt(step, 'MFA_CHALLENGE').previous?.()).rejects.toBeInstanceOf(GatehouseError)
   await expect(gatehouse.signIn({ token: 't' })).rejects.toBeInstanceOf(GatehouseError)
+})
+
+describe('a password or a code reaches no other origin than the broker’s', () => {
+  test('by a link', async () => {
+    const broker = scriptBroker()
+    const { _links, ...challenge } = WAITING
+    const next = { ..._links.next, name: 'verify', href: 'https://portal.example.com.other.example/verify' }
+    broker.answer({ body: { ...challenge, _links: { next } } })
+    const gatehouse = createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch })
+    const step = stepAt(
+      await gatehouse.signIn({ stateToken: 'an-example-handle' }),
+      'MFA_CHALLENGE',
+      'verify',
+    )
+    await expect(step.verify({ passCode: SECRET })).rejects.toMatchObject({
+      name: 'GatehouseError',
+      status: 0,
+    })
+    expect(broker.requests).toHaveLength(1)
+  })
+
+  test('by a redirect', async () => {
+    const other = await startStubUpstream()
+    const location = `${other.origin}/api/v1/authn`
+    const broker = await startStubUpstream((_req, res) => res.writeHead(307, { location }).end())
+    const gatehouse = createGatehouse({ baseUrl: broker.origin })
+    const signingIn = gatehouse.signIn({ username: 'a', password: SECRET })
+    await expect(signingIn).rejects.toMatchObject({ name: 'GatehouseError', status: 0 })
+    expect(other.requests).toEqual([])
+    await Promise.all([other.close(), broker.close()])
+  })
 })
 
 describe('a request that is not answered', () => {

@@ -122,6 +122,16 @@ describe('by the broker', () => {
     expect(reasons).toEqual(['replaced', 'idle'])
   })
 
+  test('that another session is already over does not end this one, whatever its id', async () => {
+    const broker = scriptBroker()
+    const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer(NO_SESSION)
+    await expect(gatehouse.endSession('me-and-more')).rejects.toMatchObject({ status: 404 })
+    expect(reasons).toEqual([])
+    await expect(gatehouse.refresh()).rejects.toMatchObject({ status: 404 })
+    expect(reasons).toEqual(['ended'])
+  })
+
   test('other errors end nothing', async () => {
     const broker = scriptBroker()
     const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
@@ -149,6 +159,29 @@ describe('by another tab', () => {
     await one.gatehouse.signOut()
     await messages()
     expect([one.reasons, two.reasons, elsewhere.reasons]).toEqual([['signed-out'], ['signed-out'], []])
+  })
+
+  test('clients of a server, each with the cookies of another user, tell each other nothing', async () => {
+    const broker = scriptBroker()
+    const clientOf = () => {
+      const cookieJar = { getCookieString: () => '', setCookie: () => undefined }
+      return createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch, cookieJar })
+    }
+    const [ada, bob] = [clientOf(), clientOf()]
+    const reasons: SessionEnd[] = []
+    stops.push(ada.onSessionEnd((reason) => reasons.push(reason)))
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    await ada.session()
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }), { status: 204 })
+    await bob.session()
+    await bob.signOut()
+    await clientOf().signOut()
+    await messages()
+    expect(reasons).toEqual([])
+    broker.answer({ status: 204 })
+    await ada.signOut()
+    await messages()
+    expect(reasons).toEqual(['signed-out'])
   })
 
   test('a tab that never asked for the session signs out all', async () => {
