@@ -28,7 +28,6 @@ import { watchKeyExpiry } from './token/key-expiry.ts'
 import { createKeyPauses, type PamKey } from './token/key-pauses.ts'
 import { createMint, IssuedToken } from './token/mint-token.ts'
 import { createAuthorizedCall, createServiceToken } from './token/token.ts'
-import { createOptionalCall } from './upstream/optional-call.ts'
 import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
 import type { PamDeps, PamTunables } from './upstream/pam-deps.ts'
 
@@ -97,6 +96,8 @@ export function createPam(options: PamOptions): Pam {
     names: createSigner(secretKeys, 'pam'),
     scope: JSON.stringify([baseUrl, team.toLowerCase()]),
     team,
+    teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
+    origin,
     clock: createUpstreamClock({ now, monotonic }),
     monotonic,
     random,
@@ -120,7 +121,6 @@ export function createPam(options: PamOptions): Pam {
     onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
   })
   const call = createPamCall({ ...deps, client: options.client, gate, breaker: options.breaker })
-  const optionalCall = createOptionalCall(call, tunables)
   const lockMs = listTunables.maxTotalMs + LOCK_MARGIN_MS
 
   const mint = createMint({
@@ -166,8 +166,6 @@ export function createPam(options: PamOptions): Pam {
     call: createAuthorizedCall(call, token, log),
     mintLimits: createExpiringValues(deps, 'pam-mint'),
     keys,
-    origin,
-    basePath,
   })
   const reader = createListReader({
     ...deps,
@@ -179,7 +177,6 @@ export function createPam(options: PamOptions): Pam {
     team: teamDisabled,
   })
   const cache = createGroupCache({ ...deps, lists, reader })
-  const teamPath = `${basePath}/v1/teams/${encodeURIComponent(team)}`
   const keyExpiry = watchKeyExpiry({
     ...deps,
     now,
@@ -189,15 +186,16 @@ export function createPam(options: PamOptions): Pam {
     read(keyId) {
       const bearer = token.inMemory()
       if (bearer === undefined) return undefined
-      const context = { subject: 'team', background: true, requestId: undefined } as const
-      const get = (path: string) => optionalCall(path, bearer, context)
-      return readKeyDetails({ keyId, teamPath, get, origin, team, monotonic })
+      const context = { isOptional: true, background: true, requestId: undefined }
+      return readKeyDetails({
+        ...deps,
+        keyId,
+        get: (path) => call({ path, bearer, subject: 'team', ...context }),
+      })
     },
   })
   const attributes = createGroupAttributes({
     ...deps,
-    teamPath,
-    origin,
     records: createPamRecords({ ...deps, kind: 'pam-groups', seal: groupsSeal, schema: StoredAttributes }),
     coalescing: createCoalescing({
       ...deps,
@@ -205,7 +203,7 @@ export function createPam(options: PamOptions): Pam {
       refreshPauseMs: LIST_REFRESH_PAUSE_MS,
     }),
     get: async (path, context) =>
-      optionalCall(path, await token.get(context), { ...context, subject: 'group' }),
+      call({ path, bearer: await token.get(context), subject: 'group', isOptional: true, ...context }),
   })
   const { userName, directory, requireSession } = options
   const access = createDirectoryAccess({ cache, userName, directory, maxAgeMs: tunables.directoryMaxAgeMs })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import { inTime } from '../upstream/start-timer.ts'
 import type { UpstreamResponse } from '../upstream/upstream-client.ts'
-import { type PagesOptions, readItems } from './lists/pages.ts'
+import { readPages } from './lists/pages.ts'
 import { isOneSegment } from './pam-user-name.ts'
 import type { Coalescing, SharedFetch } from './shared/coalescing.ts'
 import type { PamRecords } from './shared/pam-records.ts'
@@ -32,11 +32,7 @@ export type FindAttributes = (
   options: { readonly requestId: string; readonly maxAgeMs: number | undefined },
 ) => Promise<FoundAttributes | undefined>
 
-export interface GroupAttributesOptions
-  extends Pick<PamDeps, 'names' | 'scope' | 'clock' | 'startTimer' | 'tunables' | 'log' | 'metrics'>,
-    Omit<PagesOptions, 'limits'> {
-  /** The path of the team, without a slash at the end. */
-  readonly teamPath: string
+export interface GroupAttributesOptions extends Omit<PamDeps, 'store' | 'random' | 'sleep'> {
   readonly records: PamRecords<StoredAttributes>
   readonly coalescing: Coalescing<StoredAttributes>
   /** Sends a GET request with the service user's token, which a refusal does not discard. @throws PamFailure */
@@ -130,11 +126,8 @@ async function readInTime(
 ): Promise<GroupAttributes | PamFailure> {
   const { teamPath, get, startTimer, tunables } = options
   const path = `${teamPath}/groups/${encodeURIComponent(group.name)}/attributes`
-  const reading = readItems(path, (page) => get(page, context), {
-    ...options,
-    limits: tunables.lists,
-    parse: parseAttribute,
-  })
+  const pages = { ...options, limits: tunables.lists, parse: parseAttribute }
+  const reading = readPages(path, (page) => get(page, context), pages)
   try {
     const found = await inTime(reading, tunables.rateLimit.maxWaitMs, startTimer)
     if (found === undefined) return new PamFailure('no_answer', { reason: 'out of time' })

@@ -1,5 +1,5 @@
 import type { UpstreamResponse } from '../upstream/upstream-client.ts'
-import { type PagesOptions, readItems } from './lists/pages.ts'
+import { type PagesOptions, readPages } from './lists/pages.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 /** A service user's key, as PAM lists it. Times are by PAM's clock. */
@@ -11,7 +11,7 @@ export interface KeyDetails {
   readonly lastUsedMs: number | undefined
 }
 
-export interface KeyDetailsOptions extends Omit<PagesOptions, 'limits'> {
+export interface KeyDetailsOptions extends Omit<PagesOptions<unknown>, 'limits' | 'parse'> {
   readonly keyId: string
   /** The path of the team, without a slash at the end. */
   readonly teamPath: string
@@ -30,7 +30,7 @@ export async function readKeyDetails(options: KeyDetailsOptions): Promise<KeyDet
   const { keyId, teamPath, get } = options
   const name = parseName((await get(`${teamPath}/current_user`)).json)
   const path = `${teamPath}/service_users/${encodeURIComponent(name)}/keys`
-  const keys = await readItems(path, get, { ...options, limits: LIMITS, parse: parseKey })
+  const keys = await readPages(path, get, { ...options, limits: LIMITS, parse: parseKey })
   const own = keys.find(({ id }) => id.toLowerCase() === keyId.toLowerCase())
   if (own === undefined) throw new PamFailure('unreadable', { reason: 'the key is not listed' })
   return own

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
-import { type Group, isSameTeam, parseGroup, StoredGroups } from '../upstream/group.ts'
+import { type Group, isSameTeam, StoredGroups } from '../upstream/group.ts'
 import type { ListTunables, PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
 import { ObservedRateLimit } from './refresh-interval.ts'
 
-export interface PagesOptions extends Pick<PamDeps, 'team' | 'monotonic'> {
-  /** The API's origin. Links must stay on it. */
-  readonly origin: string
+export interface PagesOptions<Item> extends Pick<PamDeps, 'origin' | 'team' | 'monotonic'> {
   readonly limits: Pick<ListTunables, 'maxPages' | 'maxItems' | 'maxTotalMs' | 'maxLinkHeaderBytes'>
+  /** undefined: the item is left out. */
+  readonly parse: (item: unknown) => Item | undefined
 }
 
 /** `path` includes the query. `timeoutMs` is the time left for the whole list. */
@@ -36,31 +36,16 @@ export function newReadProgress<Item = Group>(): ProgressOf<Item> {
   return { beganAtMs: 0, next: '', asked: [], items: 0, groups: [] }
 }
 
-/** Reads all groups of a list. */
-export function readPages(
-  path: string,
-  fetchPage: FetchPage,
-  options: PagesOptions,
-  read: ReadProgress = newReadProgress(),
-): Promise<Group[]> {
-  return readItems(path, fetchPage, { ...options, parse: parseGroup }, read)
-}
-
-export interface ItemOptions<Item> extends PagesOptions {
-  /** undefined: the item is left out. */
-  readonly parse: (item: unknown) => Item | undefined
-}
-
 /**
  * Reads all pages of a list. The first request has no pagination parameters; then `Link rel="next"` is followed until there is none
  * (PAM spec, "Limits"). A list is never incomplete: a link that must not be followed, a loop, two different next pages, a malformed
  * group or an exceeded limit is an error. After a failure, a call with the same `read` continues where this one stopped. If a later
  * page does not exist, the whole list is read again, once.
  */
-export async function readItems<Item extends { readonly id: string }>(
+export async function readPages<Item extends { readonly id: string }>(
   path: string,
   fetchPage: FetchPage,
-  options: ItemOptions<Item>,
+  options: PagesOptions<Item>,
   read = newReadProgress<Item>(),
 ): Promise<Item[]> {
   const deadline = options.monotonic() + options.limits.maxTotalMs
@@ -78,7 +63,7 @@ async function readRemaining<Item extends { readonly id: string }>(
   read: ProgressOf<Item>,
   path: string,
   fetchPage: FetchPage,
-  options: ItemOptions<Item>,
+  options: PagesOptions<Item>,
   deadline: number,
 ): Promise<Item[]> {
   const { limits, monotonic, parse } = options
@@ -118,7 +103,7 @@ function parseNextQuery(
   { headers }: UpstreamResponse,
   current: string,
   path: string,
-  { origin, team, limits }: PagesOptions,
+  { origin, team, limits }: PagesOptions<unknown>,
 ): string | undefined {
   const lines = headers.link === undefined ? [] : [headers.link].flat()
   if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)

@@ -5,7 +5,7 @@ import type { ExpiringValues } from '../shared/expiring-values.ts'
 import type { PamKey } from '../token/key-pauses.ts'
 import { createMintLimit } from '../token/mint-limit.ts'
 import type { AuthorizedCall } from '../token/token.ts'
-import type { Group, ListRef } from '../upstream/group.ts'
+import { type Group, type ListRef, parseGroup } from '../upstream/group.ts'
 import type { CallContext } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure, type PamOutcome, type PamSubject } from '../upstream/pam-errors.ts'
@@ -15,14 +15,13 @@ import { type ReadProgress, readPages } from './pages.ts'
 import { observeRateLimit } from './refresh-interval.ts'
 
 export interface PamClientOptions
-  extends Pick<PamDeps, 'team' | 'clock' | 'monotonic' | 'tunables' | 'log' | 'metrics'> {
+  extends Pick<
+    PamDeps,
+    'origin' | 'team' | 'teamPath' | 'clock' | 'monotonic' | 'tunables' | 'log' | 'metrics'
+  > {
   readonly call: AuthorizedCall
   readonly mintLimits: ExpiringValues
   readonly keys: () => readonly PamKey[]
-  /** The API's origin: the only one that a link may lead to. */
-  readonly origin: string
-  /** The API's path, without a slash at the end. */
-  readonly basePath: string
 }
 
 const FIRST_PAGE_SUBJECT = { me: 'user', directory: 'team' } as const
@@ -36,9 +35,7 @@ export type PamClient = ReturnType<typeof createPamClient>
 
 /** Reads whole lists from the API. */
 export function createPamClient(options: PamClientOptions) {
-  const { origin, basePath, team, monotonic, log, metrics } = options
-  const { lists: limits } = options.tunables
-  const teamPath = `${basePath}/v1/teams/${encodeURIComponent(team)}`
+  const { teamPath, tunables, log, metrics } = options
   let state: 'ok' | 'failing' | 'unknown' = 'unknown'
 
   return {
@@ -55,7 +52,8 @@ export function createPamClient(options: PamClientOptions) {
       try {
         const { fetchUser, fetchPage, leftMs } = createCalls(options, list, context, read)
         const isDisabled = list.kind === 'me' && !isActiveUser(await fetchUser(path), context, log)
-        const pages = { origin, team, limits: { ...limits, maxTotalMs: leftMs() }, monotonic }
+        const limits = { ...tunables.lists, maxTotalMs: leftMs() }
+        const pages = { ...options, limits, parse: parseGroup }
         const groups = isDisabled ? [] : await readPages(`${path}/groups`, fetchPage, pages, read)
         state = 'ok'
         return { groups, isDisabled }
@@ -102,7 +100,7 @@ function createCalls(
     read.rate = observeRateLimit(read.rate, readRateLimit(answer, 'x-ratelimit', nowMs), nowMs)
   }
   const get = (path: string, subject: PamSubject, timeoutMs: number) =>
-    call({ method: 'GET', path, subject, lowPriority, ...context, budget, timeoutMs, onAnswer }, mintLimit)
+    call({ path, subject, lowPriority, ...context, budget, timeoutMs, onAnswer }, mintLimit)
   const recordStart = () => {
     read.beganAtMs = clock.now() - (monotonic() - startedAt)
   }

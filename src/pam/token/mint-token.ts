@@ -17,7 +17,7 @@ export type IssuedToken = Readonly<z.output<typeof IssuedToken>>
  */
 export type Mint = (context: CallContext) => Promise<IssuedToken>
 
-export interface MintOptions extends Pick<PamDeps, 'team' | 'clock' | 'tunables' | 'log' | 'metrics'> {
+export interface MintOptions extends Pick<PamDeps, 'team' | 'clock' | 'log' | 'metrics'> {
   readonly call: PamCall
   /** The current key, then the standby. Called each time, so that a changed file takes effect at once. */
   readonly keys: () => readonly PamKey[]
@@ -59,17 +59,9 @@ export function createMint(options: MintOptions): Mint {
 }
 
 async function mintWith(options: MintOptions, key: PamKey, context: CallContext): Promise<IssuedToken> {
-  const { call, path, team, clock, tunables } = options
-  const answer = await call({
-    method: 'POST',
-    path,
-    headers: { 'Content-Type': 'application/json' },
-    body: { key_id: key.id, key_secret: key.secret },
-    subject: 'token',
-    ...context,
-    budget: { leftMs: tunables.rateLimit.maxWaitMs },
-    timeoutMs: tunables.lists.maxTotalMs,
-  })
+  const { call, path, team, clock } = options
+  const body = { key_id: key.id, key_secret: key.secret }
+  const answer = await call({ path, body, subject: 'token', ...context })
   return parseIssuedToken(answer, team, clock.now())
 }
 

@@ -170,7 +170,7 @@ export function createAuthorizedCall(call: PamCall, token: ServiceToken, log: Lo
     for (let isRepeated = false; ; isRepeated = true) {
       const bearer = await token.get(request, limit)
       try {
-        const answer = await call({ ...request, headers: { Authorization: `Bearer ${bearer}` } })
+        const answer = await call({ ...request, bearer })
         await limit.recordSuccess()
         return answer
       } catch (error) {

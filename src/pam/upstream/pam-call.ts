@@ -2,7 +2,7 @@ import { type BreakerOptions, createBreaker } from '../../upstream/connections.t
 import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamClient, UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
-import type { PamDeps } from './pam-deps.ts'
+import type { PamDeps, PamTunables } from './pam-deps.ts'
 import {
   failureFromAnswer,
   failureFromUpstream,
@@ -26,39 +26,48 @@ export interface CallContext {
 }
 
 export interface PamRequest extends CallContext {
-  readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: unknown
+  /** The service user's token. Only the operation that issues tokens needs none. */
+  readonly bearer?: string
+  /** Sent with POST. Without it, the request is a GET. */
+  readonly body?: object
   readonly subject: PamSubject
   /** Users' own lookups get the rest of the rate limit, and the next free connection, before this request. */
   readonly lowPriority?: boolean
-  /** The caller does not need the response: a failure is neither counted nor logged. */
+  /** The caller does not need the response: the priority is low, and a failure is neither counted nor logged. */
   readonly isOptional?: boolean
-  /** Time left to wait for the rate limit and for a free connection. */
-  readonly budget: { leftMs: number }
-  /** For all attempts together. */
-  readonly timeoutMs: number
+  /** Time left to wait for the rate limit and for a free connection. Default: `rateLimit.maxWaitMs`. */
+  readonly budget?: { leftMs: number }
+  /** For all attempts together. Default: `lists.maxTotalMs`. */
+  readonly timeoutMs?: number
   /** Called with every response, errors included. */
   readonly onAnswer?: (answer: UpstreamResponse) => void
 }
 
 export interface PamCallOptions
-  extends Pick<PamDeps, 'clock' | 'monotonic' | 'random' | 'sleep' | 'log' | 'metrics'> {
+  extends Pick<PamDeps, 'clock' | 'monotonic' | 'random' | 'sleep' | 'tunables' | 'log' | 'metrics'> {
   readonly client: UpstreamClient
   readonly gate: RateLimitGate
   /** Counts only responses that say that the API is offline. */
   readonly breaker: Pick<BreakerOptions, 'consecutiveFailures' | 'halfOpenAfterMs'>
 }
 
+type Request = ReturnType<typeof withDefaults>
+
+function withDefaults(request: PamRequest, { lists, rateLimit }: PamTunables) {
+  const defaults = { lowPriority: request.isOptional ?? false, timeoutMs: lists.maxTotalMs }
+  return { ...defaults, budget: { leftMs: rateLimit.maxWaitMs }, ...request }
+}
+
 /** The shortest pause before a retry. A random part of up to the same length is added. */
 const RETRY_PAUSE_MS = 100
 
 export function createPamCall(options: PamCallOptions): PamCall {
-  const { gate, monotonic, random, sleep } = options
+  const { gate, monotonic, random, sleep, tunables } = options
   const breaker = createBreaker(options.breaker)
 
-  return async function call(request) {
+  return async function call(given) {
+    const request = withDefaults(given, tunables)
     const deadline = monotonic() + request.timeoutMs
     for (let attempts = 1; ; ) {
       try {
@@ -79,7 +88,7 @@ export function createPamCall(options: PamCallOptions): PamCall {
     }
   }
 
-  async function sendOnce(request: PamRequest, deadline: number): Promise<UpstreamResponse> {
+  async function sendOnce(request: Request, deadline: number): Promise<UpstreamResponse> {
     const pass = await enterGate(gate, request)
     try {
       const timeoutMs = deadline - monotonic()
@@ -96,7 +105,7 @@ export function createPamCall(options: PamCallOptions): PamCall {
 
 async function enterGate(
   gate: RateLimitGate,
-  { background, lowPriority, budget }: PamRequest,
+  { background, lowPriority, budget }: Request,
 ): Promise<GatePass> {
   try {
     return await gate.enter({ priority: background ? 'background' : lowPriority ? 'new' : 'ongoing', budget })
@@ -107,17 +116,17 @@ async function enterGate(
 }
 
 async function sendRequest(
-  request: PamRequest,
+  request: Request,
   timeoutMs: number,
   pass: GatePass,
   { client, clock, log, metrics }: PamCallOptions,
 ): Promise<UpstreamResponse> {
-  const { method, path, headers, body, subject, background, lowPriority, budget, requestId } = request
+  const { path, bearer, body, subject, background, lowPriority, budget, requestId } = request
   const answer = await client.send({
-    method,
+    method: body === undefined ? 'GET' : 'POST',
     path,
-    headers: { Accept: 'application/json', ...headers },
-    ...(body === undefined ? {} : { body }),
+    headers: { Accept: 'application/json', ...(bearer && { Authorization: `Bearer ${bearer}` }) },
+    body,
     timeoutMs,
     wait: { urgent: !background && !lowPriority, budget },
   })
@@ -134,8 +143,8 @@ async function sendRequest(
 }
 
 /** A POST is sent again only after a response, or if it certainly did not arrive. */
-function isRetrySafe({ method }: PamRequest, { outcome, cause }: PamFailure): boolean {
-  if (method === 'GET' || outcome !== 'no_answer') return true
+function isRetrySafe({ body }: PamRequest, { outcome, cause }: PamFailure): boolean {
+  if (body === undefined || outcome !== 'no_answer') return true
   return cause instanceof UpstreamFailure && cause.outcome === 'unreachable'
 }
 

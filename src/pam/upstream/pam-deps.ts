@@ -14,6 +14,10 @@ export interface PamDeps {
   readonly scope: string
   /** `PAM_TEAM` */
   readonly team: string
+  /** The path of the team, without a slash at the end. */
+  readonly teamPath: string
+  /** The API's origin. Links must stay on it. */
+  readonly origin: string
   /** The API's time. */
   readonly clock: UpstreamClock
   readonly monotonic: () => number

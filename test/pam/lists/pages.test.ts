@@ -1,8 +1,14 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { parseLinkHeader } from '../../../src/pam/lists/link-header.ts'
-import { newReadProgress, type PagesOptions, readPages } from '../../../src/pam/lists/pages.ts'
-import type { Group } from '../../../src/pam/upstream/group.ts'
+import {
+  type FetchPage,
+  newReadProgress,
+  type PagesOptions,
+  type ReadProgress,
+  readPages as readAllPages,
+} from '../../../src/pam/lists/pages.ts'
+import { type Group, parseGroup } from '../../../src/pam/upstream/group.ts'
 import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
 import type { UpstreamResponse } from '../../../src/upstream/upstream-client.ts'
 
@@ -10,6 +16,11 @@ const ORIGIN = 'https://pam.example.test'
 const TEAM = 'example-team'
 const PATH = `/v1/teams/${TEAM}/groups`
 const LIMITS = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
+
+type GroupPagesOptions = Omit<PagesOptions<Group>, 'parse'>
+
+const readPages = (path: string, fetchPage: FetchPage, options: GroupPagesOptions, read?: ReadProgress) =>
+  readAllPages(path, fetchPage, { ...options, parse: parseGroup }, read)
 
 const answerOf = (list: unknown, link?: string | string[]): UpstreamResponse => ({
   status: 200,
@@ -23,7 +34,7 @@ const group = (n: number): Group => ({
   roles: ['end_user'],
 })
 
-async function read(link: string | string[], limits: Partial<PagesOptions['limits']> = {}) {
+async function read(link: string | string[], limits: Partial<GroupPagesOptions['limits']> = {}) {
   const asked: string[] = []
   const fetchPage = async (path: string) => {
     asked.push(path)
@@ -262,7 +273,7 @@ test('any list with any page size and link format is read completely, each group
 })
 
 describe('reading a list page by page', () => {
-  const parts = (limits: Partial<PagesOptions['limits']> = {}, monotonic = () => 0) => ({
+  const parts = (limits: Partial<GroupPagesOptions['limits']> = {}, monotonic = () => 0) => ({
     origin: ORIGIN,
     team: TEAM,
     limits: { ...LIMITS, ...limits },
