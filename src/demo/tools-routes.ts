@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express'
 import { z } from 'zod'
+import { refuseOtherSites } from '../sandbox/other-sites.ts'
 import type { Message } from '../sandbox/outbox.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 
@@ -19,7 +20,7 @@ const keyBody = z.object({ login: z.string(), challenge: z.string(), credentialI
 /** The API of the demo's tools: the sandbox's users, their phones and security keys. */
 export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOptions): Router {
   const router = Router()
-  router.use(express.json())
+  router.use(refuseOtherSites, express.json())
 
   router.get('/users', (_req, res) => {
     res.json(

@@ -5,6 +5,7 @@ import type { User } from './authn/user.ts'
 import { type AuthnControl, nextUserCode } from './control.ts'
 import { type FaultRule, InvalidFaultRule } from './fault-rules.ts'
 import type { Faults } from './faults.ts'
+import { refuseOtherSites } from './other-sites.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import type { RequestLog } from './request-log.ts'
 
@@ -58,7 +59,7 @@ export function createControlRoutes({
   reset: () => void | Promise<void>
 }): Router {
   const router = Router()
-  router.use(allowLocalPages)
+  router.use(refuseOtherSites, allowLocalPages)
   router.use(express.json({ limit: MAX_BODY }))
 
   router.get('/users', (_req, res) => {
@@ -156,7 +157,7 @@ export function createControlRoutes({
 /** Pages on this machine (the demo, a portal under development) may call the control API from another port. */
 const allowLocalPages: RequestHandler = (req, res, next) => {
   const { origin } = req.headers
-  if (origin === undefined || !isLocal(origin)) return next()
+  if (origin === undefined) return next()
   res.set({
     'Access-Control-Allow-Origin': origin,
     'Access-Control-Allow-Headers': 'content-type',
@@ -165,10 +166,6 @@ const allowLocalPages: RequestHandler = (req, res, next) => {
   })
   if (req.method === 'OPTIONS') res.status(204).end()
   else next()
-}
-
-function isLocal(origin: string): boolean {
-  return URL.canParse(origin) && ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname)
 }
 
 /** Control requests fail only because of their input: the response is always 400 with a message. */

@@ -5,7 +5,7 @@ import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { until } from '../support/until.ts'
 
-test('the metrics name the pipeline of the sandbox, also after a reset', async () => {
+test('the metrics name the pipeline of the sandbox, also after a reset, which other sites cannot cause', async () => {
   const logStream = new PassThrough().resume()
   const { stop, ...demo } = await startDemo({
     port: await freePort(),
@@ -18,8 +18,10 @@ test('the metrics name the pipeline of the sandbox, also after a reset', async (
     )
   try {
     await until(namePipeline)
-    const { status } = await fetch(`${demo.url}/demo/reset`, { method: 'POST' })
-    expect(status).toBe(204)
+    const reset = async (headers: Record<string, string>) =>
+      (await fetch(`${demo.url}/demo/reset`, { method: 'POST', headers })).status
+    expect(await reset({ origin: 'https://other.example' })).toBe(403)
+    expect(await reset({})).toBe(204)
     await until(namePipeline)
   } finally {
     await stop()

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { expect, test } from '@jest/globals'
 import { createSandbox } from '../../../src/sandbox/sandbox.ts'
@@ -114,6 +115,20 @@ test.each([
   const headers = { origin, 'access-control-request-method': 'POST' }
   const answer = await fetch(`${client.url}/sandbox/reset`, { method: 'OPTIONS', headers })
   expect(answer.headers.get('access-control-allow-origin')).toBe(allowed)
+})
+
+test.each([
+  ['on the same machine', { host: 'localhost:8081', origin: 'http://localhost:5173' }, 204],
+  ['of another site', { origin: 'https://portal.example.test' }, 403],
+  ['in a sandboxed frame', { origin: 'null' }, 403],
+  ['of a site whose name leads to this machine', { host: 'portal.example.test:8081' }, 403],
+])('a page %s may control the sandbox or not: %j, %i', async (_page, headers, expected) => {
+  const waiting = await push()
+  const sent = request(`${client.url}/sandbox/expire`, { method: 'POST', headers }).end()
+  const [answer]: IncomingMessage[] = await once(sent, 'response')
+  expect(answer?.resume().statusCode).toBe(expected)
+  const { status } = await client.follow(waiting, '_links.next')
+  expect(status === 200).toBe(expected === 403) // not expired
 })
 
 test('POST /sandbox/expire: all transactions expire', async () => {
