@@ -155,6 +155,34 @@ test.each([
   })
 })
 
+const NOT_AVAILABLE = 'The sign-in service is not available at the moment.'
+const WAITS = [
+  [1, 'in 1 second', 'in 1 Sekunde'],
+  [30, 'in 30 seconds', 'in 30 Sekunden'],
+  [59.2, 'in 1 minute', 'in 1 Minute'],
+  [61, 'in 2 minutes', 'in 2 Minuten'],
+  [3600, 'in 60 minutes', 'in 60 Minuten'],
+  [5401, 'in 2 hours', 'in 2 Stunden'],
+] as const
+
+test.each(WAITS)('an answer 503 or 429 with Retry-After: %d says %s', (seconds, english, german) => {
+  const answer = (status: number, errorCode: string) =>
+    new GatehouseError(new Response(null, { status, headers: { 'retry-after': `${seconds}` } }), {
+      errorCode,
+    } as object)
+  const unavailable = answer(503, 'E0000009')
+  expect(describeError(unavailable, 'en').text).toBe(`${NOT_AVAILABLE} You can try again ${english}.`)
+  expect(describeError(unavailable, 'de').text).toBe(
+    `Der Anmeldedienst ist gerade nicht verfügbar. Sie können es ${german} noch einmal versuchen.`,
+  )
+  expect(describeError(answer(429, 'E0000047'), 'en').text).toContain(english)
+  expect(describeError(answer(401, 'E0000011'), 'en').text).not.toContain(english) // begins again, without a wait
+})
+
+test('without a known time to wait, a message has none', () => {
+  expect(describeError(refused(503, 'E0000009'), 'en').text).toBe(NOT_AVAILABLE)
+})
+
 const RESULTS = [
   'REJECTED',
   'TIMEOUT',

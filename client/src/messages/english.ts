@@ -1,5 +1,8 @@
 import type { MessageName } from './catalogue.ts'
 
+/** @param when such as `in 30 seconds` */
+export const TRY_AGAIN_ENGLISH = (when: string): string => `You can try again ${when}.`
+
 /** The title and the text of each message. */
 export const ENGLISH: Readonly<Record<MessageName, readonly [title: string, text: string]>> = {
   offline: ['No connection', 'The portal cannot be reached. Are you online?'],

@@ -1,5 +1,8 @@
 import type { MessageName } from './catalogue.ts'
 
+/** @param when such as `in 30 Sekunden` */
+export const TRY_AGAIN_GERMAN = (when: string): string => `Sie können es ${when} noch einmal versuchen.`
+
 /** The title and the text of each message. */
 export const GERMAN: Readonly<Record<MessageName, readonly [title: string, text: string]>> = {
   offline: ['Keine Verbindung', 'Das Portal ist nicht erreichbar. Sind Sie online?'],

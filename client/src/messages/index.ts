@@ -1,8 +1,8 @@
 import type { GatehouseError } from '../gatehouse-error.ts'
 import type { SessionEnd } from '../session-end.ts'
 import { ACTIONS, type Action, CAUSES, CODES, type MessageName, RESULTS, SESSION_ENDS } from './catalogue.ts'
-import { ENGLISH } from './english.ts'
-import { GERMAN } from './german.ts'
+import { ENGLISH, TRY_AGAIN_ENGLISH } from './english.ts'
+import { GERMAN, TRY_AGAIN_GERMAN } from './german.ts'
 
 export type { Action }
 
@@ -23,6 +23,7 @@ export interface Message {
 export type Language = 'en' | 'de'
 
 const TEXTS = { en: ENGLISH, de: GERMAN }
+const TRY_AGAIN = { en: TRY_AGAIN_ENGLISH, de: TRY_AGAIN_GERMAN }
 
 /** @param wanted BCP 47, the preferred first, such as `navigator.languages`. @returns the first that exists, else English */
 export function chooseLanguage(wanted: readonly string[]): Language {
@@ -32,13 +33,18 @@ export function chooseLanguage(wanted: readonly string[]): Language {
   return known ?? 'en'
 }
 
-/** The message for an error, by its code and its causes. Without a code, by the HTTP status. */
+/**
+ * The message for an error, by its code and its causes. Without a code, by the HTTP status. If the user can try again and
+ * `retryAfterSeconds` is set, the text ends with the time to wait.
+ */
 export function describeError(error: GatehouseError, language: Language = preferred()): Message {
   const { code, message, causes } = error
   const name = nameOf(error)
   if (name === 'unknown' && code !== undefined) return messageOf(name, language, [message, ...causes])
   const isPartial = name === 'invalidInput' || name === 'passwordRules'
-  return messageOf(name, language, isPartial ? causes : [])
+  const answer = messageOf(name, language, isPartial ? causes : [])
+  if (answer.action !== 'retry' || error.retryAfterSeconds === undefined) return answer
+  return { ...answer, text: `${answer.text} ${tryAgainIn(error.retryAfterSeconds, language)}` }
 }
 
 /** The message for a `factorResult` other than `WAITING` and `CHALLENGE`. */
@@ -63,6 +69,21 @@ function nameOfStatus(status: number): MessageName {
   if (status < 400 || status === 408) return 'offline'
   if (status === 429) return 'rateLimited'
   return status >= 500 ? 'unavailable' : 'unknown'
+}
+
+const MINUTE = 60
+const HOUR = 3600
+
+/** Rounded up: in seconds below a minute, in minutes up to 90, then in hours. */
+function tryAgainIn(seconds: number, language: Language): string {
+  const whole = Math.ceil(seconds)
+  const [size, unit] =
+    whole < MINUTE
+      ? ([1, 'second'] as const)
+      : whole <= 90 * MINUTE
+        ? ([MINUTE, 'minute'] as const)
+        : ([HOUR, 'hour'] as const)
+  return TRY_AGAIN[language](new Intl.RelativeTimeFormat(language).format(Math.ceil(whole / size), unit))
 }
 
 function entryOf<Entry>(table: Readonly<Record<string, Entry>>, key: string): Entry | undefined {

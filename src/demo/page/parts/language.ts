@@ -33,9 +33,9 @@ export function listOf(items: readonly string[]): string {
 }
 
 /** From a minute on in minutes, rounded up. */
-export function durationOf(seconds: number, unitDisplay: 'long' | 'short'): string {
+export function durationOf(seconds: number): string {
   const [value, unit] = seconds < 60 ? [seconds, 'second'] : [Math.ceil(seconds / 60), 'minute']
-  return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay }).format(value)
+  return new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
 }
 
 export function timeOf(iso: string): string {

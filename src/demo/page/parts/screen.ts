@@ -76,10 +76,7 @@ export function wordsOf(error: unknown): {
     return { action: 'retry', words, details: [] }
   }
   const { title, text, action, details } = describeError(error, language)
-  const { retryAfterSeconds } = error
-  const wait =
-    retryAfterSeconds && fillText(` ${texts.waitFor}`, { time: durationOf(retryAfterSeconds, 'long') })
-  return { action, words: [element('strong', {}, title), ' ', text, wait || undefined], details }
+  return { action, words: [element('strong', {}, title), ' ', text], details }
 }
 
 /** Shows the remaining time on the button. */
@@ -87,7 +84,7 @@ async function countDown(trigger: HTMLButtonElement, seconds: number): Promise<v
   const label = trigger.textContent
   const endsAt = Date.now() + seconds * 1000
   for (let left = seconds; left > 0; left = Math.ceil((endsAt - Date.now()) / 1000)) {
-    trigger.textContent = fillText(texts.labelWithWait, { label, time: durationOf(left, 'short') })
+    trigger.textContent = fillText(texts.labelWithWait, { label, time: durationOf(left) })
     await new Promise((resume) => setTimeout(resume, 500))
   }
   trigger.textContent = label

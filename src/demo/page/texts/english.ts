@@ -7,7 +7,6 @@ export const ENGLISH = {
   language: 'Language',
   oneMoment: 'One moment…',
   tryAgain: 'Try again',
-  waitFor: 'You can try again in {time}.',
   labelWithWait: '{label} (in {time})',
   required: '{label} (required)',
 

@@ -8,7 +8,6 @@ export const GERMAN: Texts = {
   language: 'Sprache',
   oneMoment: 'Einen Moment …',
   tryAgain: 'Noch einmal versuchen',
-  waitFor: 'Sie können es in {time} noch einmal versuchen.',
   labelWithWait: '{label} (in {time})',
   required: '{label} (erforderlich)',
 
