@@ -88,7 +88,6 @@ export function createApp(options: AppOptions): Express {
       runRequestHooks(findRoutes),
       crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
       refuseUnknownAddress({ logThrottle, log, metrics }),
-      answerProbes(options.doctorProbes),
       load.admit,
       refuseLongUrl({ maxUrlBytes: limits.maxUrlBytes }),
       crossSite.refuseUnsafe,
@@ -108,8 +107,8 @@ export function publicRoutes(options: AppOptions): Route[] {
   return [
     ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
+    ...answerProbes(withSession(sessions, createSessionRoutes(options)), options.doctorProbes),
     ...withSession(sessions, [
-      ...createSessionRoutes(options),
       ...createOwnSessionsRoutes(options),
       ...options.authn.deviceRoutes,
       ...createForwardAuthRoutes(options),

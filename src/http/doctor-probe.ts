@@ -1,12 +1,11 @@
-import type { RequestHandler } from 'express'
 import { forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
-import { sendJson } from './routes.ts'
+import { type Route, sendJson } from './routes.ts'
 
 /**
  * `--doctor` asks a running broker which address it takes for the client's. Only a sender that has `SECRET_KEYS` gets an
  * answer: the header is the time in milliseconds and its signature.
  *
- * A reader of a proxy's log can repeat a probe. So the answer is never a success, and no other path has one: a proxy that
+ * A reader of a proxy's log can repeat a probe. So the answer is never a success, and no other route has one: a proxy that
  * asks `/forward-auth` with its client's headers admits the client on a 200.
  */
 export const PROBE_HEADER = 'X-Gatehouse-Doctor'
@@ -37,19 +36,26 @@ export function createProbe({ signer, now }: AnswerProbesOptions): string {
   return `${sentAt}.${signer.sign(sentAt)}`
 }
 
-export function answerProbes({ signer, now }: AnswerProbesOptions): RequestHandler {
+/** Makes the GET route of `PROBE_PATH` answer probes. */
+export function answerProbes(routes: readonly Route[], { signer, now }: AnswerProbesOptions): Route[] {
   const isGenuine = (probe: string) => {
     const [, sentAt = '', signature = ''] = /^(\d{1,15})\.([\w-]{43})$/.exec(probe) ?? []
     return Math.abs(now() - Number(sentAt)) <= MAX_AGE_MS && signer.verify(sentAt, signature) !== 'wrong'
   }
-  return function answerProbe(req, res, next) {
-    const probe = req.path === PROBE_PATH ? req.headers[PROBE_HEADER.toLowerCase()] : undefined
-    if (typeof probe !== 'string' || !isGenuine(probe)) return next()
-    const [first] = forwardedFor(req)
-    const answer: ProbeAnswer = {
-      address: getRequestContext(req).address,
-      firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
+  return routes.map((route) => {
+    if (route.method !== 'GET' || route.path !== PROBE_PATH) return route
+    return {
+      ...route,
+      handle(req, res) {
+        const probe = req.headers[PROBE_HEADER.toLowerCase()]
+        if (typeof probe !== 'string' || !isGenuine(probe)) return route.handle(req, res)
+        const [first] = forwardedFor(req)
+        const answer: ProbeAnswer = {
+          address: getRequestContext(req).address,
+          firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
+        }
+        sendJson(res.status(404), answer)
+      },
     }
-    sendJson(res.status(404), answer)
-  }
+  })
 }

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { answerProbes, createProbe, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
+import { answerProbes, createProbe, PROBE_HEADER, PROBE_PATH } from '../../src/http/doctor-probe.ts'
+import type { Route } from '../../src/http/routes.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -11,15 +12,27 @@ const MINUTE_MS = 60_000
 const signer = (byte = 7) => createSigner(() => [Buffer.alloc(32, byte)], 'doctor-probe')
 const probeAt = (ms: number, by = signer()) => createProbe({ signer: by, now: () => ms })
 
-async function ask(probe: string | string[], forwardedFor: string, path = '/api/v1/sessions/me') {
+const responding = (method: Route['method'], path: string, status: number): Route => ({
+  method,
+  path,
+  handle: (_req, res) => void res.status(status).end(),
+})
+
+async function ask(probe: string | string[], forwardedFor: string, method = 'GET', path = PROBE_PATH) {
   const broker = keep(
     await serve({
-      before: [answerProbes({ signer: signer(), now: () => NOW })],
-      routes: [{ method: 'GET', path: '/forward-auth', handle: (_req, res) => void res.status(401).end() }],
+      routes: answerProbes(
+        [
+          responding('GET', PROBE_PATH, 204),
+          responding('DELETE', PROBE_PATH, 202),
+          responding('GET', '/forward-auth', 401),
+        ],
+        { signer: signer(), now: () => NOW },
+      ),
       trusted: ['127.0.0.1/32', '10.0.0.0/8'],
     }),
   )
-  return broker.ask({ path, headers: { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor } })
+  return broker.ask({ method, path, headers: { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor } })
 }
 
 test.each([
@@ -31,12 +44,13 @@ test.each([
   ['that is empty', ''],
   ['sent twice', [probeAt(NOW), probeAt(NOW)]],
 ])('a probe %s gets no answer', async (_, probe) => {
-  expect((await ask(probe, '198.51.100.7')).json).toMatchObject({ errorCode: 'E0000007' })
+  expect(await ask(probe, '198.51.100.7')).toMatchObject({ status: 204, text: '' })
 })
 
 test('a genuine probe, which a reader of a proxy’s log can repeat, never gets a success', async () => {
   expect((await ask(probeAt(NOW), '198.51.100.7')).status).toBe(404)
-  expect((await ask(probeAt(NOW), '198.51.100.7', '/forward-auth')).status).toBe(401)
+  expect((await ask(probeAt(NOW), '198.51.100.7', 'GET', '/forward-auth')).status).toBe(401)
+  expect((await ask(probeAt(NOW), '198.51.100.7', 'DELETE')).status).toBe(202)
 })
 
 test.each([
