@@ -1,7 +1,6 @@
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { UserLimits } from '../session/admin-routes.ts'
 import { createLoginNames } from '../session/login-names.ts'
-import { startTimer } from '../upstream/start-timer.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
@@ -22,9 +21,8 @@ import { redirectStep } from './sign-in/redirect-step.ts'
 import { createRunStep } from './sign-in/run-step.ts'
 import { createSendStep } from './sign-in/send-step.ts'
 import { createSteps } from './steps.ts'
-import { createCallLimit } from './throttling/call-limit.ts'
+import { createCallLimit, createSignInPacing } from './throttling/call-limits.ts'
 import { createForgetKnownDevice } from './throttling/forget-known-device.ts'
-import { createSignInPacing } from './throttling/sign-in-pacing.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
@@ -107,8 +105,6 @@ export function createAuthn(options: AuthnOptions): Authn {
     ...common,
     limit: limits.signInsPerUser,
     maxWaitMs: tunables.authn.signInWaitMs,
-    monotonic: () => performance.now(),
-    startTimer,
   })
   const offeredResources = createOfferedResources({
     ...common,

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import { createCallLimit } from '../../../src/authn/throttling/call-limit.ts'
+import { createCallLimit } from '../../../src/authn/throttling/call-limits.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import { usedHeapBytes } from '../../support/heap.ts'

@@ -4,7 +4,7 @@ import {
   createSignInPacing,
   type SignInPacing,
   type SignInPacingDeps,
-} from '../../../src/authn/throttling/sign-in-pacing.ts'
+} from '../../../src/authn/throttling/call-limits.ts'
 import { defaultTunables } from '../../../src/config/load-config.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
@@ -28,7 +28,7 @@ function pacingWith(limits: Pick<SignInPacingDeps, 'limit' | 'maxWaitMs'>) {
     metrics: createMetrics({ processMetrics: false }),
     now: () => timeMs,
     monotonic: () => timeMs,
-    startTimer(callback, ms) {
+    start(callback, ms) {
       waits.push(ms)
       callback()
       return () => undefined
