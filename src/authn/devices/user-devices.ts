@@ -8,7 +8,9 @@ import type { Client } from '../browser/client.ts'
 import type { DeviceTokens } from '../browser/device-tokens.ts'
 import type { ForgetKnownDevice } from '../throttling/forget-known-device.ts'
 import type { UserNames } from '../throttling/limits.ts'
-import { deviceLabel } from './device-label.ts'
+import type { AnsweredUser } from '../transaction/answer.ts'
+import type { Transaction } from '../transaction/transaction.ts'
+import { type AuthnReply, record } from '../upstream/read-answer.ts'
 
 /** A device on which a user has signed in. */
 export interface UserDevice {
@@ -69,9 +71,20 @@ export function createUserDevices(options: UserDevicesOptions) {
       }
     },
 
-    async hasAutoPush(userId: string, deviceId: string): Promise<boolean> {
-      const devices = await index.all(userId)
-      return devices.some((device) => device.deviceId === deviceId && device.autoPush)
+    /**
+     * Shows the user's `autoPush` choice in an answer. Okta keeps it in a cookie of its own origin, which a trusted application
+     * does not have, so Okta's answers always say false. `stored`: the choice, if it was read.
+     */
+    async showAutoPush(
+      reply: AuthnReply,
+      { autoPush }: Transaction,
+      user: AnsweredUser | undefined,
+      { device }: Client,
+    ): Promise<{ readonly reply: AuthnReply; readonly stored: boolean | undefined }> {
+      if (user === undefined || !disablesAutoPush(reply)) return { reply, stored: autoPush?.stored }
+      const isOwn = ({ deviceId }: UserDevice) => deviceId === device.id
+      const stored = autoPush?.stored ?? (await index.all(user.id)).find(isOwn)?.autoPush ?? false
+      return { reply: stored ? enableAutoPush(reply) : reply, stored }
     },
 
     /** Forgets the device with this id, or all. Returns how many were forgotten. */
@@ -80,6 +93,54 @@ export function createUserDevices(options: UserDevicesOptions) {
       await forgetEach(userId, devices)
       return devices.length
     },
+  }
+}
+
+/** The first that matches is the name. Browsers also name others in their `User-Agent`: Edge names Chrome, and Chrome names Safari. */
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/Edg(A|iOS)?\//, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/SamsungBrowser\//, 'Samsung Internet'],
+  [/(Firefox|FxiOS)\//, 'Firefox'],
+  [/(Chrome|CriOS)\//, 'Chrome'],
+  [/Safari\//, 'Safari'],
+]
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/iPhone/, 'iPhone'],
+  [/iPad/, 'iPad'],
+  [/Android/, 'Android'],
+  [/CrOS/, 'ChromeOS'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X/, 'macOS'],
+  [/Linux/, 'Linux'],
+]
+
+/** Browser and system by which users recognize their devices, such as `Firefox on Windows`. It contains no version. */
+function deviceLabel(userAgent: string): string {
+  return `${nameIn(BROWSERS, userAgent) ?? 'Browser'} on ${nameIn(SYSTEMS, userAgent) ?? 'an unknown system'}`
+}
+
+function nameIn(names: readonly (readonly [RegExp, string])[], userAgent: string): string | undefined {
+  return names.find(([pattern]) => pattern.test(userAgent))?.[1]
+}
+
+function disablesAutoPush({ body }: AuthnReply): boolean {
+  const factors = Object.values(record(record(record(body._embedded).policy).factorsPolicyInfo))
+  return factors.some((info) => record(info).autoPushEnabled === false)
+}
+
+function enableAutoPush(reply: AuthnReply): AuthnReply {
+  const embedded = record(reply.body._embedded)
+  const policy = record(embedded.policy)
+  const factorsPolicyInfo = Object.fromEntries(
+    Object.entries(record(policy.factorsPolicyInfo)).map(([id, info]) => [
+      id,
+      { ...record(info), autoPushEnabled: true },
+    ]),
+  )
+  return {
+    ...reply,
+    body: { ...reply.body, _embedded: { ...embedded, policy: { ...policy, factorsPolicyInfo } } },
   }
 }
 

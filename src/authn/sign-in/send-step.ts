@@ -1,6 +1,5 @@
 import { unknownHandle } from '../../errors.ts'
 import type { Client } from '../browser/client.ts'
-import { showStoredAutoPush } from '../devices/stored-auto-push.ts'
 import type { UserDevices } from '../devices/user-devices.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
@@ -35,7 +34,7 @@ export interface SendStepDeps extends DecideDeps, AnsweredStepDeps {
   readonly upstream: AuthnUpstream
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
   readonly endOtherSessions: EndOtherSessions
-  readonly devices: Pick<UserDevices, 'add' | 'hasAutoPush'>
+  readonly devices: Pick<UserDevices, 'add' | 'showAutoPush'>
   readonly callLimit: CallLimit
   readonly signInPacing: SignInPacing
   readonly sanitizer: Pick<Sanitizer, 'step'>
@@ -45,13 +44,7 @@ export function createSendStep(deps: SendStepDeps): SendStep {
   return async (before, handle, step, client) => {
     const sent = await send(before, step, client, deps)
     const answer = readAnswer(sent.body)
-    const { reply, stored: autoPush } = await showStoredAutoPush(
-      sent,
-      before,
-      answer.user,
-      client,
-      deps.devices,
-    )
+    const { reply, stored: autoPush } = await deps.devices.showAutoPush(sent, before, answer.user, client)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
     const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
     const { status, headers, errorCode } = reply

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createUserDevices } from '../../../src/authn/devices/user-devices.ts'
+import { createTransaction } from '../../../src/authn/transaction/transaction.ts'
+import { toReply } from '../../../src/authn/upstream/read-answer.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -111,7 +113,11 @@ test('a device is listed for as long as its cookie can be valid', async () => {
   expect(await idsOf(devices)).toEqual(['b', 'a'])
   clock = TTL_MS
   expect(await idsOf(devices)).toEqual(['b'])
-  expect(await devices.hasAutoPush(ADA.userId, 'a')).toBe(false)
+  const body = { _embedded: { policy: { factorsPolicyInfo: { opf1: { autoPushEnabled: false } } } } }
+  const reply = toReply({ status: 200, headers: {}, json: body, bytes: Buffer.alloc(0) })
+  const before = createTransaction('a', 'ada', clock)
+  const user = { id: ADA.userId, profile: {} }
+  expect(await devices.showAutoPush(reply, before, user, on('a'))).toEqual({ reply, stored: false })
 })
 
 test('during a key rotation, a device is listed once, and forgotten under all keys', async () => {
@@ -123,4 +129,45 @@ test('during a key rotation, a device is listed once, and forgotten under all ke
   const [device] = await rotating.list(ADA.userId)
   expect(await rotating.forget(ADA.userId, device?.id ?? '')).toBe(1)
   expect([await idsOf(rotating), await idsOf(devicesOn([OLDER]))]).toEqual([[], []])
+})
+
+const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
+
+test.each([
+  [`Mozilla/5.0 (X11; Linux x86_64) ${WEBKIT} Chrome/142.0.0.0 Safari/537.36`, 'Chrome on Linux'],
+  [
+    `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${WEBKIT} Chrome/142.0.0.0 Safari/537.36 Edg/142.0`,
+    'Edge on Windows',
+  ],
+  [
+    `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${WEBKIT} Chrome/142.0.0.0 Safari/537.36 OPR/120.0`,
+    'Opera on Windows',
+  ],
+  ['Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:144.0) Gecko/20100101 Firefox/144.0', 'Firefox on Windows'],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
+    'Safari on macOS',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/142.0 Mobile/15E148 Safari/604.1',
+    'Chrome on iPhone',
+  ],
+  [
+    'Mozilla/5.0 (iPad; CPU OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) FxiOS/144.0 Mobile/15E148 Safari/605.1.15',
+    'Firefox on iPad',
+  ],
+  [
+    `Mozilla/5.0 (Linux; Android 15; SM-S931B) ${WEBKIT} SamsungBrowser/28.0 Chrome/130.0.0.0 Mobile Safari/537.36`,
+    'Samsung Internet on Android',
+  ],
+  [
+    `Mozilla/5.0 (X11; CrOS x86_64 16181.61.0) ${WEBKIT} Chrome/142.0.0.0 Safari/537.36`,
+    'Chrome on ChromeOS',
+  ],
+  ['curl/8.5.0', 'Browser on an unknown system'],
+  ['', 'Browser on an unknown system'],
+])('the label of a device with the User-Agent %s', async (userAgent, label) => {
+  const devices = devicesOn()
+  await devices.add(ADA, undefined, { ...on('a'), userAgent })
+  expect(await devices.list(ADA.userId)).toMatchObject([{ label }])
 })
