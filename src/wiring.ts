@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
-import { createDeviceCookie } from './authn/browser/client.ts'
-import { createDeviceTokens } from './authn/browser/device-tokens.ts'
+import { createDeviceCookie, createDeviceTokens } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'

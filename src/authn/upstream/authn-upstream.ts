@@ -20,8 +20,7 @@ import {
   type UpstreamResponse,
 } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
-import type { Client } from '../browser/client.ts'
-import type { DeviceTokens } from '../browser/device-tokens.ts'
+import type { Client, DeviceTokens } from '../browser/client.ts'
 import {
   type ApiTokens,
   type ApiTokensOptions,

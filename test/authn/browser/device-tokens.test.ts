@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { createDeviceTokens, type DeviceTokens } from '../../../src/authn/browser/device-tokens.ts'
+import { createDeviceTokens, type DeviceTokens } from '../../../src/authn/browser/client.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'

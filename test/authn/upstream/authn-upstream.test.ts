@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Client } from '../../../src/authn/browser/client.ts'
-import type { DeviceTokens } from '../../../src/authn/browser/device-tokens.ts'
+import type { Client, DeviceTokens } from '../../../src/authn/browser/client.ts'
 import { type AuthnCall, createAuthnUpstream } from '../../../src/authn/upstream/authn-upstream.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { BrokerError } from '../../../src/errors.ts'
