@@ -8,12 +8,7 @@ import { type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { Step, StepPlan } from './sign-in/run-step.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
 import { type CredentialsDeps, sendCredentials, sendIfAwaited } from './sign-in/send-credentials.ts'
-import {
-  buildOperationStep,
-  buildStateStep,
-  primaryFields,
-  type StateFields,
-} from './sign-in/upstream-step.ts'
+import { buildOperationStep, buildStateStep, type StateFields } from './sign-in/upstream-step.ts'
 import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
 import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/credentials.ts'
 import type { StepResult } from './transaction/step-result.ts'
@@ -86,8 +81,7 @@ function primaryStep(body: PrimaryBody, client: Client, { sendStep, audit }: Ste
   const operation = 'primary'
   const [kind, proof] =
     token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
-  const fields = primaryFields(body, undefined)
-  const call = { path: PRIMARY, body: fields, bearsToken: token !== undefined }
+  const call = { path: PRIMARY, body, bearsToken: token !== undefined }
   const step = entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
     audit.started(operation, login, client)
     return sendStep({ ...before, login }, handle, { operation, call, proof }, client)

@@ -1,26 +1,29 @@
-import { unknownHandle } from '../../errors.ts'
+import { unknownHandle, upstreamUnavailable } from '../../errors.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { UserDevices } from '../devices/user-devices.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit, SignInPacing } from '../throttling/call-limits.ts'
 import type { Answer } from '../transaction/answer.ts'
-import { acceptedProof } from '../transaction/credentials.ts'
+import { acceptedProof, completesEnrollment, findActivated } from '../transaction/credentials.ts'
+import type { OfferedStep } from '../transaction/offered-steps.ts'
 import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
-import { afterRejectedStep, opensSession, type Transaction } from '../transaction/transaction.ts'
+import {
+  advance,
+  afterRejectedStep,
+  isDifferentUser,
+  type LifetimeBounds,
+  lifetimeMs,
+  opensSession,
+  type Transaction,
+} from '../transaction/transaction.ts'
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
 import { type AnsweredSignIn, type DecideDeps, decide } from './decide.ts'
 import type { EndOtherSessions } from './end-other-sessions.ts'
-import {
-  type AnsweredStepDeps,
-  advanceTransaction,
-  assertUsable,
-  auditAnswer,
-  reportAllHidden,
-  type UpstreamStep,
-} from './upstream-step.ts'
+import type { UpstreamStep } from './upstream-step.ts'
 
 /** Sends a step to Okta, sanitizes the answer, and decides about the transaction and the session. */
 export type SendStep = (
@@ -30,7 +33,7 @@ export type SendStep = (
   client: Client,
 ) => Promise<StepResult>
 
-export interface SendStepDeps extends DecideDeps, AnsweredStepDeps {
+export interface SendStepDeps extends DecideDeps {
   readonly upstream: AuthnUpstream
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
   readonly endOtherSessions: EndOtherSessions
@@ -38,6 +41,9 @@ export interface SendStepDeps extends DecideDeps, AnsweredStepDeps {
   readonly callLimit: CallLimit
   readonly signInPacing: SignInPacing
   readonly sanitizer: Pick<Sanitizer, 'step'>
+  readonly lifetime: LifetimeBounds
+  readonly maxOfferedSteps: number
+  readonly pollEveryMs: number
 }
 
 export function createSendStep(deps: SendStepDeps): SendStep {
@@ -115,4 +121,69 @@ function afterError(
     after: isGone ? undefined : afterRejectedStep(before, step),
     wrongOldPassword: isWrongOldPassword(reply),
   }
+}
+
+/** A step that Okta answered with a success. */
+interface AnsweredStep {
+  readonly before: Transaction
+  readonly handle: string
+  readonly step: UpstreamStep
+  readonly answer: Answer
+  readonly client: Client
+}
+
+/** Throws 502 if the answer has no status, or names a different user than before. */
+function assertUsable(
+  { before, step, answer, client }: AnsweredStep,
+  { log }: Pick<SendStepDeps, 'log'>,
+): void {
+  const { operation } = step
+  if (answer.status === '' && operation !== 'cancel')
+    throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code: 'no status' }))
+  if (isDifferentUser(before, answer)) {
+    log.error('user_mismatch', { requestId: client.requestId, operation })
+    throw upstreamUnavailable(new Error('the answer is about another person'))
+  }
+}
+
+/** Reports that every factor the user could choose is hidden. */
+function reportAllHidden({ step, client }: AnsweredStep, { log, metrics }: SendStepDeps): void {
+  metrics.requestsRefused.inc({ reason: 'no_visible_factors' })
+  log.warn('no_visible_factors', { requestId: client.requestId, operation: step.operation })
+}
+
+function advanceTransaction(
+  { before, step, answer, client }: AnsweredStep,
+  reply: AuthnReply,
+  { offered, autoPush }: { readonly offered: readonly OfferedStep[]; readonly autoPush: boolean | undefined },
+  { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: SendStepDeps,
+): Transaction {
+  const { operation, proof, factorId, factorType, enrollment, pollPath } = step
+  const times = { expiresAt: answer.expiresAt, date: reply.date }
+  const after = advance(before, answer, {
+    offered,
+    proof,
+    factorId,
+    enrollment,
+    autoPush: { factorType, requested: step.autoPush, stored: autoPush },
+    nextPoll: pollPath === undefined ? undefined : { path: pollPath, notBeforeMs: now() + pollEveryMs },
+    expiresAtMs: now() + lifetimeMs(before, times, lifetime, now()),
+  })
+  if (after.offered.length <= maxOfferedSteps) return after
+  metrics.requestsRefused.inc({ reason: 'too_many_steps' })
+  log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
+  throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code: 'too many steps' }))
+}
+
+function auditAnswer(
+  { before, step, answer, client }: AnsweredStep,
+  after: Transaction,
+  { audit }: SendStepDeps,
+): void {
+  const { operation, factorType } = step
+  audit.answered(operation, answer, { before, after }, client, factorType)
+  const enrolled = completesEnrollment(operation, answer)
+    ? step.enrollment
+    : findActivated(operation, answer, before)
+  if (enrolled !== undefined) audit.enrolled(operation, enrolled, after, client)
 }

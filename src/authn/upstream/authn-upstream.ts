@@ -140,6 +140,7 @@ function createPost(
   return async ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
     const isForm = encoding === 'form'
     const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
+    // replaces the browser's
     const context = path === PRIMARY ? { context: { deviceToken: await deviceTokens.of(client.device) } } : {}
     const call = {
       ...{ path, accept, encoding, client, deadline },
