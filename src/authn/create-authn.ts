@@ -14,7 +14,6 @@ import { SsoTokens } from './redirects/sso-tokens.ts'
 import { StepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesOptions } from './routes.ts'
 import { createSanitizer } from './sanitize/sanitize.ts'
-import { Commits } from './sign-in/commit.ts'
 import { createEndOtherSessions } from './sign-in/end-other-sessions.ts'
 import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
@@ -165,7 +164,6 @@ export function createAuthn(options: AuthnOptions): Authn {
     coalescing: createCoalescing({ metrics }),
     locks,
     throttling,
-    commits: new Commits({ store, locks, transactions, log }),
     transactions,
     dedupKeys: signer('step-fingerprints'),
     upstream,

@@ -2,15 +2,24 @@ import { otherUsersSession, unknownHandle } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { RevocationTimes } from '../../session/revocation-times.ts'
-import type { Sessions } from '../../session/sessions.ts'
+import type { PreparedSession, Sessions } from '../../session/sessions.ts'
+import { allSettledOrThrow } from '../../store/store.ts'
+import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
+import type { UserDevices } from '../devices/user-devices.ts'
+import type { SsoTokens } from '../redirects/sso-tokens.ts'
+import type { Throttling } from '../throttling/throttling.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { isUnverifiedImport } from '../transaction/credentials.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import type { OfferedStep } from '../transaction/offered-steps.ts'
-import { type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
+import {
+  type IssuedSession,
+  type StepAnswer,
+  type StepResult,
+  toRefusal,
+} from '../transaction/step-result.ts'
 import { isOngoing, opensSession, type Transaction, toRedirectOnly } from '../transaction/transaction.ts'
-import { type IssueSessionDeps, issueSession } from './commit.ts'
 
 /** An answer and what the browser would get, without how the upstream was called. */
 export interface AnsweredSignIn {
@@ -27,8 +36,12 @@ export interface AnsweredSignIn {
   readonly tokenField: Parameters<typeof otherUsersSession>[0]
 }
 
-export interface DecideDeps extends IssueSessionDeps {
+export interface DecideDeps {
   readonly sessions: Pick<Sessions, 'get' | 'prepare'>
+  readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
+  readonly throttling: Pick<Throttling, 'rememberDevice'>
+  readonly devices: Pick<UserDevices, 'add'>
+  readonly audit: StepAudit
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly offeredResources: Pick<OfferedResources, 'keep'>
   /** How long a redirect-only transaction lasts. */
@@ -116,4 +129,85 @@ function nextTransaction(
   return isOngoing(after)
     ? after
     : toRedirectOnly(after, offered, { expiresAtMs: now() + redirectOnlyMs, sessionId })
+}
+
+/** A sign-in that opens a session. */
+interface FinishedSignIn {
+  readonly answer: Answer & { readonly user: AnsweredUser }
+  readonly after: Transaction
+  /** Sanitized, so that the session contains no token. */
+  readonly profile: Readonly<Record<string, unknown>>
+  readonly ssoToken: string | undefined
+}
+
+/** Prepares the session of a finished sign-in. Nothing is stored yet. */
+function issueSession(signIn: FinishedSignIn, client: Client, deps: DecideDeps): IssuedSession {
+  const { answer, after, profile } = signIn
+  const login = readLogin(profile) ?? after.login ?? ''
+  const amr = toAmr(after)
+  const session = deps.sessions.prepare({
+    userId: answer.user.id,
+    login,
+    profile,
+    amr,
+    loginHash: deps.audit.hashLogin(login),
+    deviceId: client.device.id,
+    userAgent: client.userAgent,
+  })
+  return {
+    id: session.id,
+    write: () => write(session, signIn, client, deps),
+    bindDevice: session.bindDevice,
+    afterCommit: () => afterCommit(session, { ...signIn, login, amr }, client, deps),
+    async rollback() {
+      const { ssoToken } = signIn
+      await allSettledOrThrow(
+        session.rollback(),
+        ssoToken === undefined ? Promise.resolve() : deps.ssoTokens.remove(ssoToken),
+      )
+    },
+  }
+}
+
+async function write(
+  session: PreparedSession,
+  { answer, after, ssoToken }: FinishedSignIn,
+  client: Client,
+  { ssoTokens, throttling, devices }: DecideDeps,
+): Promise<void> {
+  const { sessionToken, user } = answer
+  const logins = [after.login, readLogin(user.profile)].filter((name) => name !== undefined)
+  const names = { userId: user.id, logins }
+  await allSettledOrThrow(
+    session.write(),
+    ssoToken === undefined || sessionToken === undefined
+      ? Promise.resolve()
+      : ssoTokens.write(ssoToken, sessionToken, session.id, client),
+    // even if the session is rolled back: Okta has accepted the user's credentials
+    throttling.rememberDevice(names, client),
+    devices.add(names, after.autoPush?.approved, client),
+  )
+}
+
+async function afterCommit(
+  session: PreparedSession,
+  signIn: FinishedSignIn & { readonly login: string; readonly amr: readonly string[] },
+  client: Client,
+  { audit }: DecideDeps,
+): Promise<void> {
+  const { answer, after, login, amr } = signIn
+  const userId = answer.user.id
+  const mayReplaceOtherUser = after.userProved && after.origin !== 'imported'
+  const evicted = await session.replace(client.sessionId, mayReplaceOtherUser)
+  if (evicted > 0) audit.sessionsRevoked({ userId, count: evicted, reason: 'evicted' }, login, client)
+  audit.succeeded({ userId, sessionId: session.publicId, methods: amr.join(' ') }, login, client)
+}
+
+function readLogin(profile: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof profile.login === 'string' && profile.login !== '' ? profile.login : undefined
+}
+
+/** Adds `mfa` if more than one method was used (RFC 8176 §2). */
+function toAmr({ amr }: Transaction): string[] {
+  return amr.length > 1 ? [...new Set([...amr, 'mfa'])] : [...amr]
 }

@@ -1,17 +1,18 @@
 import type { Signer } from '../../crypto/keys.ts'
-import { unknownHandle } from '../../errors.ts'
+import { BrokerError, stepInProgress, unknownHandle } from '../../errors.ts'
+import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Coalescing } from '../coalescing/coalescing.ts'
 import type { LockRequest, SharedResult, StepLock, StepLocks } from '../coalescing/step-locks.ts'
 import type { Attempt } from '../throttling/attempts.ts'
 import type { Reservation, Throttling } from '../throttling/throttling.ts'
-import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
+import { type StepAnswer, type StepOutcome, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import { createTransaction, type Transaction } from '../transaction/transaction.ts'
 import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
-import type { Commits, CompletedStep } from './commit.ts'
 
 /** One request of a sign-in. */
 export interface Step {
@@ -48,20 +49,21 @@ export interface RunStepDeps {
   readonly coalescing: Coalescing
   readonly locks: StepLocks
   readonly throttling: Pick<Throttling, 'reserve'>
-  readonly commits: Commits
-  readonly transactions: Pick<TransactionStore, 'names'>
+  readonly store: Pick<Store, 'preservesWriteOrder'>
+  readonly transactions: Omit<TransactionStore, 'open' | 'read' | 'end'>
   /** Signs dedup keys: HMACs, so that no key contains a body. */
   readonly dedupKeys: Signer
   /** Read what the step needs in the same round trip as the lock. */
   readonly upstream: Pick<AuthnUpstream, 'prefetchRateLimit' | 'prefetchDeviceToken'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
+  readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
 }
 
-/** The sign-in pipeline, from the step lock to the answer (docs/architecture.md#four-requests). */
+/** The sign-in pipeline, from the step lock to the commit (docs/architecture.md#four-requests). */
 export function createRunStep(deps: RunStepDeps): RunStep {
-  const { coalescing, commits, upstream, metrics } = deps
+  const { coalescing, upstream, metrics } = deps
   return async (step, client) => {
     if (step.handle !== undefined && !isHandle(step.handle)) throw unknownHandleError(client, metrics)
     const request = toLockRequest(step, client, deps)
@@ -71,7 +73,7 @@ export function createRunStep(deps: RunStepDeps): RunStep {
     return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
       const locked = await acquireLock(request, step, client, deps)
       if ('outcome' in locked) return locked.outcome
-      return commits.commit(await executeStep(locked, step, client, deps)) // one round trip: all or nothing
+      return commitStep(await executeStep(locked, step, client, deps), deps) // one round trip: all or nothing
     })
   }
 }
@@ -116,7 +118,7 @@ async function executeStep(
     return { lock, before, handle, isNew: step.handle === undefined, result }
   } catch (error) {
     attempt.consumeOrRefundOnError(error)
-    await deps.commits.abandon(lock, error)
+    await abandonStep(lock, error, deps)
     throw error
   }
 }
@@ -124,6 +126,71 @@ async function executeStep(
 interface LockedStep {
   readonly lock: StepLock
   readonly attempt: Reservation
+}
+
+interface CompletedStep {
+  readonly lock: StepLock
+  readonly before: Transaction
+  readonly handle: string
+  /** The step began the transaction. */
+  readonly isNew: boolean
+  readonly result: StepResult
+}
+
+/**
+ * Writes the session, the transaction and the shared result, and releases the lock. If a write fails, or the lock has
+ * expired and the transaction has changed since, all writes are rolled back.
+ */
+async function commitStep(step: CompletedStep, deps: RunStepDeps): Promise<StepOutcome> {
+  try {
+    await writeStep(step, deps)
+  } catch (error) {
+    await rollbackStep(step, deps)
+    throw error
+  }
+  return step.result.outcome
+}
+
+/** All writes are sent in one tick. If the store may reorder them, the session is written first, because requests must find it. */
+async function writeStep(step: CompletedStep, { store, locks, transactions }: RunStepDeps): Promise<void> {
+  const { lock, before, isNew, result } = step
+  const { outcome, after, session } = result
+  const change = isNew ? 'keep' : transactions.recordChange(before, after, lock.recordKey)
+  const writing = session?.write()
+  if (!store.preservesWriteOrder) await writing
+  const [, , committed] = await allSettledOrThrow(
+    Promise.resolve(writing),
+    allSettledOrThrow(writeTransaction(step, transactions), Promise.resolve(session?.bindDevice())),
+    locks.commit(lock, change, outcome),
+  )
+  if (!committed) throw stepInProgress()
+  await session?.afterCommit()
+  if (!isNew && after === undefined) transactions.removeFromUserIndex(before, lock.recordKey)
+}
+
+/** Creates the record of a new transaction, or adds an existing transaction to its user's index. */
+async function writeTransaction(
+  { lock, before, handle, isNew, result: { after } }: CompletedStep,
+  transactions: RunStepDeps['transactions'],
+): Promise<void> {
+  if (after === undefined || after === before) return
+  if (!isNew) await transactions.addToUserIndex(after, lock.recordKey)
+  else if (after.status !== '') await transactions.create(handle, after)
+}
+
+async function rollbackStep({ lock, result }: CompletedStep, { locks, log }: RunStepDeps): Promise<void> {
+  const results = await Promise.allSettled([locks.rollback(lock), result.session?.rollback()])
+  for (const one of results) if (one.status === 'rejected') log.warn('step_rollback_failed', {}, one.reason)
+}
+
+/** Ends a step that failed before its commit. Identical requests share a BrokerError, but no other error. */
+async function abandonStep(lock: StepLock, error: unknown, { locks, log }: RunStepDeps): Promise<void> {
+  try {
+    if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
+    else await locks.release(lock)
+  } catch (failure) {
+    log.warn('step_lock_release_failed', {}, failure) // the lock expires after its time to live
+  }
 }
 
 /** A step that begins a transaction has its own lock, which identical requests share. */

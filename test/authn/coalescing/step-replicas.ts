@@ -3,7 +3,6 @@ import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { createCoalescing } from '../../../src/authn/coalescing/coalescing.ts'
 import { StepLocks } from '../../../src/authn/coalescing/step-locks.ts'
-import { Commits } from '../../../src/authn/sign-in/commit.ts'
 import type { RunStep, Step } from '../../../src/authn/sign-in/run-step.ts'
 import { createRunStep } from '../../../src/authn/sign-in/run-step.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
@@ -146,7 +145,7 @@ export async function replicas({
       coalescing: createCoalescing({ metrics }),
       locks,
       throttling: { reserve: (attempt) => watchedReservation(attempt, counted, enforce) },
-      commits: new Commits({ store: watched, locks, transactions, log }),
+      store: watched,
       transactions,
       dedupKeys: createSigner(keys, 'step-fingerprints'),
       upstream: { prefetchRateLimit: () => {}, prefetchDeviceToken: () => {} },
@@ -156,6 +155,7 @@ export async function replicas({
         hashes: createSigner(keys, 'log-hashes'),
         canonicalLogin: (login: string) => login,
       }),
+      log,
       metrics,
       now,
     })
