@@ -122,12 +122,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       { name: 'authn_token', state: authn.tokenState },
       ...(pam === undefined ? [] : [{ name: 'pam', state: pam.state }]),
     ],
-    {
-      onChange({ name, error }) {
-        if (error === undefined) log.info('readiness_check_passed', { name })
-        else log.warn('readiness_check_failed', { name }, error)
-      },
-    },
+    log,
   )
   const lag = watchEventLoopLag({ windowMs: tunables.http.load.lagWindowMs })
 

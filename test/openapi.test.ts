@@ -125,7 +125,7 @@ describe('the document', () => {
 test('the operations listener serves it', async () => {
   const listener = await listenFor(
     createOps({
-      health: createHealth([]),
+      health: createHealth([], collectLog().log),
       metrics: createMetrics({ processMetrics: false }),
       sessions: {
         list: async () => [],

@@ -1,4 +1,5 @@
 import { innermostFailure } from './dependency-failure.ts'
+import type { Logger } from './logger.ts'
 
 /** Readiness: whether this replica should get requests. */
 export interface Health {
@@ -6,7 +7,6 @@ export interface Health {
   readiness(): Promise<Readiness>
   /** Makes the replica not ready, whatever the checks say, because it is about to stop. */
   drain(): void
-  isDraining(): boolean
 }
 
 export interface Readiness {
@@ -19,27 +19,19 @@ export interface Readiness {
 /** `unknown`: not verified yet. */
 export type CheckState = 'ok' | 'failing' | 'unknown'
 
-export type Check = RequiredCheck | InformationalCheck
+export type Check = { readonly name: string } & (
+  | {
+      /** A replica is ready only while this resolves. */
+      readonly run: () => Promise<void>
+    }
+  | {
+      /** Reported, but without effect on readiness, because it would fail on every replica. */
+      readonly state: () => CheckState
+    }
+)
 
-/** A replica is ready only while each of these passes. */
-export interface RequiredCheck {
-  readonly name: string
-  /** Resolves if the check passes. */
-  readonly run: () => Promise<void>
-}
-
-/** Reported, but without effect on readiness, because it would fail on every replica. */
-export interface InformationalCheck {
-  readonly name: string
-  readonly state: () => CheckState
-}
-
-export interface HealthOptions {
-  /** Called when a required check starts to fail, fails for another reason, or passes again (without an error). */
-  readonly onChange?: (change: { readonly name: string; readonly error?: unknown }) => void
-}
-
-export function createHealth(checks: readonly Check[], { onChange = () => {} }: HealthOptions = {}): Health {
+/** Logs when a required check starts to fail, fails for another reason, or passes again. */
+export function createHealth(checks: readonly Check[], log: Pick<Logger, 'info' | 'warn'>): Health {
   /** Failing checks by name, each with its outcome and code. */
   const failures = new Map<string, string>()
   let draining = false
@@ -52,11 +44,11 @@ export function createHealth(checks: readonly Check[], { onChange = () => {} }: 
     } catch (error) {
       const { outcome, code } = innermostFailure(error) ?? {}
       const failure = `${outcome} ${code}`
-      if (failures.get(name) !== failure) onChange({ name, error })
+      if (failures.get(name) !== failure) log.warn('readiness_check_failed', { name }, error)
       failures.set(name, failure)
       return 'failing'
     }
-    if (failures.delete(name)) onChange({ name })
+    if (failures.delete(name)) log.info('readiness_check_passed', { name })
     return 'ok'
   }
 
@@ -64,7 +56,6 @@ export function createHealth(checks: readonly Check[], { onChange = () => {} }: 
     drain() {
       draining = true
     },
-    isDraining: () => draining,
 
     async readiness() {
       const states = await Promise.all(checks.map(stateOf))

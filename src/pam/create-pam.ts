@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
 import { type StartTimer, startTimer } from '../upstream/start-timer.ts'
 import { createUpstreamClock, type UpstreamClient } from '../upstream/upstream-client.ts'
-import { createDirectoryAccess, type PamDirectory } from './directory-access.ts'
+import type { PamDirectory } from './directory-access.ts'
 import { createGroupAttributes, StoredAttributes } from './group-attributes.ts'
 import { createGroups } from './groups.ts'
 import { readKeyDetails } from './key-details.ts'
@@ -16,7 +16,8 @@ import { createGroupCache } from './lists/group-cache.ts'
 import { createGroupLists } from './lists/group-lists.ts'
 import { createListBackoff } from './lists/list-backoff.ts'
 import { createListReader } from './lists/list-reader.ts'
-import { createInterruptedReads, createListRecords } from './lists/list-records.ts'
+import { createListRecords } from './lists/list-records.ts'
+import { ReadProgress } from './lists/pages.ts'
 import { createPamClient, type PamClient } from './lists/pam-client.ts'
 import { createTeamDisabled } from './lists/team-disabled.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
@@ -73,6 +74,7 @@ export interface Pam {
 /** How long a process uses its memory before it checks the store for a purge or a newer list. */
 const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
+const MAX_UNWRITTEN_READS = 100
 /** When this share of the rate limit is left, users' own lookups get it before directories and background refreshes. */
 const LOW_SHARE = 0.25
 /** The longest time that the rate-limit gate is closed, even if the reset is later. */
@@ -88,7 +90,7 @@ export function createPam(options: PamOptions): Pam {
   const { baseUrl, team, keys, tunables, secretKeys, log, metrics } = options
   const { now = Date.now, random = Math.random, sleep = (ms) => delay(ms) } = options
   const { monotonic = () => performance.now() } = options
-  const { lists: listTunables, rateLimit } = tunables
+  const { lists: listTunables, rateLimit, directoryMaxAgeMs } = tunables
   const { origin, pathname } = new URL(baseUrl)
   const basePath = pathname.replace(/\/$/, '')
   const deps: PamDeps = {
@@ -151,10 +153,10 @@ export function createPam(options: PamOptions): Pam {
     keptMs: Math.max(keptMs.directory, keptMs.me),
     confirmMs: CONFIRM_MS,
   })
-  const groupsSeal = createSeal(secretKeys, 'pam-groups')
+  const groupRecords = { kind: 'pam-groups', seal: createSeal(secretKeys, 'pam-groups') } as const
   const lists = createGroupLists({
     ...deps,
-    records: createListRecords(deps, groupsSeal),
+    records: createListRecords({ ...deps, ...groupRecords }),
     generations: createExpiringValues(deps, 'pam-purge'),
     team: teamDisabled,
     keptMs,
@@ -171,7 +173,12 @@ export function createPam(options: PamOptions): Pam {
     ...deps,
     client,
     lists,
-    interrupted: createInterruptedReads(deps, groupsSeal),
+    interrupted: createPamRecords({
+      ...deps,
+      ...groupRecords,
+      schema: ReadProgress,
+      maxUnwritten: MAX_UNWRITTEN_READS,
+    }),
     backoff: createListBackoff(deps),
     coalescing: createCoalescing({ ...deps, lockMs, refreshPauseMs: LIST_REFRESH_PAUSE_MS }),
     team: teamDisabled,
@@ -196,7 +203,7 @@ export function createPam(options: PamOptions): Pam {
   })
   const attributes = createGroupAttributes({
     ...deps,
-    records: createPamRecords({ ...deps, kind: 'pam-groups', seal: groupsSeal, schema: StoredAttributes }),
+    records: createPamRecords({ ...deps, ...groupRecords, schema: StoredAttributes }),
     coalescing: createCoalescing({
       ...deps,
       lockMs: rateLimit.maxWaitMs + LOCK_MARGIN_MS,
@@ -206,11 +213,10 @@ export function createPam(options: PamOptions): Pam {
       call({ path, bearer: await token.get(context), subject: 'group', isOptional: true, ...context }),
   })
   const { userName, directory, requireSession } = options
-  const access = createDirectoryAccess({ cache, userName, directory, maxAgeMs: tunables.directoryMaxAgeMs })
 
   return {
     routes: createPamRoutes({
-      groups: createGroups({ cache, userName, access, attributes }),
+      groups: createGroups({ cache, userName, directory, directoryMaxAgeMs, attributes }),
       requireSession,
       log,
     }),

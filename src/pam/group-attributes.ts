@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import { inTime } from '../upstream/start-timer.ts'
 import type { UpstreamResponse } from '../upstream/upstream-client.ts'
+import type { LookupOptions } from './lists/group-cache.ts'
 import { readPages } from './lists/pages.ts'
 import { isOneSegment } from './pam-user-name.ts'
 import type { Coalescing, SharedFetch } from './shared/coalescing.ts'
@@ -27,10 +28,7 @@ export interface FoundAttributes extends Pick<StoredAttributes, 'attributes' | '
 }
 
 /** undefined: the group contains its attributes, or PAM does not show them. It never fails because of PAM. */
-export type FindAttributes = (
-  group: Group,
-  options: { readonly requestId: string; readonly maxAgeMs: number | undefined },
-) => Promise<FoundAttributes | undefined>
+export type FindAttributes = (group: Group, options: LookupOptions) => Promise<FoundAttributes | undefined>
 
 export interface GroupAttributesOptions extends Omit<PamDeps, 'store' | 'random' | 'sleep'> {
   readonly records: PamRecords<StoredAttributes>

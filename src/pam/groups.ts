@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { notFound } from '../errors.ts'
 import type { Session } from '../session/session.ts'
-import type { DirectoryAccess } from './directory-access.ts'
+import { createDirectoryAccess, type PamDirectory } from './directory-access.ts'
 import type { FindAttributes, FoundAttributes } from './group-attributes.ts'
 import { type DirectoryPage, type PageQuery, selectGroups } from './lists/directory-page.ts'
-import type { GroupCache, ServedList } from './lists/group-cache.ts'
+import type { GroupCache, LookupOptions, ServedList } from './lists/group-cache.ts'
 import type { GroupList } from './lists/list-records.ts'
 import { memoize } from './lists/memoize.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
@@ -19,34 +19,40 @@ export interface LookupResult extends Omit<ServedList, 'list'> {
   readonly fetchedAtMs: number
 }
 
-export interface LookupOptions {
-  readonly requestId: string
-  /** If there is no data that is new enough, the answer is 503. undefined: the configured limits apply. */
-  readonly maxAgeMs: number | undefined
-}
-
 export interface GroupsOptions {
   readonly cache: GroupCache
   readonly userName: PamUserName
-  readonly access: DirectoryAccess
+  readonly directory: PamDirectory
+  /** Access to the directory needs a list of at most this age. Without one, the answer is 503. */
+  readonly directoryMaxAgeMs: number
   readonly attributes: FindAttributes
 }
 
 export type Groups = ReturnType<typeof createGroups>
 
 /** The lookups behind the routes. They throw `BrokerError`. */
-export function createGroups({ cache, userName, access, attributes }: GroupsOptions) {
+export function createGroups(options: GroupsOptions) {
+  const { cache, userName, directory, directoryMaxAgeMs, attributes } = options
+  const requireAccess = createDirectoryAccess(directory, async (session, requestId) => {
+    const { served } = await getOwn(session, { requestId, maxAgeMs: directoryMaxAgeMs })
+    return served.list
+  })
+
+  async function getOwn({ login }: Session, options: LookupOptions) {
+    const user = toPamUserName(login, userName)
+    if (user === undefined) throw new PamFailure('unknown_user').toBrokerError()
+    return { user, served: await getList(cache, { kind: 'me', user }, options) }
+  }
+
   async function getDirectory(session: Session, options: LookupOptions): Promise<ServedList> {
-    await access(session, options.requestId)
+    await requireAccess(session, options.requestId)
     return getList(cache, { kind: 'directory' }, options)
   }
 
   return {
     /** The user's own groups and roles. */
-    async me({ login }: Session, options: LookupOptions): Promise<LookupResult> {
-      const user = toPamUserName(login, userName)
-      if (user === undefined) throw new PamFailure('unknown_user').toBrokerError()
-      const served = await getList(cache, { kind: 'me', user }, options)
+    async me(session: Session, options: LookupOptions): Promise<LookupResult> {
+      const { user, served } = await getOwn(session, options)
       return toResult(served, served.list, () => {
         const { groups, isDisabled } = served.list
         const roles = groups.map((group) => group.roles)
@@ -73,16 +79,12 @@ export function createGroups({ cache, userName, access, attributes }: GroupsOpti
   }
 }
 
-async function getList(
-  cache: GroupCache,
-  list: ListRef,
-  { requestId, maxAgeMs }: LookupOptions,
-): Promise<ServedList> {
+async function getList(cache: GroupCache, list: ListRef, options: LookupOptions): Promise<ServedList> {
   try {
-    return await cache.get(list, { requestId, maxAgeMs })
+    return await cache.get(list, options)
   } catch (error) {
     if (!(error instanceof PamFailure)) throw error
-    const isMaxAgeError = maxAgeMs !== undefined && error.outcome !== 'unknown_user'
+    const isMaxAgeError = options.maxAgeMs !== undefined && error.outcome !== 'unknown_user'
     throw isMaxAgeError ? error.toMaxAgeError() : error.toBrokerError()
   }
 }

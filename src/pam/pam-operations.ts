@@ -126,23 +126,18 @@ const groupParam = z.object({
   id: z.guid().meta({ description: 'The group’s id.', examples: ['bd300cc8-8e91-5aa5-8fa6-e2287db02835'] }),
 })
 
-const CODES: readonly ErrorCode[] = [
-  ...new Set<string>(Object.values(PAM_ERROR_POLICIES).map(({ code }) => code)),
-]
-  .filter(isErrorCode)
-  .sort()
-
-const codesOf = (status: number): ErrorCode[] =>
-  CODES.filter((code) =>
-    Object.values(PAM_ERROR_POLICIES).some((rule) => rule.code === code && rule.status === status),
-  )
+function codesWith(isIncluded: (status: number) => boolean): ErrorCode[] {
+  const rules = Object.values(PAM_ERROR_POLICIES).filter(({ status }) => isIncluded(status))
+  return [...new Set<string>(rules.map(({ code }) => code))].filter(isErrorCode).sort()
+}
+const codesOf = (wanted: number) => codesWith((status) => status === wanted)
 
 /** With `maxAge`, every failure but an unknown user becomes a 503 if there is no data that is new enough. */
 const ERRORS: ErrorsByStatus = {
   400: ['E0000001'],
   404: ['E0000007', ...codesOf(404)],
   502: codesOf(502),
-  503: CODES.filter((code) => !codesOf(404).includes(code)),
+  503: codesWith((status) => status !== 404),
   504: codesOf(504),
 }
 

@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
-import { createHealth } from '../../src/observability/health.ts'
+import { type Check, createHealth as createLoggedHealth } from '../../src/observability/health.ts'
+import { collectLog } from './collect-log.ts'
 
+const createHealth = (checks: Check[]) => createLoggedHealth(checks, collectLog().log)
 const good = async () => undefined
 const bad = () => Promise.reject(new Error('down'))
 
@@ -40,27 +42,38 @@ test('an informational check is shown, and does not affect readiness', async () 
   })
 })
 
-test('each change of a required check is reported once: failing, failing for another reason, passing', async () => {
+test('each change of a required check is logged once: failing, failing for another reason, passing', async () => {
   const errors = ['first', 'first', 'second', undefined, undefined, 'first'].map((reason) =>
     reason === undefined ? undefined : storeUnavailable(new DependencyFailure('refused', { code: reason })),
   )
-  const changes: unknown[] = []
   let round = 0
   const run = async () => {
     const error = errors[round++]
     if (error !== undefined) throw error
   }
-  const health = createHealth([{ name: 'store', run }], { onChange: (change) => changes.push(change) })
+  const { log, lines } = collectLog('info', { now: () => 0 })
+  const health = createLoggedHealth([{ name: 'store', run }], log)
   for (const _ of errors) await health.readiness()
-  const failing = (at: number) => ({ name: 'store', error: errors[at] })
-  expect(changes).toEqual([failing(0), failing(2), { name: 'store' }, failing(5)])
+  const line = { time: '1970-01-01T00:00:00.000Z', name: 'store' }
+  const failed = {
+    ...line,
+    level: 'warn',
+    event: 'readiness_check_failed',
+    dependency: 'store',
+    outcome: 'refused',
+  }
+  expect(lines()).toEqual([
+    { ...failed, code: 'first' },
+    { ...failed, code: 'second' },
+    { ...line, level: 'info', event: 'readiness_check_passed' },
+    { ...failed, code: 'first' },
+  ])
 })
 
 test('while draining, a replica is not ready, even if all checks pass', async () => {
   const health = createHealth([{ name: 'store', run: good }])
   expect(await health.readiness()).toMatchObject({ ready: true, draining: false })
   health.drain()
-  expect(health.isDraining()).toBe(true)
   expect(await health.readiness()).toEqual({ ready: false, draining: true, checks: { store: 'ok' } })
 })
 

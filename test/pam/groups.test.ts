@@ -20,7 +20,8 @@ test('cached pages are reused, up to the maximum number of pages', async () => {
   const groups = createGroups({
     cache: { get: async () => ({ list, ageMs: 0, stale: false }) },
     userName: { kind: 'login' },
-    access: async () => {},
+    directory: { kind: 'all' },
+    directoryMaxAgeMs: 0,
     attributes: async () => undefined,
   })
   const cacheKeyOf = async (limit: number) => {

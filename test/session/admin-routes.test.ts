@@ -20,7 +20,7 @@ async function harness(token: string | undefined = TOKEN) {
   const endedLimits: { userId: string; login: string | undefined }[] = []
   const { metrics, sessions, log } = own
   const app = createOps({
-    health: createHealth([]),
+    health: createHealth([], log),
     metrics,
     sessions,
     endAllSessions: sessions.endAll,

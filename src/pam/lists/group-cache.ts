@@ -9,11 +9,17 @@ import type { CachedList, GroupList } from './list-records.ts'
 
 /** Serves lists: fresh, stale during a refresh, or stale after a failed refresh. */
 export interface GroupCache {
+  /** @throws PamFailure */
+  get(list: ListRef, options: LookupOptions): Promise<ServedList>
+}
+
+export interface LookupOptions {
+  readonly requestId: string
   /**
-   * @param options.maxAgeMs the greatest age that the list may have at the time of the call
-   * @throws PamFailure
+   * The greatest age that the data may have at the time of the call. If there is none that is new enough, the answer is 503.
+   * undefined: the configured limits apply.
    */
-  get(list: ListRef, options: { requestId: string; maxAgeMs?: number | undefined }): Promise<ServedList>
+  readonly maxAgeMs: number | undefined
 }
 
 export interface ServedList {

@@ -1,4 +1,5 @@
 import type { Coalescing, SharedFetch } from '../shared/coalescing.ts'
+import type { PamRecords } from '../shared/pam-records.ts'
 import type { Group, ListRef } from '../upstream/group.ts'
 import type { CallContext } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
@@ -6,7 +7,7 @@ import { PamFailure } from '../upstream/pam-errors.ts'
 import { getAgeLimits, getAgeMs, getMinReadAgeMs } from './freshness.ts'
 import type { GroupLists } from './group-lists.ts'
 import type { ListBackoff } from './list-backoff.ts'
-import { type CachedList, type InterruptedReads, listName } from './list-records.ts'
+import { type CachedList, listName } from './list-records.ts'
 import { newReadProgress, type ReadProgress } from './pages.ts'
 import type { PamClient } from './pam-client.ts'
 import { refreshIntervalMs } from './refresh-interval.ts'
@@ -16,7 +17,8 @@ export interface ListReaderOptions
   extends Pick<PamDeps, 'names' | 'scope' | 'clock' | 'monotonic' | 'tunables'> {
   readonly client: PamClient
   readonly lists: GroupLists
-  readonly interrupted: InterruptedReads
+  /** The progress of reads that a failure interrupted, such as a closed rate-limit gate: any replica can continue. */
+  readonly interrupted: PamRecords<ReadProgress>
   readonly backoff: ListBackoff
   readonly coalescing: Coalescing<CachedList>
   readonly team: TeamDisabled
@@ -104,15 +106,16 @@ async function readAndStore(
   startedAfterMs: number,
   options: ListReaderOptions,
 ): Promise<CachedList> {
-  const { client, lists, interrupted, backoff, team, scope, clock, monotonic } = options
+  const { client, lists, interrupted, backoff, team, scope, clock, monotonic, tunables } = options
   const name = listName(list, scope)
   const invalidBeforeMs = await team.check()
   backoff.check(name)
   const startedAt = monotonic()
   const generation = await lists.getGeneration(list)
-  const readName = `${name} ${generation}`
-  const found = await interrupted.find(readName, Math.max(startedAfterMs, invalidBeforeMs))
-  const read = found ?? newReadProgress()
+  const readName = `${name} ${generation} paused` // as in older versions
+  const found = await interrupted.find(readName)
+  const isRecent = found !== undefined && found.beganAtMs > Math.max(startedAfterMs, invalidBeforeMs)
+  const read = isRecent ? found : newReadProgress()
   const pagesBefore = read.asked.length
   try {
     const { groups, isDisabled } = await client.groups(list, context, read)
@@ -123,13 +126,14 @@ async function readAndStore(
       generation,
       refreshAfterMs: refreshIntervalMs(read.asked.length + CALLS_BEFORE_PAGES[list.kind], read.rate),
     })
-    if (found !== undefined) await interrupted.remove(readName)
+    if (isRecent) await interrupted.remove(readName)
     backoff.recordSuccess(name)
     return stored
   } catch (error) {
     if (!(error instanceof PamFailure)) throw error
     if (!error.policy.keepsPages) await interrupted.remove(readName)
-    else if (read.asked.length !== pagesBefore) await interrupted.save(readName, read)
+    else if (read.asked.length !== pagesBefore)
+      await interrupted.write(readName, read, tunables.lists.staleMs)
     const started = { generation, fetchedAtMs: clock.now() - (monotonic() - startedAt) }
     await applyPolicy(error, list, read, started, options)
     throw error

@@ -13,7 +13,7 @@ export interface PagesOptions<Item> extends Pick<PamDeps, 'origin' | 'team' | 'm
 }
 
 /** `path` includes the query. `timeoutMs` is the time left for the whole list. */
-export type FetchPage = (path: string, timeoutMs: number, isFirst: boolean) => Promise<UpstreamResponse>
+export type FetchPage = (path: string, timeoutMs: number) => Promise<UpstreamResponse>
 
 /** The pages of a list that were read so far. Stored, so that another replica can continue after a failure. */
 export const ReadProgress = z.object({
@@ -74,7 +74,7 @@ async function readRemaining<Item extends { readonly id: string }>(
     if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
 
     const target = path + read.next
-    const answer = await fetchPage(target, leftMs, read.asked.length === 0)
+    const answer = await fetchPage(target, leftMs)
     const list = parseList(answer.json)
     if (read.items + list.length > limits.maxItems) throw unreadable('too many items')
     const groups = list.flatMap((item) => parse(item) ?? [])

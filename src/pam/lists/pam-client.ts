@@ -99,25 +99,20 @@ function createCalls(
     const nowMs = clock.now()
     read.rate = observeRateLimit(read.rate, readRateLimit(answer, 'x-ratelimit', nowMs), nowMs)
   }
-  const get = (path: string, subject: PamSubject, timeoutMs: number) =>
-    call({ path, subject, lowPriority, ...context, budget, timeoutMs, onAnswer }, mintLimit)
-  const recordStart = () => {
-    read.beganAtMs = clock.now() - (monotonic() - startedAt)
+  const isFirst = () => read.asked.length === 0
+  const get = async (path: string, subject: PamSubject, timeoutMs: number): Promise<UpstreamResponse> => {
+    const request = { path, subject, lowPriority, ...context, budget, timeoutMs, onAnswer }
+    const answer = await call(request, mintLimit)
+    if (isFirst()) read.beganAtMs = clock.now() - (monotonic() - startedAt)
+    return answer
   }
 
   return {
     leftMs: () => tunables.lists.maxTotalMs - (monotonic() - startedAt),
+    fetchUser: (path: string) => get(path, 'user', tunables.lists.maxTotalMs),
 
-    async fetchUser(path: string): Promise<UpstreamResponse> {
-      const answer = await get(path, 'user', tunables.lists.maxTotalMs)
-      if (read.asked.length === 0) recordStart()
-      return answer
-    },
-
-    async fetchPage(path: string, timeoutMs: number, isFirst: boolean): Promise<UpstreamResponse> {
-      const subject = isFirst ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page'
-      const answer = await get(path, subject, timeoutMs)
-      if (isFirst) recordStart()
+    async fetchPage(path: string, timeoutMs: number): Promise<UpstreamResponse> {
+      const answer = await get(path, isFirst() ? FIRST_PAGE_SUBJECT[list.kind] : 'later_page', timeoutMs)
       metrics.pamPagesFetched.inc({ list: list.kind })
       return answer
     },

@@ -281,14 +281,14 @@ describe('reading a list page by page', () => {
   })
   /** Page `n` has group `n`, and a link to the next page unless it is the last. */
   const pagesUpTo = (last: number, asked: unknown[][] = []) => {
-    return async (path: string, timeoutMs: number, isFirst: boolean) => {
-      asked.push([path, timeoutMs, isFirst])
+    return async (path: string, timeoutMs: number) => {
+      asked.push([path, timeoutMs])
       const n = Number(new URL(path, ORIGIN).searchParams.get('o') ?? 1)
       return answerOf([group(n)], n < last ? `<?o=${n + 1}>; rel=next` : undefined)
     }
   }
 
-  test('each page is requested once, with the remaining time and whether it is the first page', async () => {
+  test('each page is requested once, with the remaining time', async () => {
     const asked: unknown[][] = []
     let now = 500
     const groups = await readPages(
@@ -298,9 +298,9 @@ describe('reading a list page by page', () => {
     )
     expect(groups).toEqual([group(1), group(2), group(3)])
     expect(asked).toEqual([
-      [PATH, 900, true],
-      [`${PATH}?o=2`, 800, false],
-      [`${PATH}?o=3`, 700, false],
+      [PATH, 900],
+      [`${PATH}?o=2`, 800],
+      [`${PATH}?o=3`, 700],
     ])
   })
 
@@ -349,9 +349,9 @@ describe('reading a list page by page', () => {
     const asked: unknown[][] = []
     const pages = pagesUpTo(3, asked)
     const read = newReadProgress()
-    const failing = async (path: string, timeoutMs: number, isFirst: boolean) => {
+    const failing = async (path: string, timeoutMs: number) => {
       if (path.endsWith('?o=3')) throw new PamFailure('too_many_requests')
-      return pages(path, timeoutMs, isFirst)
+      return pages(path, timeoutMs)
     }
     await expect(readPages(PATH, failing, parts(), read)).rejects.toThrow('too_many_requests')
     expect(read).toEqual({
@@ -368,8 +368,8 @@ describe('reading a list page by page', () => {
   test('a later page that does not exist causes one new read from the first page', async () => {
     const asked: unknown[][] = []
     let gone = 1
-    const fetchPage = async (path: string, timeoutMs: number, isFirst: boolean) => {
-      const answer = await pagesUpTo(3, asked)(path, timeoutMs, isFirst)
+    const fetchPage = async (path: string, timeoutMs: number) => {
+      const answer = await pagesUpTo(3, asked)(path, timeoutMs)
       if (path.endsWith('?o=3') && gone-- > 0) throw new PamFailure('page_gone')
       return answer
     }
