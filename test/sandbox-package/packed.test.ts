@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
@@ -28,7 +28,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the tarball has only compiled code, its two type files, the configuration, the licence and the readme', () => {
+test('the tarball has only compiled code, its two type files, the configuration, the licence and three pages', () => {
   const files = readdirSync(join(folder, 'node_modules/gatehouse'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) =>
@@ -36,11 +36,26 @@ test('the tarball has only compiled code, its two type files, the configuration,
     )
   expect(files.filter((path) => !/^lib\/.*\.js$/.test(path)).sort()).toEqual([
     ...['LICENSE', 'README.md', 'config/default.json', 'config/sandbox.json'],
+    ...['docs/sandbox.md', 'docs/testing-your-portal.md'],
     ...['lib/openapi/error-examples.json', 'lib/openapi/examples.json'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])
   expect(files).toEqual(expect.arrayContaining(['lib/wiring.js', 'lib/sandbox-package/main.js']))
   expect(files.filter((path) => /(^|\/)(demo|test|bench|scripts)\//.test(path))).toEqual([])
+})
+
+test('the readme begins with the package: its code runs, and the files that it names are in the tarball', () => {
+  const readme = readFileSync(join(folder, 'node_modules/gatehouse/README.md'), 'utf8')
+  const [, before = '', language, code] = /^(.*?)```(\w*)\n(.*?)```/s.exec(readme) ?? []
+  expect(language).toBe('js')
+  const run = `${code}\nconst { status } = await fetch(\`\${sandbox.brokerUrl}/api/v1/sessions/me\`)
+    console.log(status)
+    await sandbox.stop()`
+  const args = ['--input-type=module', '-e', run]
+  expect(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })).toBe('404\n')
+  const links = [...before.matchAll(/\]\(([^)#]+)/g)].map(([, path = '']) => path)
+  expect(links).toContain('docs/testing-your-portal.md')
+  for (const path of links) expect(existsSync(join(folder, 'node_modules/gatehouse', path))).toBe(true)
 })
 
 /** The examples of docs/testing-your-portal.md; `npm run package:check` runs them on Node 24 too. */
