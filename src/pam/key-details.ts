@@ -1,5 +1,6 @@
 import type { UpstreamResponse } from '../upstream/upstream-client.ts'
 import { type PagesOptions, readPages } from './lists/pages.ts'
+import { isOneSegment } from './pam-user-name.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 /** A service user's key, as PAM lists it. Times are by PAM's clock. */
@@ -38,7 +39,7 @@ export async function readKeyDetails(options: KeyDetailsOptions): Promise<KeyDet
 
 function parseName(json: unknown): string {
   const { name } = fieldsOf(json)
-  if (typeof name !== 'string' || /^\.{0,2}$/.test(name))
+  if (typeof name !== 'string' || !isOneSegment(name))
     throw new PamFailure('unreadable', { reason: 'current_user: name' })
   return name
 }

@@ -134,6 +134,7 @@ test('after the key has changed, the time of the old one no longer counts, even 
 
 test.each([
   ['no name', '/v1/teams/example-team/current_user', { id: 'x' }],
+  ['a name that has no UTF-8', '/v1/teams/example-team/current_user', { name: 'service-\ud800' }],
   ['a name that is a dot segment', '/v1/teams/example-team/current_user', { name: '..' }],
   ['no list', KEYS, {}],
   ['another key', KEYS, { list: [{ id: 'other', expires_at: null, last_used: null }] }],
