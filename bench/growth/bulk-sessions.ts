@@ -129,6 +129,7 @@ function createBulkStore(redis: Redis): Store & { flush(): Promise<void> } {
     get: notUsed,
     delete: notUsed,
     deleteIf: notUsed,
+    extendIf: notUsed,
     acquire: notUsed,
     commit: notUsed,
     indexAll: notUsed,

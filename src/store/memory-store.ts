@@ -81,6 +81,12 @@ const OPERATIONS: {
 
   deleteIf: (memory, key, expected) => memory.text(key) === expected && memory.delete(key),
 
+  extendIf(memory, key, expected, ttlMs) {
+    if (memory.text(key) !== expected) return false
+    memory.put(key, expected, ttlMs)
+    return true
+  },
+
   acquire(memory, { lockKey, recordKey, token, lockTtlMs }) {
     assertOneSlot(lockKey, recordKey)
     const holder = memory.text(lockKey) ?? token

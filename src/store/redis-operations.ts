@@ -56,6 +56,11 @@ export const OPERATIONS: { readonly [Name in OperationName]: RedisOperation<Name
     result: isOne,
   },
 
+  extendIf: {
+    request: (key, expected, ttlMs) => repeatable([key], expected, roundUpTtl(ttlMs)),
+    result: isOne,
+  },
+
   acquire: {
     request({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)

@@ -33,6 +33,7 @@ const SAMPLES: { readonly [Name in OperationName]: Parameters<Store[Name]> } = {
   get: [keyFor('value')],
   set: [keyFor('value'), 'value', TTL_MS],
   swap: [keyFor('value'), 'value', TTL_MS],
+  extendIf: [keyFor('value'), 'value', TTL_MS],
   deleteIf: [keyFor('value'), 'value'],
   delete: [keyFor('value')],
   acquire: [{ ...STEP, lockTtlMs: TTL_MS }],

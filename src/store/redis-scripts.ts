@@ -24,6 +24,11 @@ return redis.call('DEL', KEYS[1])`,
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`,
 
+  /** key; value, ttl → 1 if extended */
+  extendIf: `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 0`,
+
   /** lock, record; token, ttl of the lock → holder, record */
   acquire: `
 local holder = redis.call('GET', KEYS[1]) or ARGV[1]
@@ -142,6 +147,7 @@ export interface Replies {
   delete: number
   indexRemove: number
   deleteIf: number
+  extendIf: number
   acquire: [holder: string, record: string | null]
   commit: 0 | 1
   indexPut: number

@@ -25,6 +25,9 @@ export interface Store extends AttemptCounters {
   /** Deletes the key if it has this value. Used to release locks. */
   deleteIf(key: string, expected: string): Promise<boolean>
 
+  /** Sets the time to live of the key if it has this value. */
+  extendIf(key: string, expected: string, ttlMs: number): Promise<boolean>
+
   /**
    * Acquires the lock of a record if it is free, and reads the record, in one round trip. The same token can acquire the lock again,
    * because a command may be sent twice when a connection breaks.
@@ -169,6 +172,7 @@ export function createOperations(run: RunOperation): Pick<Store, OperationName> 
     swap: (...parameters) => run('swap', parameters),
     delete: (...parameters) => run('delete', parameters),
     deleteIf: (...parameters) => run('deleteIf', parameters),
+    extendIf: (...parameters) => run('extendIf', parameters),
     acquire: (...parameters) => run('acquire', parameters),
     commit: (...parameters) => run('commit', parameters),
     indexPut: (...parameters) => run('indexPut', parameters),

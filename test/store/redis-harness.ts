@@ -88,6 +88,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['swap', (store) => store.swap('gatehouse:a', '1', 1000)],
   ['delete', (store) => store.delete('gatehouse:a')],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
+  ['extendIf', (store) => store.extendIf('gatehouse:a', '1', 1000)],
   ['acquire', (store) => store.acquire({ ...record, token: 't', lockTtlMs: 1000 })],
   ['commit', (store) => store.commit({ ...record, token: 't', expected: undefined, record: 'keep', shared })],
   [

@@ -152,6 +152,19 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         }
       })
 
+      test('extendIf extends and shortens the life of this value, and of no other', async () => {
+        const key = someKey()
+        expect(await store.extendIf(key, 'mine', 60_000)).toBe(false)
+        await store.set(key, 'mine', 60_000)
+        expect(await store.extendIf(key, 'other', 90_000)).toBe(false)
+        expectWithin(await ttlOf(key), 55_000, 60_000)
+        for (const ttlMs of [90_000, 20_000.5]) {
+          expect(await store.extendIf(key, 'mine', ttlMs)).toBe(true)
+          expectWithin(await ttlOf(key), ttlMs - 5000, Math.ceil(ttlMs))
+        }
+        expect(await store.get(key)).toBe('mine')
+      })
+
       test('deleteIf does not delete another value', async () => {
         const key = someKey()
         expect(await store.deleteIf(key, 'mine')).toBe(false)

@@ -170,7 +170,7 @@ export interface DeviceTokensOptions {
 }
 
 export function createDeviceTokens(options: DeviceTokensOptions): DeviceTokens {
-  const { masterKeys, ttlMs } = options
+  const { store, masterKeys, ttlMs } = options
   const records = createSealedRecords({
     ...options,
     seal: createSeal(masterKeys, 'device-token'),
@@ -184,7 +184,11 @@ export function createDeviceTokens(options: DeviceTokensOptions): DeviceTokens {
   const read = async ({ id }: Device) => (await records.read(id))?.value.deviceToken ?? id
   const renew = async (deviceId: string) => {
     const replaced = await records.read(deviceId)
-    if (replaced !== undefined) await records.write(deviceId, replaced.value, ttlMs)
+    if (replaced === undefined) return
+    const [newest] = records.keysOf(deviceId)
+    // not a plain write: the device may have been forgotten again since the record was read
+    if (replaced.key === newest) await store.extendIf(newest, replaced.raw, ttlMs)
+    else await store.set(newest, records.seal(replaced.value, newest), ttlMs, 'absent')
   }
 
   return {

@@ -73,12 +73,12 @@ describe('a renewed cookie', () => {
     const replaced = await tokenOf(tokens)
     clock = TTL_MS - 1
     const written = deferred()
-    const set: Store['set'] = async (...parameters) => {
-      await store.set(...parameters)
+    const extendIf: Store['extendIf'] = async (...parameters) => {
+      await store.extendIf(...parameters)
       written.resolve()
       return true
     }
-    tokensOn([OLDER], { set }).renew(ID)
+    tokensOn([OLDER], { extendIf }).renew(ID)
     await written.promise
     clock += TTL_MS - 1
     expect(await tokenOf(tokens)).toBe(replaced)
@@ -95,6 +95,35 @@ describe('a renewed cookie', () => {
     await until(async () => (await tokenOf(tokensOn([NEWER]))) === replaced)
   })
 
+  test.each([
+    ['', [OLDER]],
+    [', during a key rotation', [NEWER, OLDER]],
+  ])('does not bring back the token of a device that is forgotten meanwhile%s', async (_when, keys) => {
+    await tokensOn([OLDER]).replace(ID)
+    const before = await tokenOf(tokensOn(keys))
+    const tokens = tokensOn(keys)
+    const written = deferred()
+    const read = deferred()
+    const forgottenAgain = deferred()
+    const get: Store['get'] = async (key) => {
+      const value = await store.get(key)
+      if (value === undefined) return undefined
+      read.resolve()
+      await forgottenAgain.promise
+      return value
+    }
+    const write =
+      <Parameters extends unknown[], Result>(operation: (...parameters: Parameters) => Promise<Result>) =>
+      (...parameters: Parameters) =>
+        operation(...parameters).finally(() => written.resolve())
+    tokensOn(keys, { get, set: write(store.set), extendIf: write(store.extendIf) }).renew(ID)
+    await read.promise
+    await tokens.replace(ID)
+    forgottenAgain.resolve()
+    await written.promise
+    expect(await tokenOf(tokensOn(keys))).not.toBe(before)
+  })
+
   test('writes nothing for a device that was never forgotten', async () => {
     const written: string[] = []
     const set: Store['set'] = async (key) => {
@@ -102,7 +131,7 @@ describe('a renewed cookie', () => {
       return true
     }
     const get: Store['get'] = async () => undefined
-    const tokens = tokensOn([OLDER], { get, set })
+    const tokens = tokensOn([OLDER], { get, set, extendIf: set })
     tokens.renew(ID)
     await new Promise((resolve) => setImmediate(resolve))
     expect(written).toEqual([])
