@@ -4,27 +4,19 @@ import { inspect } from 'node:util'
  * A secret as a module gets it. Call `current()` for each use, so that a changed file takes effect at once, or use
  * `onChange` if something expensive is derived from the value (a connection, a set of keys).
  */
-export interface Secret<T> {
-  /** Can be passed on without its object. */
-  readonly current: () => T
-  /** Calls the listener with each new value, not with the current one. Returns a function that stops it. */
-  onChange(listener: (value: T) => void): () => void
-}
+export type Secret<T> = Pick<SecretHolder<T>, 'current' | 'onChange'>
 
-/** For the configuration, which replaces the value. */
-export interface SecretHolder<T> extends Secret<T> {
-  /** Calls every listener, even if one throws. */
-  replace(value: T): void
-}
-
-/** The value is hidden from `JSON.stringify`, `util.inspect`, logs and string conversion. */
-export function createSecret<T>(value: T): SecretHolder<T> {
-  return new HiddenValue(value)
+export function createSecret<T>(value: T): Secret<T> & Pick<SecretHolder<T>, 'replace'> {
+  return new SecretHolder(value)
 }
 
 const HIDDEN = '[secret]'
 
-class HiddenValue<T> implements SecretHolder<T> {
+/**
+ * For the configuration, which replaces the value. It is hidden from `JSON.stringify`, `util.inspect`, logs and string
+ * conversion.
+ */
+class SecretHolder<T> {
   #value: T
   readonly #listeners = new Set<(value: T) => void>()
 
@@ -32,16 +24,19 @@ class HiddenValue<T> implements SecretHolder<T> {
     this.#value = value
   }
 
-  current = () => this.#value
+  /** Can be passed on without its object. */
+  readonly current = () => this.#value
   toString = () => HIDDEN
   toJSON = () => HIDDEN;
   [inspect.custom] = () => HIDDEN
 
+  /** Calls the listener with each new value, not with the current one. Returns a function that stops it. */
   onChange(listener: (value: T) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
+  /** Calls every listener, even if one throws. */
   replace(value: T): void {
     this.#value = value
     const errors: unknown[] = []

@@ -11,8 +11,9 @@ export const TUNABLES_FILE = 'config/default.json'
 export function parseTunables(data: unknown): Tunables {
   const result = SHAPE.safeParse(data)
   if (!result.success) throw new ConfigError(result.error.issues.flatMap(problemsOf))
-  const contradictions = contradictionsIn(result.data)
-  if (contradictions.length > 0) throw new ConfigError(contradictions)
+  const contradictions = [...contradictionsIn(result.data)]
+  if (contradictions.length > 0)
+    throw new ConfigError(contradictions.map((problem) => `${TUNABLES_FILE}: ${problem}`))
   return deepFreeze(result.data)
 }
 
@@ -151,57 +152,40 @@ const SHAPE = z.strictObject({
 /** Per account (NIST SP 800-63B-4, section 3.2.2). */
 const MAX_FAILURES_IN_A_ROW = 100
 
-/** The value at the first path must be at most the one at the second. */
-const AT_MOST = [
-  ['http.maxUrlBytes', 'http.maxHeaderBytes'],
-  ['http.headersTimeoutMs', 'http.requestTimeoutMs'],
-  ['upstream.authn.connectTimeoutMs', 'upstream.authn.totalTimeoutMs'],
-  ['upstream.pam.connectTimeoutMs', 'upstream.pam.totalTimeoutMs'],
-] as const
-const AT_LEAST = [
-  ['http.unfinishedBodies.total.bytes', 'http.bodyLimitBytes'],
-  ['http.unfinishedBodies.perAddress.bytes', 'http.bodyLimitBytes'],
-  ['pam.lists.staleMs', 'pam.lists.freshMs'],
-  ['pam.lists.onErrorMs', 'pam.lists.staleMs'],
-  ['pam.lists.meOnErrorMs', 'pam.lists.freshMs'],
-  ['pam.token.refusedPauseMaxMs', 'pam.token.refusedPauseMinMs'],
+/** Each value must not be more, or less, than the one at the second path. */
+const NOT = [
+  ['http.maxUrlBytes', 'more', 'http.maxHeaderBytes'],
+  ['http.headersTimeoutMs', 'more', 'http.requestTimeoutMs'],
+  ['upstream.authn.connectTimeoutMs', 'more', 'upstream.authn.totalTimeoutMs'],
+  ['upstream.pam.connectTimeoutMs', 'more', 'upstream.pam.totalTimeoutMs'],
+  ['http.unfinishedBodies.total.bytes', 'less', 'http.bodyLimitBytes'],
+  ['http.unfinishedBodies.perAddress.bytes', 'less', 'http.bodyLimitBytes'],
+  ['pam.lists.staleMs', 'less', 'pam.lists.freshMs'],
+  ['pam.lists.onErrorMs', 'less', 'pam.lists.staleMs'],
+  ['pam.lists.meOnErrorMs', 'less', 'pam.lists.freshMs'],
+  ['pam.token.refusedPauseMaxMs', 'less', 'pam.token.refusedPauseMinMs'],
 ] as const
 
 /** Values that contradict each other. */
-function contradictionsIn(figures: z.infer<typeof SHAPE>): string[] {
+function* contradictionsIn(figures: z.infer<typeof SHAPE>): Generator<string> {
   const { http, upstream, transaction, authn, limits } = figures
   const at = (path: string) =>
-    path.split('.').reduce((group: unknown, name) => Object(group)[name], figures) as number // of the tables above
-  const problems = [
-    ...AT_MOST.filter(([path, max]) => at(path) > at(max)).map(
-      ([path, max]) => `${path} is more than ${max}`,
-    ),
-    ...AT_LEAST.filter(([path, min]) => at(path) < at(min)).map(
-      ([path, min]) => `${path} is less than ${min}`,
-    ),
-  ]
-  const check = (isValid: boolean, problem: string) => void (isValid || problems.push(problem))
-  check(
-    http.readinessLeadMs + upstream.authn.totalTimeoutMs <= http.shutdownGraceMs,
-    'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs',
-  )
+    path.split('.').reduce((group: unknown, name) => Object(group)[name], figures) as number // of the table above
+  for (const [path, than, other] of NOT)
+    if (than === 'more' ? at(path) > at(other) : at(path) < at(other))
+      yield `${path} is ${than} than ${other}`
+  if (http.readinessLeadMs + upstream.authn.totalTimeoutMs > http.shutdownGraceMs)
+    yield 'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs'
   const { minTtlMinutes, defaultTtlMinutes, maxTtlMinutes, stepLockMs } = transaction
-  check(
-    minTtlMinutes <= defaultTtlMinutes && defaultTtlMinutes <= maxTtlMinutes,
-    'transaction.defaultTtlMinutes is not between transaction.minTtlMinutes and transaction.maxTtlMinutes',
-  )
-  check(
-    stepLockMs > authn.signInWaitMs + authn.rateLimit.maxWaitMs + upstream.authn.totalTimeoutMs,
-    'transaction.stepLockMs must be more than authn.signInWaitMs, authn.rateLimit.maxWaitMs and upstream.authn.totalTimeoutMs together, or the lock could expire during the call',
-  )
+  if (minTtlMinutes > defaultTtlMinutes || defaultTtlMinutes > maxTtlMinutes)
+    yield 'transaction.defaultTtlMinutes is not between transaction.minTtlMinutes and transaction.maxTtlMinutes'
+  if (stepLockMs <= authn.signInWaitMs + authn.rateLimit.maxWaitMs + upstream.authn.totalTimeoutMs)
+    yield 'transaction.stepLockMs must be more than authn.signInWaitMs, authn.rateLimit.maxWaitMs and upstream.authn.totalTimeoutMs together, or the lock could expire during the call'
   for (const name of ['password', 'code'] as const) {
     const { perUser, perKnownUser } = limits[name]
-    check(
-      perUser.inARow.attempts + perKnownUser.inARow.attempts <= MAX_FAILURES_IN_A_ROW,
-      `limits.${name}.perUser.inARow.attempts and limits.${name}.perKnownUser.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`,
-    )
+    if (perUser.inARow.attempts + perKnownUser.inARow.attempts > MAX_FAILURES_IN_A_ROW)
+      yield `limits.${name}.perUser.inARow.attempts and limits.${name}.perKnownUser.inARow.attempts are more than ${MAX_FAILURES_IN_A_ROW} together`
   }
-  return problems.map((problem) => `${TUNABLES_FILE}: ${problem}`)
 }
 
 function problemsOf(issue: z.core.$ZodIssue): string[] {

@@ -17,23 +17,20 @@ export interface RedisChecksOptions {
   readonly timeoutMs: number
 }
 
-const NAMES = {
-  reach: 'redis.reach',
-  version: 'redis.version',
-  database: 'redis.database',
-  policy: 'redis.policy',
-  scripts: 'redis.scripts',
-  write: 'redis.write',
-  latency: 'redis.latency',
-} as const
+const SUBJECTS = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'latency'] as const
+type Name = `redis.${(typeof SUBJECTS)[number]}`
 
 /** Until a database is selected, the client sends nothing. */
-const NOT_SELECTED = `not possible without ${NAMES.database}`
+const NOT_SELECTED = 'not possible without redis.database'
 
 type Client = Redis | Cluster
 
 export function redisChecks({ url, ca, timeoutMs }: RedisChecksOptions): CheckGroup {
-  if (/^memory:/.test(url)) return skipAll(Object.values(NAMES), 'REDIS_URL is memory:, the embedded store')
+  if (/^memory:/.test(url))
+    return skipAll(
+      SUBJECTS.map((name) => `redis.${name}`),
+      'REDIS_URL is memory:, the embedded store',
+    )
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const client = createRedisClient({
     target: parseRedisUrl(url),
@@ -50,26 +47,26 @@ export function redisChecks({ url, ca, timeoutMs }: RedisChecksOptions): CheckGr
       .then(() => undefined, codeOf)
     if (connection.isReady()) code = undefined // only the read was refused; redis.write shows it
   }
-  const needs = [NAMES.database]
-  const checks: Check[] = [
+  const needs = ['redis.database']
+  const checks: (Check & { readonly name: Name })[] = [
     {
-      name: NAMES.reach,
+      name: 'redis.reach',
       async run() {
         await connect()
         return judgeReach(code)
       },
     },
     {
-      name: NAMES.version,
-      needs: [NAMES.reach],
+      name: 'redis.version',
+      needs: ['redis.reach'],
       run: () => (code === undefined ? fromInfo(client, 'server', judgeVersion) : skipped(NOT_SELECTED)),
     },
-    { name: NAMES.database, needs: [NAMES.reach], run: () => judgeDatabase(code) },
-    { name: NAMES.policy, needs, run: () => fromInfo(client, 'memory', judgePolicy) },
-    { name: NAMES.scripts, needs, run: () => checkScripts(client, key) },
+    { name: 'redis.database', needs: ['redis.reach'], run: () => judgeDatabase(code) },
+    { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
+    { name: 'redis.scripts', needs, run: () => checkScripts(client, key) },
     // waits, because the client reconnects if a replica has refused a script
-    { name: NAMES.write, needs, run: () => connect().then(() => checkWrite(client, key)) },
-    { name: NAMES.latency, needs: [NAMES.write], run: () => checkLatency(client, key) },
+    { name: 'redis.write', needs, run: () => connect().then(() => checkWrite(client, key)) },
+    { name: 'redis.latency', needs: ['redis.write'], run: () => checkLatency(client, key) },
   ]
   return { checks, close: () => connection.close() }
 }

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { describeError } from '../observability/describe-error.ts'
+import { inTime, startTimer } from '../upstream/start-timer.ts'
 import { type Check, type CheckGroup, type CheckResult, type Finding, fail, skipped } from './check.ts'
 
 export interface Deadlines {
@@ -61,11 +61,5 @@ const seconds = (ms: number) => `${ms / 1000} s`
 
 /** Undefined if the time is over first. */
 async function within<T>(ms: number, work: T | Promise<T>): Promise<T | undefined> {
-  const timer = new AbortController()
-  const timeout = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined)
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    timer.abort()
-  }
+  return inTime(Promise.resolve(work), ms, startTimer)
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createSecret, type SecretHolder } from '../../src/config/secret.ts'
+import { createSecret } from '../../src/config/secret.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { deferred } from '../support/deferred.ts'
 import { freePort } from '../support/redis-process.ts'
@@ -20,7 +20,7 @@ afterEach(cleanUpAll)
 
 /** A store with a URL that the test can change. */
 function follow(first: string, boundMs = BOUND_MS) {
-  const url: SecretHolder<string> = createSecret(first)
+  const url = createSecret(first)
   const followed = followUrl(url, { commandTimeoutMs: boundMs, connectTimeoutMs: boundMs })
   const names = () => followed.events.map(({ event }) => event)
   return {
