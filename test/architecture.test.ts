@@ -85,7 +85,6 @@ const PURE = [
   'src/factor-types.ts',
   'src/authn/transaction/transaction.ts',
   'src/authn/transaction/answer.ts',
-  'src/authn/transaction/auto-push.ts',
   'src/authn/transaction/credentials.ts',
   'src/authn/transaction/offered-steps.ts',
   'src/authn/sanitize/links.ts',

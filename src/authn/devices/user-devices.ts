@@ -70,21 +70,7 @@ export function createUserDevices(options: UserDevicesOptions) {
       }
     },
 
-    /**
-     * Shows the user's `autoPush` choice in an answer. Okta keeps it in a cookie of its own origin, which a trusted application
-     * does not have, so Okta's answers always say false. `stored`: the choice, if it was read.
-     */
-    async showAutoPush(
-      reply: AuthnReply,
-      { autoPush }: Transaction,
-      user: AnsweredUser | undefined,
-      { device }: Client,
-    ): Promise<{ readonly reply: AuthnReply; readonly stored: boolean | undefined }> {
-      if (user === undefined || !disablesAutoPush(reply)) return { reply, stored: autoPush?.stored }
-      const isOwn = ({ deviceId }: UserDevice) => deviceId === device.id
-      const stored = autoPush?.stored ?? (await index.all(user.id)).find(isOwn)?.autoPush ?? false
-      return { reply: stored ? enableAutoPush(reply) : reply, stored }
-    },
+    showAutoPush: createShowAutoPush(index),
 
     /** Forgets the device with this id, or all. Returns how many were forgotten. */
     async forget(userId: string, id?: string): Promise<number> {
@@ -121,6 +107,24 @@ function deviceLabel(userAgent: string): string {
 
 function nameIn(names: readonly (readonly [RegExp, string])[], userAgent: string): string | undefined {
   return names.find(([pattern]) => pattern.test(userAgent))?.[1]
+}
+
+/**
+ * Shows the user's `autoPush` choice in an answer. Okta keeps it in a cookie of its own origin, which a trusted application does not
+ * have, so Okta's answers always say false. `stored`: the choice, if it was read.
+ */
+function createShowAutoPush(index: ReturnType<typeof createIndex>) {
+  return async (
+    reply: AuthnReply,
+    { autoPush }: Transaction,
+    user: AnsweredUser | undefined,
+    { device }: Client,
+  ): Promise<{ readonly reply: AuthnReply; readonly stored: boolean | undefined }> => {
+    if (user === undefined || !disablesAutoPush(reply)) return { reply, stored: autoPush?.stored }
+    const isOwn = ({ deviceId }: UserDevice) => deviceId === device.id
+    const stored = autoPush?.stored ?? (await index.all(user.id)).find(isOwn)?.autoPush ?? false
+    return { reply: stored ? enableAutoPush(reply) : reply, stored }
+  }
 }
 
 function disablesAutoPush({ body }: AuthnReply): boolean {

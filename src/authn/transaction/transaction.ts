@@ -1,6 +1,13 @@
 import type { Answer, AnsweredUser } from './answer.ts'
-import { type AutoPush, type AutoPushStep, nextAutoPush } from './auto-push.ts'
-import { acceptedProof, type Enrollment, nextEnrollment, type Proof } from './credentials.ts'
+import {
+  type AutoPush,
+  type AutoPushStep,
+  acceptedProof,
+  type Enrollment,
+  nextAutoPush,
+  nextEnrollment,
+  type Proof,
+} from './credentials.ts'
 import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 
 /** A sign-in transaction, and its rules. Pure: no packages, no I/O, time as a parameter. */
