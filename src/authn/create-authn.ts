@@ -19,12 +19,12 @@ import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
 import { createRunStep } from './sign-in/run-step.ts'
 import { createSendStep } from './sign-in/send-step.ts'
-import { createSteps } from './steps.ts'
 import { createCallLimit, createSignInPacing } from './throttling/call-limits.ts'
 import { createForgetKnownDevice } from './throttling/forget-known-device.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
+import { createTransactionSteps } from './transaction-steps.ts'
 import type { TokenState } from './upstream/api-tokens.ts'
 import { createAuthnUpstream } from './upstream/authn-upstream.ts'
 
@@ -144,17 +144,18 @@ export function createAuthn(options: AuthnOptions): Authn {
     redirectOnlyMs: transaction.redirectOnlyMinutes * MINUTE_MS,
     pollEveryMs: transaction.pollEveryMs,
   })
-  const steps = createSteps({
+  const recoveries = createRecovery({
+    ...common,
+    ...recovery,
+    upstream,
+    sendStep,
+    names: limitNames,
+    answerMs: recovery.recoveryAnswerMs,
+  })
+  const steps = createTransactionSteps({
     ...common,
     sendStep,
-    recovery: createRecovery({
-      ...common,
-      ...recovery,
-      upstream,
-      sendStep,
-      names: limitNames,
-      answerMs: recovery.recoveryAnswerMs,
-    }),
+    recovery: recoveries,
     hiddenFactors,
     isSameLogin: logins.isSameUser,
     deadline: upstream.deadline,
@@ -182,6 +183,9 @@ export function createAuthn(options: AuthnOptions): Authn {
   return {
     routes: {
       steps,
+      sendStep,
+      recovery: recoveries,
+      audit,
       runStep,
       fetchOffered: createFetchOffered({
         upstream,

@@ -63,7 +63,10 @@ async function publicListener() {
     endAllSessions: nobody,
     ensureDevice: () => undefined,
     authn: {
-      steps: { start: nobody, recover: nobody, redeem: nobody, state: nobody, operation: nobody },
+      steps: { state: nobody, operation: nobody },
+      sendStep: nobody,
+      recovery: { start: nobody },
+      audit: { started: nobody, recoveryStarted: nobody },
       runStep: nobody,
       fetchOffered: { questions: nobody, picture: nobody },
       clientOf: nobody,

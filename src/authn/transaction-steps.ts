@@ -1,30 +1,29 @@
 import { stepNotOffered, unknownHandle } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { StepAudit } from './audit.ts'
 import type { Client } from './browser/client.ts'
-import type { Recovery, RecoveryType } from './recovery/recovery.ts'
+import type { Recovery } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
 import { type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { Step, StepPlan } from './sign-in/run-step.ts'
-import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
-import { type CredentialsDeps, sendCredentials, sendIfAwaited } from './sign-in/send-credentials.ts'
+import type { PrimaryBody, QueryFlags } from './sign-in/schemas.ts'
+import type { SendStep } from './sign-in/send-step.ts'
 import { buildOperationStep, buildStateStep, type StateFields } from './sign-in/upstream-step.ts'
-import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
-import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from './transaction/credentials.ts'
+import { classifyAttempt } from './throttling/attempts.ts'
+import {
+  awaitsCredential,
+  getProof,
+  isUnverifiedImport,
+  PASSWORD_PROOF,
+  type Proof,
+} from './transaction/credentials.ts'
 import type { StepResult } from './transaction/step-result.ts'
 import { isOffered, type Transaction } from './transaction/transaction.ts'
 import { PRIMARY } from './upstream/authn-upstream.ts'
 
-/** Makes a step of each kind of request. */
-export interface Steps {
-  /** Primary authentication with credentials or an activation token. Begins a transaction. */
-  start(body: PrimaryBody, client: Client): Step
-  /** Forgotten password or locked account. Begins a transaction. */
-  recover(recoveryType: RecoveryType, body: RecoveryBody, client: Client): Step
-  /** The token of a recovery email, which is never stored. Begins a transaction. */
-  redeem(body: RecoveryTokenBody, client: Client): Step
+/** The steps in a transaction. Those that begin one are in routes.ts. */
+export interface TransactionSteps {
   /** The state of the transaction, or step-up with credentials. */
-  state(body: PrimaryBody & { stateToken: string }, client: Client): Step
+  state(body: PrimaryBody & { readonly stateToken: string }, client: Client): Step
   operation(request: OperationRequest, client: Client): Step
 }
 
@@ -35,40 +34,21 @@ export interface OperationRequest {
   readonly body: { readonly stateToken: string } & Readonly<Record<string, unknown>>
 }
 
-export interface StepsDeps extends CredentialsDeps {
-  readonly recovery: Recovery
+export interface TransactionStepsDeps {
+  readonly sendStep: SendStep
+  readonly recovery: Pick<Recovery, 'step'>
   readonly hiddenFactors: HiddenFactors
-  readonly audit: Pick<StepAudit, 'started' | 'recoveryStarted'>
+  /** Whether the typed login and the login in Okta's answer name the same user. */
+  readonly isSameLogin: (typed: string, named: unknown) => boolean
+  /** When all calls of a step that begins now must end. */
+  readonly deadline: () => number
   readonly metrics: Metrics
 }
 
-const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
-
-export function createSteps(deps: StepsDeps): Steps {
-  const { sendStep, recovery, audit, metrics } = deps
-
+export function createTransactionSteps(deps: TransactionStepsDeps): TransactionSteps {
   return {
-    start: (body, client) => primaryStep(body, client, deps),
-
-    recover(recoveryType, body, client) {
-      const { username: login, factorType } = body
-      const attempt = { kind: 'recovery', operation: 'recovery', login, factorType } as const
-      return entryStep([recoveryType, body], attempt, (_before, handle) =>
-        recovery.start(recoveryType, body, handle, client),
-      )
-    },
-
-    redeem(body, client) {
-      const operation = 'recovery_token'
-      const call = { path: RECOVERY_TOKEN, body, bearsToken: true }
-      return entryStep([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {
-        audit.recoveryStarted({ operation: 'token' }, undefined, client)
-        return sendStep(before, handle, { operation, call, proof: undefined }, client)
-      })
-    },
-
     state: ({ stateToken: handle, ...body }, client) =>
-      transactionStep({ handle, identity: [PRIMARY, body], sendsDeviceToken: true }, metrics, (before) =>
+      transactionStep({ handle, identity: [PRIMARY, body], sendsDeviceToken: true }, deps.metrics, (before) =>
         planState(before, handle, body, client, deps),
       ),
 
@@ -76,23 +56,10 @@ export function createSteps(deps: StepsDeps): Steps {
   }
 }
 
-function primaryStep(body: PrimaryBody, client: Client, { sendStep, audit }: StepsDeps): Step {
-  const { username: login, token } = body
-  const operation = 'primary'
-  const [kind, proof] =
-    token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
-  const call = { path: PRIMARY, body, bearsToken: token !== undefined }
-  const step = entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
-    audit.started(operation, login, client)
-    return sendStep({ ...before, login }, handle, { operation, call, proof }, client)
-  })
-  return { ...step, sendsDeviceToken: true }
-}
-
 function operationStep(
   { operation, params, query, body }: OperationRequest,
   client: Client,
-  deps: StepsDeps,
+  deps: TransactionStepsDeps,
 ): Step {
   const { stateToken: handle, ...fields } = body
   const path = upstreamPath(operation, params)
@@ -110,19 +77,6 @@ function operationStep(
       run: () => sendOperation(before, handle, step, client, deps),
     }
   })
-}
-
-function entryStep(
-  identity: readonly unknown[],
-  attempt: Attempt,
-  run: (before: Transaction, handle: string) => Promise<StepResult>,
-): Step {
-  return {
-    handle: undefined,
-    identity,
-    attempt,
-    plan: (before, handle) => ({ run: () => run(before, handle) }),
-  }
 }
 
 function transactionStep(
@@ -145,7 +99,7 @@ function planState(
   handle: string,
   body: StateFields,
   client: Client,
-  deps: StepsDeps,
+  deps: TransactionStepsDeps,
 ): StepPlan {
   const operation = body.username === undefined ? 'state' : 'primary'
   if (before.recovery !== undefined) {
@@ -169,7 +123,7 @@ async function sendOperation(
   handle: string,
   step: Parameters<typeof buildOperationStep>[0],
   client: Client,
-  deps: StepsDeps,
+  deps: TransactionStepsDeps,
 ): Promise<StepResult> {
   const { operation, path, attempted } = step
   if (before.recovery !== undefined)
@@ -195,9 +149,60 @@ function assertOffered(before: Transaction, { allowed }: Operation, path: string
 function assertNotHidden(
   factorType: string | undefined,
   fields: Readonly<Record<string, unknown>>,
-  { hiddenFactors, metrics }: Pick<StepsDeps, 'hiddenFactors' | 'metrics'>,
+  { hiddenFactors, metrics }: Pick<TransactionStepsDeps, 'hiddenFactors' | 'metrics'>,
 ): void {
   if (!isHiddenStep(factorType, fields, hiddenFactors)) return
   metrics.requestsRefused.inc({ reason: 'hidden_factor' })
   throw stepNotOffered()
+}
+
+/**
+ * Sends a credential only if Okta awaits it. Another holder of an imported state token can advance the transaction at
+ * Okta at any time. So until a credential is accepted here, the broker requests the state from Okta first.
+ */
+async function sendIfAwaited(
+  request: { before: Transaction; handle: string; operation: string; fields: StateFields },
+  client: Client,
+  deps: TransactionStepsDeps,
+  send: (before: Transaction, deadline?: number) => Promise<StepResult>,
+): Promise<StepResult> {
+  const { before, handle, operation, fields } = request
+  if (!isUnverifiedImport(before)) return send(before)
+  const deadline = deps.deadline() // for both calls together, because the step lock expires
+  const state = await deps.sendStep(before, handle, buildStateStep(before, fields, deadline), client)
+  if (state.after === undefined || !awaitsCredential(operation, state.status)) return state
+  return send(state.after, deadline)
+}
+
+/** Sends username and password in a transaction. They identify the user only if Okta awaits them. */
+async function sendCredentials(
+  before: Transaction,
+  handle: string,
+  body: StateFields,
+  client: Client,
+  deps: TransactionStepsDeps,
+  deadline: number | undefined,
+): Promise<StepResult> {
+  const awaited = awaitsCredential('primary', before.status)
+  const named = awaited ? { ...before, login: body.username } : before
+  const proof = awaited ? passwordProof(body.username, before, deps) : undefined
+  const step = { ...buildStateStep(before, body, deadline), proof }
+  const result = await deps.sendStep(named, handle, step, client)
+  const { after } = result
+  // credentials that Okta did not accept do not identify the user of the transaction
+  if (after === named) return { ...result, after: before }
+  return after?.credentialAccepted === false
+    ? { ...result, after: { ...after, login: before.login } }
+    : result
+}
+
+/** In an imported transaction, the answer must name the user whose password was sent. */
+function passwordProof(
+  login: string | undefined,
+  before: Transaction,
+  { isSameLogin }: Pick<TransactionStepsDeps, 'isSameLogin'>,
+): Proof {
+  return login !== undefined && isUnverifiedImport(before)
+    ? { ...PASSWORD_PROOF, matchesUser: (user) => isSameLogin(login, user?.profile.login) }
+    : PASSWORD_PROOF
 }
