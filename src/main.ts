@@ -13,9 +13,8 @@ import { createLogger, type Logger } from './observability/logger.ts'
 import { VERSION } from './observability/version.ts'
 import { parseRedisUrl } from './store/redis-url.ts'
 
-/** Exit codes of sysexits.h. */
+/** As in sysexits.h. */
 const EX_USAGE = 64
-const EX_CONFIG = 78
 
 const DOCTOR_LIMIT_MS = 29_000
 
@@ -110,10 +109,8 @@ function configuration(): Config | undefined {
     return loadConfig({ env: process.env, parseRedisUrl })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    printError(
-      ['The configuration is not valid:', ...error.problems.map((problem) => `  ${problem}`)].join('\n'),
-    )
-    process.exitCode = EX_CONFIG
+    printError(error.message)
+    process.exitCode = error.exitCode
     return undefined
   }
 }

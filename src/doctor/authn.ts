@@ -1,27 +1,24 @@
-import type { Config } from '../config/load-config.ts'
 import { ORGANIZATION_PATH, readOrgPipeline } from '../upstream/org-pipeline.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { watchCertificate } from './certificate.ts'
-import { type Check, type CheckGroup, type Finding, fail, ok, skipped, warn } from './check.ts'
+import {
+  type Check,
+  type CheckGroup,
+  type DoctorContext,
+  type Finding,
+  fail,
+  ok,
+  skipped,
+  warn,
+} from './check.ts'
 import { createHttpClient, isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
 import { signInChecks } from './test-sign-in.ts'
 
-export interface AuthnChecksOptions {
-  readonly authn: Pick<Config['authn'], 'baseUrl' | 'apiTokens'>
-  readonly egress: Config['egress']
-  readonly timeoutMs: number
-  readonly now: () => number
-  readonly login: string | undefined
-  readonly password: string | undefined
-  /** How long to wait for Okta's System Log. */
-  readonly logMs: number
-}
-
-export function authnChecks(options: AuthnChecksOptions): CheckGroup {
-  const { authn, egress, timeoutMs, now, login, password, logMs } = options
-  const { baseUrl, apiTokens } = authn
-  const client = createHttpClient({ baseUrl, egress, timeoutMs })
+export function authnChecks(context: DoctorContext): CheckGroup {
+  const { config, now } = context
+  const { baseUrl, apiTokens } = config.authn
+  const client = createHttpClient(baseUrl, context)
   const isTls = baseUrl.startsWith('https:')
   const certificate = watchCertificate(baseUrl)
   let organization: UpstreamResponse | UpstreamFailure | undefined
@@ -38,7 +35,7 @@ export function authnChecks(options: AuthnChecksOptions): CheckGroup {
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
     { name: 'authn.token', needs, run: () => checkTokens(client, apiTokens.current()) },
     { name: 'authn.pipeline', needs, run: () => checkPipeline(client) },
-    ...signInChecks({ client, apiToken: apiTokens.current()[0], login, password, logMs }),
+    ...signInChecks(client, context),
   ]
   const close = () => {
     certificate.stop()

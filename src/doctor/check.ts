@@ -1,3 +1,19 @@
+import type { Config } from '../config/load-config.ts'
+
+/** The configuration and the limits of all groups of checks. */
+export interface DoctorContext {
+  readonly config: Config
+  /** For a call, connecting included. */
+  readonly timeoutMs: number
+  readonly now: () => number
+  /** A user of the org, for the checks that need one. */
+  readonly login?: string | undefined
+  /** For a test sign-in. */
+  readonly password?: string | undefined
+  /** How long to wait for Okta's System Log, whose events arrive with a delay. */
+  readonly logMs: number
+}
+
 /** One check of the doctor. */
 export interface Check {
   /** Such as `redis.reach`. */

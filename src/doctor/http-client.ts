@@ -1,19 +1,14 @@
-import type { Config } from '../config/load-config.ts'
 import {
   createUpstreamClient,
   type UpstreamClient,
   type UpstreamResponse,
 } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-
-export interface HttpClientOptions {
-  readonly baseUrl: string
-  readonly egress: Config['egress']
-  readonly timeoutMs: number
-}
+import type { DoctorContext } from './check.ts'
 
 /** The broker's own client, so that certificates and the egress proxy are those of its calls. */
-export function createHttpClient({ baseUrl, egress, timeoutMs }: HttpClientOptions): UpstreamClient {
+export function createHttpClient(baseUrl: string, { config, timeoutMs }: DoctorContext): UpstreamClient {
+  const { egress } = config
   return createUpstreamClient({
     baseUrl,
     connectTimeoutMs: timeoutMs,

@@ -3,15 +3,11 @@ import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { type Check, type Finding, fail, ok } from './check.ts'
 import { recordOf, sendOrFail } from './http-client.ts'
 
-export interface OpsChecksOptions {
-  /** For `PUBLIC_URL`. */
-  readonly client: UpstreamClient
-  /** For `OPS_PORT` on the host of `PUBLIC_URL`. Undefined if the listener is on the loopback interface. */
-  readonly portClient: UpstreamClient | undefined
-}
-
-/** The ops listener must not be reachable where browsers are. */
-export function opsChecks({ client, portClient }: OpsChecksOptions): Check[] {
+/**
+ * The ops listener must not be reachable where browsers are: through `PUBLIC_URL` (`client`), and on `OPS_PORT` of the same host
+ * (`portClient`; undefined if the listener is on the loopback interface).
+ */
+export function opsChecks(client: UpstreamClient, portClient: UpstreamClient | undefined): Check[] {
   return [
     {
       name: 'ops.closed',

@@ -11,28 +11,32 @@ import {
 import { parseUserStatus } from '../pam/upstream/user-status.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Check, type CheckGroup, type Finding, fail, ok, skipAll, skipped, warn } from './check.ts'
+import {
+  type Check,
+  type CheckGroup,
+  type DoctorContext,
+  type Finding,
+  fail,
+  ok,
+  skipAll,
+  skipped,
+  warn,
+} from './check.ts'
 import { createHttpClient, reasonOf, sendOrFail } from './http-client.ts'
 
 type PamConfig = NonNullable<Config['pam']>
 type PamKey = ReturnType<PamConfig['keys']['current']>[number]
-
-export interface PamChecksOptions {
-  readonly pam: PamConfig | undefined
-  readonly egress: Config['egress']
-  readonly timeoutMs: number
-  readonly now: () => number
-  readonly login: string | undefined
-}
 
 const NAMES = ['pam.reach', 'pam.key', 'pam.team', 'pam.user', 'pam.key_expiry'] as const
 
 /** A token, or why there is none. `no_answer` and `unreadable`: the API was not reached. */
 type Minted = { readonly token: string } | { readonly outcome: PamOutcome; readonly reason: string }
 
-export function pamChecks({ pam, egress, timeoutMs, now, login }: PamChecksOptions): CheckGroup {
+export function pamChecks(context: DoctorContext): CheckGroup {
+  const { config, now, login } = context
+  const { pam } = config
   if (pam === undefined) return skipAll(NAMES, 'PAM_BASE_URL is not set')
-  const client = createHttpClient({ baseUrl: pam.baseUrl, egress, timeoutMs })
+  const client = createHttpClient(pam.baseUrl, context)
   const [first, standby] = pam.keys.current()
   let minted: Minted | undefined
   const withMinted = (judge: (result: Minted) => Finding | Promise<Finding>) => () =>

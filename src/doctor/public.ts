@@ -1,29 +1,39 @@
 import { isIP } from 'node:net'
-import { PROBE_HEADER, PROBE_PATH, type ProbeAnswer } from '../http/doctor-probe.ts'
+import { createSigner } from '../crypto/keys.ts'
+import { createProbe, PROBE_HEADER, PROBE_PATH, type ProbeAnswer } from '../http/doctor-probe.ts'
+import { createTrustedProxies } from '../http/request-context.ts'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import type { CertificateWatch } from './certificate.ts'
-import { type Check, type Finding, fail, ok, skipped } from './check.ts'
-import { type ClientAddressOptions, FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
-import { isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
+import { type CertificateWatch, watchCertificate } from './certificate.ts'
+import { type Check, type CheckGroup, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
+import { FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
+import { createHttpClient, isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
+import { opsChecks } from './ops.ts'
 
-export interface PublicChecksOptions extends ClientAddressOptions {
-  /** For `PUBLIC_URL`: its requests pass the proxies that browsers' requests pass. */
-  readonly client: UpstreamClient
-  /** Of PUBLIC_URL. */
-  readonly certificate: CertificateWatch
-  readonly now: () => number
-  /** A new value of `PROBE_HEADER`. */
-  readonly probe: () => string
+/** Checks of the running broker, from where browsers are. */
+export function publicChecks(context: DoctorContext): CheckGroup {
+  const { publicUrl, ops } = context.config
+  const client = createHttpClient(publicUrl.origin, context)
+  const certificate = watchCertificate(publicUrl.origin)
+  const { hostname } = new URL(publicUrl.origin)
+  const isLoopback = /^(127\.|localhost$|::1$)/.test(ops.host)
+  const portClient = isLoopback ? undefined : createHttpClient(`http://${hostname}:${ops.port}`, context)
+  return {
+    checks: [...proxyChecks(client, certificate, context), ...opsChecks(client, portClient)],
+    close() {
+      certificate.stop()
+      return Promise.all([client.close(), portClient?.close()])
+    },
+  }
 }
 
 /**
  * The running broker, through its proxy. A refusal of the broker names the header that caused it, which shows that the
  * header arrived. The answer to a probe shows which address the broker takes for the client's.
  */
-export function publicChecks(options: PublicChecksOptions): Check[] {
-  const { client, certificate, now, secure } = options
-  const cookieName = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
+function proxyChecks(client: UpstreamClient, certificate: CertificateWatch, context: DoctorContext): Check[] {
+  const { config, now } = context
+  const cookieName = config.publicUrl.secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   let session: UpstreamResponse | undefined
   const needs = ['public.reach']
   return [
@@ -40,7 +50,7 @@ export function publicChecks(options: PublicChecksOptions): Check[] {
       },
     },
     { name: 'public.cookies', needs, run: () => checkCookies(client, session, cookieName) },
-    { name: 'public.headers', needs, run: () => checkHeaders(options, session) },
+    { name: 'public.headers', needs, run: () => checkHeaders(client, session, context) },
   ]
 }
 
@@ -107,8 +117,11 @@ function cookieOf({ headers }: UpstreamResponse, name: string): string | undefin
 /** A host name that never exists (RFC 2606). */
 const FOREIGN_ORIGIN = 'https://doctor.invalid'
 
-async function checkHeaders(options: PublicChecksOptions, first: UpstreamResponse | undefined) {
-  const { client } = options
+async function checkHeaders(
+  client: UpstreamClient,
+  first: UpstreamResponse | undefined,
+  { config, now }: DoctorContext,
+): Promise<Finding> {
   const cause = first === undefined ? '' : causeOf(first)
   if (cause.startsWith('X-Forwarded-For: missing'))
     return fail('X-Forwarded-For does not arrive', `The proxy must send it. ${PROXY_FIX}`)
@@ -117,7 +130,9 @@ async function checkHeaders(options: PublicChecksOptions, first: UpstreamRespons
       'a proxy adds an entry to X-Forwarded-For that is not an address',
       `The proxy must add the address of its client. ${PROXY_FIX}`,
     )
-  const probe = (headers: Headers = {}) => getSession(client, { ...headers, [PROBE_HEADER]: options.probe() })
+  const signer = createSigner(config.secretKeys.current, 'doctor-probe') // as in wiring.ts
+  const probe = (headers: Headers = {}) =>
+    getSession(client, { ...headers, [PROBE_HEADER]: createProbe({ signer, now }) })
   const [origin, site, seen, forged] = await Promise.all([
     postEmptySignIn(client, { Origin: FOREIGN_ORIGIN }),
     postEmptySignIn(client, { 'Sec-Fetch-Site': 'cross-site' }),
@@ -132,7 +147,9 @@ async function checkHeaders(options: PublicChecksOptions, first: UpstreamRespons
     ...(names(origin, 'Origin') ? [] : ['Origin does not arrive']),
     ...(names(site, 'Sec-Fetch-Site') ? [] : ['Sec-Fetch-Site does not arrive']),
   ]
-  const address = judgeClientAddress(answerIn(seen), answerIn(forged), options)
+  const isTrustedProxy = createTrustedProxies(config.trustProxy)
+  const { secure } = config.publicUrl
+  const address = judgeClientAddress(answerIn(seen), answerIn(forged), { secure, isTrustedProxy })
   if (missing.length === 0) return address
   const fix = 'The proxy must pass Origin and Sec-Fetch-Site.'
   if (address.status !== 'fail') return fail(missing.join('; '), `${fix} ${PROXY_FIX}`)

@@ -8,14 +8,17 @@ import { connectionLost, databaseNotFound, toRedisFailure } from '../store/redis
 import { probeRedis } from '../store/redis-probe.ts'
 import type { Replies } from '../store/redis-scripts.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
-import { type Check, type CheckGroup, type Finding, fail, ok, skipAll, skipped, warn } from './check.ts'
-
-export interface RedisChecksOptions {
-  readonly url: string
-  readonly ca?: string | undefined
-  /** For a command, connecting included. */
-  readonly timeoutMs: number
-}
+import {
+  type Check,
+  type CheckGroup,
+  type DoctorContext,
+  type Finding,
+  fail,
+  ok,
+  skipAll,
+  skipped,
+  warn,
+} from './check.ts'
 
 const SUBJECTS = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'latency'] as const
 type Name = `redis.${(typeof SUBJECTS)[number]}`
@@ -25,7 +28,9 @@ const NOT_SELECTED = 'not possible without redis.database'
 
 type Client = Redis | Cluster
 
-export function redisChecks({ url, ca, timeoutMs }: RedisChecksOptions): CheckGroup {
+export function redisChecks({ config, timeoutMs }: DoctorContext): CheckGroup {
+  const { ca } = config.redis
+  const url = config.redis.url.current()
   if (/^memory:/.test(url))
     return skipAll(
       SUBJECTS.map((name) => `redis.${name}`),

@@ -6,8 +6,7 @@ export function exitCodeOf(results: readonly CheckResult[]): 0 | 1 {
 }
 
 export function toJson(results: readonly CheckResult[]): string {
-  const checks = results.map(({ name, status, detail, fix }) => ({ name, status, detail, fix }))
-  return JSON.stringify({ checks }, undefined, 2)
+  return JSON.stringify({ checks: results }, undefined, 2)
 }
 
 const STATUSES: readonly Finding['status'][] = ['ok', 'warn', 'fail', 'skipped']

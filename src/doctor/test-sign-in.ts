@@ -3,17 +3,8 @@ import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Check, type Finding, fail, ok, skipped } from './check.ts'
+import { type Check, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
 import { reasonOf, recordOf, sendOrFail } from './http-client.ts'
-
-export interface SignInChecksOptions {
-  readonly client: UpstreamClient
-  readonly apiToken: string | undefined
-  readonly login: string | undefined
-  readonly password: string | undefined
-  /** How long to wait for the events of the test sign-ins. */
-  readonly logMs: number
-}
 
 /** An address for documentation (RFC 5737), which no client has. */
 const CLIENT_ADDRESS = '192.0.2.1'
@@ -30,7 +21,8 @@ const DEVICE_TOKEN_BY_HAND =
  * for what Okta made of them. Unproven against a real org: that `X-Okta-Request-Id` is the `transaction.id` of the events,
  * and that `dtHash` depends on the device token.
  */
-export function signInChecks({ login, password, ...options }: SignInChecksOptions): Check[] {
+export function signInChecks(client: UpstreamClient, context: DoctorContext): Check[] {
+  const { login, password } = context
   let events: ReturnType<typeof eventsOfSignIns> | undefined
   const check = (name: string, judge: (events: SignInEvents) => Finding, byHand: string): Check => ({
     name,
@@ -38,7 +30,7 @@ export function signInChecks({ login, password, ...options }: SignInChecksOption
     mayTakeLong: true,
     async run() {
       if (login === undefined || password === undefined) return skipped(NO_LOGIN, byHand)
-      events ??= eventsOfSignIns(options, { username: login, password })
+      events ??= eventsOfSignIns({ ...context, client }, { username: login, password })
       const found = await events
       return 'reason' in found ? skipped(found.reason, found.fix ?? byHand) : judge(found)
     },
@@ -84,7 +76,7 @@ interface Unknown {
   readonly fix?: string
 }
 
-type Options = Omit<SignInChecksOptions, 'login' | 'password'>
+type Options = DoctorContext & { readonly client: UpstreamClient }
 
 async function eventsOfSignIns(options: Options, credentials: object): Promise<SignInEvents | Unknown> {
   const context = { deviceToken: randomUUID().replaceAll('-', '') }
@@ -156,9 +148,9 @@ function post(options: Options, path: string, body: object) {
   return sendOrFail(options.client, { method: 'POST', path, headers: headersFor(options), body })
 }
 
-const headersFor = ({ apiToken }: Options) => ({
+const headersFor = ({ config }: Options) => ({
   Accept: 'application/json',
-  Authorization: `SSWS ${apiToken}`,
+  Authorization: `SSWS ${config.authn.apiTokens.current()[0]}`,
   'User-Agent': 'gatehouse-doctor',
   'X-Forwarded-For': CLIENT_ADDRESS,
 })
