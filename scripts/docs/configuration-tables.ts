@@ -1,15 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { parseTunables, TUNABLES_FILE } from '../../src/config/tunables.ts'
-import { isSecret, VARIABLES, type VariableName } from '../../src/config/variables.ts'
+import { isSecret, VARIABLE_NAMES, type VariableName } from '../../src/config/variables.ts'
 import { inCell, markdownTable } from './markdown.ts'
 import { LIMIT_TEXTS, TUNABLE_TEXTS } from './tunables.ts'
 import { VARIABLE_TEXTS } from './variables.ts'
 
-const NAMES = VARIABLES.map(({ name }) => name)
-
 /** One table for each group of variables. */
 export function variableTables(): string {
-  return groupsOf(NAMES)
+  return groupsOf(VARIABLE_NAMES)
     .map(([group, names]) => {
       const rows = names.map((name) => {
         const { summary, details = '', default: byDefault, example, refused } = VARIABLE_TEXTS[name]
@@ -24,7 +22,7 @@ export function variableTables(): string {
 
 /** `.env.example`: the required variables are set, the others are comments. */
 export function envExample(): string {
-  const sections = groupsOf(NAMES).map(([group, names]) => {
+  const sections = groupsOf(VARIABLE_NAMES).map(([group, names]) => {
     const entries = names.map((name) => {
       const { summary, example } = VARIABLE_TEXTS[name]
       const text = isSecret(name) ? `Secret. ${summary}` : summary

@@ -4,15 +4,13 @@ import { directory, instant, teamName, tokenPath, userDomains } from './pam-valu
 import { oneOf } from './plain-values.ts'
 import { currentAndStandby } from './secret-values.ts'
 import { upstreamBaseUrl } from './url-values.ts'
-import { VARIABLES } from './variables.ts'
+import { VARIABLE_NAMES } from './variables.ts'
 
 /** Undefined without `PAM_BASE_URL`, or if a PAM variable is not valid, which is reported as a problem. */
 export function loadPam(reader: EnvReader) {
   if (!reader.isSet('PAM_BASE_URL')) {
-    const names = VARIABLES.map(({ name }) => name).filter((name) => name.startsWith('PAM_'))
-    for (const name of names.filter((one) => reader.isSet(one))) {
-      reader.refuse(name, 'is set, but PAM_BASE_URL is not')
-    }
+    const names = VARIABLE_NAMES.filter((name) => name.startsWith('PAM_') && reader.isSet(name))
+    for (const name of names) reader.refuse(name, 'is set, but PAM_BASE_URL is not')
     return undefined
   }
   const baseUrl = reader.read('PAM_BASE_URL', upstreamBaseUrl)

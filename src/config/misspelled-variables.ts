@@ -1,5 +1,5 @@
 import type { Environment } from './env-reader.ts'
-import { isSecret, VARIABLES } from './variables.ts'
+import { isSecret, VARIABLE_NAMES } from './variables.ts'
 
 /**
  * Finds unknown variables whose names are close to that of a known variable that is not set. More distant names are
@@ -29,7 +29,6 @@ export function ignoredProxyVariables(env: Environment): string[] {
 
 const PROXY = /^(https?|all|no|socks[45]?|ftp)_proxy$/i
 
-const VARIABLE_NAMES = VARIABLES.map(({ name }) => name)
 const NAMES: readonly string[] = [
   ...VARIABLE_NAMES,
   ...VARIABLE_NAMES.filter(isSecret).map((name) => `${name}_FILE`),

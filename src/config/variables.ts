@@ -2,56 +2,55 @@
  * Every variable. `load-config.ts` parses them; `scripts/docs/variables.ts` has their texts, from which `npm run docs` generates
  * `.env.example` and `docs/configuration.md` in this order.
  */
-export const VARIABLES = [
-  { name: 'PUBLIC_URL', required: true },
-  { name: 'AUTHN_BASE_URL', required: true },
-  { name: 'AUTHN_API_TOKEN', required: true, secret: true },
-  { name: 'REDIS_URL', required: true, secret: true },
-  { name: 'SECRET_KEYS', required: true, secret: true },
+export const VARIABLES = {
+  PUBLIC_URL: { required: true },
+  AUTHN_BASE_URL: { required: true },
+  AUTHN_API_TOKEN: { required: true, secret: true },
+  REDIS_URL: { required: true, secret: true },
+  SECRET_KEYS: { required: true, secret: true },
 
-  { name: 'PORT' },
-  { name: 'HOST' },
-  { name: 'OPS_PORT' },
-  { name: 'OPS_HOST' },
-  { name: 'OPS_TOKEN', secret: true },
+  PORT: {},
+  HOST: {},
+  OPS_PORT: {},
+  OPS_HOST: {},
+  OPS_TOKEN: { secret: true },
 
-  { name: 'ALLOWED_ORIGINS' },
-  { name: 'SIGN_IN_URL' },
-  { name: 'TRUST_PROXY' },
+  ALLOWED_ORIGINS: {},
+  SIGN_IN_URL: {},
+  TRUST_PROXY: {},
 
-  { name: 'AUTHN_LINK_ORIGINS' },
-  { name: 'AUTHN_FORWARD_ORIGIN' },
-  { name: 'STEP_UP' },
-  { name: 'SSO_REDIRECTS' },
-  { name: 'LOGIN_DOMAINS' },
-  { name: 'HIDDEN_FACTORS' },
+  AUTHN_LINK_ORIGINS: {},
+  AUTHN_FORWARD_ORIGIN: {},
+  STEP_UP: {},
+  SSO_REDIRECTS: {},
+  LOGIN_DOMAINS: {},
+  HIDDEN_FACTORS: {},
 
-  { name: 'SESSION_IDLE_MINUTES' },
-  { name: 'SESSION_ABSOLUTE_HOURS' },
-  { name: 'SESSION_SAME_SITE' },
+  SESSION_IDLE_MINUTES: {},
+  SESSION_ABSOLUTE_HOURS: {},
+  SESSION_SAME_SITE: {},
 
-  { name: 'PAM_BASE_URL' },
-  { name: 'PAM_TEAM', requiredWith: 'PAM_BASE_URL' },
-  { name: 'PAM_KEY_ID', requiredWith: 'PAM_BASE_URL', secret: true },
-  { name: 'PAM_KEY_SECRET', requiredWith: 'PAM_BASE_URL', secret: true },
-  { name: 'PAM_KEY_EXPIRES_AT' },
-  { name: 'PAM_TOKEN_PATH' },
-  { name: 'PAM_USER_NAME' },
-  { name: 'PAM_USER_DOMAINS' },
-  { name: 'PAM_DIRECTORY' },
+  PAM_BASE_URL: {},
+  PAM_TEAM: { requiredWith: 'PAM_BASE_URL' },
+  PAM_KEY_ID: { requiredWith: 'PAM_BASE_URL', secret: true },
+  PAM_KEY_SECRET: { requiredWith: 'PAM_BASE_URL', secret: true },
+  PAM_KEY_EXPIRES_AT: {},
+  PAM_TOKEN_PATH: {},
+  PAM_USER_NAME: {},
+  PAM_USER_DOMAINS: {},
+  PAM_DIRECTORY: {},
 
-  { name: 'UPSTREAM_CA_FILE', file: true },
-  { name: 'REDIS_CA_FILE', file: true },
-  { name: 'HTTPS_PROXY' },
-  { name: 'NO_PROXY' },
+  UPSTREAM_CA_FILE: { file: true },
+  REDIS_CA_FILE: { file: true },
+  HTTPS_PROXY: {},
+  NO_PROXY: {},
 
-  { name: 'LOG_LEVEL' },
-  { name: 'NODE_ENV' },
-  { name: 'GIT_REVISION' },
-] as const satisfies readonly Variable[]
+  LOG_LEVEL: {},
+  NODE_ENV: {},
+  GIT_REVISION: {},
+} as const satisfies Readonly<Record<string, Variable>>
 
 interface Variable {
-  readonly name: string
   readonly required?: true
   /** Required if this one is set. */
   readonly requiredWith?: 'PAM_BASE_URL'
@@ -61,18 +60,14 @@ interface Variable {
   readonly file?: true
 }
 
-export type VariableName = (typeof VARIABLES)[number]['name']
-export type SecretName = Extract<(typeof VARIABLES)[number], { secret: true }>['name']
+export type VariableName = keyof typeof VARIABLES
+export type SecretName = {
+  [Name in VariableName]: (typeof VARIABLES)[Name] extends { secret: true } ? Name : never
+}[VariableName]
 
-export function definitionOf(name: VariableName): Variable {
-  const definition = DEFINITIONS.get(name)
-  if (definition === undefined) throw new TypeError('not a variable of this program')
-  return definition
-}
+export const VARIABLE_NAMES = Object.keys(VARIABLES) as VariableName[]
 
-const DEFINITIONS: ReadonlyMap<string, Variable> = new Map(
-  VARIABLES.map((variable) => [variable.name, variable]),
-)
+export const definitionOf = (name: VariableName): Variable => VARIABLES[name]
 
 export function isSecret(name: VariableName): name is SecretName {
   return definitionOf(name).secret === true

@@ -3,17 +3,13 @@ import type { Socket } from 'node:net'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import { type Finding, ok, warn } from './check.ts'
 
-export interface CertificateWatch {
-  /** `otherwise`, unless the certificate expires soon. */
-  judge(nowMs: number, otherwise: string): Finding
-  stop(): void
-}
+export type CertificateWatch = ReturnType<typeof watchCertificate>
 
 /** A client's connections, through an egress proxy too. */
 const CONNECTED = 'undici:client:connected'
 
 /** Reads the certificate of a server when a client connects to it. */
-export function watchCertificate(origin: string): CertificateWatch {
+export function watchCertificate(origin: string) {
   const { hostname } = new URL(origin)
   let certificate: PeerCertificate | undefined
   const onConnected = (message: unknown) => {
@@ -27,7 +23,9 @@ export function watchCertificate(origin: string): CertificateWatch {
   subscribe(CONNECTED, onConnected)
 
   return {
-    judge: (nowMs, otherwise) => (certificate && judgeExpiry(certificate, nowMs)) ?? ok(otherwise),
+    /** `otherwise`, unless the certificate expires soon. */
+    judge: (nowMs: number, otherwise: string): Finding =>
+      (certificate && judgeExpiry(certificate, nowMs)) ?? ok(otherwise),
     stop: () => void unsubscribe(CONNECTED, onConnected),
   }
 }

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createSeal, createSigner, type MasterKeys } from '../crypto/keys.ts'
-import type { Route } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createFailFastStore } from '../store/fail-fast-store.ts'
@@ -18,7 +17,7 @@ import { createListBackoff } from './lists/list-backoff.ts'
 import { createListReader } from './lists/list-reader.ts'
 import { createListRecords } from './lists/list-records.ts'
 import { ReadProgress } from './lists/pages.ts'
-import { createPamClient, type PamClient } from './lists/pam-client.ts'
+import { createPamClient } from './lists/pam-client.ts'
 import { createTeamDisabled } from './lists/team-disabled.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import { createPamRoutes, type RequireSession } from './routes.ts'
@@ -62,15 +61,6 @@ export interface PamOptions {
   readonly startTimer?: StartTimer
 }
 
-export interface Pam {
-  readonly routes: Route[]
-  readonly state: PamClient['state']
-  /** Makes all replicas read the groups of a signed-in user again. */
-  refetch(login: string): Promise<void>
-  /** Stops the timers. Running requests continue. */
-  stop(): void
-}
-
 /** How long a process uses its memory before it checks the store for a purge or a newer list. */
 const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
@@ -86,7 +76,7 @@ const TOKEN_REFRESH_PAUSE_MS = 15_000
 const LIST_REFRESH_PAUSE_MS = 2000
 
 /** Composition root of the module. */
-export function createPam(options: PamOptions): Pam {
+export function createPam(options: PamOptions) {
   const { baseUrl, team, keys, tunables, secretKeys, log, metrics } = options
   const { now = Date.now, random = Math.random, sleep = (ms) => delay(ms) } = options
   const { monotonic = () => performance.now() } = options
@@ -221,10 +211,12 @@ export function createPam(options: PamOptions): Pam {
       log,
     }),
     state: client.state,
-    async refetch(login) {
+    /** Makes all replicas read the groups of a signed-in user again. */
+    async refetch(login: string): Promise<void> {
       const user = toPamUserName(login, userName)
       if (user !== undefined) await lists.purge({ kind: 'me', user })
     },
+    /** Stops the timers. Running requests continue. */
     stop() {
       token.stop()
       keyExpiry.stop()

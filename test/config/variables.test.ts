@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { isSecret, VARIABLES } from '../../src/config/variables.ts'
+import { definitionOf, isSecret, VARIABLE_NAMES as names } from '../../src/config/variables.ts'
 import { problemsOf } from './valid-environment.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
-const names = VARIABLES.map(({ name }) => name)
 const namesInFiles = names.filter(isSecret).map((name) => `${name}_FILE`)
 
 test('.env.example has exactly the variables that the loader reads, in the same order', () => {
@@ -14,7 +13,7 @@ test('.env.example has exactly the variables that the loader reads, in the same 
 
 test('.env.example sets the required variables and nothing else', () => {
   const set = [...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name)
-  expect(set).toEqual(VARIABLES.filter((variable) => 'required' in variable).map(({ name }) => name))
+  expect(set).toEqual(names.filter((name) => definitionOf(name).required))
 })
 
 test('.env.example is valid except for its placeholders, which are refused', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/load-config.ts'
-import { VARIABLES } from '../../src/config/variables.ts'
+import { VARIABLE_NAMES } from '../../src/config/variables.ts'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
@@ -156,7 +156,7 @@ describe('with secrets made by make-secrets.sh', () => {
 
   test('the brokers’ environment is a valid production configuration, and every variable is known', () => {
     const environment = { ...brokers[0]?.environment, NODE_ENV: 'production' }
-    const known = new Set(VARIABLES.flatMap(({ name }) => [name, `${name}_FILE`]))
+    const known = new Set(VARIABLE_NAMES.flatMap((name) => [name, `${name}_FILE`]))
     expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
     const inContainer = (path: string) => {
       const name = /^\/run\/secrets\/(.+)$/.exec(path)?.[1] ?? ''

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { generateKey } from '../../src/config/secret-values.ts'
-import { VARIABLES } from '../../src/config/variables.ts'
+import { isSecret, VARIABLE_NAMES } from '../../src/config/variables.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { imageFacts, longestStopSeconds, packageVersion, readEnvFile, readYaml } from './read-deploy.ts'
 
@@ -166,7 +166,7 @@ test('the doctor runs on request, with the image, environment and rights of the 
 })
 
 test('the configuration loads: each variable is known, and each secret is a file of the Secret', () => {
-  const known = new Set(VARIABLES.flatMap((one) => ('secret' in one ? [`${one.name}_FILE`] : [one.name])))
+  const known = new Set(VARIABLE_NAMES.map((name) => (isSecret(name) ? `${name}_FILE` : name)))
   expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])
   const [{ mountPath }] = container.volumeMounts
   expect(volume.secret.secretName).toBe(secret.metadata.name)

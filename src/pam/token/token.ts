@@ -33,7 +33,7 @@ export type ServiceToken = ReturnType<typeof createServiceToken>
  * the background before it expires. Until then the old token is used, even if the refresh fails.
  */
 export function createServiceToken(options: ServiceTokenOptions) {
-  const { names, scope, records, coalescing, clock, metrics } = options
+  const { names, scope, records, coalescing, clock, log, metrics } = options
   const lockKey = () => `gatehouse:lock:pam-token:${names.sign(scope)}`
   const memory = createTokenMemory(clock)
   const source = { ...options, memory }
@@ -43,9 +43,10 @@ export function createServiceToken(options: ServiceTokenOptions) {
     const current = memory.current()
     if (current === undefined || !clock.isSet() || clock.now() < current.refreshAtMs) return
     const fetch = createFetch(current, { background: true, requestId }, source)
-    coalescing
-      .refresh(lockKey(), fetch)
-      ?.then(memory.use, (error) => logRefreshFailure(error, requestId, options))
+    coalescing.refresh(lockKey(), fetch)?.then(memory.use, (error) => {
+      metrics.pamTokens.inc({ outcome: 'refresh_failed' })
+      log.warn('pam_token_refresh_failed', { requestId, upstream: 'pam' }, error)
+    })
   }
 
   return {
@@ -109,15 +110,6 @@ function createTokenMemory(clock: UpstreamClock) {
     /** PAM may issue a token again that it has refused. */
     recordIssued: (token: string) => void discarded.delete(token),
   }
-}
-
-function logRefreshFailure(
-  error: unknown,
-  requestId: string | undefined,
-  options: ServiceTokenOptions,
-): void {
-  options.metrics.pamTokens.inc({ outcome: 'refresh_failed' })
-  options.log.warn('pam_token_refresh_failed', { requestId, upstream: 'pam' }, error)
 }
 
 /** A stored token is used if it expires later than `old`. Otherwise a token is minted. */
