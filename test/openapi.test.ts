@@ -61,6 +61,7 @@ describe('the document', () => {
       ...(parts as AppOptions),
       authn: Object.assign(Object.create(parts as object), { deviceRoutes }),
       navigation: parts,
+      doctorProbes: parts,
       pamRoutes,
     } as AppOptions)
     expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
