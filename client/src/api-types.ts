@@ -2222,7 +2222,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-400-E0000001-E0000003-theirs": {
+        "E-400-E0000001-E0000003-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2238,7 +2238,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-401-E0000004-E0000011-theirs": {
+        "E-401-E0000004-E0000011-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2262,7 +2262,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-403-E0000006-and-5-more-theirs": {
+        "E-403-E0000006-and-5-more-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2276,7 +2276,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-404-E0000007-theirs": {
+        "E-404-E0000007-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2346,7 +2346,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-429-E0000047-E0000109-E0000133-theirs": {
+        "E-429-E0000047-E0000109-E0000133-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Rate-Limit-Limit": components["headers"]["X-Rate-Limit-Limit"];
@@ -2364,7 +2364,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-500-E0000009-theirs": {
+        "E-500-E0000009-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2391,7 +2391,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-503-E0000009-theirs": {
+        "E-503-E0000009-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
@@ -2415,7 +2415,7 @@ export interface components {
             };
         };
         /** @description Any other error of Okta, unchanged. */
-        "E-theirs": {
+        "E-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2429,7 +2429,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-400-E0000001-theirs": {
+        "E-400-E0000001-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2445,7 +2445,7 @@ export interface components {
          *
          *     Or another error code of Okta, unchanged.
          */
-        "E-403-E0000006-E0000079-theirs": {
+        "E-403-E0000006-E0000079-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2455,7 +2455,7 @@ export interface components {
             };
         };
         /** @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it. */
-        "E-400-E0000001-page": {
+        "E-400-E0000001-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2469,7 +2469,7 @@ export interface components {
             };
         };
         /** @description `E0000006`: not allowed: a cross-site request, or the user lacks permission. */
-        "E-403-E0000006-page": {
+        "E-403-E0000006-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2483,7 +2483,7 @@ export interface components {
             };
         };
         /** @description `E0000007`: not found. */
-        "E-404-E0000007-page": {
+        "E-404-E0000007-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2497,7 +2497,7 @@ export interface components {
             };
         };
         /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
-        "E-409-E0000006-page": {
+        "E-409-E0000006-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2511,7 +2511,7 @@ export interface components {
             };
         };
         /** @description `E0000001`: the URL is too long. */
-        "E-414-E0000001-page": {
+        "E-414-E0000001-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2525,7 +2525,7 @@ export interface components {
             };
         };
         /** @description `E0000047`: rate limited. */
-        "E-429-E0000047-page": {
+        "E-429-E0000047-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "X-Rate-Limit-Limit": components["headers"]["X-Rate-Limit-Limit"];
@@ -2543,7 +2543,7 @@ export interface components {
             };
         };
         /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
-        "E-500-E0000009-page": {
+        "E-500-E0000009-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2557,7 +2557,7 @@ export interface components {
             };
         };
         /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
-        "E-503-E0000009-page": {
+        "E-503-E0000009-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
@@ -2584,7 +2584,7 @@ export interface components {
             };
         };
         /** @description `E0000011`: the handle is unknown, expired or belongs to another browser; start again. */
-        "E-401-E0000011-page": {
+        "E-401-E0000011-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2602,7 +2602,7 @@ export interface components {
          *
          *     `E0000079`: this step is not offered in the current state.
          */
-        "E-403-E0000006-E0000079-page": {
+        "E-403-E0000006-E0000079-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2712,7 +2712,7 @@ export interface components {
             };
         };
         /** @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it. */
-        "E-400-E0000001-bare": {
+        "E-400-E0000001-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2720,7 +2720,7 @@ export interface components {
             content?: never;
         };
         /** @description `E0000005`: no session. */
-        "E-401-E0000005-bare": {
+        "E-401-E0000005-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2728,7 +2728,7 @@ export interface components {
             content?: never;
         };
         /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
-        "E-409-E0000006-bare": {
+        "E-409-E0000006-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2736,7 +2736,7 @@ export interface components {
             content?: never;
         };
         /** @description `E0000001`: the URL is too long. */
-        "E-414-E0000001-bare": {
+        "E-414-E0000001-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2744,7 +2744,7 @@ export interface components {
             content?: never;
         };
         /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
-        "E-500-E0000009-bare": {
+        "E-500-E0000009-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2752,7 +2752,7 @@ export interface components {
             content?: never;
         };
         /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
-        "E-503-E0000009-bare": {
+        "E-503-E0000009-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
@@ -2941,20 +2941,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     introspect: {
@@ -2993,20 +2993,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     recoverPassword: {
@@ -3048,20 +3048,20 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryChallenge"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     unlockAccount: {
@@ -3103,20 +3103,20 @@ export interface operations {
                     "application/json": components["schemas"]["RecoveryChallenge"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     redeemRecoveryToken: {
@@ -3159,20 +3159,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     cancel: {
@@ -3211,20 +3211,20 @@ export interface operations {
                     "application/json": components["schemas"]["Cancelled"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     previous: {
@@ -3263,20 +3263,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     skip: {
@@ -3315,20 +3315,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     changePassword: {
@@ -3370,20 +3370,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     resetPassword: {
@@ -3425,20 +3425,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     answerRecoveryQuestion: {
@@ -3478,20 +3478,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     verifyRecoveryFactor: {
@@ -3534,20 +3534,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     resendRecoveryFactor: {
@@ -3589,20 +3589,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     enrollFactor: {
@@ -3678,20 +3678,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     verifyFactor: {
@@ -3748,20 +3748,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     resendChallenge: {
@@ -3806,20 +3806,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     activateFactor: {
@@ -3867,20 +3867,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     pollActivation: {
@@ -3924,20 +3924,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     completeDuo: {
@@ -3980,20 +3980,20 @@ export interface operations {
                     "application/json": components["schemas"]["Empty"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     resendActivation: {
@@ -4050,20 +4050,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     mailActivationLink: {
@@ -4118,20 +4118,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     textActivationLink: {
@@ -4186,20 +4186,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     activateUserFactor: {
@@ -4249,20 +4249,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     mailUserActivationLink: {
@@ -4319,20 +4319,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     textUserActivationLink: {
@@ -4389,20 +4389,20 @@ export interface operations {
                     "application/json": components["schemas"]["SignInAnswer"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-E0000003-theirs"];
-            401: components["responses"]["E-401-E0000004-E0000011-theirs"];
-            403: components["responses"]["E-403-E0000006-and-5-more-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-E0000003-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
+            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     listSecurityQuestions: {
@@ -4434,17 +4434,17 @@ export interface operations {
                     "application/json": components["schemas"]["SecurityQuestions"];
                 };
             };
-            400: components["responses"]["E-400-E0000001-theirs"];
-            403: components["responses"]["E-403-E0000006-E0000079-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-upstream"];
+            403: components["responses"]["E-403-E0000006-E0000079-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             414: components["responses"]["E-414-E0000001"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     getEnrollmentPicture: {
@@ -4483,17 +4483,17 @@ export interface operations {
                     "image/webp": unknown;
                 };
             };
-            400: components["responses"]["E-400-E0000001-theirs"];
-            403: components["responses"]["E-403-E0000006-E0000079-theirs"];
-            404: components["responses"]["E-404-E0000007-theirs"];
+            400: components["responses"]["E-400-E0000001-upstream"];
+            403: components["responses"]["E-403-E0000006-E0000079-upstream"];
+            404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             414: components["responses"]["E-414-E0000001"];
-            429: components["responses"]["E-429-E0000047-E0000109-E0000133-theirs"];
-            500: components["responses"]["E-500-E0000009-theirs"];
+            429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
+            500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
-            503: components["responses"]["E-503-E0000009-theirs"];
+            503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
-            default: components["responses"]["E-theirs"];
+            default: components["responses"]["E-upstream"];
         };
     };
     beginStepUp: {
@@ -4525,14 +4525,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["E-400-E0000001-page"];
-            403: components["responses"]["E-403-E0000006-page"];
-            404: components["responses"]["E-404-E0000007-page"];
-            409: components["responses"]["E-409-E0000006-page"];
-            414: components["responses"]["E-414-E0000001-page"];
-            429: components["responses"]["E-429-E0000047-page"];
-            500: components["responses"]["E-500-E0000009-page"];
-            503: components["responses"]["E-503-E0000009-page"];
+            400: components["responses"]["E-400-E0000001-html"];
+            403: components["responses"]["E-403-E0000006-html"];
+            404: components["responses"]["E-404-E0000007-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            414: components["responses"]["E-414-E0000001-html"];
+            429: components["responses"]["E-429-E0000047-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
         };
     };
@@ -4565,13 +4565,13 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["E-400-E0000001-page"];
-            401: components["responses"]["E-401-E0000011-page"];
-            403: components["responses"]["E-403-E0000006-E0000079-page"];
-            409: components["responses"]["E-409-E0000006-page"];
-            414: components["responses"]["E-414-E0000001-page"];
-            500: components["responses"]["E-500-E0000009-page"];
-            503: components["responses"]["E-503-E0000009-page"];
+            400: components["responses"]["E-400-E0000001-html"];
+            401: components["responses"]["E-401-E0000011-html"];
+            403: components["responses"]["E-403-E0000006-E0000079-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            414: components["responses"]["E-414-E0000001-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
         };
     };
@@ -4604,13 +4604,13 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["E-400-E0000001-page"];
-            401: components["responses"]["E-401-E0000011-page"];
-            403: components["responses"]["E-403-E0000006-E0000079-page"];
-            409: components["responses"]["E-409-E0000006-page"];
-            414: components["responses"]["E-414-E0000001-page"];
-            500: components["responses"]["E-500-E0000009-page"];
-            503: components["responses"]["E-503-E0000009-page"];
+            400: components["responses"]["E-400-E0000001-html"];
+            401: components["responses"]["E-401-E0000011-html"];
+            403: components["responses"]["E-403-E0000006-E0000079-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            414: components["responses"]["E-414-E0000001-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
         };
     };
@@ -4646,13 +4646,13 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["E-400-E0000001-page"];
-            401: components["responses"]["E-401-E0000011-page"];
-            403: components["responses"]["E-403-E0000006-E0000079-page"];
-            409: components["responses"]["E-409-E0000006-page"];
-            414: components["responses"]["E-414-E0000001-page"];
-            500: components["responses"]["E-500-E0000009-page"];
-            503: components["responses"]["E-503-E0000009-page"];
+            400: components["responses"]["E-400-E0000001-html"];
+            401: components["responses"]["E-401-E0000011-html"];
+            403: components["responses"]["E-403-E0000006-E0000079-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            414: components["responses"]["E-414-E0000001-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
         };
     };
@@ -4687,13 +4687,13 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["E-400-E0000001-page"];
-            401: components["responses"]["E-401-E0000011-page"];
-            403: components["responses"]["E-403-E0000006-page"];
-            409: components["responses"]["E-409-E0000006-page"];
-            414: components["responses"]["E-414-E0000001-page"];
-            500: components["responses"]["E-500-E0000009-page"];
-            503: components["responses"]["E-503-E0000009-page"];
+            400: components["responses"]["E-400-E0000001-html"];
+            401: components["responses"]["E-401-E0000011-html"];
+            403: components["responses"]["E-403-E0000006-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            414: components["responses"]["E-414-E0000001-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
         };
     };
@@ -5067,12 +5067,12 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["E-400-E0000001-bare"];
-            401: components["responses"]["E-401-E0000005-bare"];
-            409: components["responses"]["E-409-E0000006-bare"];
-            414: components["responses"]["E-414-E0000001-bare"];
-            500: components["responses"]["E-500-E0000009-bare"];
-            503: components["responses"]["E-503-E0000009-bare"];
+            400: components["responses"]["E-400-E0000001-no-body"];
+            401: components["responses"]["E-401-E0000005-no-body"];
+            409: components["responses"]["E-409-E0000006-no-body"];
+            414: components["responses"]["E-414-E0000001-no-body"];
+            500: components["responses"]["E-500-E0000009-no-body"];
+            503: components["responses"]["E-503-E0000009-no-body"];
             default: components["responses"]["E-refused-early"];
         };
     };

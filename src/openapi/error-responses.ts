@@ -21,7 +21,6 @@ function errorsOf({ method, cookies, errors = {}, withoutBody }: Operation): Err
   const all: Record<number, ErrorCode[]> = {}
   const sources = [
     ERRORS.everywhere,
-    ERRORS.ours,
     withoutBody ? {} : ERRORS.crossSite,
     method === 'GET' ? {} : ERRORS.unsafe,
     cookies.session === 'required' ? ERRORS.noSession : {},
@@ -36,14 +35,19 @@ function errorsOf({ method, cookies, errors = {}, withoutBody }: Operation): Err
 }
 
 const ERRORS = {
-  everywhere: { 400: ['E0000001'], 409: ['E0000006'], 414: ['E0000001'] },
-  ours: { 500: ['E0000009'], 503: ['E0000009'] },
+  everywhere: {
+    400: ['E0000001'],
+    409: ['E0000006'],
+    414: ['E0000001'],
+    500: ['E0000009'],
+    503: ['E0000009'],
+  },
   crossSite: { 403: ['E0000006'] },
   noSession: { 401: ['E0000005'] },
   unsafe: { 400: ['E0000003'], 413: ['E0000001'], 415: ['E0000021'] },
 } as const satisfies Record<string, ErrorsByStatus>
 
-/** If Okta's errors are passed on, codes other than the listed ones can occur. */
+/** If Okta's errors are forwarded, codes other than the listed ones can occur. */
 function errorResponse(
   status: string,
   codes: readonly ErrorCode[],
@@ -59,7 +63,7 @@ function errorResponse(
     ...(rendersErrorPages && { 'text/html': { schema: z.string() } }),
   }
   const codeNames = codes.length <= 3 ? codes : [codes[0], `and-${codes.length - 1}-more`]
-  const variants = [anyCode && 'theirs', rendersErrorPages && 'page', withoutBody && 'bare']
+  const variants = [anyCode && 'upstream', rendersErrorPages && 'html', withoutBody && 'no-body']
   return sharedResponse({
     id: ['E', status, ...codeNames, ...variants].filter(Boolean).join('-'),
     description: sentences.join('\n\n'),
@@ -73,7 +77,7 @@ function errorResponse(
 }
 
 const UPSTREAM_ERROR: ZodOpenApiResponseObject = {
-  id: 'E-theirs',
+  id: 'E-upstream',
   description: 'Any other error of Okta, unchanged.',
   headers: headersOf(['X-Request-Id']),
   content: { 'application/json': { schema: errorObjectSchema, examples: examplesOf(['410-E0000008']) } },

@@ -136,7 +136,7 @@ async function readInTime(
   }
 }
 
-/** A list may have one attribute of each name. */
+/** An attribute, whose name is its id: of two with the same name, the later one is used. */
 function parseAttribute(data: unknown): { readonly id: string; readonly value: unknown } | undefined {
   if (typeof data !== 'object' || data === null) return undefined
   const { attribute_name, attribute_value } = data as Record<string, unknown>

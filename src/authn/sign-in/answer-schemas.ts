@@ -57,7 +57,6 @@ const common = {
   recoveryToken: never,
 }
 
-const links = <Shape extends z.ZodRawShape>(shape: Shape) => z.looseObject(shape)
 const { cancel, prev, skip, next } = {
   cancel: link.meta({ description: 'Cancels the sign-in.' }),
   prev: link.optional().meta({ description: 'Back to the previous step.' }),
@@ -75,7 +74,7 @@ const open = (
   id: string,
   status: string,
   embedded: z.ZodRawShape,
-  shape: z.ZodRawShape,
+  links: z.ZodRawShape,
   more: z.ZodRawShape = {},
 ) =>
   z
@@ -86,7 +85,7 @@ const open = (
       ...more,
       ...common,
       _embedded: z.looseObject({ ...embedded, ...stepUp }),
-      _links: links(shape),
+      _links: z.looseObject(links),
     })
     .meta({ id })
 
@@ -101,7 +100,8 @@ const success = z
     recoveryType,
     ...common,
     _embedded: z.looseObject({ user: user.optional(), ...stepUp }).optional(),
-    _links: links({ next: link.optional() })
+    _links: z
+      .looseObject({ next: link.optional() })
       .optional()
       .meta({ description: 'Step-up: the page must navigate to `next`.' }),
   })
@@ -199,7 +199,10 @@ export const recoveryChallenge = z
     factorResult: z.literal('WAITING').optional(),
     factorType: z.enum(['EMAIL', 'SMS', 'call']).meta({ description: 'As Okta spells it.' }),
     recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
-    _links: links({ next, cancel, resend: link }).optional().meta({ description: 'Missing for EMAIL.' }),
+    _links: z
+      .looseObject({ next, cancel, resend: link })
+      .optional()
+      .meta({ description: 'Missing for EMAIL.' }),
   })
   .meta({ id: 'RecoveryChallenge', description: 'A message is sent, if the account exists.' })
 
@@ -207,7 +210,10 @@ const lockedOut = z
   .looseObject({
     status: z.literal('LOCKED_OUT'),
     ...common,
-    _links: links({ next: link.optional() }).optional().meta({ description: '`next` starts an unlock.' }),
+    _links: z
+      .looseObject({ next: link.optional() })
+      .optional()
+      .meta({ description: '`next` starts an unlock.' }),
   })
   .meta({ id: 'LockedOut', description: 'The account is locked, and the transaction has ended.' })
 

@@ -26,8 +26,7 @@ export function linksIn(value: unknown, key = '', factor: Json = {}): Link[] {
   }
   const owner = typeof rest.factorType === 'string' ? rest : record(record(rest._embedded).factor)
   const own = typeof owner.factorType === 'string' ? owner : factor
-  const links = Object.entries(record(value)).flatMap(([name, one]) => linksIn(one, name, own))
-  return links
+  return Object.entries(record(value)).flatMap(([name, one]) => linksIn(one, name, own))
 }
 
 /** undefined for an address of another origin, and for one that the document does not have. */

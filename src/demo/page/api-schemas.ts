@@ -31,7 +31,7 @@ function variants({ propertyName, mapping }: Json): HTMLElement {
 }
 
 /** The members of an object, or of the objects in a list. undefined if there are none. */
-export function membersOf(schema: Json): HTMLUListElement | undefined {
+function membersOf(schema: Json): HTMLUListElement | undefined {
   const inner = [schema, record(schema.items), ...list(schema.anyOf).map(record)].find(
     (one) => Object.keys(record(one.properties)).length > 0,
   )
@@ -72,7 +72,7 @@ export function typeOf(schema: Json): (Node | string)[] {
   return [words.join(', ')]
 }
 
-export function boundsOf(schema: Json): string[] {
+function boundsOf(schema: Json): string[] {
   const { format, minLength, maxLength, minimum, maximum, default: defaultValue, contentMediaType } = schema
   return [
     ...[format, contentMediaType].filter((value) => typeof value === 'string'),
@@ -82,7 +82,7 @@ export function boundsOf(schema: Json): string[] {
   ]
 }
 
-export function rangeOf(from: unknown, to: unknown, unit: string): string[] {
+function rangeOf(from: unknown, to: unknown, unit: string): string[] {
   if (typeof from !== 'number' && typeof to !== 'number') return []
   if (typeof to !== 'number') return [`at least ${from}${unit}`]
   return [typeof from === 'number' ? `${from} to ${to}${unit}` : `up to ${to}${unit}`]
@@ -109,6 +109,6 @@ export function inline(words: string): (Node | string)[] {
   return words.split('`').map((part, index) => (index % 2 === 1 ? element('code', {}, part) : part))
 }
 
-export function joinWithOr(parts: readonly (readonly (Node | string)[])[]): (Node | string)[] {
+function joinWithOr(parts: readonly (readonly (Node | string)[])[]): (Node | string)[] {
   return parts.flatMap((part, index) => (index === 0 ? part : [' or ', ...part]))
 }

@@ -2,7 +2,7 @@ import { type Json, record, text } from './api-document.js'
 import { byId, element } from './parts/elements.js'
 import type { User } from './tools/user.js'
 
-/** The handle in the document's examples, and every other one. */
+/** Any handle, such as those in the document's examples. */
 const HANDLE = /\b00[\w-]{43}(?![\w-])/g
 const EXAMPLE_PASSWORD = 'An-Example-Password-1'
 

@@ -62,7 +62,7 @@ function formOf(operation: Operation, parameters: Json, body: unknown): HTMLForm
     const url = addressOf(operation, inputFor, all)
     if (isNavigation(operation)) window.open(url, '_blank', 'noopener')
     else
-      void answer(
+      void sendAndShow(
         form,
         operation,
         { url, method: operation.method, ...contentOf(operation, area) },
@@ -92,7 +92,7 @@ function headersOf(
   return headers.map((one): [string, string] => [one.name, inputFor(one)]).filter(([, value]) => value !== '')
 }
 
-async function answer(
+async function sendAndShow(
   form: HTMLFormElement,
   operation: Operation,
   { type, ...request }: Omit<Sent, 'headers'> & { type: string | undefined },
