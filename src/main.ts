@@ -142,7 +142,7 @@ async function start(): Promise<void> {
   })
   await listen('ops', ops, config.ops)
   await listen('public', app, config.listen)
-  broker.watchOrg()
+  broker.watchUpstreams()
 }
 
 function stopOnSignal(stop: () => Promise<void>): void {

@@ -30,8 +30,8 @@ export interface Gatehouse {
   readonly health: Health
   readonly log: Logger
   readonly metrics: Metrics
-  /** Starts the checks of the org's pipeline, which `close` stops. */
-  watchOrg(): void
+  /** Starts the checks of the org's pipeline and of the PAM key's expiry, which `close` stops. */
+  watchUpstreams(): void
   /** Closes the store and every upstream connection. */
   close(): Promise<void>
 }
@@ -158,8 +158,9 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     health,
     log,
     metrics,
-    watchOrg() {
+    watchUpstreams() {
       pipelineWatch ??= watchOrgPipeline({ client: authnClient, log, metrics })
+      pam?.watchKey()
     },
     async close() {
       lag.stop()

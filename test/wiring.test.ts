@@ -6,7 +6,7 @@ import { until } from './support/until.ts'
 test('the clock option also reaches the PAM module', async () => {
   const gatehouse = await startGatehouse({
     env: {
-      AUTHN_BASE_URL: 'https://org.example.net', // nothing here is sent there
+      AUTHN_BASE_URL: 'http://127.0.0.1:1',
       PAM_BASE_URL: 'https://pam.example.net',
       PAM_TEAM: 'example-team',
       PAM_KEY_ID: 'plainly-fake-key',
@@ -16,6 +16,7 @@ test('the clock option also reaches the PAM module', async () => {
     now: () => Date.parse('2040-01-01T00:00:00Z'),
   })
   try {
+    gatehouse.watchUpstreams()
     expect(gatehouse.logLines()).toContainEqual(
       expect.objectContaining({
         time: '2040-01-01T00:00:00.000Z',
@@ -32,7 +33,7 @@ test('closing a broker ends the check of the org’s pipeline, which then logs n
   const stub = await startStubUpstream(() => {}) // never answers
   try {
     const gatehouse = await startGatehouse({ env: { AUTHN_BASE_URL: stub.origin } })
-    gatehouse.watchOrg()
+    gatehouse.watchUpstreams()
     await until(() => stub.requests.length === 1)
     await gatehouse.stop()
     await until(() => stub.requests[0]?.socket.destroyed)

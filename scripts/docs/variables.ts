@@ -223,7 +223,7 @@ export const VARIABLE_TEXTS: Readonly<Record<VariableName, VariableText>> = {
     summary:
       'When the current key expires, for warnings. Only needed if PAM does not show it to the service user.',
     details:
-      'PAM is asked once an hour. In the last two weeks before, a warning is logged once a day (`pam_key_expires_soon`). Afterwards, an error is logged at start and once a day (`pam_key_expired`).',
+      'PAM is asked after the first look-up, then once an hour. In the last two weeks before, a warning is logged once a day (`pam_key_expires_soon`). Afterwards, an error is logged at start and once a day (`pam_key_expired`).',
     example: '2030-01-31T00:00:00Z',
     refused: 'anything but an RFC 3339 date and time with an offset',
   },

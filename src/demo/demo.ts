@@ -42,7 +42,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const ops = createListener(broker.ops, broker.http)
   await site.listen(port, HOST)
   const opsPort = await ops.listen(0, HOST)
-  broker.watchOrg()
+  broker.watchUpstreams()
 
   return {
     url,
@@ -61,6 +61,6 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   async function reset(): Promise<void> {
     sandbox.reset()
     await broker.reset()
-    broker.watchOrg()
+    broker.watchUpstreams()
   }
 }

@@ -122,6 +122,7 @@ export function createPam(options: PamOptions) {
     pauses: createKeyPauses(createExpiringValues(deps, 'pam-key'), tunables.token),
     path: basePath + options.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
   })
+  let keyExpiry: ReturnType<typeof watchKeyExpiry> | undefined
   const token = createServiceToken({
     ...deps,
     mint,
@@ -132,6 +133,7 @@ export function createPam(options: PamOptions) {
       schema: IssuedToken,
     }),
     coalescing: createCoalescing({ ...deps, lockMs, refreshPauseMs: TOKEN_REFRESH_PAUSE_MS }),
+    onNewToken: () => keyExpiry?.readIfDue(),
   })
 
   const keptMs = {
@@ -174,23 +176,6 @@ export function createPam(options: PamOptions) {
     team: teamDisabled,
   })
   const cache = createGroupCache({ ...deps, lists, reader })
-  const keyExpiry = watchKeyExpiry({
-    ...deps,
-    now,
-    configuredMs: options.keyExpiresAtMs,
-    checkMs: options.keyCheckMs ?? KEY_CHECK_MS,
-    keyId: () => keys()[0]?.id,
-    read(keyId) {
-      const bearer = token.inMemory()
-      if (bearer === undefined) return undefined
-      const context = { isOptional: true, background: true, requestId: undefined }
-      return readKeyDetails({
-        ...deps,
-        keyId,
-        get: (path) => call({ path, bearer, subject: 'team', ...context }),
-      })
-    },
-  })
   const attributes = createGroupAttributes({
     ...deps,
     records: createPamRecords({ ...deps, ...groupRecords, schema: StoredAttributes }),
@@ -216,10 +201,30 @@ export function createPam(options: PamOptions) {
       const user = toPamUserName(login, userName)
       if (user !== undefined) await lists.purge({ kind: 'me', user })
     },
+    /** Starts to read the key's expiry from PAM, until `stop`. */
+    watchKey(): void {
+      keyExpiry ??= watchKeyExpiry({
+        ...deps,
+        now,
+        configuredMs: options.keyExpiresAtMs,
+        checkMs: options.keyCheckMs ?? KEY_CHECK_MS,
+        keyId: () => keys()[0]?.id,
+        read(keyId) {
+          const bearer = token.inMemory()
+          if (bearer === undefined) return undefined
+          const context = { isOptional: true, background: true, requestId: undefined }
+          return readKeyDetails({
+            ...deps,
+            keyId,
+            get: (path) => call({ path, bearer, subject: 'team', ...context }),
+          })
+        },
+      })
+    },
     /** Stops the timers. Running requests continue. */
     stop() {
       token.stop()
-      keyExpiry.stop()
+      keyExpiry?.stop()
     },
   }
 }

@@ -22,7 +22,7 @@ export interface SandboxBroker extends Pick<Gatehouse, 'log' | 'metrics'> {
   /** Creates a new broker with an empty store: no sessions, transactions or counted attempts. */
   reset(): Promise<void>
   /** As in `Gatehouse`; a reset stops it. */
-  watchOrg(): void
+  watchUpstreams(): void
   close(): Promise<void>
 }
 
@@ -46,7 +46,7 @@ export function createSandboxBroker({
       broker = createGatehouse(brokerConfig, options)
       await before.close()
     },
-    watchOrg: () => broker.watchOrg(),
+    watchUpstreams: () => broker.watchUpstreams(),
     close: () => broker.close(),
   }
 }

@@ -21,6 +21,8 @@ export interface PamBroker {
   received(): number
   /** Sends a GET request. An empty `login`: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
+  /** As `main` does at start. */
+  watchKey(): void
   /** As after all sessions of this login were ended. */
   refetch(login: string): Promise<void>
   logText(): string
@@ -136,6 +138,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
+    watchKey: pam.watchKey,
     refetch: pam.refetch,
     logText: collected.text,
     logLines: collected.lines,

@@ -18,8 +18,8 @@ export interface Gatehouse {
   logText(): string
   logLines(): Record<string, unknown>[]
   metrics(): Promise<string>
-  /** As `main` does at start; otherwise the broker calls Okta only for requests. */
-  watchOrg(): void
+  /** As `main` does at start; otherwise the broker calls Okta and PAM only for requests. */
+  watchUpstreams(): void
   /** Throws if an audit line did not match its schema. */
   stop(): Promise<void>
 }
@@ -101,7 +101,7 @@ export async function startGatehouse({
     async metrics() {
       return (await fetch(`${opsUrl}/metrics`)).text()
     },
-    watchOrg: broker.watchOrg,
+    watchUpstreams: broker.watchUpstreams,
     async stop() {
       await app.drain(0)
       await ops.drain(0)

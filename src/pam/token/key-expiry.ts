@@ -29,9 +29,9 @@ const WARN_BEFORE_MS = 14 * DAY_MS
 
 /**
  * All tokens expire with the API key. A gauge shows when; a daily log line warns in the last two weeks. PAM is asked in the
- * background, once an hour and after the key has changed. If it refuses, the last known time is used.
+ * background: when there is a token, then once an hour and after the key has changed. If it refuses, the last known time is used.
  */
-export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
+export function watchKeyExpiry(options: KeyExpiryOptions): { readIfDue(): void; stop(): void } {
   const { configuredMs, keyId, read, checkMs, monotonic, log, metrics } = options
   const expiry = createKnownExpiry(options)
   let readId: string | undefined
@@ -65,8 +65,9 @@ export function watchKeyExpiry(options: KeyExpiryOptions): { stop(): void } {
     reading.then(succeeded, (error) => recordFailure(error, startedAt))
   }
 
+  readIfDue()
   const timers = [setInterval(expiry.report, DAY_MS).unref(), setInterval(readIfDue, checkMs).unref()]
-  return { stop: () => timers.forEach(clearInterval) }
+  return { readIfDue, stop: () => timers.forEach(clearInterval) }
 }
 
 /** The expiry that is known, which is reported when it changes. */

@@ -14,6 +14,8 @@ export interface ServiceTokenOptions
   readonly mint: Mint
   readonly records: PamRecords<IssuedToken>
   readonly coalescing: Coalescing<CachedToken>
+  /** Called when this process begins to use another token. */
+  readonly onNewToken: () => void
 }
 
 export interface CachedToken extends IssuedToken {
@@ -35,7 +37,7 @@ export type ServiceToken = ReturnType<typeof createServiceToken>
 export function createServiceToken(options: ServiceTokenOptions) {
   const { names, scope, records, coalescing, clock, log, metrics } = options
   const lockKey = () => `gatehouse:lock:pam-token:${names.sign(scope)}`
-  const memory = createTokenMemory(clock)
+  const memory = createTokenMemory(options)
   const source = { ...options, memory }
   const timer = setInterval(() => refreshIfDue(undefined), CHECK_EVERY_MS).unref()
 
@@ -83,7 +85,7 @@ const NO_LIMIT: TokenLimit = { mint: (mint) => mint(), beforeSend: async () => {
 type TokenMemory = ReturnType<typeof createTokenMemory>
 
 /** The token that this process uses, and those that it has discarded. */
-function createTokenMemory(clock: UpstreamClock) {
+function createTokenMemory({ clock, onNewToken }: Pick<ServiceTokenOptions, 'clock' | 'onNewToken'>) {
   const discarded = new LRUCache<string, true>({ max: MAX_DISCARDED })
   let current: CachedToken | undefined
 
@@ -95,7 +97,11 @@ function createTokenMemory(clock: UpstreamClock) {
 
     /** Returns the token to send: another one if this one was discarded in the meantime. */
     use(token: CachedToken): string {
-      if (!discarded.has(token.token)) current = token
+      if (!discarded.has(token.token)) {
+        const isNew = token.token !== current?.token
+        current = token
+        if (isNew) onNewToken()
+      }
       return (current ?? token).token
     },
 

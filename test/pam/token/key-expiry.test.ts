@@ -15,6 +15,7 @@ async function start(options: PamHarnessOptions = {}) {
   harness = await startPamHarness({ keyCheckMs: 10, ...options })
   harness.pam.control.setUserGroups(LOGIN, ['Everyone'])
   harness.pam.control.expireKey(KEY.id, EXPIRES_AT)
+  harness.broker.watchKey()
 }
 const lookUp = () => harness.broker.get('/api/v1/pam/me')
 const asked = (path = KEYS) => harness.pam.requestLog.entries.filter((call) => call.path === path).length
@@ -28,6 +29,21 @@ test('without a token PAM is not asked', async () => {
   expect(await gauge('expiry')).toBe(CONFIGURED / 1000)
   await harness.broker.get('/api/v1/pam/me', { login: '' })
   expect(harness.pam.requestLog.entries).toEqual([])
+})
+
+test('it is read as soon as there is a token, not at the next check', async () => {
+  await start({ keyCheckMs: 2 * HOUR_MS })
+  await lookUp()
+  await until(async () => (await gauge('expiry')) === seconds(EXPIRES_AT))
+})
+
+test('a check that starts when there is a token reads it at once', async () => {
+  harness = await startPamHarness({ keyCheckMs: 2 * HOUR_MS })
+  harness.pam.control.setUserGroups(LOGIN, ['Everyone'])
+  await lookUp()
+  expect(asked()).toBe(0)
+  harness.broker.watchKey()
+  await until(() => asked() === 1)
 })
 
 test("the key's own expiry and last use are read from PAM, and replace PAM_KEY_EXPIRES_AT", async () => {
@@ -80,6 +96,7 @@ test.each([
 ] as const)('if PAM answers %s, PAM_KEY_EXPIRES_AT is used, and lookups continue', async (error, name) => {
   await start()
   const configured = await harness.replica({ keyExpiresAtMs: CONFIGURED })
+  configured.watchKey()
   harness.pam.control.failNext({ error, path: KEYS, times: 'always' })
   await lookUp()
   await configured.get('/api/v1/pam/me')

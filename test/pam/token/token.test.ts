@@ -231,6 +231,7 @@ test('without the store each process mints its own token; with it they share aga
 
 test('the expiry of the key is a gauge, and a warning is logged two weeks before', async () => {
   await start({ keyExpiresAtMs: Date.parse('2026-11-10T00:00:00Z') })
+  harness.broker.watchKey()
   expect(await counted(harness.broker.metrics, 'pam_key_expiry_timestamp_seconds')).toEqual({
     '': 1794268800,
   })
