@@ -62,14 +62,10 @@ function checkConfig(): void {
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
-interface DoctorCommand {
-  readonly login?: string | undefined
-  readonly 'password-stdin'?: boolean | undefined
-  readonly json?: boolean | undefined
-}
+type DoctorCommand = NonNullable<ReturnType<typeof doctorOptionsFrom>>
 
 /** Undefined if the arguments are not valid. */
-function doctorOptionsFrom(args: string[]): DoctorCommand | undefined {
+function doctorOptionsFrom(args: string[]) {
   try {
     const flag = { type: 'boolean' } as const
     const options = { login: { type: 'string' }, 'password-stdin': flag, json: flag } as const

@@ -1,9 +1,9 @@
 /** The log's description of an error: name, code, stack frames, and the same for its cause. */
 export interface ErrorDescription {
   readonly name: string
-  readonly code?: string
-  readonly at?: readonly string[]
-  readonly cause?: ErrorDescription
+  readonly code?: string | undefined
+  readonly at?: readonly string[] | undefined
+  readonly cause?: ErrorDescription | undefined
 }
 
 const MAX_DEPTH = 4
@@ -12,14 +12,12 @@ const MAX_FRAMES = 8
 /** Without messages: those of parsers, clients and stores quote their input. */
 export function describeError(error: unknown, depth = 0): ErrorDescription {
   if (!(error instanceof Error)) return { name: typeof error }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
-  const cause =
-    error.cause === undefined || depth >= MAX_DEPTH ? undefined : describeError(error.cause, depth + 1)
+  const hasCause = error.cause !== undefined && depth < MAX_DEPTH
   return {
     name: error.name,
-    ...(code === undefined ? {} : { code }),
-    ...(depth === 0 ? { at: framesOf(error) } : {}),
-    ...(cause === undefined ? {} : { cause }),
+    code: 'code' in error && typeof error.code === 'string' ? error.code : undefined,
+    at: depth === 0 ? framesOf(error) : undefined,
+    cause: hasCause ? describeError(error.cause, depth + 1) : undefined,
   }
 }
 

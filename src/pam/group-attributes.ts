@@ -11,7 +11,7 @@ import type { PamRecords } from './shared/pam-records.ts'
 import { type Group, GroupAttributes, hasAttributes, parseAttributes } from './upstream/group.ts'
 import type { CallContext } from './upstream/pam-call.ts'
 import type { PamDeps } from './upstream/pam-deps.ts'
-import { PamFailure } from './upstream/pam-errors.ts'
+import { fieldsOf, PamFailure } from './upstream/pam-errors.ts'
 
 /** As stored. Times are by the API's clock. */
 export const StoredAttributes = z.object({
@@ -138,7 +138,6 @@ async function readInTime(
 
 /** An attribute, whose name is its id: of two with the same name, the later one is used. */
 function parseAttribute(data: unknown): { readonly id: string; readonly value: unknown } | undefined {
-  if (typeof data !== 'object' || data === null) return undefined
-  const { attribute_name, attribute_value } = data as Record<string, unknown>
+  const { attribute_name, attribute_value } = fieldsOf(data)
   return typeof attribute_name === 'string' ? { id: attribute_name, value: attribute_value } : undefined
 }

@@ -1,7 +1,7 @@
 import type { UpstreamResponse } from '../upstream/upstream-client.ts'
 import { type PagesOptions, readPages } from './lists/pages.ts'
 import { isOneSegment } from './pam-user-name.ts'
-import { PamFailure } from './upstream/pam-errors.ts'
+import { fieldsOf, unreadable } from './upstream/pam-errors.ts'
 
 /** A service user's key, as PAM lists it. Times are by PAM's clock. */
 export interface KeyDetails {
@@ -33,14 +33,13 @@ export async function readKeyDetails(options: KeyDetailsOptions): Promise<KeyDet
   const path = `${teamPath}/service_users/${encodeURIComponent(name)}/keys`
   const keys = await readPages(path, get, { ...options, limits: LIMITS, parse: parseKey })
   const own = keys.find(({ id }) => id.toLowerCase() === keyId.toLowerCase())
-  if (own === undefined) throw new PamFailure('unreadable', { reason: 'the key is not listed' })
+  if (own === undefined) throw unreadable('the key is not listed')
   return own
 }
 
 function parseName(json: unknown): string {
   const { name } = fieldsOf(json)
-  if (typeof name !== 'string' || !isOneSegment(name))
-    throw new PamFailure('unreadable', { reason: 'current_user: name' })
+  if (typeof name !== 'string' || !isOneSegment(name)) throw unreadable('current_user: name')
   return name
 }
 
@@ -58,8 +57,4 @@ function parseTime(value: unknown): number | undefined {
   if (value === null || value === '') return undefined
   const ms = typeof value === 'string' ? Date.parse(value) : Number.NaN
   return ms < 0 ? undefined : ms
-}
-
-function fieldsOf(json: unknown): Readonly<Record<string, unknown>> {
-  return typeof json === 'object' && json !== null ? { ...json } : {}
 }

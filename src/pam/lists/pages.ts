@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { type Group, isSameTeam, StoredGroups } from '../upstream/group.ts'
 import type { ListTunables, PamDeps } from '../upstream/pam-deps.ts'
-import { PamFailure } from '../upstream/pam-errors.ts'
+import { fieldsOf, PamFailure, unreadable } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
 import { ObservedRateLimit } from './refresh-interval.ts'
 
@@ -93,9 +93,9 @@ function removeDuplicates<Item extends { readonly id: string }>(groups: readonly
 }
 
 function parseList(json: unknown): readonly unknown[] {
-  if (typeof json !== 'object' || json === null || !('list' in json) || !Array.isArray(json.list))
-    throw unreadable('no list')
-  return json.list
+  const { list } = fieldsOf(json)
+  if (!Array.isArray(list)) throw unreadable('no list')
+  return list
 }
 
 /** The query of the next page; undefined on the last page. Only the query of a link is used, never its path. */
@@ -150,8 +150,4 @@ function isSamePath(found: string, { path, team }: { path: string; team: string 
   } catch {
     return false // a malformed percent sequence
   }
-}
-
-function unreadable(reason: string): PamFailure {
-  return new PamFailure('unreadable', { reason })
 }

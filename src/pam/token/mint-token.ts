@@ -3,7 +3,7 @@ import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { isSameTeam } from '../upstream/group.ts'
 import type { CallContext, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { PamFailure, type PamOutcome } from '../upstream/pam-errors.ts'
+import { fieldsOf, PamFailure, type PamOutcome, unreadable } from '../upstream/pam-errors.ts'
 import type { KeyPauses, PamKey } from './key-pauses.ts'
 
 /** As stored. Times are by the API's clock. */
@@ -92,10 +92,8 @@ const BEARER = /^[\x21-\x7e]{1,8192}$/
 
 /** `nowMs` is by the API's clock. */
 export function parseIssuedToken({ json }: UpstreamResponse, team: string, nowMs: number): IssuedToken {
-  const fields = typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
-  const { bearer_token: token, team_name, expires_at } = fields
-  if (typeof token !== 'string' || !BEARER.test(token))
-    throw new PamFailure('unreadable', { reason: 'bearer_token' })
+  const { bearer_token: token, team_name, expires_at } = fieldsOf(json)
+  if (typeof token !== 'string' || !BEARER.test(token)) throw unreadable('bearer_token')
   if (typeof team_name !== 'string' || !isSameTeam(team_name, team)) throw new PamFailure('other_team')
   const expiresAtMs = typeof expires_at === 'string' ? Date.parse(expires_at) : Number.NaN
   const lifetimeMs = expiresAtMs > nowMs ? expiresAtMs - nowMs : DEFAULT_LIFETIME_MS

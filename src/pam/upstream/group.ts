@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PamFailure } from './pam-errors.ts'
+import { type PamFailure, unreadable } from './pam-errors.ts'
 
 /** The list of the team's groups, or of one user's groups. */
 export type ListRef = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
@@ -16,11 +16,7 @@ export type GroupAttributes = Readonly<z.output<typeof GroupAttributes>>
 const ATTRIBUTES = ['unix_gid', 'unix_group_name', 'windows_group_name'] as const
 
 /** As stored, and as in responses. Deleted groups are left out. */
-export interface Group extends GroupAttributes {
-  readonly id: string
-  readonly name: string
-  readonly roles: readonly string[]
-}
+export type Group = Readonly<z.output<typeof StoredGroups>[number]>
 
 export const StoredGroups = z.array(
   GroupAttributes.extend({ id: z.string(), name: z.string(), roles: z.array(z.string()) }),
@@ -74,7 +70,7 @@ export function isDeleted(deletedAt: unknown, of: 'group' | 'user'): boolean {
 }
 
 export function malformed(field: string, of: 'group' | 'user' = 'group'): PamFailure {
-  return new PamFailure('unreadable', { reason: `${of}: ${field}` })
+  return unreadable(`${of}: ${field}`)
 }
 
 /** Team names are case-insensitive. */

@@ -158,6 +158,16 @@ export class PamFailure extends DependencyFailure {
   }
 }
 
+/** The response cannot be used. The reason names its part. */
+export function unreadable(reason: string): PamFailure {
+  return new PamFailure('unreadable', { reason })
+}
+
+/** The fields of a JSON object; none if it is another value. */
+export function fieldsOf(json: unknown): Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null ? { ...json } : {}
+}
+
 /** The body may name one of the 16 errors; otherwise the status decides. */
 export function readErrorName({ status, json }: Pick<UpstreamResponse, 'status' | 'json'>): PamErrorName {
   return nameIn(json) ?? NAME_BY_STATUS[status] ?? (status >= 500 ? 'unknown_error' : 'invalid_request')
@@ -167,7 +177,7 @@ export function readErrorName({ status, json }: Pick<UpstreamResponse, 'status' 
 export function failureFromAnswer(answer: UpstreamResponse, subject: PamSubject): PamFailure | undefined {
   const { status } = answer
   if (status >= 200 && status < 300) return undefined
-  if (status < 400) return new PamFailure('unreadable', { reason: 'redirect' })
+  if (status < 400) return unreadable('redirect')
   return new PamFailure(outcomeOf(readErrorName(answer), status, subject), { status })
 }
 
@@ -189,9 +199,9 @@ const FIELDS = ['error', 'code', 'name', 'message'] as const
 const NAMES = new RegExp(`(?<![A-Za-z0-9_])(?:${PAM_ERROR_NAMES.join('|')})(?![A-Za-z0-9_])`)
 
 function nameIn(json: unknown): PamErrorName | undefined {
-  if (typeof json !== 'object' || json === null) return undefined
+  const fields = fieldsOf(json)
   for (const field of FIELDS) {
-    const value: unknown = Object.hasOwn(json, field) ? (json as Record<string, unknown>)[field] : undefined
+    const value = fields[field]
     const found = typeof value === 'string' ? NAMES.exec(value)?.[0] : undefined
     const name = PAM_ERROR_NAMES.find((one) => one === found)
     if (name !== undefined) return name

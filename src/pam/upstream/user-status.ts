@@ -1,4 +1,5 @@
 import { isDeleted, malformed } from './group.ts'
+import { fieldsOf } from './pam-errors.ts'
 
 /** `other`: not in Okta's reference, which lists ACTIVE, DISABLED and DELETED. */
 export type UserStatus = 'active' | 'disabled' | 'deleted' | 'other'
@@ -15,8 +16,7 @@ const STATUSES: ReadonlyMap<string, UserStatus> = new Map([
  * @throws PamFailure if it is not a user
  */
 export function parseUserStatus(json: unknown): UserStatus {
-  const fields = typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : {}
-  const { status, deleted_at } = fields
+  const { status, deleted_at } = fieldsOf(json)
   if (typeof status !== 'string') throw malformed('status', 'user')
   return isDeleted(deleted_at, 'user') ? 'deleted' : (STATUSES.get(status) ?? 'other')
 }
