@@ -1,68 +1,86 @@
-import { isDeepStrictEqual } from 'node:util'
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { RateLimitStatus } from './rate-limit-headers.ts'
 import type { UpstreamClock } from './upstream-client.ts'
 
 /** The state of an API's rate limit, shared by all replicas. Times are on the API's clock. */
-export type RateLimitRecord = z.infer<typeof RateLimitRecord>
+type RateLimitRecord = Readonly<z.infer<typeof RateLimitRecord>>
 
 const RateLimitRecord = z.object({
-  version: z.literal(3),
-  /** `untilMs − wroteAtMs` limits the wait even if the reader's clock is wrong. */
+  /** Limits the wait even if the reader's clock is slow. */
   wroteAtMs: z.number(),
   limit: z.number().optional(),
-  /** The callers that got a 429. Each is held until its own reset. */
+  /** The callers whose response said that the limit is exhausted. Each is held until its own reset. */
   callers: z.array(z.object({ parties: z.array(z.string()), untilMs: z.number() })),
-  /** The gate is closed for all callers. `confirmed`: a probe got a 429 too. */
-  closed: z.object({ sinceMs: z.number(), untilMs: z.number(), confirmed: z.boolean() }).optional(),
   /** Until then, the last requests are reserved for sign-ins in progress. */
-  lowUntilMs: z.number().optional(),
+  lowUntilMs: z.number(),
+  /** The gate is closed for all callers, and the next probe is sent then. */
+  probeAtMs: z.number().optional(),
 })
 
-type Limits = Pick<RateLimitRecord, 'callers' | 'closed' | 'lowUntilMs'>
-
-/** The record, as this process knows it. Without the store, each process uses only the responses that it has seen. */
-export interface SharedRecord {
-  record(): RateLimitRecord | undefined
-  /** Reads the store unless the last read is at most `maxAgeMs` old. Undefined if there is nothing to wait for. Never fails. */
-  refresh(maxAgeMs?: number): Promise<void> | undefined
-  /** Undefined removes the record. An unchanged record is not written again. */
-  save(record: RateLimitRecord | undefined): Promise<void>
-}
+const NO_LIMITS: RateLimitRecord = { wroteAtMs: 0, callers: [], lowUntilMs: 0 }
 
 export interface SharedRecordOptions {
   readonly store: RateLimitStore
-  readonly key: () => string
+  /** The limit's key in the store: the API, and an HMAC of the account there. */
+  readonly api: string
+  readonly scope: () => string
   readonly clock: UpstreamClock
   readonly monotonic: () => number
   readonly refreshEveryMs: number
-  /** How long the record of a closed gate is kept after its reset, for the probe. */
-  readonly retainMs: number
+  /** At this share of the limit or less, the remaining requests are reserved. */
+  readonly lowShare: number
+  /** Resets further away are shortened to this. */
+  readonly maxClosedMs: number
+  /** The maximum random delay of a call after the reset. Part of `maxClosedMs`. */
+  readonly jitterMs: number
   readonly onUnreadable?: () => void
 }
 
-export interface RateLimitStore {
+interface RateLimitStore {
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttlMs: number, when?: 'absent'): Promise<boolean>
-  delete(key: string): Promise<boolean>
   deleteIf(key: string, expected: string): Promise<boolean>
 }
 
-export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
-  const { store, key, monotonic } = options
-  let local: { readonly record: RateLimitRecord; readonly saved: boolean } | undefined
+export interface GateCaller {
+  /** When few requests are left, `new` and `background` calls are refused. `background` calls never wait. */
+  readonly priority: 'ongoing' | 'new' | 'background'
+  /** The remaining time that this caller may wait; decreases as it waits. */
+  readonly budget: { leftMs: number }
+  /** HMACs that identify the caller, such as its address and user. If there are none, every limit applies to all callers. */
+  readonly parties: () => readonly string[]
+}
+
+/** If the API gives no reset, or one in the past. */
+const DEFAULT_CLOSED_MS = 1000
+/** Longer than a call takes, so that other replicas know of a closed gate until the probe after the reset has a response. */
+const RETAIN_MS = 15_000
+const MAX_CALLERS = 20
+/** The time until the next probe, if one was refused before the reset or has no response yet. */
+const PROBE_MS = 5000
+/** While a probe is in flight, waiting callers check for its result this often. */
+export const POLL_MS = 50
+
+/** The record, as this process knows it. Without the store, each process uses only the responses that it has seen. */
+export function createSharedRecord(options: SharedRecordOptions) {
+  const { store, clock, monotonic, refreshEveryMs, jitterMs, onUnreadable } = options
+  let record = NO_LIMITS
   let reading: Promise<void> | undefined
   let readAt = Number.NEGATIVE_INFINITY
+  /** Until then, a record of this process is kept even if the store does not have it. */
+  let keptUntil = Number.NEGATIVE_INFINITY
 
   async function read(): Promise<void> {
-    const before = local
+    const before = record
+    let text: string | undefined
     try {
-      const text = await store.get(key())
-      if (local !== before) return // this process has a newer record by now
-      const record = parseLimitRecord(text, options)
-      if (record !== undefined) local = { record, saved: true }
-      else if (local?.saved) local = undefined
+      text = await store.get(keyOf(options, ''))
+      const stored = text === undefined ? undefined : RateLimitRecord.parse(JSON.parse(text))
+      if (record !== before || (stored === undefined && monotonic() < keptUntil)) return // ours is newer
+      record = stored ?? NO_LIMITS
     } catch {
-      // the store is unreachable: the local record is kept
+      if (text !== undefined) onUnreadable?.() // else the store is unreachable
     } finally {
       readAt = monotonic()
       reading = undefined
@@ -70,169 +88,110 @@ export function createSharedRecord(options: SharedRecordOptions): SharedRecord {
   }
 
   return {
-    record: () => local?.record,
+    current: () => record,
+    acquireProbe: createProbeLock(options),
+    findHold: (caller: GateCaller) => findHold(record, caller, clock.now()),
 
-    refresh(maxAgeMs = options.refreshEveryMs) {
+    /** Reads the store unless the last read is at most `maxAgeMs` old. Undefined if there is nothing to wait for. Never fails. */
+    refresh(maxAgeMs = refreshEveryMs) {
       if (monotonic() - readAt >= maxAgeMs) reading ??= read()
       return reading
     },
 
-    async save(record) {
-      if (record === local?.record) return
-      local = record && { record, saved: false }
-      try {
-        await write(record, options)
-        if (record !== undefined && local?.record === record) local = { record, saved: true }
-      } catch {
-        // the store is unreachable: only this process uses the record, and the stored one expires
-      }
+    async update(seen: Observation): Promise<void> {
+      const { nowMs, rateLimit, isRefusal } = seen
+      const isExhausted = isRefusal || rateLimit.remaining === 0
+      const change = isExhausted ? afterExhausted(record, seen, options) : afterSuccess(record, seen, options)
+      if (change === undefined) return
+      record = { ...record, ...change, limit: rateLimit.limit ?? record.limit, wroteAtMs: nowMs }
+      const endMs = Math.max(nowMs, record.lowUntilMs, ...record.callers.map((one) => one.untilMs))
+      const ttlMs = endMs - nowMs + jitterMs + RETAIN_MS
+      keptUntil = monotonic() + ttlMs
+      await store.set(keyOf(options, ''), JSON.stringify(record), ttlMs).catch(() => false)
     },
   }
 }
 
-/** An unreadable record is treated as missing. */
-function parseLimitRecord(text: string | undefined, { onUnreadable }: SharedRecordOptions) {
-  if (text === undefined) return undefined
-  try {
-    return RateLimitRecord.parse(JSON.parse(text))
-  } catch {
-    onUnreadable?.()
-    return undefined
+/** Resolves with the function that releases the probe; undefined while another one is in flight. */
+function createProbeLock(options: SharedRecordOptions) {
+  const { store, monotonic } = options
+  let nextAt = Number.NEGATIVE_INFINITY
+
+  return async (): Promise<(() => Promise<void>) | undefined> => {
+    if (monotonic() < nextAt) return undefined
+    nextAt = monotonic() + PROBE_MS
+    const [key, token] = [keyOf(options, '-probe'), randomUUID()]
+    // without the store, each process sends its own probe
+    const isAcquired = await store.set(key, token, PROBE_MS, 'absent').catch(() => true)
+    if (!isAcquired) nextAt = monotonic() + POLL_MS
+    const release = async () => {
+      nextAt = Number.NEGATIVE_INFINITY
+      await store.deleteIf(key, token).catch(() => false) // the key expires
+    }
+    return isAcquired ? release : undefined
   }
 }
 
-async function write(record: RateLimitRecord | undefined, options: SharedRecordOptions): Promise<void> {
-  const { store, key, clock, retainMs } = options
-  if (record === undefined) return void (await store.delete(key()))
-  const { callers, closed, lowUntilMs = 0 } = record
-  const closedUntilMs = closed === undefined ? 0 : closed.untilMs + retainMs
-  const untilMs = Math.max(closedUntilMs, lowUntilMs, ...callers.map((one) => one.untilMs))
-  await store.set(key(), JSON.stringify(record), Math.max(1, untilMs - clock.now()))
+/** The key contains the version of the record, so that replicas of different versions do not overwrite each other's record. */
+function keyOf({ api, scope }: SharedRecordOptions, kind: '' | '-probe'): string {
+  return `gatehouse:limit:${api}${kind}:v4:${scope()}`
 }
 
 /**
- * Why a call must not be sent now, and for how long. A caller is also held if its parties include all those of a caller that got a 429.
- * A closed gate stays closed after `leftMs`, until a probe gets a response.
+ * Why a call must not be sent now. A caller is also held if its parties include all those of a held caller. A closed gate stays
+ * closed, even after `leftMs`, until a probe gets a response.
  */
-export function findHold(
-  record: RateLimitRecord,
-  { parties, isOngoing }: { parties: readonly string[]; isOngoing: boolean },
-  nowMs: number,
-): { readonly by: 'caller' | 'low' | 'closed'; readonly leftMs: number } | undefined {
-  const { callers, closed, lowUntilMs = 0 } = record
-  const leftUntil = (untilMs: number) => untilMs - Math.max(nowMs, record.wroteAtMs)
-  const own = callers.find(
-    (one) => leftUntil(one.untilMs) > 0 && one.parties.every((party) => parties.includes(party)),
-  )
-  if (own !== undefined) return { by: 'caller', leftMs: leftUntil(own.untilMs) }
-  // before `closed`: the last requests, probes included, are for sign-ins in progress
-  if (!isOngoing && leftUntil(lowUntilMs) > 0) return { by: 'low', leftMs: leftUntil(lowUntilMs) }
-  return closed && { by: 'closed', leftMs: leftUntil(closed.untilMs) }
-}
-
-/** The rate limit in a response; a missing value is undefined. Times are in milliseconds since 1970, on the API's clock. */
-export interface RateLimitStatus {
-  readonly limit: number | undefined
-  readonly remaining: number | undefined
-  /** When the next request is allowed. */
-  readonly untilMs: number | undefined
-  /** When the whole limit is available again. */
-  readonly resetMs: number | undefined
+function findHold(record: RateLimitRecord, { priority, parties }: GateCaller, clockMs: number) {
+  const { wroteAtMs, callers, lowUntilMs, probeAtMs } = record
+  const nowMs = Math.max(clockMs, wroteAtMs)
+  const own = callers.length > 0 ? parties() : []
+  const leftOf = (some: RateLimitRecord['callers']) => Math.max(0, ...some.map((one) => one.untilMs)) - nowMs
+  const leftMs = leftOf(callers.filter((one) => one.parties.every((party) => own.includes(party))))
+  if (leftMs > 0) return { leftMs, probeInMs: Infinity, isReserved: false }
+  // before the closed gate: the last requests, probes included, are for sign-ins in progress
+  if (priority !== 'ongoing' && lowUntilMs > nowMs)
+    return { leftMs: lowUntilMs - nowMs, probeInMs: Infinity, isReserved: true }
+  if (probeAtMs === undefined) return undefined
+  return { leftMs: leftOf(callers), probeInMs: probeAtMs - nowMs, isReserved: false }
 }
 
 /** A response and its call. */
-export interface Observation {
+interface Observation extends Pick<GateCaller, 'parties'> {
   readonly nowMs: number
   readonly rateLimit: RateLimitStatus
   /** A 429. The API sends the same 429 for the limit of one client or user. */
   readonly isRefusal: boolean
-  readonly parties: () => readonly string[]
-  /** If the call was a probe: `sinceMs` of the closing that it probed. */
+  /** If the call was a probe: `probeAtMs` of the record when it was sent. */
   readonly probed: number | undefined
 }
 
-export interface RateLimitRules {
-  /** At this share of the limit or less, the remaining requests are reserved. */
-  readonly lowShare: number
-  /** Resets further away are shortened to this. */
-  readonly maxClosedMs: number
-}
-
-/** If the API gives no reset, or one in the past. */
-const DEFAULT_CLOSED_MS = 1000
-const MAX_CALLERS = 20
-
-/** The record after a response: the same object if nothing changed, undefined if no limit applies any more. */
-export function nextRecord(
-  known: RateLimitRecord | undefined,
-  seen: Observation,
-  rules: RateLimitRules,
-): RateLimitRecord | undefined {
-  const { nowMs, rateLimit, isRefusal } = seen
-  const isExhausted = isRefusal || rateLimit.remaining === 0
-  const isLow = isLowRemaining(rateLimit, nowMs, rules)
-  if (known === undefined && !isExhausted && !isLow) return undefined
-  const { callers, closed, lowUntilMs }: Limits = known ?? { callers: [] }
-  const now = { callers: callers.filter((one) => one.untilMs > nowMs), closed, lowUntilMs }
-  const after = isExhausted ? afterExhausted(now, seen, rules) : afterSuccess(now, isLow, seen, rules)
-  if (isDeepStrictEqual(after, { callers, closed, lowUntilMs })) return known
-  if (isDeepStrictEqual(after, NO_LIMITS)) return undefined
-  return { version: 3, wroteAtMs: nowMs, limit: rateLimit.limit ?? known?.limit, ...after }
-}
-
-const NO_LIMITS: Limits = { callers: [], closed: undefined, lowUntilMs: undefined }
-
 /** A 429 applies to its caller only, unless an unrelated caller has got one too. */
-function afterExhausted(before: Limits, seen: Observation, { maxClosedMs }: RateLimitRules): Limits {
-  const { nowMs, rateLimit, isRefusal } = seen
-  const { untilMs: statedMs = 0 } = rateLimit
-  const untilMs = Math.min(statedMs > nowMs ? statedMs : nowMs + DEFAULT_CLOSED_MS, nowMs + maxClosedMs)
+function afterExhausted(before: RateLimitRecord, seen: Observation, rules: SharedRecordOptions) {
+  const { nowMs, isRefusal, probed } = seen
+  const { untilMs: statedMs = 0 } = seen.rateLimit
+  const resetMs = statedMs > nowMs ? statedMs : nowMs + DEFAULT_CLOSED_MS
+  const untilMs = Math.min(resetMs, nowMs + rules.maxClosedMs - rules.jitterMs)
   const parties = [...seen.parties()]
-  const same = before.callers.find((one) => isDeepStrictEqual(one.parties, parties))
-  const others = before.callers.filter((one) => one !== same)
-  const self = { parties, untilMs: laterReset(same?.untilMs, untilMs) }
+  const others = before.callers.filter((one) => one.untilMs > nowMs)
   const isUnrelated = others.some((one) => !one.parties.some((party) => parties.includes(party)))
   const isForAll = !isRefusal || parties.length === 0 || isUnrelated
+  const nextProbeMs = probed === undefined ? nowMs : nowMs + PROBE_MS
   return {
-    ...before,
-    callers: parties.length === 0 ? others : [...others, self].slice(-MAX_CALLERS),
-    closed: isForAll ? extendClosing(before.closed, untilMs, seen) : before.closed,
-  }
-}
-
-function extendClosing(before: Limits['closed'], untilMs: number, { nowMs, probed }: Observation) {
-  const known = before !== undefined && before.untilMs > nowMs ? before : undefined
-  const isProbe = probed !== undefined && probed === before?.sinceMs
-  return {
-    sinceMs: known?.sinceMs ?? nowMs,
-    untilMs: laterReset(known?.untilMs, untilMs),
-    confirmed: isProbe || (known?.confirmed ?? false),
+    callers: [...others, { parties, untilMs }].slice(-MAX_CALLERS),
+    probeAtMs: isForAll ? Math.max(before.probeAtMs ?? 0, nextProbeMs) : before.probeAtMs,
   }
 }
 
 /** The response to the probe opens the gate. A response from a new period ends the reservation of the last requests. */
-function afterSuccess(before: Limits, isLow: boolean, seen: Observation, rules: RateLimitRules): Limits {
-  const { callers, closed, lowUntilMs } = before
+function afterSuccess(before: RateLimitRecord, seen: Observation, rules: SharedRecordOptions) {
+  const { probeAtMs, lowUntilMs } = before
   const { nowMs, probed } = seen
-  const { untilMs = 0 } = seen.rateLimit
-  const isNewPeriod = lowUntilMs !== undefined && untilMs > lowUntilMs
-  const stillLowUntilMs = laterReset(lowUntilMs, Math.min(untilMs, nowMs + rules.maxClosedMs))
-  return {
-    callers,
-    closed: probed !== undefined && probed === closed?.sinceMs ? undefined : closed,
-    lowUntilMs: isLow ? stillLowUntilMs : isNewPeriod ? undefined : lowUntilMs,
-  }
-}
-
-function isLowRemaining(
-  { limit = 0, remaining = limit + 1, untilMs = 0 }: RateLimitStatus,
-  nowMs: number,
-  rules: RateLimitRules,
-) {
-  return untilMs > nowMs && remaining <= limit * rules.lowShare
-}
-
-/** Resets less than a second apart count as the same reset: a reset that `maxClosedMs` shortens is relative to now, and drifts. */
-function laterReset(knownMs: number | undefined, untilMs: number): number {
-  return knownMs !== undefined && untilMs <= knownMs + 1000 ? knownMs : untilMs
+  const { limit = 0, remaining = limit + 1, untilMs = 0 } = seen.rateLimit
+  const isLow = untilMs > nowMs && remaining <= limit * rules.lowShare
+  const resetMs = Math.min(untilMs, nowMs + rules.maxClosedMs)
+  const isNewPeriod = untilMs > lowUntilMs
+  const newLowMs = isLow ? Math.max(resetMs, lowUntilMs) : isNewPeriod ? 0 : lowUntilMs
+  const opens = probed !== undefined && probed === probeAtMs
+  if (!opens && newLowMs === lowUntilMs) return undefined
+  return { probeAtMs: opens ? undefined : probeAtMs, lowUntilMs: newLowMs }
 }

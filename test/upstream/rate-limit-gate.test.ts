@@ -4,19 +4,49 @@ import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-stor
 import type { Store } from '../../src/store/store.ts'
 import {
   createRateLimitGate,
-  type GateCaller,
-  type GateOutcome,
-  type GatePass,
-  type RateLimitGate,
   RateLimitRefusal,
+  type ReportResponse,
 } from '../../src/upstream/rate-limit-gate.ts'
+import type { GateCaller } from '../../src/upstream/rate-limit-record.ts'
 import { createUpstreamClock } from '../../src/upstream/upstream-client.ts'
 import { deferred } from '../support/deferred.ts'
 import { until } from '../support/until.ts'
 
 const START = Date.UTC(2030, 0, 1)
-const RECORD = 'gatehouse:limit:authn:v3:scope'
+const RECORD = 'gatehouse:limit:authn:v4:scope'
 const open: Store[] = []
+
+type Gate = Pick<ReturnType<typeof createRateLimitGate>, 'prefetch'> & {
+  enter(asking: GateCaller): Promise<GatePass>
+}
+/** A call that has been admitted. It ends with `leave`. */
+interface GatePass {
+  readonly observe: ReportResponse
+  leave(): Promise<void>
+}
+
+/** Splits `run` in two, so that a test can do anything between a call and its response. */
+function inParts({ prefetch, run }: ReturnType<typeof createRateLimitGate>): Gate {
+  return {
+    prefetch,
+    enter: (asking) =>
+      new Promise((admit, reject) => {
+        const { promise: left, resolve: leave } = deferred()
+        const ended = run(asking, async (observe) => {
+          admit({
+            observe,
+            leave() {
+              leave()
+              return ended
+            },
+          })
+          await left
+        })
+        ended.catch(reject)
+      }),
+  }
+}
+
 afterEach(async () => {
   for (const store of open.splice(0)) await store.close()
 })
@@ -48,29 +78,38 @@ function world() {
   }
   open.push(memory)
   const nowMs = () => START + elapsed
-  const replica = ({ skewMs = 0, refreshEveryMs = 0, asleep = Promise.resolve() } = {}) => {
+  const replica = ({ skewMs = 0, refreshEveryMs = 0, jitterMs = 0, asleep = Promise.resolve() } = {}) => {
     const clock = createUpstreamClock({ now: () => nowMs() + skewMs, monotonic: () => elapsed })
-    const outcomes: GateOutcome[] = []
-    const gate = createRateLimitGate({
-      store,
-      clock,
-      monotonic: () => elapsed,
-      api: 'authn',
-      scope: () => 'scope',
-      prefix: 'x-rate-limit',
-      lowShare: 0.1,
-      maxClosedMs: 300_000,
-      jitterMs: 0,
-      refreshEveryMs,
-      random: () => 0,
-      async sleep(ms) {
-        await asleep
-        elapsed += ms
-      },
-      onOutcome: (outcome) => outcomes.push(outcome),
-    })
+    const outcomes: string[] = []
+    const gate = inParts(
+      createRateLimitGate({
+        store,
+        clock,
+        monotonic: () => elapsed,
+        api: 'authn',
+        scope: () => 'scope',
+        prefix: 'x-rate-limit',
+        lowShare: 0.1,
+        maxClosedMs: 300_000,
+        jitterMs,
+        refreshEveryMs,
+        random: () => 1,
+        async sleep(ms) {
+          await asleep
+          elapsed += ms
+        },
+        onOutcome: (outcome) => outcomes.push(outcome),
+        onUnreadable: () => outcomes.push('unreadable'),
+      }),
+    )
     const answered = async (pass: GatePass, headers: Record<string, string>, limited = false) => {
-      const answer = { headers: { date: new Date(nowMs()).toUTCString(), ...headers } }
+      const date = new Date(nowMs()).toUTCString()
+      const answer = {
+        status: limited ? 429 : 200,
+        headers: { date, ...headers },
+        json: undefined,
+        bytes: Buffer.alloc(0),
+      }
       clock.observe(answer)
       await pass.observe(answer, limited)
       await pass.leave()
@@ -112,7 +151,7 @@ const caller = (priority: GateCaller['priority'], ...parties: string[]): GateCal
   budget: { leftMs: 1000 },
   parties: () => parties,
 })
-const refused = async (gate: RateLimitGate, asking: GateCaller): Promise<RateLimitRefusal | undefined> => {
+const refused = async (gate: Gate, asking: GateCaller): Promise<RateLimitRefusal | undefined> => {
   try {
     await (await gate.enter(asking)).leave()
     return undefined
@@ -201,8 +240,9 @@ describe('an exhausted limit', () => {
   })
 
   test('a record that was read before this process reached the limit does not replace the newer one', async () => {
-    const { replica, used, holdReads } = world()
+    const { replica, used, left, holdReads } = world()
     const { gate, answered } = replica()
+    await answered(await gate.enter(caller('ongoing')), left(60)) // the stored record
     const pass = await gate.enter(caller('ongoing'))
     const release = holdReads()
     const next = refused(gate, caller('ongoing'))
@@ -211,11 +251,52 @@ describe('an exhausted limit', () => {
     expect(await next).toMatchObject({ waitMs: 30_000, limit: 600 })
   })
 
-  test('a reset that is years away closes the gate for maxClosedMs at most', async () => {
+  test('a reset that is years away closes the gate for maxClosedMs at most, jitter included', async () => {
     const { replica, used } = world()
-    const { gate, answered } = replica()
+    const { gate, answered } = replica({ jitterMs: 500 })
     await answered(await gate.enter(caller('new', ...ADA)), used(500_000_000), true)
     expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 300_000 })
+  })
+
+  test('calls are sent with jitter after the reset', async () => {
+    const { replica, used } = world()
+    const { gate, answered } = replica({ jitterMs: 500 })
+    await answered(await gate.enter(caller('new', ...ADA)), used(30), true)
+    expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 30_500 })
+  })
+
+  test.each([{}, { 'x-rate-limit-reset': '1' }])(
+    'a 429 with the headers %j holds for a second',
+    async (headers) => {
+      const { replica } = world()
+      const { gate, answered } = replica()
+      await answered(await gate.enter(caller('new', ...ADA)), headers, true)
+      expect(await refused(gate, caller('background', ...ADA))).toMatchObject({ waitMs: 1000 })
+      const waiting = caller('new', ...ADA)
+      expect(await refused(gate, waiting)).toBeUndefined()
+      expect(waiting.budget.leftMs).toBe(0)
+    },
+  )
+
+  test('without the store, each process sends its own probe, one at a time', async () => {
+    const { replica, used, loseStore, advance } = world()
+    const { gate, answered, outcomes } = replica()
+    loseStore(true)
+    await answered(await gate.enter(caller('new')), used(30), true)
+    advance(30_001)
+    await gate.enter(caller('new'))
+    expect(await refused(gate, caller('new'))).toBeDefined()
+    expect(outcomes).toEqual(['probe', 'waited', 'refused'])
+  })
+
+  test('a closed gate that the store has forgotten is open on the replicas that did not close it', async () => {
+    const { replica, used, entries } = world()
+    const [one, other] = [replica(), replica()]
+    await one.answered(await one.gate.enter(caller('new')), used(30), true)
+    expect(await refused(other.gate, caller('new'))).toBeDefined()
+    entries.clear()
+    expect(await refused(other.gate, caller('new'))).toBeUndefined()
+    expect(await refused(one.gate, caller('new'))).toBeDefined()
   })
 })
 
@@ -295,6 +376,84 @@ describe('a limit of one caller or of all', () => {
     for (const { gate } of [one, other])
       for (const parties of [ADA, BEA, CLEO])
         expect(await refused(gate, caller('new', ...parties))).toBeUndefined()
+  })
+
+  test('a replica that does not know yet that the probe was refused sends no other one', async () => {
+    const { replica, used, advance } = world()
+    const [one, other] = [replica(), replica({ refreshEveryMs: 250 })]
+    await meets(one, used(60), caller('new', ...ADA))
+    await meets(one, used(60), caller('new', ...BEA))
+    other.gate.prefetch()
+    advance(1)
+    await meets(one, used(60), caller('new', ...CLEO)) // the probe
+    expect(await refused(other.gate, caller('new', ...DORA))).toBeDefined()
+    expect(other.outcomes).not.toContain('probe')
+  })
+
+  test('a replica that does not know yet that the gate is open sends no probe', async () => {
+    const { replica, used, left, advance, entries } = world()
+    const [one, other] = [replica(), replica({ refreshEveryMs: 250 })]
+    await meets(one, used(60), caller('new', ...ADA))
+    await meets(one, used(60), caller('new', ...BEA))
+    other.gate.prefetch()
+    advance(1)
+    await one.answered(await one.gate.enter(caller('new', ...CLEO)), left(500))
+    await other.gate.enter(caller('new', ...DORA))
+    expect(other.outcomes).not.toContain('probe')
+    expect([...entries.keys()]).toEqual([RECORD])
+  })
+
+  test('callers that wait on another replica are sent after the response to the probe', async () => {
+    const { replica, used, left } = world()
+    const { promise: asleep, resolve: wake } = deferred()
+    const [one, other] = [replica(), replica({ refreshEveryMs: 60_000, asleep })]
+    await meets(one, used(60), caller('new', ...ADA))
+    await meets(one, used(60), caller('new', ...BEA))
+    const probe = await one.gate.enter(caller('new', ...CLEO))
+    const waiting = other.gate.enter(caller('new', ...DORA))
+    await until(() => other.outcomes.includes('waited'))
+    await one.answered(probe, left(500))
+    wake()
+    await (await waiting).leave()
+  })
+
+  test('while a process waits for its own probe, it does not ask the store for another one', async () => {
+    const { replica, used, asked } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('new', ...ADA)), used(60))
+    await gate.enter(caller('new', ...BEA))
+    asked.length = 0
+    expect((await refused(gate, caller('new', ...CLEO)))?.waitMs).toBeGreaterThan(50_000)
+    expect(asked).not.toContain('set')
+  })
+
+  test('a 429 to a call in flight does not bring the next probe forward', async () => {
+    const { replica, used } = world()
+    const { gate, answered, outcomes } = replica()
+    const onItsWay = await gate.enter(caller('new', ...DORA))
+    await answered(await gate.enter(caller('new', ...ADA)), used(60))
+    await answered(await gate.enter(caller('new', ...BEA)), used(60), true) // the probe
+    await answered(onItsWay, used(60), true)
+    expect(await refused(gate, caller('new', ...ELSA))).toBeDefined()
+    expect(outcomes).toEqual(['probe', 'refused'])
+  })
+
+  test('a 429 whose reset has passed does not count', async () => {
+    const one = world()
+    const met = one.replica()
+    await meets(met, one.used(1), caller('new', ...ADA))
+    one.advance(1001)
+    await meets(met, one.used(60), caller('new', ...BEA))
+    await met.gate.enter(caller('new', ...CLEO))
+    expect(met.outcomes).toEqual([])
+  })
+
+  test('at most 20 callers are held, so that the record stays small', async () => {
+    const { replica, used } = world()
+    const one = replica()
+    for (let n = 0; n < 21; n++) await meets(one, used(60), caller('new', 'address-a', `name-${n}`))
+    expect(await refused(one.gate, caller('new', 'address-a', 'name-0'))).toBeUndefined()
+    expect(await refused(one.gate, caller('new', 'address-a', 'name-1'))).toBeDefined()
   })
 
   test('a probe that was refused before the reset delays the next one until the reset, and no longer', async () => {
@@ -418,6 +577,13 @@ describe('few requests remaining', () => {
     expect(outcomes).toEqual(['deferred', 'probe'])
   })
 
+  test('requests are reserved for maxClosedMs at most', async () => {
+    const { replica, left } = world()
+    const { gate, answered } = replica()
+    await answered(await gate.enter(caller('ongoing', ...ADA)), left(60, 500_000_000))
+    expect(await refused(gate, caller('new', ...ADA))).toMatchObject({ waitMs: 300_000 })
+  })
+
   test('the first response of a new period ends the reservation at once', async () => {
     const { replica, left, advance } = world()
     const { gate, answered } = replica()
@@ -455,8 +621,8 @@ describe('store operations', () => {
     const { gate, answered } = replica()
     await answered(await gate.enter(caller('new', ...ADA)), used(60), true)
     await answered(await gate.enter(caller('new', ...BEA)), used(60), true)
-    await answered(await gate.enter(caller('new', ...CLEO)), used(60), true)
-    expect(entries.size).toBe(2) // the record and the key of the probe
+    await gate.enter(caller('new', ...CLEO))
+    expect(entries.size).toBe(2) // the record and the key of the probe, which has no response
     advance(90_000)
     expect([...entries.values()].every(({ expiresAt }) => expiresAt <= 90_000)).toBe(true)
   })
@@ -471,6 +637,8 @@ test.each([
 ])('an unreadable record (%s) is treated as missing', async (text) => {
   const { replica, entries } = world()
   entries.set(RECORD, { content: text, expiresAt: 1e9 })
-  expect(await refused(replica().gate, caller('new', ...ADA))).toBeUndefined()
+  const { gate, outcomes } = replica()
+  expect(await refused(gate, caller('new', ...ADA))).toBeUndefined()
+  expect(outcomes).toEqual(['unreadable'])
   expect(entries.get(RECORD)?.content).toBe(text)
 })

@@ -7,11 +7,10 @@ import { createFailFastStore } from '../../store/fail-fast-store.ts'
 import type { Store } from '../../store/store.ts'
 import {
   createRateLimitGate,
-  type GateCaller,
-  type GatePass,
   type RateLimitGateOptions,
   RateLimitRefusal,
 } from '../../upstream/rate-limit-gate.ts'
+import type { GateCaller } from '../../upstream/rate-limit-record.ts'
 import {
   createUpstreamClock,
   type UpstreamClient,
@@ -176,20 +175,18 @@ function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => n
 
     /** Throws 429 E0000047, like the API itself, if the gate is closed; 502, 503 or 504 if there is no answer. */
     async send(call: SingleCall, apiToken: string): Promise<UpstreamResponse> {
-      let pass: GatePass | undefined
       try {
-        pass = await gate.enter(toGateCaller(call, names, rateLimit.maxWaitMs))
-        const timeoutMs = Math.ceil(call.deadline - monotonic())
-        if (timeoutMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout')) // nothing was sent
-        const answer = await client.send(toRequest(call, apiToken, timeoutMs))
-        clock.observe(answer)
-        if (!isResendTooSoon(answer)) await pass.observe(answer, answer.status === 429)
-        return answer
+        return await gate.run(toGateCaller(call, names, rateLimit.maxWaitMs), async (report) => {
+          const timeoutMs = Math.ceil(call.deadline - monotonic())
+          if (timeoutMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout')) // nothing was sent
+          const answer = await client.send(toRequest(call, apiToken, timeoutMs))
+          clock.observe(answer)
+          if (!isResendTooSoon(answer)) await report(answer, answer.status === 429)
+          return answer
+        })
       } catch (error) {
         if (error instanceof RateLimitRefusal) throw toRateLimitedError(error, now())
         throw error instanceof UpstreamFailure ? toBrokerError(error) : error
-      } finally {
-        await pass?.leave()
       }
     },
   }

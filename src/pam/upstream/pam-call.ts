@@ -1,5 +1,5 @@
 import { type BreakerOptions, createBreaker } from '../../upstream/connections.ts'
-import { type GatePass, type RateLimitGate, RateLimitRefusal } from '../../upstream/rate-limit-gate.ts'
+import { type RateLimitGate, RateLimitRefusal, type ReportResponse } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamClient, UpstreamResponse } from '../../upstream/upstream-client.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { PamDeps, PamTunables } from './pam-deps.ts'
@@ -89,36 +89,27 @@ export function createPamCall(options: PamCallOptions): PamCall {
   }
 
   async function sendOnce(request: Request, deadline: number): Promise<UpstreamResponse> {
-    const pass = await enterGate(gate, request)
+    const { background, lowPriority, budget } = request
+    const priority = background ? 'background' : lowPriority ? 'new' : 'ongoing'
     try {
-      const timeoutMs = deadline - monotonic()
-      if (timeoutMs <= 0) throw new PamFailure('no_answer', { reason: 'out of time' })
-      return await breaker.run(() => sendRequest(request, timeoutMs, pass, options))
+      return await gate.run({ priority, budget, parties: () => [] }, (report) => {
+        const timeoutMs = deadline - monotonic()
+        if (timeoutMs <= 0) throw new PamFailure('no_answer', { reason: 'out of time' })
+        return breaker.run(() => sendRequest(request, timeoutMs, report, options))
+      })
     } catch (error) {
+      if (error instanceof RateLimitRefusal)
+        throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, wasDeferred: background })
       if (error instanceof BreakerFailure) throw error.failure
       throw error instanceof UpstreamFailure ? failureFromUpstream(error) : error
-    } finally {
-      await pass.leave()
     }
-  }
-}
-
-async function enterGate(
-  gate: RateLimitGate,
-  { background, lowPriority, budget }: Request,
-): Promise<GatePass> {
-  try {
-    return await gate.enter({ priority: background ? 'background' : lowPriority ? 'new' : 'ongoing', budget })
-  } catch (error) {
-    if (!(error instanceof RateLimitRefusal)) throw error
-    throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, wasDeferred: background })
   }
 }
 
 async function sendRequest(
   request: Request,
   timeoutMs: number,
-  pass: GatePass,
+  report: ReportResponse,
   { client, clock, log, metrics }: PamCallOptions,
 ): Promise<UpstreamResponse> {
   const { path, bearer, body, subject, background, lowPriority, budget, requestId } = request
@@ -133,7 +124,7 @@ async function sendRequest(
   clock.observe(answer)
   request.onAnswer?.(answer)
   const failure = failureFromAnswer(answer, subject)
-  await pass.observe(answer, failure?.outcome === 'too_many_requests')
+  await report(answer, failure?.outcome === 'too_many_requests')
   if (failure === undefined) return answer
   if (!request.isOptional)
     metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : readErrorName(answer) })
