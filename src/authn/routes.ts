@@ -29,7 +29,6 @@ import type { TransactionSteps } from './transaction-steps.ts'
 import { PRIMARY } from './upstream/authn-upstream.ts'
 
 export interface AuthnRoutesOptions {
-  /** The steps in a transaction. */
   readonly steps: TransactionSteps
   readonly sendStep: SendStep
   readonly recovery: Pick<Recovery, 'start'>
