@@ -1,8 +1,8 @@
 import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
 import { removeTokens } from '../src/authn/sanitize/token-search.ts'
 import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
-import { findStep, PICTURE } from '../src/authn/transaction/offered-steps.ts'
-import { advance, createTransaction, isOngoing } from '../src/authn/transaction/transaction.ts'
+import { PICTURE } from '../src/authn/transaction/link-paths.ts'
+import { advance, createTransaction, findStep, isOngoing } from '../src/authn/transaction/transaction.ts'
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'
 
 /**

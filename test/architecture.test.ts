@@ -86,7 +86,7 @@ const PURE = [
   'src/authn/transaction/transaction.ts',
   'src/authn/transaction/answer.ts',
   'src/authn/transaction/credentials.ts',
-  'src/authn/transaction/offered-steps.ts',
+  'src/authn/transaction/link-paths.ts',
   'src/authn/sanitize/links.ts',
   'src/authn/sanitize/token-search.ts',
   'src/pam/roles.ts',

@@ -22,7 +22,7 @@ import {
 import type { SendStep } from './sign-in/send-step.ts'
 import type { Attempt } from './throttling/attempts.ts'
 import { ACTIVATION_PROOF, PASSWORD_PROOF } from './transaction/credentials.ts'
-import { normalizePath } from './transaction/offered-steps.ts'
+import { normalizePath } from './transaction/link-paths.ts'
 import type { StepAnswer, StepResult } from './transaction/step-result.ts'
 import type { Transaction } from './transaction/transaction.ts'
 import type { TransactionSteps } from './transaction-steps.ts'

@@ -17,7 +17,7 @@ import {
   type Proof,
 } from './transaction/credentials.ts'
 import type { StepResult } from './transaction/step-result.ts'
-import { isOffered, type Transaction } from './transaction/transaction.ts'
+import { findStep, type Transaction } from './transaction/transaction.ts'
 import { PRIMARY } from './upstream/authn-upstream.ts'
 
 /** The steps in a transaction. Those that begin one are in routes.ts. */
@@ -141,7 +141,7 @@ async function sendOperation(
 }
 
 function assertOffered(before: Transaction, { allowed }: Operation, path: string, metrics: Metrics): void {
-  if (allowed === 'always' || isOffered(before, 'POST', path)) return
+  if (allowed === 'always' || findStep(before.offered, 'POST', path) !== undefined) return
   metrics.requestsRefused.inc({ reason: 'not_offered' })
   throw stepNotOffered()
 }

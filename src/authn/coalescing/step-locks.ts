@@ -7,7 +7,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import { parseStoredJson } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import { type StepOutcome, StoredOutcome } from '../transaction/step-result.ts'
-import { pollDueInMs, type Transaction } from '../transaction/transaction.ts'
+import type { Transaction } from '../transaction/transaction.ts'
 import { type TransactionStore, transactionKey } from '../transaction/transaction-store.ts'
 
 export interface LockRequest {
@@ -200,6 +200,21 @@ export class StepLocks {
     const sessionId = outcome.kind === 'answer' ? outcome.sessionId : undefined
     return sessionId === undefined || this.#options.isStored(sessionId)
   }
+}
+
+/**
+ * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead than the poll
+ * interval was written by a replica with another clock, and is ignored.
+ */
+function pollDueInMs(
+  transaction: Transaction | undefined,
+  pollPath: string | undefined,
+  nowMs: number,
+  pollEveryMs: number,
+): number {
+  if (pollPath === undefined) return 0
+  const dueInMs = (transaction?.pollNotBeforeMs?.[pollPath] ?? 0) - nowMs
+  return dueInMs > pollEveryMs ? 0 : Math.max(0, dueInMs)
 }
 
 const lockKey = (name: string) => `gatehouse:lock:{${name}}`

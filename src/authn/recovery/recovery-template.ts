@@ -1,6 +1,5 @@
-import type { OfferedStep } from '../transaction/offered-steps.ts'
 import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
-import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
+import type { OfferedStep, RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
 
 /**
  * The template of all answers while a recovery code is awaited. Known and unknown users get the same

@@ -11,7 +11,7 @@ import {
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'
-import { createTransaction, IMPORTED, type Transaction } from '../transaction/transaction.ts'
+import { createTransaction, type Transaction } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 
 export interface StepUpOptions extends LimitReachedDeps {
@@ -55,7 +55,7 @@ export class StepUp {
     await this.#storeTransaction(handle, {
       ...createTransaction(client.device.id, undefined, now()),
       stateToken: token,
-      status: IMPORTED,
+      status: 'IMPORTED', // until Okta's first answer
       origin: 'imported',
       expiresAtMs: now() + ttlMs,
     })

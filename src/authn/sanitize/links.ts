@@ -1,4 +1,5 @@
-import { mergeSteps, normalizePath, type OfferedStep, PICTURE } from '../transaction/offered-steps.ts'
+import { normalizePath, PICTURE } from '../transaction/link-paths.ts'
+import { mergeSteps, type OfferedStep } from '../transaction/transaction.ts'
 import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './token-search.ts'
 
 /**

@@ -10,16 +10,15 @@ import type { UserDevices } from '../devices/user-devices.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Throttling } from '../throttling/throttling.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
-import { isUnverifiedImport } from '../transaction/credentials.ts'
+import { isUnverifiedImport, opensSession } from '../transaction/credentials.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
-import type { OfferedStep } from '../transaction/offered-steps.ts'
 import {
   type IssuedSession,
   type StepAnswer,
   type StepResult,
   toRefusal,
 } from '../transaction/step-result.ts'
-import { isOngoing, opensSession, type Transaction, toRedirectOnly } from '../transaction/transaction.ts'
+import { isOngoing, type OfferedStep, type Transaction, toRedirectOnly } from '../transaction/transaction.ts'
 
 /** An answer and what the browser would get, without how the upstream was called. */
 export interface AnsweredSignIn {

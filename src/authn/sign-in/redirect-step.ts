@@ -2,9 +2,8 @@ import { v4 as uuid } from 'uuid'
 import { stepNotOffered, unknownHandle } from '../../errors.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Client } from '../browser/client.ts'
-import { findRedirect } from '../transaction/offered-steps.ts'
 import { createAnswer } from '../transaction/step-result.ts'
-import type { Transaction } from '../transaction/transaction.ts'
+import { findStep, type Transaction } from '../transaction/transaction.ts'
 import type { Step } from './run-step.ts'
 
 /** Redirects the browser once to a link that Okta offered. The protocol requires Okta's own token in `Location`. */
@@ -20,7 +19,7 @@ export function redirectStep(
     plan: (before) => ({
       async run() {
         if (await isOver(before, client, sessions)) throw unknownHandle()
-        const target = findRedirect(before.offered, path)
+        const target = findStep(before.offered, 'GET', path)?.href
         if (target === undefined) throw stepNotOffered()
         const outcome = createAnswer('', { status: 302, headers: { Location: target } })
         return { outcome, after: removeRedirect(before, path) }

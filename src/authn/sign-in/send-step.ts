@@ -6,8 +6,12 @@ import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
 import type { CallLimit, SignInPacing } from '../throttling/call-limits.ts'
 import type { Answer } from '../transaction/answer.ts'
-import { acceptedProof, completesEnrollment, findActivated } from '../transaction/credentials.ts'
-import type { OfferedStep } from '../transaction/offered-steps.ts'
+import {
+  acceptedProof,
+  completesEnrollment,
+  findActivated,
+  opensSession,
+} from '../transaction/credentials.ts'
 import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
 import {
   advance,
@@ -15,7 +19,7 @@ import {
   isDifferentUser,
   type LifetimeBounds,
   lifetimeMs,
-  opensSession,
+  type OfferedStep,
   type Transaction,
 } from '../transaction/transaction.ts'
 import { newHandle } from '../transaction/transaction-store.ts'

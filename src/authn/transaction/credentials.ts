@@ -45,6 +45,22 @@ export function acceptedProof(
   return isFactorPending ? undefined : proof
 }
 
+/**
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if Okta
+ * accepted a credential in this transaction. An imported token alone never opens a session.
+ */
+export function opensSession(
+  after: { readonly credentialAccepted: boolean },
+  answer: Answer,
+): answer is Answer & { user: AnsweredUser } {
+  return (
+    answer.status === 'SUCCESS' &&
+    answer.user !== undefined &&
+    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
+    after.credentialAccepted
+  )
+}
+
 /** A credential that an operation sends. */
 export type CredentialKind = 'password' | 'new-password' | 'factor'
 

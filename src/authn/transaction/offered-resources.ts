@@ -4,8 +4,8 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { createSealedRecords, jsonCodec, parseStoredJson } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
-import { type OfferedStep, PICTURE } from './offered-steps.ts'
-import type { Transaction } from './transaction.ts'
+import { PICTURE } from './link-paths.ts'
+import type { OfferedStep, Transaction } from './transaction.ts'
 import type { TransactionStore } from './transaction-store.ts'
 
 /**

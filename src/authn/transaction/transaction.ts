@@ -1,4 +1,4 @@
-import type { Answer, AnsweredUser } from './answer.ts'
+import type { Answer } from './answer.ts'
 import {
   type AutoPush,
   type AutoPushStep,
@@ -8,7 +8,6 @@ import {
   nextEnrollment,
   type Proof,
 } from './credentials.ts'
-import { findStep, mergeSteps, type OfferedStep } from './offered-steps.ts'
 
 /** A sign-in transaction, and its rules. Pure: no packages, no I/O, time as a parameter. */
 export interface Transaction {
@@ -55,6 +54,18 @@ export interface Transaction {
   readonly recovery?: RecoveryChallenge | undefined
 }
 
+/** A step that Okta offered in a transaction. */
+export interface OfferedStep {
+  /** Okta's path, normalized (`normalizePath`). */
+  readonly path: string
+  /** Okta's query with its `?`, or empty. Only redirects use it. */
+  readonly query: string
+  /** From `hints.allow`; empty if the link has no hints, which allows every method. */
+  readonly methods: readonly string[]
+  /** The whole link if it is a redirect for the browser; undefined for a call. */
+  readonly href?: string | undefined
+}
+
 export interface RecoveryChallenge {
   /** No code was sent: the user is unknown, may not recover, or has no phone. */
   readonly decoy: boolean
@@ -64,9 +75,6 @@ export interface RecoveryChallenge {
   readonly sentAtMs: number
   readonly wrongCodes: number
 }
-
-/** The status of an imported transaction until Okta's first answer. */
-export const IMPORTED = 'IMPORTED'
 
 export function createTransaction(device: string, login: string | undefined, nowMs: number): Transaction {
   return {
@@ -128,6 +136,32 @@ export function advance(
   }
 }
 
+/** Adds steps to those offered before. Each path and query has one entry, with all its methods. */
+export function mergeSteps(before: readonly OfferedStep[], added: readonly OfferedStep[]): OfferedStep[] {
+  const merged = new Map<string, OfferedStep>()
+  for (const step of [...before, ...added]) {
+    const key = step.path + step.query
+    const { methods } = merged.get(key) ?? step
+    merged.delete(key) // so that the newest entry is the last one
+    merged.set(key, { ...step, methods: mergeMethods(methods, step.methods) })
+  }
+  return [...merged.values()]
+}
+
+export function findStep(
+  offered: readonly OfferedStep[],
+  method: string,
+  path: string,
+): OfferedStep | undefined {
+  return offered.findLast(
+    (step) => step.path === path && (step.methods.length === 0 || step.methods.includes(method)),
+  )
+}
+
+function mergeMethods(one: readonly string[], other: readonly string[]): string[] {
+  return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
+}
+
 const MAX_RETIRED_TOKENS = 5
 
 function nextRetiredTokens({ stateToken, retiredTokens }: Transaction, next: string | undefined) {
@@ -166,37 +200,6 @@ export function afterRejectedStep(
   return { ...transaction, awaitedFactor: undefined }
 }
 
-/**
- * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead than the poll
- * interval was written by a replica with another clock, and is ignored.
- */
-export function pollDueInMs(
-  transaction: Transaction | undefined,
-  pollPath: string | undefined,
-  nowMs: number,
-  pollEveryMs: number,
-): number {
-  if (pollPath === undefined) return 0
-  const dueInMs = (transaction?.pollNotBeforeMs?.[pollPath] ?? 0) - nowMs
-  return dueInMs > pollEveryMs ? 0 : Math.max(0, dueInMs)
-}
-
-/**
- * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if Okta
- * accepted a credential in this transaction. An imported token alone never opens a session.
- */
-export function opensSession(
-  after: Pick<Transaction, 'credentialAccepted'>,
-  answer: Answer,
-): answer is Answer & { user: AnsweredUser } {
-  return (
-    answer.status === 'SUCCESS' &&
-    answer.user !== undefined &&
-    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
-    after.credentialAccepted
-  )
-}
-
 /** The answer names a different user than earlier answers of this transaction. */
 export function isDifferentUser(before: Transaction, answer: Answer): boolean {
   return before.userId !== undefined && answer.user !== undefined && before.userId !== answer.user.id
@@ -218,10 +221,6 @@ export function toRedirectOnly(
   const offered = lastOffered.filter(({ href }) => href !== undefined)
   if (after.status !== 'SUCCESS' || offered.length === 0) return undefined
   return { ...after, origin: 'redirect-only', offered, factorTypes: {}, expiresAtMs, sessionId }
-}
-
-export function isOffered(transaction: Transaction, method: string, path: string): boolean {
-  return findStep(transaction.offered, method, path) !== undefined
 }
 
 /** Bounds of a transaction's time to live. */

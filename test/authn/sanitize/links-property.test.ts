@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
 import { removeTokens } from '../../../src/authn/sanitize/token-search.ts'
-import { findStep } from '../../../src/authn/transaction/offered-steps.ts'
+import { findStep } from '../../../src/authn/transaction/transaction.ts'
 import { TIMES } from '../../fuzz/fuzz.ts'
 
 /**

@@ -2,12 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
 import { removeTokens } from '../../../src/authn/sanitize/token-search.ts'
-import {
-  findRedirect,
-  findStep,
-  mergeSteps,
-  normalizePath,
-} from '../../../src/authn/transaction/offered-steps.ts'
+import { normalizePath } from '../../../src/authn/transaction/link-paths.ts'
+import { findStep, mergeSteps } from '../../../src/authn/transaction/transaction.ts'
 
 const UPSTREAM = 'https://org.example.com'
 const ALIAS = 'https://login.example.com'
@@ -472,9 +468,9 @@ describe('offered steps', () => {
       href: `${UPSTREAM}${path}?n=${n}`,
     })
     const offered = mergeSteps([link(1, ['GET'])], [link(2, ['GET'])])
-    expect(findRedirect(offered, path)).toBe(`${UPSTREAM}${path}?n=2`)
-    expect(findRedirect([link(1, ['POST'])], path)).toBeUndefined()
-    expect(findRedirect([step(path, ['GET'])], path)).toBeUndefined()
-    expect(findRedirect([], path)).toBeUndefined()
+    expect(findStep(offered, 'GET', path)?.href).toBe(`${UPSTREAM}${path}?n=2`)
+    expect(findStep([link(1, ['POST'])], 'GET', path)?.href).toBeUndefined()
+    expect(findStep([step(path, ['GET'])], 'GET', path)?.href).toBeUndefined()
+    expect(findStep([], 'GET', path)?.href).toBeUndefined()
   })
 })

@@ -3,8 +3,11 @@ import type { Client } from '../../../src/authn/browser/client.ts'
 import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
 import { createFetchOffered } from '../../../src/authn/sign-in/fetch-offered.ts'
 import { createOfferedResources } from '../../../src/authn/transaction/offered-resources.ts'
-import type { OfferedStep } from '../../../src/authn/transaction/offered-steps.ts'
-import { createTransaction, type Transaction } from '../../../src/authn/transaction/transaction.ts'
+import {
+  createTransaction,
+  type OfferedStep,
+  type Transaction,
+} from '../../../src/authn/transaction/transaction.ts'
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'

@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
+import { opensSession } from '../../../src/authn/transaction/credentials.ts'
 import {
   advance,
   afterRejectedStep,
   createTransaction,
+  findStep,
   isDifferentUser,
-  isOffered,
   isOngoing,
   lifetimeMs,
-  opensSession,
   type Transaction,
   toRedirectOnly,
 } from '../../../src/authn/transaction/transaction.ts'
@@ -28,6 +28,8 @@ const ANSWER: Answer = {
   expiresAt: undefined,
 }
 const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000 }
+const isOffered = ({ offered }: Transaction, method: string, path: string) =>
+  findStep(offered, method, path) !== undefined
 const fresh = (): Transaction => createTransaction('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
