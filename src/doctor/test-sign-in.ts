@@ -18,7 +18,7 @@ const DEVICE_TOKEN_BY_HAND =
 
 /**
  * Signs in twice as a trusted application, with one client address and one device token, and looks in Okta's System Log
- * for what Okta made of them. Unproven against a real org: that `X-Okta-Request-Id` is the `transaction.id` of the events,
+ * for what Okta made of them. A finding instead of an event says why there is none. Unproven against a real org: that `X-Okta-Request-Id` is the `transaction.id` of the events,
  * and that `dtHash` depends on the device token.
  */
 export function signInChecks(client: UpstreamClient, context: DoctorContext): Check[] {
@@ -32,7 +32,7 @@ export function signInChecks(client: UpstreamClient, context: DoctorContext): Ch
       if (login === undefined || password === undefined) return skipped(NO_LOGIN, byHand)
       events ??= eventsOfSignIns({ ...context, client }, { username: login, password })
       const found = await events
-      return 'reason' in found ? skipped(found.reason, found.fix ?? byHand) : judge(found)
+      return 'status' in found ? { ...found, fix: found.fix ?? byHand } : judge(found)
     },
   })
   return [
@@ -70,15 +70,9 @@ interface SignInEvents {
   readonly second: LogEvent
 }
 
-/** Why there is no event. */
-interface Unknown {
-  readonly reason: string
-  readonly fix?: string
-}
-
 type Options = DoctorContext & { readonly client: UpstreamClient }
 
-async function eventsOfSignIns(options: Options, credentials: object): Promise<SignInEvents | Unknown> {
+async function eventsOfSignIns(options: Options, credentials: object): Promise<SignInEvents | Finding> {
   const context = { deviceToken: randomUUID().replaceAll('-', '') }
   const requestIds: string[] = []
   for (let n = 0; n < 2; n++) {
@@ -88,33 +82,33 @@ async function eventsOfSignIns(options: Options, credentials: object): Promise<S
   }
   const [first, second] = await Promise.all(requestIds.map((id) => findEvent(options, id)))
   if (first === undefined || second === undefined) return NO_EVENT
-  if ('reason' in first) return first
-  return 'reason' in second ? second : { first, second }
+  if ('status' in first) return first
+  return 'status' in second ? second : { first, second }
 }
 
-const NO_EVENT: Unknown = { reason: 'the System Log has no event of the test sign-in yet' }
+const NO_EVENT = skipped('the System Log has no event of the test sign-in yet')
 
 /** Signs in, and cancels the transaction. Resolves with the id of the request. */
-async function signIn(options: Options, body: object): Promise<string | Unknown> {
+async function signIn(options: Options, body: object): Promise<string | Finding> {
   const response = await post(options, '/api/v1/authn', body)
-  if (response instanceof UpstreamFailure) return { reason: `no response (${reasonOf(response)})` }
+  if (response instanceof UpstreamFailure) return skipped(`no response (${reasonOf(response)})`)
   const { status, errorCode, stateToken } = recordOf(response.json)
   if (typeof stateToken === 'string') await post(options, '/api/v1/authn/cancel', { stateToken })
   if (typeof status !== 'string') {
     const code = typeof errorCode === 'string' && /^E\d{7}$/.test(errorCode) ? ` ${errorCode}` : ''
-    return { reason: `Okta refuses the test sign-in (HTTP ${response.status}${code})`, fix: SIGN_IN_FIX }
+    return skipped(`Okta refuses the test sign-in (HTTP ${response.status}${code})`, SIGN_IN_FIX)
   }
   const id = response.headers['x-okta-request-id']
   return typeof id === 'string' && /^[\w-]{1,100}$/.test(id)
     ? id
-    : { reason: 'the response has no X-Okta-Request-Id' }
+    : skipped('the response has no X-Okta-Request-Id')
 }
 
 const SIGN_IN_FIX =
   'Correct the login and the password, and sign in as this user once at the org. Each refused password counts as a failed attempt of the user.'
 
 /** Repeats the query, because events arrive with a delay. */
-async function findEvent(options: Options, requestId: string): Promise<LogEvent | Unknown> {
+async function findEvent(options: Options, requestId: string): Promise<LogEvent | Finding> {
   const query = new URLSearchParams({ filter: `transaction.id eq "${requestId}"` })
   const startedAt = performance.now()
   for (;;) {
@@ -123,16 +117,16 @@ async function findEvent(options: Options, requestId: string): Promise<LogEvent 
       path: `/api/v1/logs?${query}`,
       headers: headersFor(options),
     })
-    const event = response instanceof UpstreamFailure ? { reason: reasonOf(response) } : readEvents(response)
+    const event = response instanceof UpstreamFailure ? skipped(reasonOf(response)) : readEvents(response)
     if (event !== NO_EVENT || performance.now() - startedAt + POLL_EVERY_MS > options.logMs) return event
     await delay(POLL_EVERY_MS)
   }
 }
 
-function readEvents({ status, json }: UpstreamResponse): LogEvent | Unknown {
-  if (status === 403) return { reason: 'the API token may not read the System Log (HTTP 403)' }
+function readEvents({ status, json }: UpstreamResponse): LogEvent | Finding {
+  if (status === 403) return skipped('the API token may not read the System Log (HTTP 403)')
   if (status !== 200 || !Array.isArray(json))
-    return { reason: `the System Log is not readable (HTTP ${status})` }
+    return skipped(`the System Log is not readable (HTTP ${status})`)
   const events: readonly unknown[] = json
   if (events.length === 0) return NO_EVENT
   const valuesAt = (...path: string[]) =>

@@ -1,19 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** The delay of this process's event loop. */
-export interface EventLoopLag {
-  /** The median of the last window, in milliseconds. */
-  readonly ms: number
-  stop(): void
-}
+export type EventLoopLag = ReturnType<typeof watchEventLoopLag>
 
 const RESOLUTION_MS = 20
 
 /**
- * Uses the median, not the maximum: a single pause (a garbage collection, a suspended machine) is over before load
+ * The delay of this process's event loop. Uses the median, not the maximum: a single pause (a garbage collection, a suspended machine) is over before load
  * shedding could help, but a queue of work delays every turn.
  */
-export function watchEventLoopLag({ windowMs }: { windowMs: number }): EventLoopLag {
+export function watchEventLoopLag({ windowMs }: { windowMs: number }) {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   delays.enable()
   const timer = setInterval(() => {
@@ -23,6 +18,7 @@ export function watchEventLoopLag({ windowMs }: { windowMs: number }): EventLoop
   timer.unref()
 
   const lag = {
+    /** The median of the last window, in milliseconds. */
     ms: 0,
     stop() {
       clearInterval(timer)

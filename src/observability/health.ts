@@ -1,21 +1,6 @@
 import { innermostFailure } from './dependency-failure.ts'
 import type { Logger } from './logger.ts'
 
-/** Readiness: whether this replica should get requests. */
-export interface Health {
-  /** Never throws. Each check limits its own time. */
-  readiness(): Promise<Readiness>
-  /** Makes the replica not ready, whatever the checks say, because it is about to stop. */
-  drain(): void
-}
-
-export interface Readiness {
-  readonly ready: boolean
-  readonly draining: boolean
-  /** By name. */
-  readonly checks: Readonly<Record<string, CheckState>>
-}
-
 /** `unknown`: not verified yet. */
 export type CheckState = 'ok' | 'failing' | 'unknown'
 
@@ -30,8 +15,13 @@ export type Check = { readonly name: string } & (
     }
 )
 
-/** Logs when a required check starts to fail, fails for another reason, or passes again. */
-export function createHealth(checks: readonly Check[], log: Pick<Logger, 'info' | 'warn'>): Health {
+export type Health = ReturnType<typeof createHealth>
+
+/**
+ * Readiness: whether this replica should get requests. Logs when a required check starts to fail, fails for another reason, or
+ * passes again.
+ */
+export function createHealth(checks: readonly Check[], log: Pick<Logger, 'info' | 'warn'>) {
   /** Failing checks by name, each with its outcome and code. */
   const failures = new Map<string, string>()
   let draining = false
@@ -53,10 +43,12 @@ export function createHealth(checks: readonly Check[], log: Pick<Logger, 'info' 
   }
 
   return {
+    /** Makes the replica not ready, whatever the checks say, because it is about to stop. */
     drain() {
       draining = true
     },
 
+    /** Never throws. Each check limits its own time. */
     async readiness() {
       const states = await Promise.all(checks.map(stateOf))
       const isBlocking = (check: Check, state: CheckState | undefined) => 'run' in check && state !== 'ok'

@@ -2,18 +2,15 @@ import type { ListRef } from '../upstream/group.ts'
 import type { ListTunables, PamDeps, PamTunables } from '../upstream/pam-deps.ts'
 import type { CachedList, GroupList } from './list-records.ts'
 
-/** The greatest age at which a list is served while it is refreshed, and after a failed refresh (docs/conformance.md D-3.2, D-3.3). */
-export interface AgeLimits {
-  readonly staleMs: number
-  readonly onErrorMs: number
-}
-
-/** A list that is too old to be served after an error is not served during a refresh either, because the refresh may fail. */
+/**
+ * The greatest age at which a list is served while it is refreshed, and after a failed refresh (docs/conformance.md D-3.2, D-3.3). A
+ * list that is too old to be served after an error is not served during a refresh either, because the refresh may fail.
+ */
 export function getAgeLimits(
   kind: ListRef['kind'],
   { staleMs, onErrorMs, meOnErrorMs }: ListTunables,
   maxAgeMs = Number.POSITIVE_INFINITY,
-): AgeLimits {
+): { staleMs: number; onErrorMs: number } {
   const limitMs = Math.min(kind === 'me' ? meOnErrorMs : onErrorMs, maxAgeMs)
   return { staleMs: Math.min(staleMs, limitMs), onErrorMs: limitMs }
 }

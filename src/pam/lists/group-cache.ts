@@ -7,12 +7,6 @@ import type { GroupLists } from './group-lists.ts'
 import type { ListReader } from './list-reader.ts'
 import type { CachedList, GroupList } from './list-records.ts'
 
-/** Serves lists: fresh, stale during a refresh, or stale after a failed refresh. */
-export interface GroupCache {
-  /** @throws PamFailure */
-  get(list: ListRef, options: LookupOptions): Promise<ServedList>
-}
-
 export interface LookupOptions {
   readonly requestId: string
   /**
@@ -35,7 +29,10 @@ export interface GroupCacheOptions
   readonly reader: ListReader
 }
 
-export function createGroupCache(options: GroupCacheOptions): GroupCache {
+export type GroupCache = ReturnType<typeof createGroupCache>
+
+/** Serves lists: fresh, stale during a refresh, or stale after a failed refresh. */
+export function createGroupCache(options: GroupCacheOptions) {
   const { lists, reader, tunables } = options
 
   /** undefined: the caller must wait for PAM. */
@@ -59,7 +56,8 @@ export function createGroupCache(options: GroupCacheOptions): GroupCache {
   }
 
   return {
-    async get(list, { requestId, maxAgeMs = Number.POSITIVE_INFINITY }) {
+    /** @throws PamFailure */
+    async get(list: ListRef, { requestId, maxAgeMs = Number.POSITIVE_INFINITY }: LookupOptions) {
       const cached = await lists.get(list)
       const served = serveFromCache(list, cached, maxAgeMs, requestId)
       if (served !== undefined) return served

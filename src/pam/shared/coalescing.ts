@@ -23,18 +23,14 @@ const POLL_MS = 40
 /** Longer than the time between two polls of a waiting replica. */
 const FAILURE_TTL_MS = 2000
 
-export interface Coalescing<T> {
-  run(lockKey: string, fetch: SharedFetch<T>): Promise<T>
-  /** Runs it in the background. undefined: a refresh is running, or failed a moment ago. */
-  refresh(lockKey: string, fetch: Omit<SharedFetch<T>, 'background'>): Promise<T> | undefined
-}
+export type Coalescing<T> = ReturnType<typeof createCoalescing<T>>
 
 /**
  * Request coalescing: concurrent callers share one fetch, in a process and over all replicas. The replica that gets a lock in the
  * store fetches. The others wait for its value or its failure; a failure is shared only with those that wait for that fetch.
  * Without the store, each process sends its own call.
  */
-export function createCoalescing<T>(options: CoalescingOptions): Coalescing<T> {
+export function createCoalescing<T>(options: CoalescingOptions) {
   const { monotonic, refreshPauseMs } = options
   const pending = new Map<string, Promise<T>>()
   const refreshNotBefore = new Map<string, number>()
@@ -56,7 +52,8 @@ export function createCoalescing<T>(options: CoalescingOptions): Coalescing<T> {
 
   return {
     run,
-    refresh(lockKey, fetch) {
+    /** Runs it in the background. undefined: a refresh is running, or failed a moment ago. */
+    refresh(lockKey: string, fetch: Omit<SharedFetch<T>, 'background'>): Promise<T> | undefined {
       if (monotonic() < (refreshNotBefore.get(lockKey) ?? Number.NEGATIVE_INFINITY)) return undefined
       refreshNotBefore.set(lockKey, Number.POSITIVE_INFINITY)
       const running = run(lockKey, { ...fetch, background: true })
