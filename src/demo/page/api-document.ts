@@ -78,14 +78,14 @@ export function encodeBody(type: string, value: unknown): string {
 /** Fills the path and the query. Empty parameters of the query are left out. */
 export function addressOf(
   { path }: Operation,
-  values: (parameter: Parameter) => string,
+  valueOf: (parameter: Parameter) => string,
   all: Parameter[],
 ): string {
   const filled = all
     .filter(({ place }) => place === 'path')
-    .reduce((rest, one) => rest.replace(`{${one.name}}`, encodeURIComponent(values(one))), path)
+    .reduce((rest, one) => rest.replace(`{${one.name}}`, encodeURIComponent(valueOf(one))), path)
   const query = all.flatMap((one) => {
-    const value = one.place === 'query' ? values(one) : ''
+    const value = one.place === 'query' ? valueOf(one) : ''
     return value === '' ? [] : [[one.name, value]]
   })
   return query.length === 0 ? filled : `${filled}?${new URLSearchParams(query)}`

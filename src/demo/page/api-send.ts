@@ -5,7 +5,8 @@ import { inline } from './api-schemas.js'
 import { keepAnswer } from './api-state.js'
 import { type Child, element } from './parts/elements.js'
 
-export interface Sent {
+/** A request that the page can send. */
+export interface ApiRequest {
   readonly url: string
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -15,7 +16,7 @@ export interface Sent {
 /** Sends the request with the browser's cookies, and shows the answer. */
 export async function send(
   operation: Operation,
-  { url, ...request }: Sent,
+  { url, ...request }: ApiRequest,
   follow: (link: Link) => void,
 ): Promise<{ view: HTMLElement; body: Json }> {
   const startedAt = performance.now()

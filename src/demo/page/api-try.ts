@@ -12,7 +12,7 @@ import {
   text,
 } from './api-document.js'
 import { bodyFor, type Link, linksIn, targetOf } from './api-links.js'
-import { type Sent, send } from './api-send.js'
+import { type ApiRequest, send } from './api-send.js'
 import { lastAnswer, showState, userIn, withHandle, withOwnValues } from './api-state.js'
 import { byId, type Child, element } from './parts/elements.js'
 
@@ -95,7 +95,7 @@ function headersOf(
 async function sendAndShow(
   form: HTMLFormElement,
   operation: Operation,
-  { type, ...request }: Omit<Sent, 'headers'> & { type: string | undefined },
+  { type, ...request }: Omit<ApiRequest, 'headers'> & { type: string | undefined },
   given: readonly (readonly [string, string])[],
 ): Promise<void> {
   const headers = Object.fromEntries([['Accept', 'application/json'], ...given])
