@@ -78,14 +78,14 @@ export function encodeBody(type: string, value: unknown): string {
 /** Fills the path and the query. Empty parameters of the query are left out. */
 export function addressOf(
   { path }: Operation,
-  valueOf: (parameter: Parameter) => string,
+  valueFor: (parameter: Parameter) => string,
   all: Parameter[],
 ): string {
   const filled = all
     .filter(({ place }) => place === 'path')
-    .reduce((rest, one) => rest.replace(`{${one.name}}`, encodeURIComponent(valueOf(one))), path)
+    .reduce((rest, one) => rest.replace(`{${one.name}}`, encodeURIComponent(valueFor(one))), path)
   const query = all.flatMap((one) => {
-    const value = one.place === 'query' ? valueOf(one) : ''
+    const value = one.place === 'query' ? valueFor(one) : ''
     return value === '' ? [] : [[one.name, value]]
   })
   return query.length === 0 ? filled : `${filled}?${new URLSearchParams(query)}`

@@ -119,6 +119,11 @@ test.each([
 
 test.each([
   ['on the same machine', { host: 'localhost:8081', origin: 'http://localhost:5173' }, 204],
+  [
+    'of the sandbox itself, behind a proxy',
+    { host: 'p.example.test', origin: 'https://p.example.test', 'sec-fetch-site': 'same-origin' },
+    204,
+  ],
   ['of another site', { origin: 'https://portal.example.test' }, 403],
   ['in a sandboxed frame', { origin: 'null' }, 403],
   ['of a site whose name leads to this machine', { host: 'portal.example.test:8081' }, 403],
