@@ -66,7 +66,7 @@ const CONFIRM_MS = 1000
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024
 const MAX_UNWRITTEN_READS = 100
 /** When this share of the rate limit is left, users' own lookups get it before directories and background refreshes. */
-const LOW_SHARE = 0.25
+const RESERVE_SHARE = 0.25
 /** The longest time that the rate-limit gate is closed, even if the reset is later. */
 const MAX_CLOSED_MS = 300_000
 /** Added to the longest duration of a fetch: a lock must not expire before its fetch ends. */
@@ -105,7 +105,7 @@ export function createPam(options: PamOptions) {
     api: 'pam',
     scope: () => deps.names.sign(deps.scope),
     prefix: 'x-ratelimit',
-    lowShare: LOW_SHARE,
+    reserveShare: RESERVE_SHARE,
     maxClosedMs: MAX_CLOSED_MS,
     jitterMs: rateLimit.jitterMs,
     refreshEveryMs: 0,

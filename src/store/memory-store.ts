@@ -43,7 +43,7 @@ export function createMemoryStore({
   }
   return {
     preservesWriteOrder: true,
-    ...createOperations(async (name, parameters) => {
+    ...createOperations(OPERATIONS, async (name, parameters) => {
       assertOpen()
       return OPERATIONS[name](memory, ...parameters)
     }),

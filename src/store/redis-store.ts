@@ -20,7 +20,7 @@ export function createRedisStore({ connection, onFailure = () => {} }: RedisStor
       throw error
     }
   }
-  const operations = createOperations(async (name, parameters) => {
+  const operations = createOperations(OPERATIONS, async (name, parameters) => {
     const { request, result } = OPERATIONS[name]
     const { keys, args, isRepeatable } = request(...parameters)
     const reply = await run((call) => call({ name, keys, args }), isRepeatable)

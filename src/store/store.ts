@@ -165,23 +165,13 @@ type RunOperation = <Name extends OperationName>(
 ) => Promise<OperationResult<Name>>
 
 /** Creates all operations from one function that runs any of them by its name. */
-export function createOperations(run: RunOperation): Pick<Store, OperationName> {
-  return {
-    get: (...parameters) => run('get', parameters),
-    set: (...parameters) => run('set', parameters),
-    swap: (...parameters) => run('swap', parameters),
-    delete: (...parameters) => run('delete', parameters),
-    deleteIf: (...parameters) => run('deleteIf', parameters),
-    extendIf: (...parameters) => run('extendIf', parameters),
-    acquire: (...parameters) => run('acquire', parameters),
-    commit: (...parameters) => run('commit', parameters),
-    indexPut: (...parameters) => run('indexPut', parameters),
-    indexAll: (...parameters) => run('indexAll', parameters),
-    indexRemove: (...parameters) => run('indexRemove', parameters),
-    countAttempt: (...parameters) => run('countAttempt', parameters),
-    refundAttempt: (...parameters) => run('refundAttempt', parameters),
-    clearWindows: (...parameters) => run('clearWindows', parameters),
-  }
+export function createOperations(
+  operations: { readonly [Name in OperationName]: unknown },
+  run: RunOperation,
+): Pick<Store, OperationName> {
+  const names = Object.keys(operations) as OperationName[]
+  const entries = names.map((name) => [name, (...parameters: never) => run(name, parameters)] as const)
+  return Object.fromEntries(entries) as Pick<Store, OperationName> // `operations` has every name
 }
 
 /** Keys with the same hash tag are in the same Redis Cluster slot. */

@@ -124,7 +124,6 @@ function errorCode(error: unknown): string {
  */
 export interface Breaker {
   run<T>(call: () => Promise<T>): Promise<T>
-  isOpen(): boolean
 }
 
 export interface BreakerOptions {
@@ -157,7 +156,6 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
   timeouts.onStateChange(reportChange)
 
   return {
-    isOpen,
     async run(call) {
       // cockatiel would make other calls wait for the probe
       const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)

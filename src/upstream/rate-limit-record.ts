@@ -29,7 +29,7 @@ export interface SharedRecordOptions {
   readonly monotonic: () => number
   readonly refreshEveryMs: number
   /** At this share of the limit or less, the remaining requests are reserved. */
-  readonly lowShare: number
+  readonly reserveShare: number
   /** Resets further away are shortened to this. */
   readonly maxClosedMs: number
   /** The maximum random delay of a call after the reset. Part of `maxClosedMs`. */
@@ -187,7 +187,7 @@ function afterSuccess(before: RateLimitRecord, seen: Observation, rules: SharedR
   const { probeAtMs, lowUntilMs } = before
   const { nowMs, probed } = seen
   const { limit = 0, remaining = limit + 1, untilMs = 0 } = seen.rateLimit
-  const isLow = untilMs > nowMs && remaining <= limit * rules.lowShare
+  const isLow = untilMs > nowMs && remaining <= limit * rules.reserveShare
   const resetMs = Math.min(untilMs, nowMs + rules.maxClosedMs)
   const isNewPeriod = untilMs > lowUntilMs
   const newLowMs = isLow ? Math.max(resetMs, lowUntilMs) : isNewPeriod ? 0 : lowUntilMs

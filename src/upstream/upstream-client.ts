@@ -25,7 +25,6 @@ import { UpstreamFailure } from './upstream-failure.ts'
 export interface UpstreamClient {
   /** Resolves for every status; throws `UpstreamFailure` if there is no complete response. */
   send(request: UpstreamRequest): Promise<UpstreamResponse>
-  breakerIsOpen(): boolean
   close(): Promise<void>
 }
 
@@ -81,7 +80,6 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   const attempt = createAttempt(options, dispatcher, breaker)
 
   return {
-    breakerIsOpen: breaker.isOpen,
     close: () => dispatcher.destroy(),
 
     async send(request) {

@@ -312,7 +312,6 @@ test('a full connection queue is 503 with Retry-After, and is not retried', asyn
         sent += 1
         throw new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
       },
-      breakerIsOpen: () => false,
       close: async () => undefined,
     },
   })

@@ -89,7 +89,7 @@ function world() {
         api: 'authn',
         scope: () => 'scope',
         prefix: 'x-rate-limit',
-        lowShare: 0.1,
+        reserveShare: 0.1,
         maxClosedMs: 300_000,
         jitterMs,
         refreshEveryMs,

@@ -79,9 +79,9 @@ export interface AuthnUpstreamOptions extends Omit<ApiTokensOptions, 'monotonic'
   readonly monotonic?: () => number
 }
 
-export interface AuthnRateLimit
-  extends Pick<RateLimitGateOptions, 'jitterMs' | 'maxClosedMs' | 'refreshEveryMs'> {
-  readonly reserveShare: number
+type GateTunables = 'jitterMs' | 'maxClosedMs' | 'refreshEveryMs' | 'reserveShare'
+
+export interface AuthnRateLimit extends Pick<RateLimitGateOptions, GateTunables> {
   readonly maxWaitMs: number
 }
 
@@ -202,7 +202,6 @@ function createGate(options: AuthnUpstreamOptions & { monotonic: () => number },
     api: 'authn',
     scope: () => names.sign(baseUrl),
     prefix: 'x-rate-limit',
-    lowShare: rateLimit.reserveShare,
     random: Math.random,
     sleep: (ms) => delay(ms),
     onOutcome: (outcome) => metrics.rateLimitHolds.inc({ upstream: 'authn', outcome }),
