@@ -11,7 +11,13 @@ import {
   wrap,
 } from 'cockatiel'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
-import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
+import type { StartTimer } from './start-timer.ts'
+import {
+  poolExhausted,
+  toConnectionFailure,
+  UpstreamFailure,
+  type UpstreamOutcome,
+} from './upstream-failure.ts'
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number
@@ -71,50 +77,11 @@ export function createUndiciAdapter(dispatcher: Dispatcher): AxiosAdapter {
       const headers = response.headers as AxiosResponse['headers']
       return { data, status: response.statusCode, statusText: '', headers, config }
     } catch (error) {
-      const code = errorCode(error)
-      throw new UpstreamFailure(OUTCOMES[code] ?? 'connection_lost', { code })
+      throw toConnectionFailure(error)
     } finally {
       clearTimeout(timer)
     }
   }
-}
-
-/** Error codes of undici and Node. After any other code, the request may have arrived. */
-const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
-  UND_ERR_CONNECT_TIMEOUT: 'unreachable',
-  ECONNREFUSED: 'unreachable',
-  ENOTFOUND: 'unreachable',
-  EAI_AGAIN: 'unreachable',
-  EHOSTUNREACH: 'unreachable',
-  ENETUNREACH: 'unreachable',
-  EADDRNOTAVAIL: 'unreachable',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
-  UNABLE_TO_GET_ISSUER_CERT: 'unreachable',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'unreachable',
-  SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
-  CERT_HAS_EXPIRED: 'unreachable',
-  CERT_NOT_YET_VALID: 'unreachable',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
-  UND_ERR_PRX_TLS: 'unreachable',
-  UND_ERR_HEADERS_TIMEOUT: 'timeout',
-  UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'response_too_large',
-  TimeoutError: 'timeout',
-}
-
-/**
- * The code of the error or of the first error in it, else its name. Never its message, which contains host names. `instanceof` is not
- * used, because errors of Node may come from another realm.
- */
-function errorCode(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return 'unknown'
-  if ('code' in error && typeof error.code === 'string') return error.code
-  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0)
-    return errorCode(error.errors[0])
-  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null)
-    return errorCode(error.cause)
-  return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
 }
 
 /**
@@ -167,5 +134,113 @@ export function createBreaker({ consecutiveFailures, halfOpenAfterMs, onChange }
         throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
       }
     },
+  }
+}
+
+/** `refused`: the upstream had too many calls at once. undefined: there was no response. */
+type ReleaseConnection = (result?: 'answered' | 'refused') => void
+
+export interface ConnectionWait {
+  /** Has priority over all calls that are not urgent. */
+  readonly urgent: boolean
+  /** The remaining time that this caller may wait; decreases as it waits. */
+  readonly budget: { leftMs: number }
+}
+
+export interface ConnectionLimiterOptions {
+  readonly max: number
+  readonly monotonic: () => number
+  readonly startTimer: StartTimer
+  /** Called with the number of calls that may be in flight from now on. */
+  readonly onChange?: ((limit: number, change: 'lowered' | 'raised') => void) | undefined
+}
+
+/** A lowered limit rises by one at most this often, while the upstream responds. */
+const RAISE_EVERY_MS = 1000
+
+/**
+ * Limits the calls in flight to the number of connections, and to fewer while the upstream refuses calls because too many
+ * run at once. Further calls wait for a limited time. The queue has no maximum length, because how many calls can wait in
+ * time depends on how fast the upstream responds.
+ */
+export function createConnectionLimiter(options: ConnectionLimiterOptions) {
+  const limit = createAdaptiveLimit(options)
+  const waiting = createWaitingCalls(options)
+  let used = 0
+
+  return {
+    /** Resolves with the function that releases the connection; throws `pool_exhausted` when the budget is used up. */
+    async acquire(wait: ConnectionWait): Promise<ReleaseConnection> {
+      if (used < limit.current()) used += 1
+      else await waiting.add(wait)
+      const loweredBefore = limit.timesLowered()
+      return (result) => {
+        if (result === 'refused' && loweredBefore === limit.timesLowered()) limit.lower(used)
+        if (result === 'answered') limit.raise()
+        used -= 1
+        while (used < limit.current() && waiting.startNext()) used += 1
+      }
+    },
+  }
+}
+
+/** Calls that wait for a connection, in order; urgent ones first. */
+function createWaitingCalls({ monotonic, startTimer }: ConnectionLimiterOptions) {
+  const queues = { urgent: new Set<() => void>(), other: new Set<() => void>() }
+
+  return {
+    /** Resolves when the call has been started; throws when its budget is used up. */
+    async add({ urgent, budget }: ConnectionWait): Promise<void> {
+      if (budget.leftMs <= 0) throw poolExhausted()
+      const queue = urgent ? queues.urgent : queues.other
+      const startedAt = monotonic()
+      return new Promise((resolve, reject) => {
+        const stopTimer = startTimer(() => {
+          queue.delete(start)
+          budget.leftMs = 0 // timers can fire up to a millisecond early
+          reject(poolExhausted())
+        }, budget.leftMs)
+        const start = () => {
+          stopTimer()
+          queue.delete(start)
+          budget.leftMs = Math.max(0, budget.leftMs - (monotonic() - startedAt))
+          resolve()
+        }
+        queue.add(start)
+      })
+    },
+    /** Whether there was a call to start. */
+    startNext(): boolean {
+      const [start] = queues.urgent.size > 0 ? queues.urgent : queues.other
+      start?.()
+      return start !== undefined
+    },
+  }
+}
+
+/** The number of calls that may be in flight: at most `max`, less after refusals. */
+function createAdaptiveLimit({ max, monotonic, onChange }: ConnectionLimiterOptions) {
+  let limit = max
+  let changedAt = Number.NEGATIVE_INFINITY
+  let timesLowered = 0
+
+  return {
+    current: () => limit,
+    /** Calls that were sent before the limit was lowered are refused together, and lower it only once. */
+    timesLowered: () => timesLowered,
+    /** Halves the number of calls that were in flight, which were too many. */
+    lower(used: number): void {
+      timesLowered += 1
+      change(Math.max(1, Math.floor(Math.min(limit, used) / 2)), 'lowered')
+    },
+    raise(): void {
+      if (limit < max && monotonic() - changedAt >= RAISE_EVERY_MS) change(limit + 1, 'raised')
+    },
+  }
+
+  function change(next: number, kind: 'lowered' | 'raised'): void {
+    changedAt = monotonic()
+    if (next !== limit) onChange?.(next, kind)
+    limit = next
   }
 }

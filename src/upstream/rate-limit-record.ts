@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { RateLimitStatus } from './rate-limit-headers.ts'
 import type { UpstreamClock } from './upstream-client.ts'
 
 /** The state of an API's rate limit, shared by all replicas. Times are on the API's clock. */
@@ -19,6 +18,16 @@ const RateLimitRecord = z.object({
 })
 
 const NO_LIMITS: RateLimitRecord = { wroteAtMs: 0, callers: [], lowUntilMs: 0 }
+
+/** The rate limit in a response; a missing value is undefined. Times are in milliseconds since 1970, on the API's clock. */
+export interface RateLimitStatus {
+  readonly limit: number | undefined
+  readonly remaining: number | undefined
+  /** When the next request is allowed: the earlier of `…-Reset` and `…-Retry-At`, else `Retry-After`. */
+  readonly untilMs: number | undefined
+  /** When the whole limit is available again. */
+  readonly resetMs: number | undefined
+}
 
 export interface SharedRecordOptions {
   readonly store: RateLimitStore

@@ -2,21 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Axios, type AxiosResponse } from 'axios'
 import type { Dispatcher } from 'undici'
 import {
-  type ConnectionLimiterOptions,
-  type ConnectionWait,
-  createConnectionLimiter,
-  poolExhausted,
-} from './connection-limiter.ts'
-import {
   type Breaker,
   type BreakerOptions,
+  type ConnectionLimiterOptions,
   type ConnectionOptions,
+  type ConnectionWait,
   createBreaker,
+  createConnectionLimiter,
   createDispatcher,
   createUndiciAdapter,
 } from './connections.ts'
 import { startTimer } from './start-timer.ts'
-import { UpstreamFailure } from './upstream-failure.ts'
+import { poolExhausted, UpstreamFailure } from './upstream-failure.ts'
 
 /**
  * Sends calls to one origin, with a time limit. It never follows redirects. It sends a call again only if Okta refused it

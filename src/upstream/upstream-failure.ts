@@ -45,3 +45,51 @@ export function mayHaveReachedUpstream(error: unknown): boolean {
   const failure = error instanceof Error && !(error instanceof UpstreamFailure) ? error.cause : error
   return failure instanceof UpstreamFailure && REACHED_UPSTREAM[failure.outcome]
 }
+
+export function poolExhausted(): UpstreamFailure {
+  return new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
+}
+
+/** The failure of a call without a complete response. */
+export function toConnectionFailure(error: unknown): UpstreamFailure {
+  const code = errorCode(error)
+  return new UpstreamFailure(OUTCOMES[code] ?? 'connection_lost', { code })
+}
+
+/** Error codes of undici and Node. After any other code, the request may have arrived. */
+const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
+  UND_ERR_CONNECT_TIMEOUT: 'unreachable',
+  ECONNREFUSED: 'unreachable',
+  ENOTFOUND: 'unreachable',
+  EAI_AGAIN: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
+  UNABLE_TO_GET_ISSUER_CERT: 'unreachable',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'unreachable',
+  SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
+  CERT_HAS_EXPIRED: 'unreachable',
+  CERT_NOT_YET_VALID: 'unreachable',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
+  UND_ERR_PRX_TLS: 'unreachable',
+  UND_ERR_HEADERS_TIMEOUT: 'timeout',
+  UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'response_too_large',
+  TimeoutError: 'timeout',
+}
+
+/**
+ * The code of the error or of the first error in it, else its name. Never its message, which contains host names. `instanceof` is not
+ * used, because errors of Node may come from another realm.
+ */
+function errorCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'unknown'
+  if ('code' in error && typeof error.code === 'string') return error.code
+  if ('errors' in error && Array.isArray(error.errors) && error.errors.length > 0)
+    return errorCode(error.errors[0])
+  if ('cause' in error && typeof error.cause === 'object' && error.cause !== null)
+    return errorCode(error.cause)
+  return 'name' in error && typeof error.name === 'string' ? error.name : 'unknown'
+}

@@ -1,5 +1,5 @@
 import type { Logger } from '../../observability/logger.ts'
-import { readRateLimit } from '../../upstream/rate-limit-headers.ts'
+import { readRateLimit } from '../../upstream/rate-limit-gate.ts'
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
 import type { ExpiringValues } from '../shared/expiring-values.ts'
 import type { PamKey } from '../token/key-pauses.ts'

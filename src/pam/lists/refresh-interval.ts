@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RateLimitStatus } from '../../upstream/rate-limit-headers.ts'
+import type { RateLimitStatus } from '../../upstream/rate-limit-record.ts'
 
 /** The API's rate limit, as observed in the responses of one read. */
 export const ObservedRateLimit = z.object({

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { createConnectionLimiter } from '../../src/upstream/connection-limiter.ts'
+import { createConnectionLimiter } from '../../src/upstream/connections.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 
 /** A fake clock: `advance` fires the timers that are due. */

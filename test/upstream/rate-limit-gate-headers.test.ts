@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { readRateLimit } from '../../src/upstream/rate-limit-headers.ts'
+import { readRateLimit } from '../../src/upstream/rate-limit-gate.ts'
 
 const NOW_MS = Date.parse('2030-01-01T00:00:00.500Z')
 const at = (seconds: number) => Math.floor(NOW_MS / 1000) + seconds
