@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
+import { type SandboxWithBroker, startSandbox } from '../../src/sandbox-package/start-sandbox.ts'
 import { openChromium } from '../support/chromium.ts'
 import { faultsOf } from '../support/demo-page.ts'
 import { freePort } from '../support/gatehouse.ts'
@@ -43,13 +44,17 @@ afterAll(async () => {
   await Promise.all(Object.values(starters).map(({ child }) => stop(child)))
 })
 
-async function start(name: string): Promise<Starter> {
-  const child = spawn('npm', ['--silent', 'start'], {
+function run(name: string, port: number, env: Record<string, string> = {}) {
+  return spawn('npm', ['--silent', 'start'], {
     cwd: join(FOLDER, name),
-    env: { ...process.env, PORT: String(await freePort()), NODE_OPTIONS: '' },
+    env: { ...process.env, PORT: String(port), NODE_OPTIONS: '', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true, // npm and the server are one group
   })
+}
+
+async function start(name: string): Promise<Starter> {
+  const child = run(name, await freePort())
   let output = ''
   child.stdout.on('data', (chunk) => {
     output += chunk
@@ -83,8 +88,8 @@ function starterOf(name: string): Starter {
   return starter
 }
 
-async function signIn(page: Page, password: string): Promise<void> {
-  await page.getByLabel('Username').fill('ada')
+async function signIn(page: Page, password: string, username = 'ada'): Promise<void> {
+  await page.getByLabel('Username').fill(username)
   await page.getByLabel('Password').fill(password)
   await press(page, 'Sign in')
 }
@@ -148,6 +153,45 @@ test('a text message that the user does not want leads back to the other factors
       expect(await faultsOf(page)).toEqual([])
     }),
   )
+})
+
+/** Another Gatehouse, with a user that the starters' own sandboxes do not have. */
+async function startOtherGatehouse(publicUrl: string, name: string): Promise<SandboxWithBroker> {
+  return startSandbox({
+    people: [
+      {
+        login: 'grace@example.test',
+        password: 'Demo-Password-1',
+        factors: ['totp', 'sms'],
+        groups: ['Operators'],
+      },
+    ],
+    groups: { Operators: ['end_user'] },
+    broker: { publicUrl, env: name === 'express' ? { TRUST_PROXY: '127.0.0.1,::1' } : {} },
+  })
+}
+
+test.each(NAMES)('with GATEHOUSE_URL, the starter %s is a portal of that Gatehouse', async (name) => {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const other = await startOtherGatehouse(url, name)
+  const child = run(name, port, { GATEHOUSE_URL: other.brokerUrl })
+  try {
+    await until(async () => (await fetch(url)).ok, { what: `${name} to start` })
+    const { page, problems } = await visit(url)
+    await signIn(page, 'Demo-Password-1', 'grace')
+    await press(page, 'Authenticator app')
+    await page.getByLabel('Code').fill(other.control.totpCode('grace'))
+    await press(page, 'Continue')
+    await page.getByText('Operators').waitFor()
+    await press(page, 'Sign out')
+    await page.getByLabel('Username').waitFor()
+    expect(problems).toEqual([])
+    await page.close()
+  } finally {
+    await stop(child)
+    await other.stop()
+  }
 })
 
 test.each(NAMES)('the starter %s has no error and obeys its content security policy', (name) => {

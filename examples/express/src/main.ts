@@ -4,7 +4,7 @@ import { startGatehouseSandbox } from './sandbox.ts'
 const port = Number(process.env.PORT ?? 3000)
 const portalUrl = `http://localhost:${port}`
 
-// For your own Gatehouse, replace this line with: const gatehouseUrl = 'http://localhost:8080'
-const gatehouseUrl = await startGatehouseSandbox(portalUrl)
+/** Your own Gatehouse, or one with a sandbox. */
+const gatehouseUrl = process.env.GATEHOUSE_URL ?? (await startGatehouseSandbox(portalUrl))
 
 createPortal({ gatehouseUrl }).listen(port, 'localhost', () => console.log(`  Open ${portalUrl}\n`))
