@@ -53,8 +53,8 @@ export const skipped = (reason: string, fix: string | null = null): Finding => (
   fix,
 })
 
-/** Checks that are skipped for the same reason. */
-export function skipAll(names: readonly string[], reason: string): CheckGroup {
-  const checks = names.map((name) => ({ name, run: () => skipped(reason) }))
+/** The checks of a group that are skipped for the same reason, such as `redis.reach`. */
+export function skipAll(group: string, names: readonly string[], reason: string): CheckGroup {
+  const checks = names.map((name) => ({ name: `${group}.${name}`, run: () => skipped(reason) }))
   return { checks, close: async () => {} }
 }

@@ -27,7 +27,7 @@ import { createHttpClient, reasonOf, sendOrFail } from './http-client.ts'
 type PamConfig = NonNullable<Config['pam']>
 type PamKey = ReturnType<PamConfig['keys']['current']>[number]
 
-const NAMES = ['pam.reach', 'pam.key', 'pam.team', 'pam.user', 'pam.key_expiry'] as const
+const NAMES = ['reach', 'key', 'team', 'user', 'key_expiry']
 
 /** A token, or why there is none. `no_answer` and `unreadable`: the API was not reached. */
 type Minted = { readonly token: string } | { readonly outcome: PamOutcome; readonly reason: string }
@@ -35,7 +35,7 @@ type Minted = { readonly token: string } | { readonly outcome: PamOutcome; reado
 export function pamChecks(context: DoctorContext): CheckGroup {
   const { config, now, login } = context
   const { pam } = config
-  if (pam === undefined) return skipAll(NAMES, 'PAM_BASE_URL is not set')
+  if (pam === undefined) return skipAll('pam', NAMES, 'PAM_BASE_URL is not set')
   const client = createHttpClient(pam.baseUrl, context)
   const [first, standby] = pam.keys.current()
   let minted: Minted | undefined

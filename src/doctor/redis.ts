@@ -20,8 +20,7 @@ import {
   warn,
 } from './check.ts'
 
-const SUBJECTS = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'latency'] as const
-type Name = `redis.${(typeof SUBJECTS)[number]}`
+const NAMES = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'latency']
 
 /** Until a database is selected, the client sends nothing. */
 const NOT_SELECTED = 'not possible without redis.database'
@@ -31,11 +30,7 @@ type Client = Redis | Cluster
 export function redisChecks({ config, timeoutMs }: DoctorContext): CheckGroup {
   const { ca } = config.redis
   const url = config.redis.url.current()
-  if (/^memory:/.test(url))
-    return skipAll(
-      SUBJECTS.map((name) => `redis.${name}`),
-      'REDIS_URL is memory:, the embedded store',
-    )
+  if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const client = createRedisClient({
     target: parseRedisUrl(url),
@@ -53,7 +48,7 @@ export function redisChecks({ config, timeoutMs }: DoctorContext): CheckGroup {
     if (connection.isReady()) code = undefined // only the read was refused; redis.write shows it
   }
   const needs = ['redis.database']
-  const checks: (Check & { readonly name: Name })[] = [
+  const checks: Check[] = [
     {
       name: 'redis.reach',
       async run() {
