@@ -81,11 +81,8 @@ const OPERATIONS: {
 
   deleteIf: (memory, key, expected) => memory.text(key) === expected && memory.delete(key),
 
-  extendIf(memory, key, expected, ttlMs) {
-    if (memory.text(key) !== expected) return false
-    memory.put(key, expected, ttlMs)
-    return true
-  },
+  extendIf: (memory, key, expected, ttlMs) =>
+    memory.text(key) === expected && OPERATIONS.set(memory, key, expected, ttlMs),
 
   acquire(memory, { lockKey, recordKey, token, lockTtlMs }) {
     assertOneSlot(lockKey, recordKey)

@@ -46,7 +46,7 @@ export class RateLimitRefusal extends Error {
  * Replicas share the state through the store. All times are on the API's clock.
  */
 export function createRateLimitGate(options: RateLimitGateOptions) {
-  const { clock, prefix, jitterMs, random, sleep, onOutcome, onRemaining } = options
+  const { clock, prefix, onRemaining } = options
   const record = createSharedRecord(options)
 
   return {
@@ -58,7 +58,7 @@ export function createRateLimitGate(options: RateLimitGateOptions) {
      * if there is one.
      */
     async run<T>(caller: GateCaller, call: (report: ReportResponse) => Promise<T>): Promise<T> {
-      const probe = await enter(caller)
+      const probe = await enter(caller, record, options)
       try {
         return await call(async (response, isRefusal) => {
           const nowMs = clock.now()
@@ -72,39 +72,48 @@ export function createRateLimitGate(options: RateLimitGateOptions) {
       }
     },
   }
+}
 
-  async function enter(caller: GateCaller) {
-    const spreadMs = random() * jitterMs
-    for (let waited = false; ; waited = true) {
-      await record.refresh()
-      const next = await passOrWait(caller, spreadMs)
-      if (typeof next !== 'number') return next
-      if (!waited) onOutcome('waited')
-      caller.budget.leftMs -= next
-      await sleep(next)
-    }
-  }
+type SharedRecord = ReturnType<typeof createSharedRecord>
 
-  /** The time until the next check, in milliseconds; or a probe; or undefined if there is no limit. */
-  async function passOrWait(caller: GateCaller, spreadMs: number) {
-    const { limit, probeAtMs } = record.current()
-    const hold = record.findHold(caller)
-    if (hold === undefined) return undefined
-    const opensInMs = hold.leftMs + spreadMs
-    const isProbeDue = Math.min(opensInMs, hold.probeInMs) <= 0
-    const release = isProbeDue ? await record.acquireProbe() : undefined
-    if (release !== undefined) {
-      await record.refresh(0)
-      if (record.current().probeAtMs !== probeAtMs) return release().then(() => 0) // another probe has just ended
-      onOutcome('probe')
-      return { probeAtMs, release }
-    }
-    const waitMs = isProbeDue ? POLL_MS : opensInMs
-    const mustNotWait = hold.isReserved || caller.priority === 'background'
-    if (!mustNotWait && waitMs <= caller.budget.leftMs) return waitMs
-    onOutcome(mustNotWait ? 'deferred' : 'refused')
-    throw new RateLimitRefusal(Math.max(waitMs, opensInMs), limit)
+/** Resolves when the call may be sent, with the probe if the call is one. */
+async function enter(caller: GateCaller, record: SharedRecord, options: RateLimitGateOptions) {
+  const { jitterMs, random, sleep, onOutcome } = options
+  const spreadMs = random() * jitterMs
+  for (let waited = false; ; waited = true) {
+    await record.refresh()
+    const next = await passOrWait(caller, spreadMs, record, options)
+    if (typeof next !== 'number') return next
+    if (!waited) onOutcome('waited')
+    caller.budget.leftMs -= next
+    await sleep(next)
   }
+}
+
+/** The time until the next check, in milliseconds; or a probe; or undefined if there is no limit. */
+async function passOrWait(
+  caller: GateCaller,
+  spreadMs: number,
+  record: SharedRecord,
+  { onOutcome }: RateLimitGateOptions,
+) {
+  const { limit, probeAtMs } = record.current()
+  const hold = record.findHold(caller)
+  if (hold === undefined) return undefined
+  const opensInMs = hold.leftMs + spreadMs
+  const isProbeDue = Math.min(opensInMs, hold.probeInMs) <= 0
+  const release = isProbeDue ? await record.acquireProbe() : undefined
+  if (release !== undefined) {
+    await record.refresh(0)
+    if (record.current().probeAtMs !== probeAtMs) return release().then(() => 0) // another probe has just ended
+    onOutcome('probe')
+    return { probeAtMs, release }
+  }
+  const waitMs = isProbeDue ? POLL_MS : opensInMs
+  const mustNotWait = hold.isReserved || caller.priority === 'background'
+  if (!mustNotWait && waitMs <= caller.budget.leftMs) return waitMs
+  onOutcome(mustNotWait ? 'deferred' : 'refused')
+  throw new RateLimitRefusal(Math.max(waitMs, opensInMs), limit)
 }
 
 /** The Authentication API sends `X-Rate-Limit-…`, the PAM API `X-RateLimit-…`. */
