@@ -80,6 +80,7 @@ test('after an answer, the back-off begins again', async () => {
 
 test.each([
   ['7', 9],
+  ['60', 62],
   ['0', 32], // a 429 without a time to wait counts as half a minute
 ])('a Retry-After of %s seconds: the next poll is sent after %i', async (seconds, next) => {
   await finish(await startPush({ status: 429, headers: { 'retry-after': seconds } }, DONE))
@@ -125,6 +126,17 @@ test('an abort while a request is under way ends the request, and rejects with t
   const reason = new Error('the user has left')
   abort.abort(reason)
   await expect(next).rejects.toBe(reason)
+})
+
+test('an answer that comes in spite of an abort is not shown', async () => {
+  const abort = new AbortController()
+  const reason = new Error('the user has left')
+  const late = async () => {
+    abort.abort(reason)
+    return Response.json(WAITING)
+  }
+  const next = (await startPush(late)).poll({ signal: abort.signal }).next()
+  await Promise.all([expect(next).rejects.toBe(reason), jest.advanceTimersByTimeAsync(2000)])
 })
 
 test('a signal that is already aborted sends nothing', async () => {

@@ -62,6 +62,17 @@ describe('by its times', () => {
     },
   )
 
+  test('the broker’s time is that of its last answer', async () => {
+    const broker = scriptBroker({ clockAheadMs: MINUTE })
+    const session = sessionOf(30 * MINUTE, 600 * MINUTE)
+    const { gatehouse } = await openTab(broker, session)
+    broker.answer({ ...session, headers: { date: new Date(Date.now() + 20 * MINUTE).toUTCString() } })
+    await gatehouse.session()
+    broker.requests.length = 0
+    await jest.advanceTimersByTimeAsync(10 * MINUTE + 2000)
+    expect(broker.requests).toHaveLength(1)
+  })
+
   test('a session that another tab has extended continues', async () => {
     const broker = scriptBroker()
     const { reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))

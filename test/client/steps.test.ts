@@ -61,6 +61,34 @@ test('a list of factors with the name `factor` is the same list', async () => {
   expect(broker.requests.at(-1)?.[2]).toBe('/verify')
 })
 
+test('options with a value, false included, are added to the query of a link', async () => {
+  const factor = { id: 'f1', factorType: 'push', provider: 'OKTA', _links: { verify: link('/verify?a=b') } }
+  const required = { ...WAITING, status: 'MFA_REQUIRED', _embedded: { factors: [factor] } }
+  const { broker, begin } = client(required, WAITING)
+  const { factors, verify } = stepAt(await begin(), 'MFA_REQUIRED')
+  const options = { rememberDevice: false, autoPush: undefined } as object
+  await verify(factorOf<Factor>(factors, 'push'), undefined, options)
+  expect(broker.requests.at(-1)?.[2]).toBe('/verify?a=b&rememberDevice=false')
+})
+
+test('the options of a challenge apply to its proof, and not to the next challenge', async () => {
+  const factor = { id: 'f1', factorType: 'sms', provider: 'OKTA', _links: { verify: link('/begin') } }
+  const required = { ...WAITING, status: 'MFA_REQUIRED', _embedded: { factors: [factor] } }
+  const challenge = { ...WAITING, _embedded: { factor }, _links: { next: link('/verify', 'verify') } }
+  const { broker, begin } = client(required, challenge, required, challenge)
+  const first = stepAt(await begin(), 'MFA_REQUIRED')
+  const sms = factorOf<Factor>(first.factors, 'sms')
+  const begun = await first.verify(sms, undefined, { rememberDevice: true })
+  const second = stepAt(
+    await stepAt(begun, 'MFA_CHALLENGE', 'verify').verify({ passCode: '1' }),
+    'MFA_REQUIRED',
+  )
+  expect(broker.requests.at(-1)?.[2]).toBe('/verify?rememberDevice=true')
+  const again = await second.verify(factorOf<Factor>(second.factors, 'sms'))
+  await stepAt(again, 'MFA_CHALLENGE', 'verify').verify({ passCode: '1' })
+  expect(broker.requests.slice(-2).map(([, , path]) => path)).toEqual(['/begin', '/verify'])
+})
+
 test('a factor that the operator hides leaves previous and cancel', async () => {
   harness = await startHarness({ env: { HIDDEN_FACTORS: 'push', STEP_UP: 'on' } })
   const own = await openNodeClient(harness)

@@ -1,7 +1,7 @@
 /** The `fetch` of gatehouse-client with scripted answers, on the clock of Jest's fake timers. */
 export interface ScriptedBroker {
   readonly fetch: typeof fetch
-  /** Each request: the milliseconds since the start, the method and the path. */
+  /** Each request: the milliseconds since the start, the method, and the path with its query. */
   readonly requests: (readonly [ms: number, method: string, path: string])[]
   /** The next answers; the last one is repeated. A function gets the request. */
   answer(...answers: readonly Scripted[]): void
@@ -27,7 +27,8 @@ export function scriptBroker({ clockAheadMs = 0 } = {}): ScriptedBroker {
       queue = [...answers]
     },
     async fetch(url, init = {}) {
-      requests.push([Date.now() - started, init.method ?? 'GET', new URL(String(url)).pathname])
+      const { pathname, search } = new URL(String(url))
+      requests.push([Date.now() - started, init.method ?? 'GET', pathname + search])
       init.signal?.throwIfAborted()
       const next = (queue.length > 1 ? queue.shift() : queue[0]) ?? new Error('no answer is scripted')
       if (next instanceof Error) throw next
