@@ -24,7 +24,6 @@ const WINDOW = {
   name: 'window',
   maxAttempts: Number.MAX_SAFE_INTEGER,
   ttlMs: TTL_MS,
-  legacySuffix: ':legacy',
 }
 const STEP = { lockKey: keyFor('lock'), recordKey: keyFor('record'), token: 'token' }
 

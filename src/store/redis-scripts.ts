@@ -74,11 +74,7 @@ for i, window in ipairs(windows) do
   local count, ends, windowId = windowAt(keyPrefix .. window.keySuffix, window.name)
   if ends <= now then count, ends, windowId = 0, nil, ARGV[1] end
   running[i] = {count, ends, windowId}
-  local legacy, legacyLeft = legacyWindowAt(keyPrefix, window.legacySuffix)
-  if count + legacy >= window.maxAttempts then
-    local ms = math.max(ends and ends - now or 0, legacyLeft)
-    if ms > left then full, left = i - 1, ms end
-  end
+  if count >= window.maxAttempts and ends - now > left then full, left = i - 1, ends - now end
 end
 if full >= 0 then return {overridden, full, left, {}, 0} end
 local ids = {}
@@ -105,7 +101,6 @@ return 1`,
   clearWindows: `
 for _, window in ipairs(cjson.decode(ARGV[1])) do
   redis.call('HDEL', KEYS[1] .. window.keySuffix, window.name)
-  if window.legacySuffix then redis.call('DEL', KEYS[1] .. window.legacySuffix) end
 end
 if KEYS[2] then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
 return 1`,
@@ -123,11 +118,6 @@ local function windowAt(key, name)
 end
 local function writeWindow(key, name, count, ends, windowId)
   redis.call('HSET', key, name, string.format('%d %.0f %s', count, ends, windowId))
-end
-local function legacyWindowAt(keyPrefix, suffix)
-  local count = suffix and redis.call('HGET', keyPrefix .. suffix, 'count')
-  if not count then return 0, 0 end
-  return tonumber(count), redis.call('PTTL', keyPrefix .. suffix)
 end
 local function removeEnded(key, now)
   local windows = redis.call('HLEN', key)

@@ -121,11 +121,6 @@ export interface WindowKey {
   /** Appended to the prefix. Windows of about the same length share a key. */
   readonly keySuffix: string
   readonly name: string
-  /**
-   * Older versions had one key for each window: a hash with the field `count`. That count is added, so that an upgrade gives
-   * nobody new attempts. Remove this 30 days after no such key is left.
-   */
-  readonly legacySuffix?: string
 }
 
 export interface LimitWindow extends WindowKey {

@@ -68,7 +68,7 @@ export class StepUp {
   async #enforceLimit(client: Client): Promise<void> {
     const { store, limitPerAddress, addressNames } = this.#options
     const keyPrefix = limitKeyPrefix(addressNames.sign(addressForLimits(client.address)))
-    const window = { keySuffix: '', name: 'step_up', legacySuffix: ':step_up' }
+    const window = { keySuffix: '', name: 'step_up' }
     const { full } = await store.countAttempt({ keyPrefix, windows: [limitWindow(window, limitPerAddress)] })
     if (full === undefined) return
     const reached = { label: 'step_up', max: limitPerAddress.attempts, leftMs: full.leftMs }

@@ -221,11 +221,10 @@ function windowsIn(
 const ID_CHARS = 20
 
 function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {
-  const named = (...ids: string[]) => [kind, SCOPE_NAMES[scope], ...ids, window].join(':')
+  const ids = id === '' ? [] : [id.slice(0, ID_CHARS)]
   return {
     keySuffix: window === 'inARow' ? ':in_a_row' : '',
-    name: id === '' ? named() : named(id.slice(0, ID_CHARS)),
-    legacySuffix: `:${id === '' ? named() : named(id)}`,
+    name: [kind, SCOPE_NAMES[scope], ...ids, window].join(':'),
   }
 }
 
