@@ -32,11 +32,7 @@ export function redisChecks({ config, timeoutMs }: DoctorContext): CheckGroup {
   const url = config.redis.url.current()
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
-  const client = createRedisClient({
-    target: parseRedisUrl(url),
-    ...(ca === undefined ? {} : { ca }),
-    ...limits,
-  })
+  const client = createRedisClient({ target: parseRedisUrl(url), ...(ca && { ca }), ...limits })
   const connection = createRedisConnection({ url, ...limits }, client)
   const key = `gatehouse:doctor:{${randomUUID()}}`
   let code: string | undefined

@@ -33,10 +33,9 @@ export type Groups = ReturnType<typeof createGroups>
 /** The lookups behind the routes. They throw `BrokerError`. */
 export function createGroups(options: GroupsOptions) {
   const { cache, userName, directory, directoryMaxAgeMs, attributes } = options
-  const requireAccess = createDirectoryAccess(directory, async (session, requestId) => {
-    const { served } = await getOwn(session, { requestId, maxAgeMs: directoryMaxAgeMs })
-    return served.list
-  })
+  const requireAccess = createDirectoryAccess(directory, (session, requestId) =>
+    getOwn(session, { requestId, maxAgeMs: directoryMaxAgeMs }).then(({ served }) => served.list),
+  )
 
   async function getOwn({ login }: Session, options: LookupOptions) {
     const user = toPamUserName(login, userName)
@@ -53,11 +52,7 @@ export function createGroups(options: GroupsOptions) {
     /** The user's own groups and roles. */
     async me(session: Session, options: LookupOptions): Promise<LookupResult> {
       const { user, served } = await getOwn(session, options)
-      return toResult(served, served.list, () => {
-        const { groups, isDisabled } = served.list
-        const roles = groups.map((group) => group.roles)
-        return { user, groups, ...combineRoles(roles, isDisabled) }
-      })
+      return toResult(served, served.list, () => ({ user, ...groupsAndRoles(served.list) }))
     },
 
     /** A page of the team's groups. */
@@ -77,6 +72,11 @@ export function createGroups(options: GroupsOptions) {
       return found === undefined ? result : asOldAs(found, result)
     },
   }
+}
+
+function groupsAndRoles({ groups, isDisabled }: ServedList['list']) {
+  const roles = groups.map((group) => group.roles)
+  return { groups, ...combineRoles(roles, isDisabled) }
 }
 
 async function getList(cache: GroupCache, list: ListRef, options: LookupOptions): Promise<ServedList> {

@@ -1,5 +1,6 @@
 import {
   createSharedRecord,
+  findHold,
   type GateCaller,
   POLL_MS,
   type RateLimitStatus,
@@ -95,10 +96,10 @@ async function passOrWait(
   caller: GateCaller,
   spreadMs: number,
   record: SharedRecord,
-  { onOutcome }: RateLimitGateOptions,
+  { clock, onOutcome }: RateLimitGateOptions,
 ) {
   const { limit, probeAtMs } = record.current()
-  const hold = record.findHold(caller)
+  const hold = findHold(record.current(), caller, clock.now())
   if (hold === undefined) return undefined
   const opensInMs = hold.leftMs + spreadMs
   const isProbeDue = Math.min(opensInMs, hold.probeInMs) <= 0

@@ -73,7 +73,7 @@ export const POLL_MS = 50
 
 /** The record, as this process knows it. Without the store, each process uses only the responses that it has seen. */
 export function createSharedRecord(options: SharedRecordOptions) {
-  const { store, clock, monotonic, refreshEveryMs, jitterMs, onUnreadable } = options
+  const { store, monotonic, refreshEveryMs, jitterMs } = options
   let record = NO_LIMITS
   let reading: Promise<void> | undefined
   let readAt = Number.NEGATIVE_INFINITY
@@ -82,24 +82,16 @@ export function createSharedRecord(options: SharedRecordOptions) {
 
   async function read(): Promise<void> {
     const before = record
-    let text: string | undefined
-    try {
-      text = await store.get(keyOf(options, ''))
-      const stored = text === undefined ? undefined : RateLimitRecord.parse(JSON.parse(text))
-      if (record !== before || (stored === undefined && monotonic() < keptUntil)) return // ours is newer
-      record = stored ?? NO_LIMITS
-    } catch {
-      if (text !== undefined) onUnreadable?.() // else the store is unreachable
-    } finally {
-      readAt = monotonic()
-      reading = undefined
-    }
+    const stored = await readStored(options)
+    const oursIsNewer = record !== before || (stored === NO_LIMITS && monotonic() < keptUntil)
+    if (stored !== undefined && !oursIsNewer) record = stored
+    readAt = monotonic()
+    reading = undefined
   }
 
   return {
     current: () => record,
     acquireProbe: createProbeLock(options),
-    findHold: (caller: GateCaller) => findHold(record, caller, clock.now()),
 
     /** Reads the store unless the last read is at most `maxAgeMs` old. Undefined if there is nothing to wait for. Never fails. */
     refresh(maxAgeMs = refreshEveryMs) {
@@ -108,16 +100,26 @@ export function createSharedRecord(options: SharedRecordOptions) {
     },
 
     async update(seen: Observation): Promise<void> {
-      const { nowMs, rateLimit, isRefusal } = seen
-      const isExhausted = isRefusal || rateLimit.remaining === 0
-      const change = isExhausted ? afterExhausted(record, seen, options) : afterSuccess(record, seen, options)
-      if (change === undefined) return
-      record = { ...record, ...change, limit: rateLimit.limit ?? record.limit, wroteAtMs: nowMs }
-      const endMs = Math.max(nowMs, record.lowUntilMs, ...record.callers.map((one) => one.untilMs))
-      const ttlMs = endMs - nowMs + jitterMs + RETAIN_MS
+      const next = nextRecord(record, seen, options)
+      if (next === record) return
+      record = next
+      const endMs = Math.max(seen.nowMs, next.lowUntilMs, ...next.callers.map((one) => one.untilMs))
+      const ttlMs = endMs - seen.nowMs + jitterMs + RETAIN_MS
       keptUntil = monotonic() + ttlMs
       await store.set(keyOf(options, ''), JSON.stringify(record), ttlMs).catch(() => false)
     },
+  }
+}
+
+/** Undefined if the store is unreachable or the record unreadable. */
+async function readStored(options: SharedRecordOptions): Promise<RateLimitRecord | undefined> {
+  let text: string | undefined
+  try {
+    text = await options.store.get(keyOf(options, ''))
+    return text === undefined ? NO_LIMITS : RateLimitRecord.parse(JSON.parse(text))
+  } catch {
+    if (text !== undefined) options.onUnreadable?.()
+    return undefined
   }
 }
 
@@ -150,7 +152,7 @@ function keyOf({ api, scope }: SharedRecordOptions, kind: '' | '-probe'): string
  * Why a call must not be sent now. A caller is also held if its parties include all those of a held caller. A closed gate stays
  * closed, even after `leftMs`, until a probe gets a response.
  */
-function findHold(record: RateLimitRecord, { priority, parties }: GateCaller, clockMs: number) {
+export function findHold(record: RateLimitRecord, { priority, parties }: GateCaller, clockMs: number) {
   const { wroteAtMs, callers, lowUntilMs, probeAtMs } = record
   const nowMs = Math.max(clockMs, wroteAtMs)
   const own = callers.length > 0 ? parties() : []
@@ -172,6 +174,15 @@ interface Observation extends Pick<GateCaller, 'parties'> {
   readonly isRefusal: boolean
   /** If the call was a probe: `probeAtMs` of the record when it was sent. */
   readonly probed: number | undefined
+}
+
+/** The same record if the response changes nothing. */
+function nextRecord(before: RateLimitRecord, seen: Observation, rules: SharedRecordOptions): RateLimitRecord {
+  const { nowMs, rateLimit, isRefusal } = seen
+  const isExhausted = isRefusal || rateLimit.remaining === 0
+  const change = isExhausted ? afterExhausted(before, seen, rules) : afterSuccess(before, seen, rules)
+  if (change === undefined) return before
+  return { ...before, ...change, limit: rateLimit.limit ?? before.limit, wroteAtMs: nowMs }
 }
 
 /** A 429 applies to its caller only, unless an unrelated caller has got one too. */

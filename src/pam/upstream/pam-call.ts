@@ -98,12 +98,16 @@ export function createPamCall(options: PamCallOptions): PamCall {
         return breaker.run(() => sendRequest(request, timeoutMs, report, options))
       })
     } catch (error) {
-      if (error instanceof RateLimitRefusal)
-        throw new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, wasDeferred: background })
-      if (error instanceof BreakerFailure) throw error.failure
-      throw error instanceof UpstreamFailure ? failureFromUpstream(error) : error
+      throw toPamFailure(error, background)
     }
   }
+}
+
+function toPamFailure(error: unknown, wasDeferred = false): unknown {
+  if (error instanceof RateLimitRefusal)
+    return new PamFailure('too_many_requests', { retryAfterMs: error.waitMs, wasDeferred })
+  if (error instanceof BreakerFailure) return error.failure
+  return error instanceof UpstreamFailure ? failureFromUpstream(error) : error
 }
 
 async function sendRequest(
