@@ -2,7 +2,7 @@
  * Every variable. `load-config.ts` parses them; `scripts/docs/variables.ts` has their texts, from which `npm run docs` generates
  * `.env.example` and `docs/configuration.md` in this order.
  */
-export const VARIABLES = {
+const VARIABLES = {
   PUBLIC_URL: { required: true },
   AUTHN_BASE_URL: { required: true },
   AUTHN_API_TOKEN: { required: true, secret: true },

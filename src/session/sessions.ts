@@ -164,7 +164,7 @@ export interface PrepareSessionOptions extends SessionsOptions {
   readonly device: DeviceBinding
 }
 
-export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
+function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics } = options
   const { userId, deviceId } = grant
   const id = newSessionId()

@@ -43,7 +43,7 @@ export type User = {
 /** A parameter, because `factors/` depends on this file. */
 export type NewFactor = (config: FactorConfig, user: { login: string; id: string }, seed: string) => Factor
 
-export function createUser(config: UserConfig, newFactor: NewFactor): User {
+function createUser(config: UserConfig, newFactor: NewFactor): User {
   const id = idFromSeed('00u', `person ${config.login}`)
   const factors = config.factors.map((factor, index) =>
     newFactor(

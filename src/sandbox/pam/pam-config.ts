@@ -73,7 +73,7 @@ export const GROUP_FORMS: Readonly<Record<Edition, GroupForm>> = {
  * A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). `groups`: users and
  * groups, but neither keys nor attributes (forbidden_error).
  */
-export const accessSchema = z.enum(['full', 'groups', 'none', 'own'])
+const accessSchema = z.enum(['full', 'groups', 'none', 'own'])
 
 const pamConfig = z
   .strictObject({

@@ -49,12 +49,12 @@ export function enforceResendInterval(
 }
 
 /** +1 XXX-XXX-1337 */
-export function maskPhone(phoneNumber: string): string {
+function maskPhone(phoneNumber: string): string {
   return `${phoneNumber.slice(0, 2)} XXX-XXX-${phoneNumber.slice(-4)}`
 }
 
 /** d...y@example.test */
-export function maskEmail(address: string): string {
+function maskEmail(address: string): string {
   const [name = '', domain = ''] = address.split('@')
   return `${name.slice(0, 1)}...${name.slice(-1)}@${domain}`
 }
