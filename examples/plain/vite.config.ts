@@ -15,6 +15,6 @@ export default defineConfig({
     port,
     strictPort: true,
     headers: { 'Content-Security-Policy': POLICY },
-    ...(gatehouseUrl && { proxy: { '/api': gatehouseUrl } }),
+    ...(gatehouseUrl && { proxy: { '/api': { target: gatehouseUrl, xfwd: true } } }),
   },
 })

@@ -17,7 +17,7 @@ export default defineConfig(({ command }) => ({
     port,
     strictPort: true,
     headers: { 'Content-Security-Policy': POLICY },
-    ...(gatehouseUrl && { proxy: { '/api': gatehouseUrl } }),
+    ...(gatehouseUrl && { proxy: { '/api': { target: gatehouseUrl, xfwd: true } } }),
   },
   ...(command === 'serve' && { html: { cspNonce: nonce } }),
 }))

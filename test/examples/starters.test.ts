@@ -156,7 +156,7 @@ test('a text message that the user does not want leads back to the other factors
 })
 
 /** Another Gatehouse, with a user that the starters' own sandboxes do not have. */
-async function startOtherGatehouse(publicUrl: string, name: string): Promise<SandboxWithBroker> {
+async function startOtherGatehouse(publicUrl: string): Promise<SandboxWithBroker> {
   return startSandbox({
     people: [
       {
@@ -167,14 +167,14 @@ async function startOtherGatehouse(publicUrl: string, name: string): Promise<San
       },
     ],
     groups: { Operators: ['end_user'] },
-    broker: { publicUrl, env: name === 'express' ? { TRUST_PROXY: '127.0.0.1,::1' } : {} },
+    broker: { publicUrl, env: { TRUST_PROXY: '127.0.0.1,::1' } },
   })
 }
 
 test.each(NAMES)('with GATEHOUSE_URL, the starter %s is a portal of that Gatehouse', async (name) => {
   const port = await freePort()
   const url = `http://localhost:${port}`
-  const other = await startOtherGatehouse(url, name)
+  const other = await startOtherGatehouse(url)
   const child = run(name, port, { GATEHOUSE_URL: other.brokerUrl })
   try {
     await until(async () => (await fetch(url)).ok, { what: `${name} to start` })
