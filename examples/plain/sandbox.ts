@@ -37,7 +37,7 @@ export function gatehouseSandbox(portalUrl: string): Plugin {
   Open ${portalUrl}
 `),
       )
-      httpServer?.once('close', () => sandbox.stop())
+      httpServer?.once('close', () => sandbox.stop().catch(console.error))
     },
   }
 }

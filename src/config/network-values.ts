@@ -22,8 +22,8 @@ export function port(text: string): number {
 }
 
 /**
- * One entry of `TRUST_PROXY` as a CIDR. An entry that covers every address is refused: any client could then forge its
- * address.
+ * One entry of `TRUST_PROXY` as a CIDR. An entry that covers every address is refused, because every client could then
+ * forge its address.
  */
 function trustedProxy(text: string): string {
   if (/^(\*|true|yes|on|all)$/i.test(text)) {

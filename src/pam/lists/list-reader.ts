@@ -17,7 +17,7 @@ export interface ListReaderOptions
   extends Pick<PamDeps, 'names' | 'scope' | 'clock' | 'monotonic' | 'tunables'> {
   readonly client: PamClient
   readonly lists: GroupLists
-  /** The progress of reads that a failure interrupted, such as a closed rate-limit gate: any replica can continue. */
+  /** The progress of reads that a failure interrupted, such as a closed rate-limit gate. Each replica can continue them. */
   readonly interrupted: PamRecords<ReadProgress>
   readonly backoff: ListBackoff
   readonly coalescing: Coalescing<CachedList>
