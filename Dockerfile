@@ -9,19 +9,23 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build
 
-# Production packages only. The sandbox needs the optional ones.
+# Production packages only, and their bill of materials (CycloneDX). The sandbox needs the optional ones.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# without what is not installed: `npm sbom --omit` also omits packages that a development package needs too
+RUN npm pkg delete devDependencies optionalDependencies workspaces && npm sbom --sbom-format cyclonedx > sbom.cdx.json
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
+COPY --from=packages /app/sbom.cdx.json ./
 COPY --from=build /app/dist ./dist
 COPY package.json LICENSE ./
 COPY config/default.json ./config/default.json
+COPY docs/openapi.json ./docs/openapi.json
 # docker build --build-arg GIT_REVISION=$(git rev-parse HEAD) .
 ARG GIT_REVISION=unknown
 ENV GIT_REVISION=$GIT_REVISION

@@ -1,13 +1,24 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { cores, isPinned } from './processes.ts'
 
-/** Writes the results of a run to a file in `docs/`. `npm run docs` makes the tables and charts of the pages from it. */
-export function writeResults(file: string, results: object): void {
-  const path = fileURLToPath(new URL(`../../docs/${file}`, import.meta.url)) // seen from `build/bench/`
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, `${JSON.stringify(results, null, 2)}\n`)
-  process.stdout.write(`Written: docs/${file}. Now run: npm run docs\n`)
+/**
+ * Prints the tables below a line that says when, on what and `how` they were measured, and writes them to their block of
+ * docs/performance.md unless it is a dry run.
+ */
+export function publish(block: string, how: string, tables: readonly string[], isDry: boolean): void {
+  const pinning = isPinned ? 'server pinned to one of them' : 'no pinning'
+  const date = new Date().toISOString().slice(0, 10)
+  const line = `${date}, Node ${process.version.slice(1)}, ${cores} cores, ${pinning}; ${how}.`
+  const text = [line, ...tables].join('\n\n')
+  process.stdout.write(`${text}\n\n`)
+  if (isDry) return
+  const path = fileURLToPath(new URL('../../docs/performance.md', import.meta.url)) // seen from `build/bench/`
+  const place = new RegExp(`(<!-- measured: ${block} -->)[^]*?(?=<!-- /measured -->)`)
+  writeFileSync(
+    path,
+    readFileSync(path, 'utf8').replace(place, (_, start: string) => `${start}\n\n${text}\n\n`),
+  )
 }
 
 /** A table in Markdown; the first column to the left, figures to the right. */
@@ -15,3 +26,5 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   const rule = head.map((_, n) => (n === 0 ? '---' : '---:'))
   return [head, rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
+
+export const verdict = (isMet: boolean) => (isMet ? 'met' : '**not met**')

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
-import { type PreparedRequest, UnexpectedResponse } from './load.ts'
+import { type PreparedRequest, send } from './load.ts'
 
 /**
  * Prepares the measured requests through the server's HTTP interface: users who opened the page, must verify a second
@@ -14,12 +13,10 @@ export type PathName = 'S' | 'F' | 'P' | 'V' | 'K' | 'G'
 export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K'])
 
 /**
- * The broker delays a poll that comes sooner than this after the previous one (`transaction.pollEveryMs`). Here every poll
+ * The broker delays a poll that comes sooner than this after the previous one. Here every poll
  * is due and goes upstream, so that the delay is not measured.
  */
-const POLL_EVERY_MS: number = JSON.parse(
-  readFileSync(new URL('../../config/default.json', import.meta.url), 'utf8'),
-).transaction.pollEveryMs
+const POLL_EVERY_MS = 1000
 
 export type Prepare = (origin: string, path: PathName, count: number) => Promise<PreparedRequest[]>
 
@@ -48,38 +45,29 @@ export function withPath(path: 'S' | 'F' | 'G', prepared: readonly PreparedReque
   return prepared.map((request) => ({ ...request, path: GETS[path] }))
 }
 
-/** The measured requests of a server that signs users in through redirects. */
-export const prepareByRedirects: Prepare = async (origin, path, count) => {
-  if (path !== 'S' && path !== 'F') throw new Error(`path ${path} is not supported`)
+/** The measured requests of a server that signs users in with id tokens. */
+export const prepareWithIdTokens: Prepare = async (origin, _path, count) => {
   const prepared: PreparedRequest[] = []
   for (let n = 0; n < count; n++) {
     const jar = new Map<string, string>()
-    let url = `${origin}/login`
-    for (let hop = 0; hop < 4; hop++) {
-      const isOwn = url.startsWith(origin)
-      const answer = await fetch(url, {
-        redirect: 'manual',
-        headers: isOwn ? { cookie: cookieOf(jar) } : {},
-      })
-      if (isOwn) keepCookies(jar, answer.headers.getSetCookie())
-      const location = answer.headers.get('location')
-      if (location === null) break
-      url = new URL(location, url).href
-    }
-    prepared.push({ method: 'GET', path: GETS[path], headers: { cookie: cookieOf(jar) }, expected: 200 })
+    const login = await fetch(`${origin}/login`, { redirect: 'manual' })
+    keepCookies(jar, login.headers.getSetCookie())
+    const authorize = login.headers.get('location') ?? ''
+    const state = new URL(authorize).searchParams.get('state') ?? ''
+    const { id_token = '' }: Record<string, string> = JSON.parse(await (await fetch(authorize)).text())
+    const answer = await fetch(`${origin}/callback`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: cookieOf(jar) },
+      body: new URLSearchParams({ state, id_token }),
+    })
+    keepCookies(jar, answer.headers.getSetCookie())
+    prepared.push({ method: 'GET', path: GETS.S, headers: { cookie: cookieOf(jar) }, expected: 200 })
   }
   return prepared
 }
 
 const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/groups?limit=100' } as const
-
-/** The device cookie that a server sets on a browser's first request. */
-export async function deviceOf(origin: string): Promise<string> {
-  const jar = new Map<string, string>()
-  const answer = await fetch(`${origin}${GETS.S}`, { headers: { 'x-forwarded-for': '10.0.0.1' } })
-  keepCookies(jar, answer.headers.getSetCookie())
-  return cookieOf(jar)
-}
 
 let visitorCount = 0
 
@@ -102,38 +90,27 @@ async function prepareOne(pool: Pool, path: PathName): Promise<PreparedRequest> 
     body: JSON.stringify(body),
     expected: 200,
   })
-  const send = async (request: PreparedRequest): Promise<Record<string, unknown>> => {
-    const answer = await pool.request({
-      method: request.method,
-      path: request.path,
-      headers: request.headers,
-      ...(request.body === undefined ? {} : { body: request.body }),
-    })
-    keepCookies(jar, answer.headers['set-cookie'])
-    const text = await answer.body.text()
-    if (answer.statusCode !== request.expected) {
-      throw new UnexpectedResponse(
-        `${request.method} ${request.path} responded ${answer.statusCode}: ${text.slice(0, 300)}`,
-      )
-    }
-    return text === '' ? {} : JSON.parse(text)
+  const exchange = async (request: PreparedRequest): Promise<Record<string, unknown>> => {
+    const { text, headers } = await send(pool, request)
+    keepCookies(jar, headers['set-cookie'])
+    return JSON.parse(text)
   }
 
-  await send({ method: 'GET', path: GETS.S, headers: headers(), expected: 404 })
+  await exchange({ method: 'GET', path: GETS.S, headers: headers(), expected: 404 })
   const signIn = post('/api/v1/authn', {
     username: `user-${visitor}@example.test`,
     password: 'plainly-fake-password',
   })
   if (path === 'P') return signIn
-  const { stateToken } = await send(signIn)
+  const { stateToken } = await exchange(signIn)
   const poll = post('/api/v1/authn/factors/bench-push/verify', { stateToken })
   if (path === 'K') {
-    await send(poll)
+    await exchange(poll)
     return poll
   }
   const verify = post('/api/v1/authn/factors/bench-totp/verify', { stateToken, passCode: '123456' })
   if (path === 'V') return verify
-  await send(verify)
+  await exchange(verify)
   return { method: 'GET', path: GETS[path], headers: headers(), expected: 200 }
 }
 

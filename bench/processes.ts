@@ -1,29 +1,25 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Redis } from 'ioredis'
 
 /** The processes of a run. Each is pinned to its cores if `taskset` exists, and is killed at the end of the run. */
 
 export interface ServerProcess {
   readonly child: ChildProcess
   readonly port: number
-  usage(): Promise<Usage>
-}
-
-export interface Usage {
   /** CPU time so far in microseconds, user and system. */
-  readonly cpuUs: number
-  readonly rssBytes: number
-  readonly heapBytes: number
+  cpuUs(): Promise<number>
+  /** The resident set. */
+  memoryMb(): Promise<number>
 }
 
 /** `server`: the server under test, alone on the first core; `rest`: the other cores. */
-export type CpuPlacement = 'server' | 'rest' | 'anywhere'
+type CpuPlacement = 'server' | 'rest'
 
 /** The upstream stub, which counts its calls. */
 export interface Stub extends ServerProcess {
@@ -34,6 +30,33 @@ export interface Stub extends ServerProcess {
 const children = new Set<ChildProcess>()
 export const cores = availableParallelism()
 export const isPinned = cores > 1 && spawnSync('taskset', ['--version']).status === 0
+
+export interface Setup {
+  readonly stub: Stub
+  /** For the servers under test. */
+  readonly env: Record<string, string>
+  /** A folder that is kept if the run fails. */
+  readonly logs: string
+}
+
+/** Runs a benchmark, then ends all processes and this one: with 1 if `work` fails or resolves to false. */
+export async function runBenchmark(work: (setup: Setup) => Promise<boolean>): Promise<never> {
+  // this process generates the load, off the server's core
+  if (isPinned) spawnSync('taskset', ['-a', '-p', '-c', `1-${cores - 1}`, String(process.pid)])
+  const logs = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
+  try {
+    const script = fileURLToPath(new URL('./upstream-stub.js', import.meta.url))
+    const running = await startNode(script, { env: {}, place: 'rest', logFile: join(logs, 'stub.log') })
+    const url = `http://127.0.0.1:${running.port}`
+    const stub = { ...running, url, calls: () => ask(running.child, 'calls') }
+    const env = { AUTHN_BASE_URL: url, PAM_BASE_URL: url }
+    process.exitCode = (await work({ stub, env, logs })) ? 0 : 1
+    rmSync(logs, { recursive: true })
+  } finally {
+    await Promise.all([...children].map(end))
+  }
+  process.exit()
+}
 
 export interface NodeOptions {
   readonly env: Record<string, string>
@@ -51,19 +74,7 @@ export async function startNode(script: string, options: NodeOptions): Promise<S
       throw new Error(`${script} exited before it listened; see ${options.logFile}`)
     }),
   ])
-  const port = field(message, 'port')
-  if (typeof port !== 'number') throw new Error(`${script} sent no port`)
-  return { child, port, usage: () => usageOf(child) }
-}
-
-export async function startStub(options: Omit<NodeOptions, 'place'>): Promise<Stub> {
-  const script = fileURLToPath(new URL('./upstream-stub.js', import.meta.url))
-  const running = await startNode(script, { ...options, place: 'rest' })
-  return {
-    ...running,
-    url: `http://127.0.0.1:${running.port}`,
-    calls: async () => numberIn(await query(running.child, 'calls'), 'calls'),
-  }
+  return serverOf(child, numberIn(message, 'port'))
 }
 
 /** Starts the broker's entry point on a free port, and waits until it is ready. */
@@ -71,50 +82,50 @@ export async function startBroker(script: string, options: NodeOptions): Promise
   const [port, opsPort] = [await freePort(), await freePort()]
   const env = { ...options.env, PORT: String(port), OPS_PORT: String(opsPort) }
   const child = spawnNode(script, { ...options, env })
-  for (let attempt = 0; ; attempt++) {
-    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined)
-    if (answer?.ok === true) return { child, port, usage: () => usageOf(child) }
-    if (child.exitCode !== null || attempt > 400)
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  for (const startedAt = performance.now(); !(await isReady()); await pause(POLL_EVERY_MS))
+    if (child.exitCode !== null || performance.now() - startedAt > READY_WITHIN_MS)
       throw new Error(`the broker is not ready; see ${options.logFile}`)
-    await pause(50)
-  }
+  return serverOf(child, port)
 }
+
+const POLL_EVERY_MS = 5
+const READY_WITHIN_MS = 20_000
 
 function spawnNode(script: string, { env, place, logFile }: NodeOptions): ChildProcess {
   const log = openSync(logFile, 'a')
-  const [command, ...args] = pinned(place, [
-    process.execPath,
-    '--import',
-    new URL('../../bench/usage-hook.mjs', import.meta.url).href,
-    script,
-  ])
-  const child = spawn(command, args, {
+  const hook = new URL('../../bench/usage-hook.mjs', import.meta.url).href
+  const child = startCommand(place, [process.execPath, ...imageFlags(), '--import', hook, script], {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
     stdio: ['ignore', log, log, 'ipc'],
   })
   closeSync(log)
-  children.add(child)
   return child
 }
 
-/** A redis-server without persistence. */
-export async function startRedis(): Promise<{ url: string; client: Redis; child: ChildProcess }> {
-  const port = await freePort()
-  const [command, ...args] = pinned('rest', [
-    'redis-server',
-    ...['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-  ])
-  const child = spawn(command, args, { stdio: 'ignore' })
-  children.add(child)
-  const url = `redis://127.0.0.1:${port}`
-  const client = new Redis(url, { maxRetriesPerRequest: null, retryStrategy: () => 50 })
-  client.on('error', () => {}) // not listening yet
-  await client.ping()
-  return { url, client, child }
+/** Every server runs with the Node flags of the image. Node 20 does not have all of them. */
+function imageFlags(): string[] {
+  const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8') // seen from `build/bench/`
+  const command: string[] = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '')
+  return command
+    .slice(1, -1)
+    .filter((flag) => flag !== '--disable-sigusr1' || process.allowedNodeEnvironmentFlags.has(flag))
 }
 
-export async function killAll(): Promise<void> {
-  await Promise.all([...children].map(end))
+export function startCommand(
+  place: CpuPlacement,
+  command: [string, ...string[]],
+  options: SpawnOptions,
+): ChildProcess {
+  const onCores = place === 'server' ? '0' : `1-${cores - 1}`
+  const [file, ...args] = isPinned ? (['taskset', '-c', onCores, ...command] as const) : command
+  const child = spawn(file, args, options)
+  children.add(child)
+  return child
 }
 
 export async function end(child: ChildProcess): Promise<void> {
@@ -125,55 +136,28 @@ export async function end(child: ChildProcess): Promise<void> {
   await ended
 }
 
-function pinned(place: CpuPlacement, command: readonly [string, ...string[]]): [string, ...string[]] {
-  if (!isPinned || place === 'anywhere') return [...command]
-  return ['taskset', '-c', place === 'server' ? '0' : `1-${cores - 1}`, ...command]
+function serverOf(child: ChildProcess, port: number): ServerProcess {
+  return { child, port, cpuUs: () => ask(child, 'cpuUs'), memoryMb: () => ask(child, 'memoryMb') }
 }
 
-/** Keeps this process, which generates the load, off the server's core. */
-export function pinSelf(): void {
-  if (isPinned) spawnSync('taskset', ['-a', '-p', '-c', `1-${cores - 1}`, String(process.pid)])
+/** Sends the process a message, and returns the number `name` of its answer. */
+export async function ask(
+  child: ChildProcess,
+  name: string,
+  message: string | number = name,
+): Promise<number> {
+  child.send(message)
+  const [answer]: unknown[] = await once(child, 'message')
+  return numberIn(answer, name)
 }
 
-/** Writes a CPU profile of the process during `work`. */
-export async function profiled<Result>(child: ChildProcess, file: string, work: () => Promise<Result>) {
-  child.send('profile')
-  await once(child, 'message')
-  const result = await work()
-  child.send({ profileTo: file })
-  await once(child, 'message')
-  return result
-}
-
-async function usageOf(child: ChildProcess): Promise<Usage> {
-  const usage = field(await query(child, 'usage'), 'usage')
-  const cpu = field(usage, 'cpu')
-  return {
-    cpuUs: numberIn(cpu, 'user') + numberIn(cpu, 'system'),
-    rssBytes: numberIn(usage, 'rss'),
-    heapBytes: numberIn(usage, 'heap'),
-  }
-}
-
-async function query(child: ChildProcess, question: string): Promise<unknown> {
-  child.send(question)
-  const [message]: unknown[] = await once(child, 'message')
-  return message
-}
-
-function numberIn(value: unknown, name: string): number {
-  const number = field(value, name)
+function numberIn(answer: unknown, name: string): number {
+  const { [name]: number } = answer as Record<string, unknown> // from a script of this folder
   if (typeof number !== 'number') throw new Error(`a process did not send its ${name}`)
   return number
 }
 
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null
-    ? Object.getOwnPropertyDescriptor(value, name)?.value
-    : undefined
-}
-
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -1,70 +1,57 @@
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type PathName, type Prepare, prepare, prepareByRedirects } from './prepare-requests.ts'
-import {
-  type CpuPlacement,
-  type NodeOptions,
-  type ServerProcess,
-  startBroker,
-  startNode,
-} from './processes.ts'
+import { type PathName, type Prepare, prepare, prepareWithIdTokens } from './prepare-requests.ts'
+import { type NodeOptions, type ServerProcess, startBroker, startNode } from './processes.ts'
 
 /** A server that is measured. */
 export interface Target {
-  readonly name: TargetName
+  readonly name: string
   readonly paths: readonly PathName[]
-  start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<ServerProcess>
   readonly prepare: Prepare
+  start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<ServerProcess>
 }
-
-export type TargetName = 'floor' | 'broker' | 'plain' | 'fastify' | 'express-openid-connect'
 
 export const ALL_PATHS = ['S', 'F', 'P', 'V', 'K', 'G'] as const satisfies readonly PathName[]
 
-export const SECRET_KEY = Buffer.alloc(32, 'plainly-fake-bench-key')
-
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
+const FOR_ALL = { paths: ALL_PATHS, prepare }
+
+export const BROKER: Target = { name: 'broker', ...FOR_ALL, start: startGatehouse }
+
 export const TARGETS: readonly Target[] = [
-  {
-    name: 'floor',
-    paths: ALL_PATHS,
-    start: script('./servers/floor.js'),
-    prepare,
-  },
-  { name: 'broker', paths: ALL_PATHS, start: startGatehouse, prepare },
-  {
-    name: 'fastify',
-    paths: ALL_PATHS,
-    start: script('../../bench/peers/fastify.mjs'),
-    prepare,
-  },
-  {
-    name: 'plain',
-    paths: ALL_PATHS,
-    start: script('./servers/plain.js'),
-    prepare,
-  },
+  { name: 'floor', ...FOR_ALL, start: script('servers/floor.mjs') },
+  BROKER,
+  { name: 'plain', ...FOR_ALL, start: script('servers/plain.mjs') },
   {
     name: 'express-openid-connect',
     paths: ['S', 'F'],
-    start: script('../../bench/peers/express-openid-connect.mjs'),
-    prepare: prepareByRedirects,
+    prepare: prepareWithIdTokens,
+    start: script('peers/express-openid-connect.mjs'),
   },
 ]
 
+/** Not a server: loads the production packages and ends. */
+export const PACKAGES = script('servers/packages.mjs')
+
+/** The broker of another checkout, which `npm run build` has built there. */
+export function otherBuild(folder: string): Target {
+  const main = resolve(folder, 'dist/main.js')
+  return { name: 'other-build', ...FOR_ALL, start: (options) => startGatehouse(options, main) }
+}
+
 function script(path: string): Target['start'] {
-  return (options) => startNode(at(path), { ...options, place: 'server' })
+  return (options) => startNode(at(`../../bench/${path}`), { ...options, place: 'server' })
 }
 
 /** The production build with its default settings: all limits, checks and log lines are on. */
-export function startGatehouse({
-  env,
-  logFile,
-  place = 'server',
-}: Pick<NodeOptions, 'env' | 'logFile'> & { readonly place?: CpuPlacement }): Promise<ServerProcess> {
-  return startBroker(at('../../dist/main.js'), {
+export function startGatehouse(
+  { env, logFile }: Pick<NodeOptions, 'env' | 'logFile'>,
+  main = at('../../dist/main.js'),
+): Promise<ServerProcess> {
+  return startBroker(main, {
     logFile,
-    place,
+    place: 'server',
     env: {
       ...env,
       PUBLIC_URL: 'https://portal.example.test',
@@ -74,7 +61,7 @@ export function startGatehouse({
       PAM_KEY_ID: 'bench-key',
       PAM_KEY_SECRET: 'plainly-fake-bench-key-secret',
       PAM_DIRECTORY: 'all',
-      SECRET_KEYS: SECRET_KEY.toString('base64'),
+      SECRET_KEYS: Buffer.alloc(32, 'plainly-fake-bench-key').toString('base64'),
     },
   })
 }

@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
 
 /**
  * A fast stub of both upstream APIs with responses of realistic size. The sandbox would be too slow to measure the servers
@@ -7,17 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises'
  *
  * Every response has rate limit headers, as in Okta, with most of the limit left: the servers process them, but do not
  * hold requests. Over the IPC channel, the stub reports the number of calls.
- *
- * Environment: `STUB_GROUPS` (100), the groups in the directory; `STUB_FACTORS` (2), the factors of a user;
- * `STUB_DELAY_MS` (0), the delay before every response.
  */
 
-const groupCount = Number(process.env.STUB_GROUPS ?? 100)
-const factorCount = Number(process.env.STUB_FACTORS ?? 2)
-const delayMs = Number(process.env.STUB_DELAY_MS ?? 0)
 const GROUPS = Buffer.from(
   JSON.stringify({
-    list: Array.from({ length: groupCount }, (_, n) => ({
+    list: Array.from({ length: 100 }, (_, n) => ({
       id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
       name: `bench-group-${n}`,
       roles: ['end_user', ...(n % 7 === 0 ? ['resource_admin'] : [])],
@@ -34,9 +29,7 @@ process.on('message', (message) => {
 
 const server = createServer(async (req, res) => {
   calls += 1
-  const body = await bodyOf(req)
-  if (delayMs > 0) await pause(delayMs)
-  const answer = answerTo(req.url ?? '', body)
+  const answer = answerTo(req.url ?? '', JSON.parse((await text(req)) || '{}'))
   const prefix = req.url?.startsWith('/v1/teams/') ? 'x-ratelimit' : 'x-rate-limit'
   res.writeHead(200, {
     'content-type': 'application/json',
@@ -58,6 +51,9 @@ function portOf(): number {
 function answerTo(url: string, body: Record<string, unknown>): Buffer {
   if (url.endsWith('/service_token')) return asBytes(serviceToken())
   if (url.startsWith('/v1/teams/')) return GROUPS
+  if (url.startsWith('/.well-known/')) return asBytes(openIdProvider())
+  if (url === '/jwks') return asBytes({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'bench' }] })
+  if (url.startsWith('/authorize')) return asBytes({ id_token: idToken(new URL(url, origin()).searchParams) })
   if (url.startsWith('/api/v1/authn/factors/bench-push/')) return asBytes(waiting(String(body.stateToken)))
   if (url.startsWith('/api/v1/authn/factors/')) return asBytes(success(String(body.stateToken)))
   return asBytes(mfaRequired(tokenOf(String(body.username))))
@@ -84,22 +80,8 @@ const PUSH = {
   factorType: 'push',
   provider: 'OKTA',
   vendorName: 'OKTA',
-  profile: {
-    credentialId: 'bench',
-    deviceType: 'SmartPhone_Android',
-    name: 'Phone',
-    platform: 'ANDROID',
-    version: '14',
-  },
+  profile: { credentialId: 'bench', deviceType: 'SmartPhone_Android', name: 'Phone', platform: 'ANDROID' },
 }
-
-const MESSAGES = Array.from({ length: Math.max(0, factorCount - 2) }, (_, n) => ({
-  id: `bench-sms-${n}`,
-  factorType: 'sms',
-  provider: 'OKTA',
-  vendorName: 'OKTA',
-  profile: { phoneNumber: '+1 XXX-XXX-0100' },
-}))
 
 function mfaRequired(stateToken: string) {
   return {
@@ -118,10 +100,6 @@ function mfaRequired(stateToken: string) {
           _links: { verify: link('/api/v1/authn/factors/bench-totp/verify') },
         },
         { ...PUSH, _links: { verify: link('/api/v1/authn/factors/bench-push/verify') } },
-        ...MESSAGES.map((factor) => ({
-          ...factor,
-          _links: { verify: link(`/api/v1/authn/factors/${factor.id}/verify`) },
-        })),
       ],
       policy: {
         allowRememberDevice: true,
@@ -167,12 +145,33 @@ function serviceToken() {
   }
 }
 
-function asBytes(answer: unknown): Buffer {
-  return Buffer.from(JSON.stringify(answer))
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
+function openIdProvider() {
+  return {
+    issuer: origin(),
+    authorization_endpoint: `${origin()}/authorize`,
+    jwks_uri: `${origin()}/jwks`,
+    response_types_supported: ['id_token'],
+    response_modes_supported: ['form_post'],
+    id_token_signing_alg_values_supported: ['RS256'],
+  }
 }
 
-async function bodyOf(req: IncomingMessage): Promise<Record<string, unknown>> {
-  const chunks: Buffer[] = []
-  for await (const chunk of req) chunks.push(chunk)
-  return chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString())
+/** The browser would post it to the application. */
+function idToken(query: URLSearchParams): string {
+  const seconds = Math.floor(Date.now() / 1000)
+  const nonce = query.get('nonce') ?? ''
+  const person = { preferred_username: 'bench.user@example.test', name: 'Bench User', locale: 'en' }
+  const ids = { iss: origin(), aud: 'bench', sub: `00u${nonce.slice(0, 17)}`, sid: nonce.slice(0, 17) }
+  const parts = [
+    { alg: 'RS256', kid: 'bench' },
+    { ...ids, ...person, nonce, iat: seconds, exp: seconds + 3600 },
+  ]
+  const head = parts.map((part) => asBytes(part).toString('base64url')).join('.')
+  return `${head}.${sign('sha256', Buffer.from(head), privateKey).toString('base64url')}`
+}
+
+function asBytes(answer: unknown): Buffer {
+  return Buffer.from(JSON.stringify(answer))
 }

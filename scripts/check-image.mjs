@@ -1,220 +1,101 @@
 /**
- * `npm run image:check`: builds the image without Docker (in a temporary folder, with the image's Node version if the
- * registry has it), checks its files, starts it as its user, and stops it. It interprets the Dockerfile and the
- * .dockerignore; an unsupported instruction is an error. Then the same for the sandbox's image.
+ * `npm run image:check`: runs the steps of both Dockerfiles without Docker, each stage in a temporary folder and on this Node,
+ * starts what they build, and stops it. An instruction that it does not know is an error.
  */
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { buildStages } from './image/build-stages.mjs'
-import { checkSandboxImage } from './image/check-sandbox-image.mjs'
-import { readDockerfile, readDockerignore } from './image/read-dockerfile.mjs'
+import { basename, join, posix } from 'node:path'
+import { createInterface } from 'node:readline'
 
-const MAX_MEGABYTES = 60
-const START_MS = 20_000
-
-const project = fileURLToPath(new URL('..', import.meta.url))
-const read = (path) => readFileSync(join(project, path), 'utf8')
-const work = mkdtempSync(join(tmpdir(), 'gatehouse-image-'))
-/** A valid configuration; nothing listens at these addresses. */
-const VALID_CONFIG = {
+const IGNORED = /^(FROM|ARG|USER|EXPOSE|STOPSIGNAL|HEALTHCHECK)$/
+const BROKER = {
   PUBLIC_URL: 'https://portal.example.com',
-  AUTHN_BASE_URL: 'https://org.example.net',
+  AUTHN_BASE_URL: 'https://org.example.net', // nothing is there, nor at the Redis
   AUTHN_API_TOKEN: 'made-up-api-token',
   REDIS_URL: 'redis://127.0.0.1:1/0',
-  SECRET_KEYS: randomBytes(32).toString('base64'),
+  SECRET_KEYS: Buffer.alloc(32, 'made-up-').toString('base64'),
+  PORT: '0',
+  OPS_PORT: '0',
 }
-const failures = []
-const children = new Set()
-
+const work = mkdtempSync(join(tmpdir(), 'gatehouse-image-'))
 try {
-  chmodSync(work, 0o755) // the image's user is not the current user
-  await main()
+  await start(build('Dockerfile', '.dockerignore'), BROKER, [], /"event":"listening","name":"public"/)
+  const sandbox = 'deploy/compose/sandbox.Dockerfile'
+  const image = build(sandbox, `${sandbox}.dockerignore`)
+  await start(image, {}, ['--broker', '--port', '0', '--json'], /"brokerUrl"/)
 } finally {
-  for (const child of children) child.kill('SIGKILL')
   rmSync(work, { recursive: true, force: true })
 }
-console.log(failures.length === 0 ? '\nAll checks passed.' : `\n${failures.length} checks failed.`)
-process.exitCode = failures.length === 0 ? 0 : 1
 
-async function main() {
-  const stages = readDockerfile(read('Dockerfile'))
-  const node = nodeOf(stages.at(-1).image)
-  check(`the stages are all of ${stages[0].image}`, new Set(stages.map(({ image }) => image)).size === 1)
-  const image = buildStages({
-    stages,
-    project,
-    isIncluded: readDockerignore(read('.dockerignore')),
-    into: work,
-    path: `${node.folder}${delimiter}${process.env.PATH}`,
-  })
-  checkContent(join(image.root, image.workdir))
-  checkConfiguration(image, node)
-  await checkRun(image, node)
-  await checkSandboxImage({ read, project, work, node, runOptions, children, check })
-}
-
-/** The image's Node version from the registry, in a folder for PATH. Falls back to the current Node and reports it. */
-function nodeOf(imageName) {
-  const folder = join(work, 'bin')
-  mkdirSync(folder)
-  const major = /^node:(\d+)/.exec(imageName)?.[1]
-  if (major === undefined) throw new Error(`Dockerfile: FROM ${imageName} is not a node image`)
-  const path = process.version.startsWith(`v${major}.`) ? process.execPath : installedNode(major)
-  symlinkSync(path ?? process.execPath, join(folder, 'node'))
-  const version = execFileSync(join(folder, 'node'), ['--version'], { encoding: 'utf8' }).trim()
-  console.log(`        Node ${version}${path === undefined ? `, as the registry has no Node ${major}` : ''}`)
-  return { folder }
-}
-
-function installedNode(major) {
-  const home = join(work, 'node')
-  mkdirSync(home)
-  spawnSync('npm', ['install', '--prefix', home, '--no-save', '--no-audit', `node@${major}`], { cwd: home })
-  const path = join(home, 'node_modules', 'node', 'bin', 'node')
-  const isThere = existsSync(path) && spawnSync(path, ['--version']).status === 0
-  return isThere ? path : undefined
-}
-
-function checkContent(app) {
-  const files = filesIn(app)
-  const own = files.filter((path) => !path.startsWith('node_modules/'))
-  check(
-    'besides packages, there are only package.json, the licence, config/default.json and compiled JavaScript',
-    own.filter((path) => !/^(package\.json|LICENSE|config\/default\.json|dist\/.+\.js(\.map)?)$/.test(path)),
-  )
-  check(
-    'there is no sandbox, demo, test or benchmark',
-    own.filter((path) => /(^|\/)(sandbox|sandbox-package|demo|tests?|bench|scripts)(\/|\.)/.test(path)),
-  )
-  const { packages } = JSON.parse(read('package-lock.json'))
-  // not the project and its workspaces
-  const locked = Object.entries(packages).filter(
-    ([path, { link }]) => path.startsWith('node_modules/') && !link,
-  )
-  check(
-    'there is no development or optional package',
-    locked
-      .filter(
-        ([path, { dev, optional, devOptional }]) =>
-          (dev || optional || devOptional) && existsSync(join(app, path)),
-      )
-      .map(([path]) => path),
-  )
-  check(
-    'all production packages are installed',
-    locked
-      .filter(
-        ([path, { dev, optional, devOptional, peer }]) =>
-          !(dev || optional || devOptional || peer) && !existsSync(join(app, path)),
-      )
-      .map(([path]) => path),
-  )
-  const megabytes = files.reduce((sum, path) => sum + statSync(join(app, path)).size, 0) / 1e6
-  check(
-    `${files.length} files, ${megabytes.toFixed(1)} MB without Node; at most ${MAX_MEGABYTES}`,
-    megabytes <= MAX_MEGABYTES,
-  )
-}
-
-function checkConfiguration(image, node) {
-  const [, ...args] = image.command
-  const run = (env, argument = '--check-config') =>
-    spawnSync(join(node.folder, 'node'), [...args, argument], runOptions(image, env)).status
-  check('--check-config: a valid configuration exits with 0', run(VALID_CONFIG) === 0)
-  check('--check-config: no configuration exits with 78', run({}) === 78)
-  check('--doctor: nothing around the broker exits with 1', run(VALID_CONFIG, '--doctor') === 1)
-}
-
-/** Without Redis and Okta, which are not needed to start. */
-async function checkRun(image, node) {
-  const [command, ...args] = image.command
-  check('the command is node', command === 'node')
-  const options = runOptions(image, { ...VALID_CONFIG, PORT: '0', OPS_PORT: '0', OPS_HOST: '127.0.0.1' })
-  const child = spawn(join(node.folder, 'node'), args, options)
-  children.add(child)
-  const exited = once(child, 'exit')
-  const output = { text: '' }
-  child.stdout.on('data', (chunk) => {
-    output.text += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    output.text += chunk
-  })
-  const port = await listeningPort(child, output)
-  check(`it starts as user ${describeUser(options)}`, port === undefined ? [output.text] : [])
-  if (port === undefined) return
-
-  const statusOf = async (path) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
-  check('/livez responds 200', (await statusOf('/livez')) === 200)
-  check('/readyz responds 503 without Redis', (await statusOf('/readyz')) === 503)
-  const health = spawnSync(
-    join(node.folder, 'node'),
-    image.health.slice(1),
-    runOptions(image, { OPS_PORT: port }),
-  )
-  check("the image's health check passes", image.health[0] === 'node' && health.status === 0)
-  child.kill(image.stopSignal)
-  const [code] = await exited
-  check(`${image.stopSignal}: exits with 0`, code === 0)
-  const none = spawnSync(
-    join(node.folder, 'node'),
-    image.health.slice(1),
-    runOptions(image, { OPS_PORT: port }),
-  )
-  check('after the stop, the health check fails', none.status === 1)
-}
-
-async function listeningPort(child, output) {
-  const end = Date.now() + START_MS
-  while (Date.now() < end && child.exitCode === null) {
-    const found = /"event":"listening","name":"ops","port":(\d+)/.exec(output.text)
-    if (found !== null && /"event":"listening","name":"public"/.test(output.text)) return found[1]
-    await new Promise((resolve) => setTimeout(resolve, 50))
+/** Returns the folder of the last stage, and its command. */
+function build(dockerfile, dockerignore) {
+  const isIncluded = readDockerignore(dockerignore)
+  const text = readFileSync(dockerfile, 'utf8')
+    .replace(/^#.*\n/gm, '')
+    .replace(/\\\n\s*/g, '')
+  const stages = {}
+  let stage
+  for (const [, word, rest] of text.matchAll(/^(\w+) (.*)$/gm)) {
+    if (word === 'FROM') {
+      stage = { root: mkdtempSync(join(work, 'stage-')), workdir: '/', env: {} }
+      stages[rest.split(' AS ')[1] ?? 'last'] = stage
+    } else if (word === 'WORKDIR') {
+      stage.workdir = rest
+      mkdirSync(join(stage.root, rest), { recursive: true })
+    } else if (word === 'ENV') stage.env[rest.split('=')[0]] = rest.slice(rest.indexOf('=') + 1)
+    else if (word === 'RUN') run(rest, stage)
+    else if (word === 'COPY') copy(rest.split(' '), stage, stages, isIncluded)
+    else if (word === 'CMD' || word === 'ENTRYPOINT') stage.command = JSON.parse(rest)
+    else if (!IGNORED.test(word)) throw new Error(`${dockerfile}: ${word} is not known to this check`)
   }
-  return undefined
+  console.log(`ok      ${dockerfile}: all steps`)
+  return stage
 }
 
-/** Root can run as the image's user, which has no write access to the image. */
-function runOptions(image, env) {
-  const [uid, gid] = image.user.split(':').map(Number)
-  const mayChange = process.getuid?.() === 0
-  return {
-    cwd: join(image.root, image.workdir),
-    env: { ...image.env, ...env },
-    ...(mayChange ? { uid, gid } : {}),
+function copy(words, stage, stages, isIncluded) {
+  const from = words[0].startsWith('--from=') ? stages[words.shift().slice('--from='.length)] : undefined
+  const to = words.pop()
+  for (const source of words) {
+    if (from === undefined && !isIncluded(source)) throw new Error(`.dockerignore excludes ${source}`)
+    const start = from === undefined ? source : join(from.root, source)
+    const isFile = to.endsWith('/') && statSync(start).isFile()
+    const target = join(stage.root, posix.resolve(stage.workdir, to), isFile ? basename(source) : '')
+    const filter = (path) => from !== undefined || isIncluded(path)
+    cpSync(start, target, { recursive: true, verbatimSymlinks: true, filter })
   }
 }
 
-function describeUser({ uid }) {
-  return uid === undefined ? `${process.getuid?.()}, as only root can run as the image's user` : uid
+function run(command, { root, workdir, env }) {
+  const { NODE_ENV: _, NODE_OPTIONS: __, ...ours } = process.env
+  const options = { cwd: join(root, workdir), env: { ...ours, ...env }, shell: true, encoding: 'utf8' }
+  const { status, stdout, stderr } = spawnSync(command, options)
+  if (status !== 0) throw new Error(`RUN ${command} failed:\n${stdout}${stderr}`)
 }
 
-function filesIn(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+/** Whether a path is in the build context: the last plain rule that fits decides. */
+function readDockerignore(path) {
+  const rules = readFileSync(path, 'utf8').split('\n').filter(Boolean)
+  const fits = (rule, file) => rule === '*' || file === rule || file.startsWith(`${rule}/`)
+  return (file) => rules.findLast((rule) => fits(rule.replace(/^!/, ''), file))?.startsWith('!') ?? true
 }
 
-/** `result`: whether the check passed, or a list of problems. */
-function check(name, result) {
-  const problems = Array.isArray(result) ? result : result ? [] : [name]
-  console.log(`${problems.length === 0 ? 'ok      ' : 'FAILED  '}${name}`)
-  if (problems.length === 0) return
-  failures.push(name)
-  if (Array.isArray(result)) for (const problem of problems.slice(0, 20)) console.log(`          ${problem}`)
+/** Starts the command, waits for a line that matches, and stops it. */
+async function start({ root, workdir, env, command }, variables, args, line) {
+  const known = command.slice(1).filter((flag) => flag !== '--disable-sigusr1') // Node 20 does not have it
+  const child = spawn(process.execPath, [...known, ...args], {
+    cwd: join(root, workdir),
+    env: { ...env, ...variables },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let isReady = false
+  for await (const text of createInterface(child.stdout)) {
+    if (!line.test(text)) continue
+    isReady = true
+    child.kill('SIGTERM')
+  }
+  const code = child.exitCode ?? (await once(child, 'exit'))[0]
+  if (!isReady || code !== 0) throw new Error(`${command.join(' ')}: started: ${isReady}, exit code ${code}`)
+  console.log(`ok      ${command.join(' ')}: starts, and SIGTERM ends it with 0`)
 }

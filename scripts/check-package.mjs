@@ -1,6 +1,6 @@
 /**
  * `npm run package:check`: installs the tarball of `npm pack` as a portal would, from the registry into an empty folder, and
- * runs the examples of docs/testing-your-portal.md on this Node and on Node 24. Then installs copies of the starters from both
+ * runs the examples of examples/testing on this Node and on Node 24. Then installs copies of the starters from both
  * tarballs and runs their tests.
  */
 import { execFileSync, spawnSync } from 'node:child_process'

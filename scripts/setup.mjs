@@ -1,7 +1,7 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies of
- * `deploy/proxies/` (nginx, Caddy, HAProxy, Apache), Chromium and openssl, with the system's package manager, and the
- * packages of `tools/` and `examples/` from npm. `--check` installs nothing.
+ * `deploy/proxies/` (nginx, Caddy, HAProxy, Apache), Prometheus's promtool, Chromium and openssl, with the system's
+ * package manager, and the packages of `tools/` and `examples/` from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not run: Debian would
  * start three proxies, each on port 80.
@@ -53,6 +53,17 @@ const TOOLS = [
       brew: ['httpd'],
     },
     service: ['apache2', 'httpd'],
+  },
+  {
+    name: 'promtool',
+    commands: ['promtool'],
+    packages: {
+      'apt-get': ['prometheus'],
+      dnf: ['golang-github-prometheus'],
+      apk: ['prometheus'],
+      brew: ['prometheus'],
+    },
+    service: ['prometheus'],
   },
   {
     name: 'chromium',

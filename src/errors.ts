@@ -1,6 +1,6 @@
 /**
  * An error that Gatehouse sends: a status, a stable code, a summary for users, causes that name the wrong field or
- * setting, and a `cause` that is logged and never sent. `ERROR_CODES` in http/error-object.ts describes each code for
+ * setting, and a `cause` that is logged and never sent. `ERROR_CODES` in openapi/error-object.ts describes each code for
  * the API's documentation.
  */
 export class BrokerError extends Error {
@@ -69,8 +69,7 @@ export const bodyTooLarge = (limitBytes: number) => invalid(413, [`body: larger 
 
 export const malformedRequest = (cause?: unknown) => invalid(400, ['request: malformed'], cause)
 
-/** 414: the URL, 431: the headers. */
-export const tooLong = (what: 'url' | 'headers', status: 414 | 431) => invalid(status, [`${what}: too long`])
+export const headersTooLong = () => invalid(431, ['headers: too long'])
 
 export const requestTooSlow = () => invalid(408, ['request: not complete in time'])
 
@@ -213,7 +212,7 @@ export const stepInProgress = () =>
     busy: 'step_in_progress',
   })
 
-/** An error of the PAM API (docs/operations.md#pam-errors). Never 401, which would mean that the user has no session. */
+/** An error of the PAM API (docs/logs.md#pam-errors). Never 401, which would mean that the user has no session. */
 export const pamError = (
   status: 404 | 502 | 503 | 504,
   code: `pam_${string}`,

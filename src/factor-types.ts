@@ -1,7 +1,7 @@
 /**
  * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no packages, no I/O.
  *
- * To add a type, add it to `FACTOR_TYPES`, and its answers to `src/authn/sign-in/factor-schemas.ts`. The sandbox has its
+ * To add a type, add it to `FACTOR_TYPES`, and its answers to `openapi/authn/factor-schemas.ts`. The sandbox has its
  * own enum (`src/sandbox/sandbox-config.ts`) and table (`src/sandbox/authn/factors/factor-handlers.ts`), the demo its own
  * form (`src/demo/page/sign-in/factors.ts`), and `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
  */
@@ -53,8 +53,3 @@ export function parseFactorType(given: unknown): FactorType {
 }
 
 export const FACTOR_TYPE_NAMES = Object.keys(FACTOR_TYPES)
-
-/** The names of the types with this proof or challenge, in Markdown. */
-export function listFactorTypes(member: 'proof' | 'challenge', value: string): string {
-  return [...BY_NAME].flatMap(([name, type]) => (type[member] === value ? [`\`${name}\``] : [])).join(', ')
-}

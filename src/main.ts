@@ -1,12 +1,9 @@
 import { text } from 'node:stream/consumers'
-import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ConfigError } from './config/config-error.ts'
 import { type Config, loadConfig } from './config/load-config.ts'
 import { configNotes } from './config/notes.ts'
 import { generateKey } from './config/secret-values.ts'
-import { configSummary } from './config/summary.ts'
-import { watchSecretFiles } from './config/watch-secrets.ts'
 import { createListener, type Listener } from './http/listener.ts'
 import { captureOutput } from './observability/capture-output.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
@@ -22,7 +19,7 @@ const print = (text: string) => process.stdout.write(`${text}\n`)
 const printError = (text: string) => process.stderr.write(`${text}\n`)
 
 /** For the time before the configuration is loaded. */
-let log: Logger = createLogger({ level: 'error', maxFieldChars: 1024 })
+let log: Logger = createLogger({ level: 'error' })
 exitOnCrash()
 captureOutput({ console, process, log: () => log })
 // At SIGUSR1, Node opens an inspector, which exposes the memory of the process; this listener prevents it. The image also has
@@ -58,7 +55,7 @@ else {
 function checkConfig(): void {
   const config = configuration()
   if (config === undefined) return
-  const notes = configNotes(config, { nowMs: Date.now() })
+  const notes = configNotes(config, Date.now())
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
@@ -111,6 +108,13 @@ function configuration(): Config | undefined {
   }
 }
 
+/** The keys are compared with those in Redis, whenever it is reached. */
+function exitIfInvalid(error: unknown): void {
+  if (!(error instanceof ConfigError)) throw error
+  printError(error.message)
+  process.exit(error.exitCode)
+}
+
 /**
  * Runs the broker until a signal stops it. Then readiness fails first, requests in flight finish, and all connections
  * close.
@@ -118,25 +122,23 @@ function configuration(): Config | undefined {
 async function start(): Promise<void> {
   const config = configuration()
   if (config === undefined) return
-  const { http, secrets } = config.tunables
+  const { http } = config.tunables
   const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
   const broker = createGatehouse(config)
   log = broker.log
-  log.info('configured', configSummary(config))
-  const watch = watchSecretFiles({ config, log, intervalMs: secrets.checkFilesEveryMs })
+  log.info('configured', { revision: config.revision, variables: config.variables.join() })
   const ops = createListener(broker.ops, http)
   const app = createListener(broker.app, http, broker)
 
   stopOnSignal(async () => {
     broker.health.drain()
-    app.disableKeepAlive()
-    await pause(http.readinessLeadMs) // the load balancer notices and sends new requests elsewhere
-    await app.drain(http.shutdownGraceMs - http.readinessLeadMs)
+    // the load balancer notices and sends new requests elsewhere
+    await app.drain(http.shutdownGraceMs - http.readinessLeadMs, http.readinessLeadMs)
     await ops.drain(0)
-    watch.stop()
     await broker.close()
   })
   await listen('ops', ops, config.ops)
+  await broker.health.started.catch(exitIfInvalid) // with a wrong key, the device cookies of all visitors would be replaced
   await listen('public', app, config.listen)
   broker.watchUpstreams()
 }

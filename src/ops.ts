@@ -1,13 +1,13 @@
-import express, { type Express, type RequestHandler } from 'express'
+import { fileURLToPath } from 'node:url'
+import type { Express, RequestHandler } from 'express'
 import { v4 as uuid } from 'uuid'
 import { errorHandler } from './http/error-handler.ts'
 import { setRequestContext, socketAddress } from './http/request-context.ts'
-import { createRouteTable, type Route, sendJson, sendJsonText, serveRoutes } from './http/routes.ts'
+import { createExpress, type Route, sendJson, serveRoutes } from './http/routes.ts'
 import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { VERSION } from './observability/version.ts'
-import { openApiDocument } from './openapi/document.ts'
 import {
   type AdminRoutesOptions,
   createAdminRoutes,
@@ -16,20 +16,20 @@ import {
 } from './session/admin-routes.ts'
 
 export interface OpsOptions extends AdminRoutesOptions, RequireOpsTokenOptions {
-  readonly health: Health
+  readonly health: Pick<Health, 'readiness'>
   readonly metrics: Metrics
   readonly log: Logger
 }
 
+/** The folder of `openapi.json`, which `npm run openapi` writes. */
+export const DOCS = fileURLToPath(new URL('../docs/', import.meta.url))
+
 /** The ops listener, for the platform and operators. It must never be published. */
 export function createOps(options: OpsOptions): Express {
-  const app = express()
-  app.disable('x-powered-by')
-  app.disable('etag')
-  app.enable('case sensitive routing') // of `/admin`
+  const app = createExpress()
   app.use(beginOpsRequest())
   app.use('/admin', requireOpsToken(options))
-  app.use(serveRoutes(createRouteTable([...opsRoutes(options), ...createAdminRoutes(options)])))
+  serveRoutes(app, [...opsRoutes(options), ...createAdminRoutes(options)])
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'ops_error' }))
   return app
 }
@@ -44,22 +44,17 @@ function beginOpsRequest(): RequestHandler {
 }
 
 function opsRoutes({ health, metrics }: OpsOptions): Route[] {
-  /** Built on the first request, because it takes longer than the rest of the start. */
-  let openApi: string | undefined
   const get = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, handle })
   return [
     get('/livez', (_req, res) => sendJson(res, { status: 'alive', version: VERSION })),
-    get('/readyz', async (_req, res) => {
-      const readiness = await health.readiness()
+    get('/readyz', (_req, res) => {
+      const readiness = health.readiness()
       sendJson(res.status(readiness.ready ? 200 : 503), readiness)
     }),
     get('/metrics', async (_req, res) => {
-      metrics.ready.set((await health.readiness()).ready ? 1 : 0)
+      metrics.ready.set(health.readiness().ready ? 1 : 0)
       res.type(metrics.registry.contentType).send(await metrics.registry.metrics())
     }),
-    get('/openapi.json', (_req, res) => {
-      openApi ??= JSON.stringify(openApiDocument())
-      sendJsonText(res, openApi)
-    }),
+    get('/openapi.json', (_req, res) => res.sendFile('openapi.json', { root: DOCS, cacheControl: false })),
   ]
 }

@@ -1,12 +1,13 @@
 import type { RequestListener } from 'node:http'
 import { createApp } from './app.ts'
-import { createDeviceCookie, createDeviceTokens } from './authn/browser/client.ts'
+import type { AuthnConstants } from './authn/authn-options.ts'
+import { createDeviceCookie } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
+import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
 import { createTrustedProxies } from './http/request-context.ts'
-import { watchEventLoopLag } from './observability/event-loop-lag.ts'
-import { createHealth, type Health } from './observability/health.ts'
+import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { VERSION } from './observability/version.ts'
@@ -15,13 +16,14 @@ import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createEndAllSessions } from './session/end-all-sessions.ts'
 import { createRevocationTimes } from './session/revocation-times.ts'
+import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
-import { createUserKeys } from './session/user-indexes.ts'
+import { createUserKeys } from './session/user-keys.ts'
+import { createKeyRegistry, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
-import { watchOrgPipeline } from './upstream/org-pipeline.ts'
-import { createUpstreamClient, type UpstreamClient } from './upstream/upstream-client.ts'
+import { createHttpApi, type HttpApiOptions } from './upstream/http-api.ts'
 
 /** All components of a broker; nothing listens yet. */
 export interface Gatehouse {
@@ -30,7 +32,7 @@ export interface Gatehouse {
   readonly health: Health
   readonly log: Logger
   readonly metrics: Metrics
-  /** Starts the checks of the org's pipeline and of the PAM key's expiry, which `close` stops. */
+  /** Starts the check of the PAM key's expiry, which `close` stops. */
   watchUpstreams(): void
   /** Closes the store and every upstream connection. */
   close(): Promise<void>
@@ -40,6 +42,15 @@ export interface GatehouseOptions {
   /** Default: standard output. */
   readonly logStream?: NodeJS.WritableStream
   readonly now?: () => number
+  /** Replaces constants, for tests. */
+  readonly constants?: Constants
+}
+
+export interface Constants {
+  readonly authn?: AuthnConstants
+  readonly upstream?: Pick<HttpApiOptions, 'connectTimeoutMs' | 'breaker'>
+  readonly sessions?: Pick<SessionsOptions, 'extendEveryMs'>
+  readonly health?: Pick<HealthOptions, 'checkEveryMs'>
 }
 
 const MINUTE_MS = 60_000
@@ -48,34 +59,34 @@ const HOUR_MS = 3_600_000
 /** The composition root: creates every component and passes it only what it needs. */
 export function createGatehouse(config: Config, options: GatehouseOptions = {}): Gatehouse {
   const { tunables, publicUrl } = config
-  const { logStream, now = Date.now } = options
+  const { logStream, now = Date.now, constants = {} } = options
+  const metrics = createMetrics()
   const log = createLogger({
     level: config.logLevel,
-    maxFieldChars: tunables.log.maxFieldChars,
     now,
+    onLost: (lines) => metrics.logLinesLost.inc(lines),
     ...(logStream === undefined ? {} : { stream: logStream }),
   })
-  const metrics = createMetrics()
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
-  const telemetry = { log, metrics, now }
-  const store = createStore(config, telemetry)
-  const masterKeys = config.secretKeys.current
-  const deps = { store, masterKeys, ...telemetry }
+  const shared = { log, metrics, now, constants }
+  const store = createStore(config, shared)
+  const masterKeys = config.secretKeys.value
+  const deps = { store, masterKeys, ...shared }
   const { secure } = publicUrl
+  const absoluteMs = config.session.absoluteHours * HOUR_MS
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
-  const deviceTokens = createDeviceTokens({ ...deps, ttlMs: tunables.device.cookieDays * 24 * HOUR_MS })
   const deviceCookie = createDeviceCookie({
-    ...{ ...tunables.device, secure, now },
+    secure,
+    now,
     signer: createSigner(masterKeys, 'device-cookie'),
-    onRenew: deviceTokens.renew,
   })
   const sessions = createSessions({
     ...deps,
     cookie: sessionCookie,
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
-    absoluteMs: config.session.absoluteHours * HOUR_MS,
-    extendEveryMs: tunables.session.extendEverySeconds * 1000,
+    absoluteMs,
+    ...constants.sessions,
     maxPerUser: tunables.session.maxPerUser,
   })
   const names = createSigner(masterKeys, 'user-key-names')
@@ -89,20 +100,18 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     revocationTimes,
     refetchAccess: async (login) => pam?.refetch(login),
   })
-  const authnClient = createClient('authn', config.authn.baseUrl, config, telemetry)
-  let pipelineWatch: ReturnType<typeof watchOrgPipeline> | undefined
   const authn = createAuthn({
     ...deps,
     ...config.authn,
-    client: authnClient,
+    api: createApi('authn', config.authn.baseUrl, config, shared),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
-    apiTokens: config.authn.apiTokens.current,
+    maxConnections: tunables.upstream.authn.maxConnections,
+    apiToken: config.authn.apiToken.value,
     publicOrigin: publicUrl.origin,
     forwardedOrigins: config.authn.forwardOrigin ? [publicUrl.origin, ...config.allowedOrigins] : [],
     signInUrl: config.signInUrl,
     tunables,
     deviceCookie,
-    deviceTokens,
     sessions,
     sessionCookie,
     openTransactions,
@@ -111,20 +120,21 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     endAllSessions,
   })
   const pam = createPamIfConfigured(config, {
-    ...telemetry,
+    ...shared,
     store,
     secretKeys: masterKeys,
     requireSession: sessions.require,
   })
-  const health = createHealth(
-    [
-      { name: 'store', run: () => store.ping() },
-      { name: 'authn_token', state: authn.tokenState },
-      ...(pam === undefined ? [] : [{ name: 'pam', state: pam.state }]),
-    ],
+  const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
+  const health = createHealth({
+    async checkStore() {
+      await store.ping()
+      if (!(await registerKeys())) throw new ConfigError(`SECRET_KEYS: ${UNKNOWN_KEYS}. ${UNKNOWN_KEYS_FIX}`)
+    },
+    ...constants.health,
+    upstreams: { authn_token: authn.tokenState, ...(pam === undefined ? {} : { pam: pam.state }) },
     log,
-  )
-  const lag = watchEventLoopLag({ windowMs: tunables.http.load.lagWindowMs })
+  })
 
   return {
     app: createApp({
@@ -132,10 +142,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       secure,
       allowedOrigins: config.allowedOrigins,
       isTrustedProxy: createTrustedProxies(config.trustProxy),
-      doctorProbes: { signer: createSigner(masterKeys, 'doctor-probe'), now },
-      limits: tunables.http,
-      logThrottle: tunables.log.throttle,
-      lag,
+      doctorProbes: { signer: createSigner(masterKeys, 'doctor-probe'), now, publicUrl: publicUrl.origin },
+      maxRequestsInFlight: tunables.http.maxRequestsInFlight,
       sessions,
       cookie: sessionCookie,
       endAllSessions,
@@ -151,7 +159,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       sessions,
       endAllSessions,
       limits: authn.userLimits,
-      opsToken: () => config.ops.token?.current(),
+      opsToken: config.ops.token?.value,
       log,
       metrics,
     }),
@@ -159,30 +167,27 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     log,
     metrics,
     watchUpstreams() {
-      pipelineWatch ??= watchOrgPipeline({ client: authnClient, log, metrics })
       pam?.watchKey()
     },
     async close() {
-      lag.stop()
-      pipelineWatch?.stop()
+      health.stop()
       await Promise.all([authn.close(), pam?.close(), store.close()])
     },
   }
 }
 
-interface Telemetry {
+interface Shared {
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
+  readonly constants: Constants
 }
 
-/** Reconnects when the content of `REDIS_URL_FILE` changes. */
-function createStore({ redis, tunables }: Config, { log, metrics, now }: Telemetry): Store {
+function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared): Store {
   return openStore({
-    url: redis.url,
+    url: redis.url.value,
     ...(redis.ca === undefined ? {} : { ca: redis.ca }),
-    connectTimeoutMs: tunables.store.connectTimeoutMs,
-    commandTimeoutMs: tunables.store.commandTimeoutMs,
+    ...tunables.store,
     now,
     onEvent(change) {
       if ('reason' in change) log.warn(change.event, { reason: change.reason })
@@ -192,52 +197,48 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Telemet
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Telemetry
+type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
-  const client = createClient('pam', options.baseUrl, config, deps)
+  const api = createApi('pam', options.baseUrl, config, deps)
   const pam = createPam({
     ...deps,
     ...options,
-    client,
-    keys: options.keys.current,
+    api,
+    key: options.key.value,
     tunables: config.tunables.pam,
-    breaker: config.tunables.upstream.pam.breaker,
+    breaker: deps.constants.upstream?.breaker,
+    maxConnections: config.tunables.upstream.pam.maxConnections,
   })
   return {
     ...pam,
     close() {
       pam.stop()
-      return client.close()
+      return api.close()
     },
   }
 }
 
-function createClient(
+function createApi(
   name: 'authn' | 'pam',
   baseUrl: string,
   { tunables, egress }: Pick<Config, 'tunables' | 'egress'>,
-  { log, metrics }: Telemetry,
-): UpstreamClient {
-  const { breaker, ...limits } = tunables.upstream[name]
-  metrics.upstreamConcurrencyLimit.set({ upstream: name }, limits.maxConnections)
-  return createUpstreamClient({
+  { log, metrics, constants: { upstream = {} } }: Shared,
+) {
+  return createHttpApi({
     baseUrl,
-    ...limits,
+    ...tunables.upstream[name],
+    ...upstream,
     breaker: {
-      ...breaker,
+      ...upstream.breaker,
       onChange(state) {
         metrics.upstreamBreakerOpen.set({ upstream: name }, state === 'open' ? 1 : 0)
         log.warn('upstream_breaker', { upstream: name, state })
       },
     },
-    onConcurrencyChange(limit, change) {
-      metrics.upstreamConcurrencyLimit.set({ upstream: name }, limit)
-      if (change === 'lowered') log.warn('upstream_concurrency_lowered', { upstream: name, count: limit })
-    },
     ca: egress.ca === undefined ? undefined : [egress.ca],
-    httpsProxy: egress.httpsProxy?.current(),
+    httpsProxy: egress.httpsProxy?.value,
     noProxy: egress.noProxy.join(','),
     name,
     metrics,

@@ -20,7 +20,6 @@ export type ErrorCode = Schemas['ErrorCode']
 
 export type Session = Schemas['Session']
 export type OwnSession = Schemas['Sessions']['sessions'][number]
-export type OwnDevice = Schemas['Devices']['devices'][number]
 /** The user's groups and roles. */
 export type Access = Schemas['Access']
 export type GroupPage = Schemas['GroupPage']

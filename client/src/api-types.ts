@@ -57,7 +57,6 @@ export type SecurityQuestions = components['schemas']['SecurityQuestions']
 export type Session = components['schemas']['Session']
 export type User = components['schemas']['User']
 export type Sessions = components['schemas']['Sessions']
-export type Devices = components['schemas']['Devices']
 export type Access = components['schemas']['Access']
 export type Group = components['schemas']['Group']
 export type Role = components['schemas']['Role']
@@ -748,50 +747,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/devices": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The user’s own devices
-         * @description It does not keep the session alive.
-         */
-        get: operations["listDevices"];
-        put?: never;
-        post?: never;
-        /**
-         * Forget all of the user’s own devices
-         * @description As `DELETE /api/v1/devices/{id}` for each device, including the current one.
-         */
-        delete: operations["forgetDevices"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/devices/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Forget one of the user’s own devices
-         * @description At the next sign-in, Okta treats the browser as a new device and asks for a factor again, if the org’s policy requires one. So it does for other users of that browser. Sessions are not ended.
-         */
-        delete: operations["forgetDevice"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/forward-auth": {
         parameters: {
             query?: never;
@@ -801,7 +756,7 @@ export interface paths {
         };
         /**
          * The signed-in user, for a proxy
-         * @description For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive.
+         * @description For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. A query is refused: 400.
          */
         get: operations["forwardAuth"];
         put?: never;
@@ -861,7 +816,7 @@ export interface paths {
         };
         /**
          * One group of the team
-         * @description With its attributes, such as `unix_gid`, if PAM shows them. Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
+         * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
          */
         get: operations["getGroup"];
         put?: never;
@@ -2139,30 +2094,6 @@ export interface components {
                 userAgent: string;
             }[];
         };
-        /** @description The devices on which the user has signed in; last used first. */
-        Devices: {
-            devices: {
-                /** @description Safe to show. It is not the id in the device cookie. */
-                id: string;
-                /**
-                 * @description Browser and system.
-                 * @example Firefox on Windows
-                 */
-                label: string;
-                /**
-                 * Format: date-time
-                 * @description The first sign-in.
-                 */
-                createdAt: string;
-                /**
-                 * Format: date-time
-                 * @description The latest sign-in.
-                 */
-                lastUsedAt: string;
-                /** @description Whether this is the device of the request. */
-                current: boolean;
-            }[];
-        };
         Access: {
             /** @description The PAM user name. */
             user: string;
@@ -2181,9 +2112,6 @@ export interface components {
             name: string;
             /** @description As in PAM, which may add new roles. */
             roles: string[];
-            unix_gid?: number;
-            unix_group_name?: string;
-            windows_group_name?: string;
         };
         /** @enum {string} */
         Role: "pam_admin" | "resource_admin" | "delegated_resource_admin" | "security_admin" | "delegated_security_admin" | "end_user" | "access_admin" | "access_user" | "reporting_user" | "devops_admin";
@@ -2208,9 +2136,6 @@ export interface components {
             name: string;
             /** @description As in PAM, which may add new roles. */
             roles: string[];
-            unix_gid?: number;
-            unix_group_name?: string;
-            windows_group_name?: string;
             meta: components["schemas"]["LookupMeta"];
         };
     };
@@ -2300,19 +2225,6 @@ export interface components {
         };
         /** @description `E0000001`: the body is larger than 64 kB. */
         "E-413-E0000001": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000001";
-                };
-            };
-        };
-        /** @description `E0000001`: the URL is too long. */
-        "E-414-E0000001": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2506,20 +2418,6 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"] & {
                     /** @enum {string} */
                     errorCode: "E0000006";
-                };
-                "text/html": string;
-            };
-        };
-        /** @description `E0000001`: the URL is too long. */
-        "E-414-E0000001-html": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000001";
                 };
                 "text/html": string;
             };
@@ -2735,14 +2633,6 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `E0000001`: the URL is too long. */
-        "E-414-E0000001-no-body": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content?: never;
-        };
         /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
         "E-500-E0000009-no-body": {
             headers: {
@@ -2809,6 +2699,41 @@ export interface components {
         /**
          * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
          *
+         *     `pam_rate_limited`: the rate limit of the access service is exceeded.
+         *
+         *     `pam_team_disabled`: the team is disabled at the access service.
+         *
+         *     `pam_unavailable`: the access service is not available.
+         */
+        "E-503-E0000009-and-3-more": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000009" | "pam_rate_limited" | "pam_team_disabled" | "pam_unavailable";
+                };
+            };
+        };
+        /** @description `pam_timeout`: the access service did not respond in time. */
+        "E-504-pam_timeout": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "pam_timeout";
+                };
+            };
+        };
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         *
          *     `pam_bad_request`: the access service refused the request.
          *
          *     `pam_credentials`: the access service did not accept the credentials of the broker.
@@ -2841,19 +2766,6 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"] & {
                     /** @enum {string} */
                     errorCode: "E0000009" | "pam_bad_request" | "pam_credentials" | "pam_deprecated" | "pam_misconfigured" | "pam_not_permitted" | "pam_quota" | "pam_rate_limited" | "pam_team_disabled" | "pam_timeout" | "pam_unavailable" | "pam_unexpected";
-                };
-            };
-        };
-        /** @description `pam_timeout`: the access service did not respond in time. */
-        "E-504-pam_timeout": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "pam_timeout";
                 };
             };
         };
@@ -2947,7 +2859,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -2999,7 +2910,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3054,7 +2964,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3109,7 +3018,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3165,7 +3073,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3217,7 +3124,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3269,7 +3175,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3321,7 +3226,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3376,7 +3280,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3431,7 +3334,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3484,7 +3386,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3540,7 +3441,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3595,7 +3495,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3684,7 +3583,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3720,6 +3618,7 @@ export interface operations {
                     stateToken: string;
                     /** @description For `sms`, `call`, `email`, `token`, `token:software:totp`, `token:hotp`, `token:hardware`. */
                     passCode?: string | null;
+                    nextPassCode?: string | null;
                     /** @description For `question`. */
                     answer?: string | null;
                     /** @description For `password`. */
@@ -3754,7 +3653,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3812,7 +3710,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3846,9 +3743,12 @@ export interface operations {
                 "application/json": {
                     stateToken: string;
                     passCode?: string | null;
+                    nextPassCode?: string | null;
                     attestation?: string | null;
                     clientData?: string | null;
                     registrationData?: string | null;
+                    version?: string | null;
+                    challenge?: string | null;
                 };
             };
         };
@@ -3873,7 +3773,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3930,7 +3829,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -3961,7 +3859,7 @@ export interface operations {
             content: {
                 "application/x-www-form-urlencoded": {
                     stateToken: string;
-                    id: string;
+                    id?: string | null;
                     sig_response: string;
                 };
             };
@@ -3986,7 +3884,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4056,7 +3953,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4124,7 +4020,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4192,7 +4087,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4228,9 +4122,12 @@ export interface operations {
                 "application/json": {
                     stateToken: string;
                     passCode?: string | null;
+                    nextPassCode?: string | null;
                     attestation?: string | null;
                     clientData?: string | null;
                     registrationData?: string | null;
+                    version?: string | null;
+                    challenge?: string | null;
                 };
             };
         };
@@ -4255,7 +4152,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4325,7 +4221,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4395,7 +4290,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
@@ -4438,7 +4332,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006-E0000079-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
@@ -4487,7 +4380,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006-E0000079-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009"];
@@ -4529,7 +4421,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006-html"];
             404: components["responses"]["E-404-E0000007-html"];
             409: components["responses"]["E-409-E0000006-html"];
-            414: components["responses"]["E-414-E0000001-html"];
             429: components["responses"]["E-429-E0000047-html"];
             500: components["responses"]["E-500-E0000009-html"];
             503: components["responses"]["E-503-E0000009-html"];
@@ -4569,7 +4460,6 @@ export interface operations {
             401: components["responses"]["E-401-E0000011-html"];
             403: components["responses"]["E-403-E0000006-E0000079-html"];
             409: components["responses"]["E-409-E0000006-html"];
-            414: components["responses"]["E-414-E0000001-html"];
             500: components["responses"]["E-500-E0000009-html"];
             503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
@@ -4608,7 +4498,6 @@ export interface operations {
             401: components["responses"]["E-401-E0000011-html"];
             403: components["responses"]["E-403-E0000006-E0000079-html"];
             409: components["responses"]["E-409-E0000006-html"];
-            414: components["responses"]["E-414-E0000001-html"];
             500: components["responses"]["E-500-E0000009-html"];
             503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
@@ -4650,7 +4539,6 @@ export interface operations {
             401: components["responses"]["E-401-E0000011-html"];
             403: components["responses"]["E-403-E0000006-E0000079-html"];
             409: components["responses"]["E-409-E0000006-html"];
-            414: components["responses"]["E-414-E0000001-html"];
             500: components["responses"]["E-500-E0000009-html"];
             503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
@@ -4691,7 +4579,6 @@ export interface operations {
             401: components["responses"]["E-401-E0000011-html"];
             403: components["responses"]["E-403-E0000006-html"];
             409: components["responses"]["E-409-E0000006-html"];
-            414: components["responses"]["E-414-E0000001-html"];
             500: components["responses"]["E-500-E0000009-html"];
             503: components["responses"]["E-503-E0000009-html"];
             default: components["responses"]["E-refused-early"];
@@ -4724,7 +4611,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006"];
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
             default: components["responses"]["E-refused-early"];
@@ -4757,7 +4643,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
@@ -4791,7 +4676,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
@@ -4824,7 +4708,6 @@ export interface operations {
             401: components["responses"]["E-401-E0000005"];
             403: components["responses"]["E-403-E0000006"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
             default: components["responses"]["E-refused-early"];
@@ -4856,7 +4739,6 @@ export interface operations {
             401: components["responses"]["E-401-E0000005"];
             403: components["responses"]["E-403-E0000006"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
             default: components["responses"]["E-refused-early"];
@@ -4887,7 +4769,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
@@ -4925,107 +4806,6 @@ export interface operations {
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
-            415: components["responses"]["E-415-E0000021"];
-            500: components["responses"]["E-500-E0000009"];
-            503: components["responses"]["E-503-E0000009"];
-            default: components["responses"]["E-refused-early"];
-        };
-    };
-    listDevices: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
-                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All devices, with the current one marked */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Devices"];
-                };
-            };
-            400: components["responses"]["E-400-E0000001"];
-            401: components["responses"]["E-401-E0000005"];
-            403: components["responses"]["E-403-E0000006"];
-            409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
-            500: components["responses"]["E-500-E0000009"];
-            503: components["responses"]["E-503-E0000009"];
-            default: components["responses"]["E-refused-early"];
-        };
-    };
-    forgetDevices: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
-                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All devices are forgotten. */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["E-400-E0000001-E0000003"];
-            401: components["responses"]["E-401-E0000005"];
-            403: components["responses"]["E-403-E0000006"];
-            409: components["responses"]["E-409-E0000006"];
-            413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
-            415: components["responses"]["E-415-E0000021"];
-            500: components["responses"]["E-500-E0000009"];
-            503: components["responses"]["E-503-E0000009"];
-            default: components["responses"]["E-refused-early"];
-        };
-    };
-    forgetDevice: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
-                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
-            };
-            path: {
-                /** @description Safe to show. It is not the id in the device cookie. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The device is forgotten. */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["E-400-E0000001-E0000003"];
-            401: components["responses"]["E-401-E0000005"];
-            403: components["responses"]["E-403-E0000006"];
-            404: components["responses"]["E-404-E0000007"];
-            409: components["responses"]["E-409-E0000006"];
-            413: components["responses"]["E-413-E0000001"];
-            414: components["responses"]["E-414-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
@@ -5070,7 +4850,6 @@ export interface operations {
             400: components["responses"]["E-400-E0000001-no-body"];
             401: components["responses"]["E-401-E0000005-no-body"];
             409: components["responses"]["E-409-E0000006-no-body"];
-            414: components["responses"]["E-414-E0000001-no-body"];
             500: components["responses"]["E-500-E0000009-no-body"];
             503: components["responses"]["E-503-E0000009-no-body"];
             default: components["responses"]["E-refused-early"];
@@ -5078,10 +4857,7 @@ export interface operations {
     };
     getAccess: {
         parameters: {
-            query?: {
-                /** @description Maximum age of the data in seconds, as in `Age`; 503 if the data is older and cannot be read again. */
-                maxAge?: number;
-            };
+            query?: never;
             header?: {
                 /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
@@ -5120,10 +4896,9 @@ export interface operations {
             403: components["responses"]["E-403-E0000006"];
             404: components["responses"]["E-404-E0000007-pam_user_unknown"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
-            503: components["responses"]["E-503-E0000009-and-11-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
             504: components["responses"]["E-504-pam_timeout"];
             default: components["responses"]["E-refused-early"];
         };
@@ -5131,8 +4906,6 @@ export interface operations {
     listGroups: {
         parameters: {
             query?: {
-                /** @description Maximum age of the data in seconds, as in `Age`; 503 if the data is older and cannot be read again. */
-                maxAge?: number;
                 /** @description Part of a name, case-insensitive. */
                 search?: string;
                 /** @description Only groups that grant this role. */
@@ -5182,7 +4955,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006"];
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
             503: components["responses"]["E-503-E0000009-and-11-more"];
@@ -5192,10 +4964,7 @@ export interface operations {
     };
     getGroup: {
         parameters: {
-            query?: {
-                /** @description Maximum age of the data in seconds, as in `Age`; 503 if the data is older and cannot be read again. */
-                maxAge?: number;
-            };
+            query?: never;
             header?: {
                 /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
@@ -5237,7 +5006,6 @@ export interface operations {
             403: components["responses"]["E-403-E0000006"];
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
-            414: components["responses"]["E-414-E0000001"];
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
             503: components["responses"]["E-503-E0000009-and-11-more"];

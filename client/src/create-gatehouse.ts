@@ -1,7 +1,8 @@
-import type { Access, GroupPage, OwnDevice, OwnSession, Session, SignInAnswer } from './answers.ts'
+import type { Access, GroupPage, OwnSession, Session, SignInAnswer } from './answers.ts'
 import { createStep } from './create-step.ts'
 import { GatehouseError } from './gatehouse-error.ts'
-import { createSessionWatch, type SessionEnd } from './session-end.ts'
+import { createKeptHandle } from './kept-handle.ts'
+import { createSessionWatch, type SessionEnd, type SessionEnding } from './session-watch.ts'
 import type { SignInStep } from './sign-in-step.ts'
 import type { Credentials, RecoveryRequest } from './step-inputs.ts'
 import { createTransport, type TransportOptions, withQuery } from './transport.ts'
@@ -37,26 +38,29 @@ export interface Gatehouse {
   unlockAccount(request: RecoveryRequest): Promise<SignInStep>
   /** @param recoveryToken from the link in a recovery email */
   redeemRecoveryToken(recoveryToken: string): Promise<SignInStep>
+  /**
+   * After a reload, the button Back or another identity provider: the step of the sign-in that began in this tab. Undefined if
+   * there is none, or if it has ended.
+   */
+  resume(): Promise<SignInStep | undefined>
   /** The session of this browser, if there is one. Call it first: it also sets the device cookie. */
   session(): Promise<Session | undefined>
   /** Extends the session. */
   refresh(): Promise<Session>
   /** Ends the session in all tabs. */
   signOut(): Promise<void>
+  /** Calls the listener when another tab has signed in, and this one has no session. @returns removes the listener */
+  onSessionStart(listener: (session: Session) => void): () => void
+  /** Calls the listener once this long before the session ends, unless it is extended. @returns removes the listener */
+  onSessionEnding(secondsBefore: number, listener: (ending: SessionEnding) => void): () => void
   /** Calls the listener when the session has ended, in this tab or another. @returns removes the listener */
   onSessionEnd(listener: (reason: SessionEnd) => void): () => void
   /** The user's sessions in all browsers. */
   ownSessions(): Promise<readonly OwnSession[]>
   endSession(id: string): Promise<void>
   endOtherSessions(): Promise<void>
-  /** The browsers on which the user has signed in, last used first. */
-  devices(): Promise<readonly OwnDevice[]>
-  /** The next sign-in there is one on a new device: Okta asks for a factor, if its policy says so. */
-  forgetDevice(id: string): Promise<void>
-  /** Forgets all devices, this one too. */
-  forgetDevices(): Promise<void>
-  /** The user's groups and roles. @param maxAgeSeconds refuses older data */
-  groups(options?: { readonly maxAgeSeconds?: number }): Promise<Access>
+  /** The user's groups and roles. */
+  groups(): Promise<Access>
   /** All groups, for users who may list them. */
   directory(query?: GroupQuery): Promise<GroupPage>
 }
@@ -65,20 +69,30 @@ const AUTHN = '/api/v1/authn'
 const SESSIONS = '/api/v1/sessions'
 const ME = `${SESSIONS}/me`
 const REFRESH = `${ME}/lifecycle/refresh`
-const DEVICES = '/api/v1/devices'
 const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
 
 export function createGatehouse(options: TransportOptions = {}): Gatehouse {
   const { request, now, origin } = createTransport(options)
-  const watch = createSessionWatch({
-    channelName: options.cookieJar ? undefined : `gatehouse ${origin}`,
-    now,
-    check: session,
-  })
+  /** The same in all tabs. None on a server, where each client may have another user. */
+  const nameInBrowser = () => (options.cookieJar || !origin() ? undefined : `gatehouse ${origin()}`)
+  const watch = createSessionWatch({ channelName: nameInBrowser, now, check: session })
+  const handle = createKeptHandle(nameInBrowser)
 
   /** The first request of a sign-in. */
   async function begin(path: string, body: object): Promise<SignInStep> {
-    return createStep(await request<SignInAnswer>('POST', path, { body }), request)
+    return createStep(await request<SignInAnswer>('POST', path, { body }), { request, handle })
+  }
+
+  async function resume(): Promise<SignInStep | undefined> {
+    const stateToken = handle.get()
+    if (stateToken === undefined) return undefined
+    try {
+      return await begin(AUTHN, { stateToken })
+    } catch (error) {
+      if (!(error instanceof GatehouseError) || error.status !== 401) throw error
+      handle.set(undefined) // it has ended
+      return undefined
+    }
   }
 
   /** A request for the open session. */
@@ -110,6 +124,7 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     recoverPassword: (given) => begin(`${AUTHN}/recovery/password`, given),
     unlockAccount: (given) => begin(`${AUTHN}/recovery/unlock`, given),
     redeemRecoveryToken: (recoveryToken) => begin(`${AUTHN}/recovery/token`, { recoveryToken }),
+    resume,
     session,
     async refresh() {
       const extended = await call<Session>('POST', REFRESH)
@@ -120,14 +135,13 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
       await unlessNotFound(call('DELETE', ME))
       watch.end('signed-out')
     },
-    onSessionEnd: watch.listen,
+    onSessionStart: watch.onStart,
+    onSessionEnding: watch.onEnding,
+    onSessionEnd: watch.onEnd,
     ownSessions: async () => (await call<{ sessions: OwnSession[] }>('GET', SESSIONS)).sessions,
     endSession: (id) => call('DELETE', `${SESSIONS}/${encodeURIComponent(id)}`),
     endOtherSessions: () => call('DELETE', SESSIONS),
-    devices: async () => (await call<{ devices: OwnDevice[] }>('GET', DEVICES)).devices,
-    forgetDevice: (id) => call('DELETE', `${DEVICES}/${encodeURIComponent(id)}`),
-    forgetDevices: () => call('DELETE', DEVICES),
-    groups: ({ maxAgeSeconds } = {}) => call('GET', withQuery('/api/v1/pam/me', { maxAge: maxAgeSeconds })),
+    groups: () => call('GET', '/api/v1/pam/me'),
     directory: (query = {}) => call('GET', withQuery('/api/v1/pam/groups', query)),
   }
 }

@@ -1,5 +1,6 @@
 import type { Link, SignInAnswer } from './answers.ts'
 import { GatehouseError } from './gatehouse-error.ts'
+import type { KeptHandle } from './kept-handle.ts'
 import { type PollOptions, poll } from './poll.ts'
 import type { SignInStep } from './sign-in-step.ts'
 import { type Request, withQuery } from './transport.ts'
@@ -45,13 +46,18 @@ interface Frame extends Linked {
 
 type LinkOptions = Readonly<Record<string, boolean | undefined>>
 
-interface Context {
+interface Dependencies {
+  readonly request: Request
+  /** Is kept after each step, for `resume`. */
+  readonly handle: KeptHandle
+}
+
+interface Context extends Dependencies {
   readonly answer: AnyAnswer
   /** Those of the challenge: they also apply to its polls and to its proof. */
   readonly options: LinkOptions
   /** The factors to choose from, or the chosen one. Some orgs name the list `factor`. */
   readonly factors: readonly AnyFactor[]
-  readonly request: Request
   /** Posts the body and the handle to a link. */
   post(
     link: Link | undefined,
@@ -62,21 +68,22 @@ interface Context {
 }
 
 /** @returns the step of an answer: an object with exactly the moves that the answer offers */
-export function createStep(answer: SignInAnswer, request: Request, options: LinkOptions = {}): SignInStep {
+export function createStep(answer: SignInAnswer, deps: Dependencies, options: LinkOptions = {}): SignInStep {
   const { status, stateToken, _embedded }: AnyAnswer = answer
   if (!status) throw new GatehouseError(undefined) // such as the JSON of a proxy
+  deps.handle.set(status === 'SUCCESS' ? undefined : stateToken)
   const factors = [_embedded?.factor ?? _embedded?.factors ?? []].flat()
   const context: Context = {
     answer,
     options,
     factors,
-    request,
+    ...deps,
     async post(link, body, chosen, signal) {
-      const next: SignInAnswer = await request('POST', hrefOf(link, chosen), {
+      const next: SignInAnswer = await deps.request('POST', hrefOf(link, chosen), {
         body: { ...body, stateToken },
         signal,
       })
-      return createStep(next, request, next.status === 'MFA_CHALLENGE' ? { ...options, ...chosen } : {})
+      return createStep(next, deps, next.status === 'MFA_CHALLENGE' ? { ...options, ...chosen } : {})
     },
   }
   const moves = Object.hasOwn(MOVES, status) ? MOVES[status] : undefined
@@ -85,12 +92,13 @@ export function createStep(answer: SignInAnswer, request: Request, options: Link
 }
 
 /** The moves that depend on the answer's links alone. */
-function commonMoves({ answer, factors, request, post }: Context): object {
+function commonMoves({ answer, factors, request, handle, post }: Context): object {
   const { stateToken } = answer
   const { factorType, provider } = factors[0] ?? {}
   const cancel = linkOf(answer, 'cancel')
   return {
     async cancel() {
+      handle.set(undefined)
       if (cancel) await request('POST', hrefOf(cancel), { body: { stateToken } })
     },
     ...move(linkOf(answer, 'prev'), (link) => ({ previous: () => post(link) })),
@@ -202,9 +210,9 @@ function move<Needed>(needed: Needed | undefined, moves: (needed: Needed) => obj
   return needed === undefined ? {} : moves(needed)
 }
 
-/** The links of a relation: `resend` and `send` may be lists. */
+/** The links of a relation: `resend` and `send` may be lists. A page would run `javascript:` if it followed such a link. */
 function linksOf(holder: Linked | undefined, relation: string): readonly Link[] {
-  return [holder?._links?.[relation] ?? []].flat()
+  return [holder?._links?.[relation] ?? []].flat().filter(({ href }) => /^https?:\/\//i.test(href))
 }
 
 function linkOf(holder: Linked | undefined, relation: string): Link | undefined {

@@ -9,7 +9,7 @@ export {
 export { GatehouseError } from './gatehouse-error.ts'
 export type { PollOptions } from './poll.ts'
 export { type Assertion, type Attestation, createAttestation, getAssertion } from './security-keys.ts'
-export type { SessionEnd } from './session-end.ts'
+export type { SessionEnd, SessionEnding } from './session-watch.ts'
 export type * from './sign-in-step.ts'
 export type * from './step-inputs.ts'
 export type { CookieJar, TransportOptions } from './transport.ts'

@@ -9,7 +9,7 @@ export interface CookieJar {
 export interface TransportOptions {
   /** The broker's origin, such as `https://portal.example.com`. No request goes to another one. Default: the page's own. */
   readonly baseUrl?: string
-  /** Required outside a browser. */
+  /** Outside a browser, it is required, like `baseUrl`. */
   readonly cookieJar?: CookieJar
   /** BCP 47. Okta sends its messages in this language. Default: the browser's. */
   readonly language?: string
@@ -31,20 +31,33 @@ export type Request = <Answer>(method: string, href: string, details?: Details) 
 
 export interface Transport {
   readonly request: Request
-  /** The broker's origin. */
-  readonly origin: string
+  /** The broker's origin. Undefined outside a browser without a `baseUrl`. */
+  origin(): string | undefined
   /** The broker's time in milliseconds, as far as its answers have told it. */
   now(): number
 }
 
+const OUTSIDE_A_BROWSER =
+  'gatehouse-client was called outside a browser, and has no baseUrl. If a server renders the page, call it in the browser only, such as in an effect. In a script, pass baseUrl and cookieJar.'
+
 export function createTransport(options: TransportOptions): Transport {
   const { baseUrl, cookieJar, language, fetch: send = fetch, timeoutMs = 30_000 } = options
-  const base = new URL(baseUrl ?? globalThis.location?.href)
   let clockOffsetMs = 0
 
-  async function sendRequest(method: string, href: string, { body, headers }: Details, signal: AbortSignal) {
-    const { href: url, origin } = new URL(href, base)
-    if (origin !== base.origin) throw new Error(`The link leads to ${origin}, not to ${base.origin}`)
+  /** Not before the first request: a server may import a module that creates a client. */
+  function origin(): string | undefined {
+    const url = baseUrl ?? globalThis.location?.href
+    return url && new URL(url).origin
+  }
+
+  async function sendRequest(
+    method: string,
+    { href: url, origin: target }: URL,
+    { body, headers }: Details,
+    signal: AbortSignal,
+  ) {
+    const own = origin()
+    if (target !== own) throw new Error(`The link leads to ${target}, not to ${own}`)
     const isForm = body instanceof URLSearchParams
     const response = await send(url, {
       method,
@@ -54,7 +67,7 @@ export function createTransport(options: TransportOptions): Transport {
         accept: 'application/json',
         ...(body && !isForm && { 'content-type': 'application/json' }),
         ...(language && { 'accept-language': language }),
-        ...(cookieJar && { cookie: await cookieJar.getCookieString(url), origin: base.origin }),
+        ...(cookieJar && { cookie: await cookieJar.getCookieString(url), origin: target }),
         ...headers,
       },
       body: isForm ? body : body ? JSON.stringify(body) : null,
@@ -67,8 +80,11 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   async function request<Answer>(method: string, href: string, details: Details = {}): Promise<Answer> {
+    const base = origin()
+    if (base === undefined) throw new Error(OUTSIDE_A_BROWSER)
+    const url = new URL(href, base)
     const { response, text } = await withTimeout(timeoutMs, details.signal, (signal) =>
-      sendRequest(method, href, details, signal),
+      sendRequest(method, url, details, signal),
     ).catch((error: unknown) => {
       details.signal?.throwIfAborted()
       throw new GatehouseError(undefined, {}, error)
@@ -78,7 +94,7 @@ export function createTransport(options: TransportOptions): Transport {
     throw new GatehouseError(response, answer ?? {})
   }
 
-  return { request, origin: base.origin, now: () => Date.now() + clockOffsetMs }
+  return { request, origin, now: () => Date.now() + clockOffsetMs }
 }
 
 /** @param run gets a signal that is aborted after `ms`, and when `outer` is. `AbortSignal.any` is too new for some browsers. */

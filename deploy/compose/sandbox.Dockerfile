@@ -21,6 +21,7 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/lib ./lib
 COPY package.json LICENSE ./
 COPY config/default.json config/sandbox.json ./config/
+COPY docs/openapi.json ./docs/openapi.json
 ENV SANDBOX_HOST=0.0.0.0
 USER 1000:1000
 EXPOSE 8080 8081 8082

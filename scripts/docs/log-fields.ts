@@ -70,20 +70,7 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
   retryAfterSeconds: { meaning: 'time until the next attempt' },
   lifetimeMs: { meaning: 'lifetime of a token' },
   revision: { meaning: 'commit of the build' },
-  features: {
-    meaning:
-      '`configured`: enabled optional features: `forward_origin`, `step_up`, `sso_redirects`, `pam`, `admin_api`, `https_proxy`',
-  },
-  store: { meaning: '`configured`: scheme of `REDIS_URL`' },
-  trustedProxies: { meaning: '`configured`: number of entries in `TRUST_PROXY`' },
-  allowedOrigins: { meaning: '`configured`: number of origins in `ALLOWED_ORIGINS`' },
-  loginDomains: { meaning: '`configured`: number of domains in `LOGIN_DOMAINS`' },
-  hiddenFactors: { meaning: '`configured`: number of factor types in `HIDDEN_FACTORS`' },
-  apiTokens: { meaning: '`configured`: number of API tokens' },
-  secretKeys: { meaning: '`configured`: number of keys in `SECRET_KEYS`' },
-  sessionIdleMinutes: { meaning: '`configured`: `SESSION_IDLE_MINUTES`' },
-  sessionAbsoluteHours: { meaning: '`configured`: `SESSION_ABSOLUTE_HOURS`' },
-  logLevel: { meaning: '`configured`: `LOG_LEVEL`' },
+  variables: { meaning: '`configured`: the names of the variables that are set, separated by commas' },
   audit: { meaning: '`true` for audit events' },
   error: {
     meaning: 'name, code and stack frames of an error, without its message',

@@ -2,7 +2,6 @@ import { AUDIT_FIELD_TEXTS } from './audit.ts'
 import { LOG_EVENT_TEXTS, type LogEventText } from './log-events.ts'
 import { AUDIT_FIELD_NAMES, LOG_FIELD_TEXTS } from './log-fields.ts'
 import { inCell, markdownTable } from './markdown.ts'
-import { OUTCOME_TEXTS } from './outcomes.ts'
 
 /** An event with two levels has two rows. */
 export function logEventsTable(): string {
@@ -31,10 +30,6 @@ export function logFieldsTable(): string {
     inCode(otel),
   ])
   return markdownTable(['field', 'meaning', 'ECS', 'OpenTelemetry'], rows)
-}
-
-export function outcomesTable(): string {
-  return markdownTable(['`outcome`', '`code`, for example', 'what to check'], OUTCOME_TEXTS)
 }
 
 const inCode = (name: string | undefined) => (name === undefined ? '–' : `\`${name}\``)

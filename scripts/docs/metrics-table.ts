@@ -6,45 +6,39 @@ type MetricName = Exclude<keyof Metrics, 'registry'>
 /** The values that an operator should watch for. */
 const WATCH: Readonly<Record<MetricName, string>> = {
   buildInfo: 'replicas with different versions, except during an update',
-  ready: '0 for more than two minutes; evaluated at each scrape',
+  ready:
+    '0 for more than two minutes: the replica has not reached Redis since its start. Later failures of Redis do not change it',
   httpRequestDuration: 'the share of 5xx; the 99th percentile',
-  httpRequestsInFlight: 'near `http.load.inFlight`',
+  httpRequestsInFlight: 'near `http.maxRequestsInFlight`',
   requestsShed:
-    'any. `lag`: add replicas. `in_flight`: something is slow. `address`: one address exceeds its share (half of the capacity for sign-in and lookups, a tenth for recovery, half of the 16 MB for large requests of one kind). `kind="body"`: unfinished bodies were evicted (`http.unfinishedBodies`)',
+    'any. `in_flight`: something is slow, or add replicas. `address`: one address exceeds its half. `connections`: `http.maxConnections` is reached. `upstream`: a call waited too long because `upstream.authn.maxConnections` were in flight',
   upstreamRequestDuration: 'the outcomes `timeout`, `connection_lost`, `unreachable` and 5xx',
+  upstreamResponses: 'the share of 429: [Okta’s rate limit](operations.md#oktas-rate-limit-is-used-up)',
   upstreamBreakerOpen: '1 for more than a minute',
-  authnPipelineInfo:
-    'a change from `v1` (Classic Engine) to `idx` ([Identity Engine](identity-engine.md)); missing: unknown',
-  upstreamConcurrencyLimit:
-    'below `maxConnections` for minutes: [the limits of the org](scale.md#the-limits-of-the-org)',
   upstreamTokenRefused: '**1: page someone**',
-  upstreamTokenStandby: '1: [the standby token is in use](#the-standby-token-is-in-use)',
   storeFailures:
-    'an increase that lasts for minutes. Every operation that ended in 503 is counted, including those of `/readyz`. The loss of an idle connection is only logged (`store_disconnected`)',
+    'an increase that lasts for minutes. Every operation that ended in 503 is counted, including those of the check every 5 s. The loss of an idle connection is only logged (`store_disconnected`)',
   signInSteps: 'a sharp rise of E0000004 or E0000068: attackers guess passwords or codes',
   sessionsOpened: 'a drop to zero during working hours',
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
   requestsRefused:
-    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `no_visible_factors`: a user has only factors that `HIDDEN_FACTORS` hides; `too_many_steps`: raise `transaction.maxOfferedSteps`; `invalid_forwarded_for`: a proxy does not name the client; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
+    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `too_many_steps`: more than 2,000 steps in one transaction; `invalid_forwarded_for`: a proxy does not name the client; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
   tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
   recoveriesRefused:
-    'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](identity-engine.md)); of E0000007, attackers try names',
+    'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](connect-your-okta-org.md#1-classic-engine-or-identity-engine)); of E0000007, attackers try names',
   unknownSteps: 'any: the sign-in page may not know the step',
   coalescedRequests: '`process`: within one replica; `replicas`: over several',
+  logLinesLost: 'any: [log lines are lost](operations.md#log-lines-are-lost)',
   unreadableRecords: 'a rise after a key was removed: it was removed too early',
   limitHits:
     'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. Further values: `step_up`, `recovery_sent`',
-  rateLimitHolds:
-    '`refused`: the caller got an error or older data; `deferred`: refused in favour of transactions in progress (PAM: of users’ own lookups); `waited`, `probe`: the call was sent',
-  upstreamRateLimitRemaining: 'near zero: ask Okta for a higher limit, or find the cause',
+  rateLimitHolds: '`refused`: the caller got an error or older data; `waited`: the call was sent later',
   pamTokens: '`refused`, `failed`, `refresh_failed`',
-  pamKeyLastUsed: 'the time of the last token; 0: unknown',
   pamKeyExpiry: 'less than two weeks away; 0: unknown, or never',
   pamCacheRequests: '`stale_on_error` or `stale_on_timeout` for some minutes',
   pamPagesFetched: '',
-  pamAttributeFailures: '`forbidden_error`: the service user may not list attributes',
   pamErrors: '`disabled_team`, `resource_deprecated`, `authorization_error`: an operator must act',
 }
 

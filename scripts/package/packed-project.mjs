@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -15,13 +15,11 @@ export function pack(folder) {
   return join(folder, output.trim())
 }
 
-/** Writes a portal into this folder: test/sandbox-package/consumer, and the examples of docs/testing-your-portal.md. */
+/** Writes a portal into this folder: test/sandbox-package/consumer, and examples/testing. */
 export function writePortal(folder) {
   cpSync(join(project, 'test/sandbox-package/consumer'), folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-  const page = readFileSync(join(project, 'docs/testing-your-portal.md'), 'utf8')
-  for (const [, name, code] of page.matchAll(/^```ts (\S+)\n(.*?)^```$/gms))
-    writeFileSync(join(folder, name), code)
+  cpSync(join(project, 'examples/testing'), folder, { recursive: true })
 }
 
 /** Installs the tarball without network: its dependencies are those of this project. */

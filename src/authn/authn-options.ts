@@ -5,57 +5,45 @@ import type { EndAllSessions } from '../session/end-all-sessions.ts'
 import type { RevocationTimes } from '../session/revocation-times.ts'
 import type { SessionCookie } from '../session/session-cookie.ts'
 import type { Sessions } from '../session/sessions.ts'
-import type { UserKeys } from '../session/user-indexes.ts'
+import type { UserKeys } from '../session/user-keys.ts'
 import type { LimitConfig, Store } from '../store/store.ts'
-import type { UpstreamClient } from '../upstream/upstream-client.ts'
-import type { DeviceCookie, DeviceTokens } from './browser/client.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import type { DeviceCookie } from './browser/client.ts'
 import type { RedirectPrefix } from './redirects/redirect-target.ts'
+import type { TunedLimits } from './throttling/attempt-limits.ts'
 import type { AttemptLimits } from './throttling/limits.ts'
-import type { AuthnRateLimit } from './upstream/authn-upstream.ts'
 
 /** The module's tunables, as `config/default.json` groups them. */
 export interface AuthnTunables {
-  readonly authn: { readonly signInWaitMs: number; readonly rateLimit: AuthnRateLimit }
-  readonly transaction: {
-    readonly minTtlMinutes: number
-    readonly maxTtlMinutes: number
-    readonly defaultTtlMinutes: number
-    readonly redirectOnlyMinutes: number
-    readonly stepLockMs: number
-    readonly stepWaitMs: number
-    readonly sharedAnswerMs: number
-    readonly pollEveryMs: number
-    readonly maxOfferedSteps: number
-    readonly maxPictureBytes: number
-  }
-  readonly device: {
-    readonly cookieDays: number
-    readonly renewAfterHours: number
-    readonly knownDays: number
-  }
   readonly recovery: {
     readonly recoveryAnswerMs: number
     readonly challengeMinutes: number
     readonly resendAfterMs: number
     readonly maxWrongCodes: number
   }
-  readonly limits: AttemptLimits & {
-    readonly stepUpPerAddress: LimitConfig
-    readonly callsPerUser: LimitConfig
-    readonly signInsPerUser: LimitConfig
-  }
+  readonly limits: TunedLimits & { readonly stepUpPerAddress: LimitConfig }
+}
+
+/** Values that only tests change. */
+export interface AuthnConstants {
+  readonly lockTtlMs?: number
+  readonly lockWaitMs?: number
+  readonly pollEveryMs?: number
+  readonly limits?: AttemptLimits
 }
 
 export interface AuthnOptions {
-  readonly client: UpstreamClient
+  readonly api: HttpApi
   /** For all calls of one step. */
   readonly timeoutMs: number
+  /** Calls to Okta in flight. */
+  readonly maxConnections: number
   /** The org's origin. */
   readonly baseUrl: string
   /** The org's other origins, which may appear in links. */
   readonly linkOrigins: readonly string[]
-  /** The SSWS token in use, then the standby. */
-  readonly apiTokens: () => readonly string[]
+  /** The SSWS token. */
+  readonly apiToken: string
   readonly stepUp: boolean
   readonly ssoRedirects: readonly RedirectPrefix[]
   readonly loginDomains: readonly string[]
@@ -65,10 +53,10 @@ export interface AuthnOptions {
   readonly forwardedOrigins: readonly string[]
   readonly signInUrl: string
   readonly tunables: AuthnTunables
+  readonly constants: { readonly authn?: AuthnConstants }
   readonly store: Store
   readonly masterKeys: MasterKeys
   readonly deviceCookie: DeviceCookie
-  readonly deviceTokens: DeviceTokens
   readonly sessions: Sessions
   readonly sessionCookie: SessionCookie
   /** Indexes by user of records that are deleted when all sessions of the user end. */

@@ -4,10 +4,9 @@ import { createLoginNames } from '../session/login-names.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
-import { createCoalescing } from './coalescing/coalescing.ts'
+import { coalesceRequests } from './coalescing/request-coalescing.ts'
 import { StepLocks } from './coalescing/step-locks.ts'
-import { createDeviceRoutes } from './devices/device-routes.ts'
-import { createUserDevices } from './devices/user-devices.ts'
+import { createEntrySteps } from './entry-steps.ts'
 import { createRecovery } from './recovery/recovery.ts'
 import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
@@ -17,16 +16,14 @@ import { createSanitizer } from './sanitize/sanitize.ts'
 import { createEndOtherSessions } from './sign-in/end-other-sessions.ts'
 import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
-import { createRunStep } from './sign-in/run-step.ts'
+import { createStepPipeline, type RunStep } from './sign-in/run-step.ts'
 import { createSendStep } from './sign-in/send-step.ts'
-import { createCallLimit, createSignInPacing } from './throttling/call-limits.ts'
-import { createForgetKnownDevice } from './throttling/forget-known-device.ts'
+import { attemptLimits } from './throttling/attempt-limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
 import { createTransactionSteps } from './transaction-steps.ts'
-import type { TokenState } from './upstream/api-tokens.ts'
-import { createAuthnUpstream } from './upstream/authn-upstream.ts'
+import { createAuthnUpstream, type TokenState } from './upstream/authn-upstream.ts'
 
 export interface Authn {
   readonly routes: AuthnRoutesOptions
@@ -37,166 +34,173 @@ export interface Authn {
 }
 
 const MINUTE_MS = 60_000
-const DAY_MS = 86_400_000
+/** A step lock outlives the calls to Okta, and another step waits for as long. */
+const STEP_MARGIN_MS = 2000
+/** How long the result of a step is shared with identical ones. */
+const SHARED_RESULT_MS = 5000
+/** The shortest time between two upstream polls of a transaction. */
+const POLL_EVERY_MS = 1000
 
 /** Creates the sign-in module. */
 export function createAuthn(options: AuthnOptions): Authn {
-  const { store, masterKeys, sessions, log, metrics, now, tunables } = options
-  const { transaction, device, recovery, limits } = tunables
+  const { store, masterKeys, sessions, publicOrigin, log, metrics, now, tunables } = options
+  const { openTransactions, knownDevices, revocationTimes, endAllSessions } = options
+  const { recovery } = tunables
+  const constants = options.constants.authn ?? {}
+  const { limits = attemptLimits(tunables.limits), pollEveryMs = POLL_EVERY_MS } = constants
   const seal = (label: string) => createSeal(masterKeys, label)
   const signer = (label: string) => createSigner(masterKeys, label)
-  const lifetime = {
-    minMs: transaction.minTtlMinutes * MINUTE_MS,
-    maxMs: transaction.maxTtlMinutes * MINUTE_MS,
-    defaultMs: transaction.defaultTtlMinutes * MINUTE_MS,
-  }
+  const stepMs = options.timeoutMs + STEP_MARGIN_MS
   const hiddenFactors = new Set(options.hiddenFactors)
   const logins = createLoginNames(options.loginDomains)
   const { canonical: canonicalLogin } = logins
   const limitNames = signer('limit-names')
   const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
-  const common = { ...options, store, sessions, audit, canonicalLogin, log, metrics, now }
 
   const clientOf = createClientOf({
     deviceCookie: options.deviceCookie,
     sessionIdIn: options.sessionCookie.readId,
     forwardedOrigins: options.forwardedOrigins,
   })
-  const upstream = createAuthnUpstream({
-    ...common,
-    rateLimit: tunables.authn.rateLimit,
-    names: signer('limit-names'),
-  })
+  const upstream = createAuthnUpstream(options)
   const transactions = createTransactionStore({
-    ...common,
+    store,
+    openTransactions,
+    log,
+    metrics,
+    now,
     seal: seal('transaction'),
     names: signer('transaction-names'),
   })
   const locks = new StepLocks({
-    ...common,
+    store,
+    metrics,
+    now,
     seal: seal('shared-answer'),
     transactions,
     isStored: sessions.exists,
-    lockTtlMs: transaction.stepLockMs,
-    sharedMs: transaction.sharedAnswerMs,
-    waitMs: transaction.stepWaitMs,
-    pollEveryMs: transaction.pollEveryMs,
+    lockTtlMs: constants.lockTtlMs ?? stepMs,
+    sharedMs: SHARED_RESULT_MS,
+    waitMs: constants.lockWaitMs ?? stepMs,
+    pollEveryMs,
   })
   const throttling = createThrottling({
-    ...common,
+    store,
+    knownDevices,
+    audit,
+    log,
+    metrics,
+    now,
     limits,
     names: limitNames,
     logins,
-    knownMs: device.knownDays * DAY_MS,
-  })
-  const devices = createUserDevices({
-    ...common,
-    ttlMs: device.cookieDays * DAY_MS,
-    tokens: options.deviceTokens,
-    forgetKnownDevice: createForgetKnownDevice({ ...common, names: limitNames, logins }),
-  })
-  const callLimit = createCallLimit({
-    ...common,
-    limit: limits.callsPerUser,
-    isKnownDevice: throttling.isKnownDevice,
-  })
-  const signInPacing = createSignInPacing({
-    ...common,
-    limit: limits.signInsPerUser,
-    maxWaitMs: tunables.authn.signInWaitMs,
   })
   const offeredResources = createOfferedResources({
-    ...common,
+    store,
+    log,
+    metrics,
     seal: seal('offer'),
     names: signer('offer-names'),
     transactions,
   })
   const sanitizer = createSanitizer({
-    ...common,
+    publicOrigin,
+    log,
+    metrics,
     resources: offeredResources,
     upstreamOrigins: [options.baseUrl, ...options.linkOrigins],
-    ownSecrets: options.apiTokens,
+    ownSecrets: [options.apiToken],
     hiddenFactors,
   })
   const ssoTokens = new SsoTokens({
-    ...common,
+    store,
+    sessions,
+    audit,
+    log,
+    metrics,
     allowed: options.ssoRedirects,
     upstreamOrigin: options.baseUrl,
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
   })
   const sendStep = createSendStep({
-    ...common,
     upstream,
+    sessions,
+    revocationTimes,
+    audit,
+    log,
+    metrics,
+    now,
     endOtherSessions: createEndOtherSessions({
-      ...common,
+      endAllSessions,
+      sessions,
+      audit,
+      log,
+      now,
       keysOf: (handle) => transactions.names(handle).map(transactionKey),
     }),
     ssoTokens,
     throttling,
     offeredResources,
-    devices,
-    callLimit,
-    signInPacing,
     sanitizer,
-    lifetime,
-    maxOfferedSteps: transaction.maxOfferedSteps,
-    redirectOnlyMs: transaction.redirectOnlyMinutes * MINUTE_MS,
-    pollEveryMs: transaction.pollEveryMs,
+    pollEveryMs,
   })
   const recoveries = createRecovery({
-    ...common,
-    ...recovery,
     upstream,
     sendStep,
+    store,
+    canonicalLogin,
+    publicOrigin,
+    audit,
+    log,
+    metrics,
+    now,
     names: limitNames,
     answerMs: recovery.recoveryAnswerMs,
+    lifetimeMs: recovery.challengeMinutes * MINUTE_MS,
+    resendAfterMs: recovery.resendAfterMs,
+    maxWrongCodes: recovery.maxWrongCodes,
   })
   const steps = createTransactionSteps({
-    ...common,
     sendStep,
     recovery: recoveries,
     hiddenFactors,
+    metrics,
     isSameLogin: logins.isSameUser,
     deadline: upstream.deadline,
   })
-  const runStep = createRunStep({
-    ...common,
-    coalescing: createCoalescing({ metrics }),
-    locks,
-    throttling,
+  const pipeline = createStepPipeline({ locks, throttling, transactions, store, audit, log, metrics, now })
+  const runStep: RunStep = coalesceRequests(pipeline, {
     transactions,
     dedupKeys: signer('step-fingerprints'),
-    upstream,
+    metrics,
   })
   const stepUp = new StepUp({
-    ...common,
-    isEnabled: options.stepUp,
     transactions,
-    limitPerAddress: limits.stepUpPerAddress,
+    store,
+    audit,
+    metrics,
+    now,
+    isEnabled: options.stepUp,
+    signInUrl: options.signInUrl,
+    limitPerAddress: tunables.limits.stepUpPerAddress,
     addressNames: limitNames,
     tokenNames: signer('imported-token-names'),
-    ttlMs: lifetime.defaultMs,
-    indexMs: lifetime.maxMs + MINUTE_MS, // the clocks of replicas may differ
   })
 
   return {
     routes: {
+      entrySteps: createEntrySteps({ sendStep, recovery: recoveries, audit }),
       steps,
-      sendStep,
-      recovery: recoveries,
-      audit,
       runStep,
       fetchOffered: createFetchOffered({
         upstream,
         resources: offeredResources,
-        callLimit,
+        throttling,
         sanitizer,
-        maxPictureBytes: transaction.maxPictureBytes,
       }),
       clientOf,
       sessionCookie: options.sessionCookie.setCookie,
-      deviceRoutes: createDeviceRoutes({ devices, deviceIdIn: options.deviceCookie.idIn, sessions, log }),
     },
     navigation: {
       stepUp,

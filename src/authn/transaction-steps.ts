@@ -7,8 +7,8 @@ import { type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { Step, StepPlan } from './sign-in/run-step.ts'
 import type { PrimaryBody, QueryFlags } from './sign-in/schemas.ts'
 import type { SendStep } from './sign-in/send-step.ts'
-import { buildOperationStep, buildStateStep, type StateFields } from './sign-in/upstream-step.ts'
-import { classifyAttempt } from './throttling/attempts.ts'
+import { buildOperationStep, buildStateStep, findQuery, type StateFields } from './sign-in/upstream-step.ts'
+import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
 import {
   awaitsCredential,
   getProof,
@@ -31,6 +31,8 @@ export interface OperationRequest {
   readonly operation: Operation
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryFlags
+  /** The whole query of the request. */
+  readonly search: string
   readonly body: { readonly stateToken: string } & Readonly<Record<string, unknown>>
 }
 
@@ -48,8 +50,10 @@ export interface TransactionStepsDeps {
 export function createTransactionSteps(deps: TransactionStepsDeps): TransactionSteps {
   return {
     state: ({ stateToken: handle, ...body }, client) =>
-      transactionStep({ handle, identity: [PRIMARY, body], sendsDeviceToken: true }, deps.metrics, (before) =>
-        planState(before, handle, body, client, deps),
+      transactionStep(
+        { handle, identity: [PRIMARY, body], attempt: toCall('state') },
+        deps.metrics,
+        (before) => planState(before, handle, body, client, deps),
       ),
 
     operation: (request, client) => operationStep(request, client, deps),
@@ -57,26 +61,33 @@ export function createTransactionSteps(deps: TransactionStepsDeps): TransactionS
 }
 
 function operationStep(
-  { operation, params, query, body }: OperationRequest,
+  { operation, params, query, search, body }: OperationRequest,
   client: Client,
   deps: TransactionStepsDeps,
 ): Step {
   const { stateToken: handle, ...fields } = body
   const path = upstreamPath(operation, params)
   const pollPath = operation.polls && Object.keys(fields).length === 0 ? path : undefined
-  const identity = pollPath === undefined ? [path, query, fields] : [path]
-  const { maxConcurrent } = operation
-  return transactionStep({ handle, identity, pollPath, maxConcurrent }, deps.metrics, (before) => {
+  const identity = pollPath === undefined ? [path, search, fields] : [path]
+  const { name, maxConcurrent } = operation
+  const request = { handle, identity, pollPath, maxConcurrent, attempt: toCall(name) }
+  return transactionStep(request, deps.metrics, (before) => {
     const factorType = before.factorTypes[params.id ?? '']
     assertOffered(before, operation, path, deps.metrics)
     assertNotHidden(factorType, fields, deps)
-    const attempted = { operation: operation.name, fields, factorId: params.id, factorType }
-    const step = { operation, path, query, pollPath, attempted }
+    const attempted = { operation: name, fields, factorId: params.id, factorType }
+    const offeredQuery = findQuery(before.offered, path, search)
+    const step = { operation, path, query, offeredQuery, pollPath, attempted }
     return {
       attempt: classifyAttempt(attempted, before, handle),
       run: () => sendOperation(before, handle, step, client, deps),
     }
   })
+}
+
+/** A call that is no guess and sends nothing, as far as the request shows. */
+function toCall(operation: string): Attempt {
+  return { kind: 'call', operation }
 }
 
 function transactionStep(
@@ -102,12 +113,13 @@ function planState(
   deps: TransactionStepsDeps,
 ): StepPlan {
   const operation = body.username === undefined ? 'state' : 'primary'
+  const attempt = { ...toCall(operation), userId: before.userId, login: before.login }
   if (before.recovery !== undefined) {
     const step = { operation, path: PRIMARY, fields: {} }
-    return { run: () => deps.recovery.step(before, handle, step, client) }
+    return { attempt, run: () => deps.recovery.step(before, handle, step, client) }
   }
   if (body.username === undefined)
-    return { run: () => deps.sendStep(before, handle, buildStateStep(before, body), client) }
+    return { attempt, run: () => deps.sendStep(before, handle, buildStateStep(before, body), client) }
   const { username: login, password: _password, ...fields } = body
   return {
     attempt: { kind: 'password', operation, login },

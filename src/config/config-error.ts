@@ -1,28 +1,15 @@
-/**
- * The configuration is not valid. Each problem begins with the name of a variable or with a path in
- * `config/default.json`, and contains no value. The exit code is 78 (EX_CONFIG).
- */
+/** A configuration that is not valid. The exit code is 78 (EX_CONFIG). */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-  readonly problems: readonly string[]
   readonly exitCode = 78
+  /**
+   * Each begins with the name of a variable or a tunable; from the parser of a single value, each is a predicate to its name,
+   * such as `must be https`. It never contains any part of a value: many values are secrets, and all problems are printed.
+   */
+  readonly problems: readonly string[]
 
-  constructor(problems: readonly string[]) {
+  constructor(...problems: string[]) {
     super(['The configuration is not valid:', ...problems].join('\n  '))
     this.problems = problems
-  }
-}
-
-/**
- * Thrown by the parser of a variable. Each reason is a predicate to the variable's name, such as `must be https`. It
- * never contains any part of the value: many values are secrets, and all reasons are printed.
- */
-export class InvalidValue extends Error {
-  override readonly name = 'InvalidValue'
-  readonly reasons: readonly string[]
-
-  constructor(...reasons: string[]) {
-    super(reasons.join('; '))
-    this.reasons = reasons
   }
 }

@@ -4,7 +4,7 @@ export type DeepReadonly<T> = T extends (...args: never[]) => unknown
     ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T
 
-/** Freezes objects and arrays at every depth. The value of a secret is private and can still be replaced. */
+/** Freezes objects and arrays at every depth. */
 export function deepFreeze<T>(value: T): DeepReadonly<T> {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)

@@ -1,67 +1,41 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { InvalidValue } from './config-error.ts'
-import { listOf } from './plain-values.ts'
+import { z } from 'zod'
+import { ConfigError } from './config-error.ts'
+import { listOf, matching, parsed, wholeNumber } from './plain-values.ts'
 
 /** The address or host name that a listener binds to. */
-export function listenHost(text: string): string {
-  if (isIP(text) === 0 && !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text)) {
-    throw new InvalidValue('must be an IP address or a host name')
-  }
-  return text
-}
+export const listenHost = z
+  .string()
+  .refine((text) => isIP(text) !== 0 || /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(text), {
+    error: 'must be an IP address or a host name',
+  })
 
-/** Ports 0–65535; 0 lets the system choose. Kubernetes sets `<SERVICE>_PORT` to a URL, hence the hint. */
-export function port(text: string): number {
-  const value = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (value <= 65535) return value
-  const hint = /^[a-z]+:\/\//i.test(text)
-    ? ' (Kubernetes sets it for a service of that name: enableServiceLinks: false)'
-    : ''
-  throw new InvalidValue(`must be a port from 0 to 65535${hint}`)
-}
+/** With 0, the system chooses. */
+export const port = wholeNumber(
+  0,
+  65_535,
+  'must be a port from 0 to 65535 (Kubernetes sets a URL for a service of that name: enableServiceLinks: false)',
+)
 
-/**
- * One entry of `TRUST_PROXY` as a CIDR. An entry that covers every address is refused, because every client could then
- * forge its address.
- */
-function trustedProxy(text: string): string {
-  if (/^(\*|true|yes|on|all)$/i.test(text)) {
-    throw new InvalidValue('must name the proxies: otherwise any client can forge its address')
-  }
-  if (/^\d+$/.test(text)) {
-    throw new InvalidValue('must not be a number of hops: a client on a shorter path could forge its address')
-  }
+/** An entry of `TRUST_PROXY` as a CIDR. Not a number of hops: a client on a shorter path could forge its address. */
+const trustedProxy = parsed((text) => {
   const [address = '', bits, ...more] = text.split('/')
   const family = address.includes('%') ? 0 : isIP(address)
   const max = family === 6 ? 128 : 32
-  if (
-    family === 0 ||
-    more.length > 0 ||
-    (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= max))
-  ) {
-    throw new InvalidValue('must be an IP address or a CIDR, such as 10.0.0.0/8')
-  }
-  if (family === 6 && ipaddr.IPv6.parse(address).isIPv4MappedAddress()) {
-    throw new InvalidValue('must be written as IPv4, not as an IPv4-mapped address')
-  }
-  if (Number(bits) === 0) {
-    throw new InvalidValue('must not cover every address: otherwise any client can forge its address')
-  }
-  return `${address.toLowerCase()}/${bits === undefined ? max : Number(bits)}`
-}
+  const length = bits === undefined ? max : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN
+  if (family === 0 || more.length > 0 || !(length <= max))
+    throw new ConfigError('must be the address or CIDR of a proxy, such as 10.0.0.0/8')
+  if (family === 6 && ipaddr.IPv6.parse(address).isIPv4MappedAddress())
+    throw new ConfigError('must be written as IPv4, not as an IPv4-mapped address')
+  return `${address.toLowerCase()}/${length}`
+})
 
-/** All of `TRUST_PROXY`. Together, the entries must not cover every address of the internet either. */
-export function trustedProxies(text: string): readonly string[] {
-  const cidrs = listOf(trustedProxy)(text)
+/** The entries together must not cover every address of the internet. */
+export const trustedProxies = listOf(trustedProxy).refine((cidrs) => {
   const ranges = [...cidrs, ...NOT_UNICAST].map(prefixOf)
-  if (['ipv4 ', 'ipv6 '].some((family) => isCovered(family, ranges))) {
-    throw new InvalidValue(
-      'must not cover every address, even in several entries: otherwise any client can forge its address',
-    )
-  }
-  return cidrs
-}
+  return !isCovered('ipv4 ', ranges) && !isCovered('ipv6 ', ranges)
+}, 'must not cover every address: otherwise any client can forge its address')
 
 /** All but the unicast addresses of the internet: 1.0.0.0 to 223.255.255.255, and 2000::/3. */
 const NOT_UNICAST = ['0.0.0.0/8', '224.0.0.0/3', '::/3', '4000::/2', '8000::/1']
@@ -81,7 +55,7 @@ function isCovered(wanted: string, by: readonly string[]): boolean {
 }
 
 /** One entry of `NO_PROXY`: a host, a domain with or without a leading dot, an address, with or without a port. */
-export function proxyException(text: string): string {
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new InvalidValue('must be a host name, a domain or an address')
-  return text.toLowerCase()
-}
+export const proxyException = matching(
+  /^[\x21-\x7e]+$/,
+  'must be a host name, a domain or an address',
+).toLowerCase()

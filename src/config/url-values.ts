@@ -1,118 +1,80 @@
-import { InvalidValue } from './config-error.ts'
+import { z } from 'zod'
+
+/** Stricter than the URL class: `https:host`, backslashes, wildcards and a dot at the end of the host are refused. */
+const HOST = String.raw`(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?`
+
+/** An http or https URL; `rest` is a pattern of what comes after the scheme. */
+const url = (rest: string, form: string) =>
+  z.string().refine((text) => new RegExp(`^https?://${rest}$`, 'i').test(text) && URL.canParse(text), {
+    error: `must be ${form}, such as https://host.example.com`,
+    abort: true,
+  })
+
+const anyOrigin = url(`${HOST}/?`, 'an origin only: scheme, host and port')
+const anyBase = url(String.raw`${HOST}(/[^\s\\?#]*)?`, 'a URL without user name, query and fragment')
+const isSafeBase = (text: string) => !hasUnsafePath(text.replace(/^\w+:\/\//, ''))
+const originOf = (text: string) => new URL(text).origin
+const pathOf = (text: string) => new URL(text).pathname.replace(/\/$/, '')
+
+const isHttpsOr = (plainHttp: RegExp) => (text: string) => {
+  const { protocol, hostname } = new URL(text)
+  return protocol === 'https:' || plainHttp.test(hostname)
+}
+const isHttpsOrLoopback = isHttpsOr(/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/)
+const LOOPBACK = 'must be https; plain http only on loopback'
+const SAFE = 'must have no dot segments, no encoded slashes and only percent-encoded UTF-8 in its path'
+const isNoExample = (text: string) => !/^your-[a-z.]+\.example\.net$/.test(new URL(text).hostname)
+const EXAMPLE = 'is still the placeholder of the example'
 
 /** `https://host[:port]`, or plain http on localhost, where browsers treat it as secure enough for cookies. */
-export function publicOrigin(text: string): string {
-  return originOf(httpUrl(text, isLocalhost, 'must be https; plain http only for localhost'))
-}
+export const publicOrigin = anyOrigin
+  .refine(isHttpsOr(/^(localhost|127\.0\.0\.1|\[::1\])$/), 'must be https; plain http only on localhost')
+  .transform(originOf)
 
 /** `https://host[:port]`, or plain http on a loopback address. */
-export function upstreamOrigin(text: string): string {
-  return originOf(upstreamUrl(text))
-}
+export const upstreamOrigin = anyOrigin
+  .refine(isHttpsOrLoopback, LOOPBACK)
+  .refine(isNoExample, EXAMPLE)
+  .transform(originOf)
+
+const baseUrl = anyBase.refine(isHttpsOrLoopback, LOOPBACK).refine(isSafeBase, SAFE)
 
 /** As `upstreamOrigin`, but a path is allowed; without a slash at the end. */
-export function upstreamBaseUrl(text: string): string {
-  const { origin, pathname } = upstreamUrl(text)
-  checkPath(text)
-  return origin + pathname.replace(/\/$/, '')
-}
-
-/** Any http or https origin; same-site.ts compares it with `PUBLIC_URL`. */
-export function webOrigin(text: string): string {
-  return originOf(httpUrl(text, () => true, ''))
-}
-
-/** An absolute URL; a path, a query and a fragment are allowed. */
-export function pageUrl(text: string): URL {
-  const url = httpUrl(text, () => true, '')
-  if (url.searchParams.has('stateToken')) {
-    throw new InvalidValue('must not have a stateToken in its query: the broker adds it')
-  }
-  return url
-}
+export const upstreamBaseUrl = baseUrl
+  .refine(isNoExample, EXAMPLE)
+  .transform((text) => originOf(text) + pathOf(text))
 
 /**
  * One of `SSO_REDIRECTS`: a `redirectUrl` is allowed if it has this origin, and this path or one below it. The path
  * begins with a slash, and ends with one only if it is the root. Compare whole segments.
  */
-export function redirectPrefix(text: string): { readonly origin: string; readonly pathPrefix: string } {
-  const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
-  checkPath(text)
-  return { origin: url.origin, pathPrefix: url.pathname.replace(/\/$/, '') || '/' }
-}
+export const redirectPrefix = baseUrl.transform((text) => ({
+  origin: originOf(text),
+  pathPrefix: pathOf(text) || '/',
+}))
+
+/** Any http or https origin, which is compared with `PUBLIC_URL`. */
+export const webOrigin = anyOrigin.transform(originOf)
+
+const isWithoutStateToken = (text: string) => !new URL(text).searchParams.has('stateToken')
+
+/** A path, a query and a fragment are allowed. */
+export const pageUrl = url(String.raw`${HOST}([/?#][^\s\\]*)?`, 'an absolute URL without user name')
+  .refine(isWithoutStateToken, 'must not have a stateToken in its query: the broker adds it')
+  .transform((text) => new URL(text).href)
 
 /** The egress proxy; user and password are allowed. */
-export function proxyUrl(text: string): string {
-  const url = parseUrl(text)
-  if (!/^https?:$/.test(url.protocol)) throw new InvalidValue('must be an http or https URL')
-  if (url.pathname !== '/' || hasQueryOrFragment(text))
-    throw new InvalidValue('must have no path and no query')
-  return url.href
-}
+export const proxyUrl = url(
+  String.raw`([^\s\\/?#]*@)?${HOST}/?`,
+  'an http or https URL without path',
+).transform((text) => new URL(text).href)
 
-/** Dot segments and their encoded forms, and `%2f` and `%5c`, which some servers treat as slashes. */
+/** Dot segments and their encoded forms, `%2f` and `%5c`, which some servers treat as slashes, and broken encoding. */
 export function hasUnsafePath(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+  } catch {
+    return true // not percent-encoded UTF-8
+  }
   return /(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\|\/\//i.test(path)
 }
-
-function upstreamUrl(text: string): URL {
-  const url = httpUrl(text, isLoopback, 'must be https; plain http only on loopback')
-  if (/^your-[a-z.]+\.example\.net$/.test(url.hostname)) {
-    throw new InvalidValue('is still the placeholder of the example')
-  }
-  return url
-}
-
-/** Checks the path of a URL as it was written. */
-function checkPath(text: string): void {
-  if (hasQueryOrFragment(text)) throw new InvalidValue('must have no query and no fragment')
-  const path = text.replace(/^[a-z]+:\/\/[^/]*/i, '')
-  if (hasUnsafePath(path))
-    throw new InvalidValue('must have no dot segments and no encoded slashes in its path')
-  if (!canDecode(path)) throw new InvalidValue('must have only percent-encoded UTF-8 in its path')
-}
-
-function canDecode(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function httpUrl(text: string, plainHttpAllowed: (host: string) => boolean, otherwise: string): URL {
-  const url = parseUrl(text)
-  if (!/^https?:$/.test(url.protocol)) throw new InvalidValue('must begin with https://')
-  if (url.protocol === 'http:' && !plainHttpAllowed(url.hostname)) throw new InvalidValue(otherwise)
-  if (/^[a-z]+:\/\/[^/?#]*@/i.test(text)) throw new InvalidValue('must have no user name and no password')
-  return url
-}
-
-/** Stricter than the URL class: `https:host`, backslashes and white space are refused. */
-function parseUrl(text: string): URL {
-  const host = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(text)?.[1]?.split('@').at(-1) ?? text
-  if (host.includes('*')) throw new InvalidValue('must not have a wildcard: list each one')
-  const isAbsolute = /^[a-z][a-z0-9+.-]*:\/\/[^/\\\s]/i.test(text) && !/[\s\\]/.test(text)
-  if (!isAbsolute || !URL.canParse(text)) {
-    throw new InvalidValue('must be an absolute URL, such as https://host.example.com')
-  }
-  const url = new URL(text)
-  if (!/^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/.test(url.hostname)) {
-    throw new InvalidValue('must have a plain host name or address')
-  }
-  return url
-}
-
-function originOf(url: URL): string {
-  if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || /[?#]$/.test(url.href)) {
-    throw new InvalidValue('must be an origin only: scheme, host and port, without path, query and fragment')
-  }
-  return url.origin
-}
-
-const hasQueryOrFragment = (text: string) => /[?#]/.test(text)
-
-const isLocalhost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host)
-
-const isLoopback = (host: string) => isLocalhost(host) || /^127(\.\d{1,3}){3}$/.test(host)

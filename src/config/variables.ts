@@ -1,74 +1,69 @@
-/**
- * Every variable. `load-config.ts` parses them; `scripts/docs/variables.ts` has their texts, from which `npm run docs` generates
- * `.env.example` and `docs/configuration.md` in this order.
- */
-const VARIABLES = {
-  PUBLIC_URL: { required: true },
-  AUTHN_BASE_URL: { required: true },
-  AUTHN_API_TOKEN: { required: true, secret: true },
-  REDIS_URL: { required: true, secret: true },
-  SECRET_KEYS: { required: true, secret: true },
+import { z } from 'zod'
+import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
+import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
+import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
+import { domain, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
+import { createSecret } from './secret.ts'
+import { apiToken, certificates, opsToken, secret, secretKeys } from './secret-values.ts'
+import { changedTunables } from './tunables.ts'
+import * as url from './url-values.ts'
 
-  PORT: {},
-  HOST: {},
-  OPS_PORT: {},
-  OPS_HOST: {},
-  OPS_TOKEN: { secret: true },
+/** Every variable, in the order of `.env.example` and `docs/configuration.md`. A name that ends with `_FILE` has the content of its file. */
+export const VARIABLES = z.object({
+  PUBLIC_URL: url.publicOrigin,
+  AUTHN_BASE_URL: url.upstreamOrigin,
+  AUTHN_API_TOKEN: secret(apiToken),
+  REDIS_URL: secret(z.string()),
+  SECRET_KEYS: secret(secretKeys),
 
-  ALLOWED_ORIGINS: {},
-  SIGN_IN_URL: {},
-  TRUST_PROXY: {},
+  PORT: port.default(8080),
+  HOST: listenHost.default('0.0.0.0'),
+  OPS_PORT: port.default(9090),
+  OPS_HOST: listenHost.default('127.0.0.1'),
+  OPS_TOKEN: secret(opsToken).optional(),
 
-  AUTHN_LINK_ORIGINS: {},
-  AUTHN_FORWARD_ORIGIN: {},
-  STEP_UP: {},
-  SSO_REDIRECTS: {},
-  LOGIN_DOMAINS: {},
-  HIDDEN_FACTORS: {},
+  ALLOWED_ORIGINS: listOf(url.webOrigin).default([]),
+  SIGN_IN_URL: url.pageUrl.optional(),
+  TRUST_PROXY: trustedProxies.default([]),
 
-  SESSION_IDLE_MINUTES: {},
-  SESSION_ABSOLUTE_HOURS: {},
-  SESSION_SAME_SITE: {},
+  AUTHN_LINK_ORIGINS: listOf(url.upstreamOrigin).default([]),
+  AUTHN_FORWARD_ORIGIN: onOrOff.default(false),
+  STEP_UP: onOrOff.default(false),
+  SSO_REDIRECTS: listOf(url.redirectPrefix).default([]),
+  LOGIN_DOMAINS: listOf(domain).default([]),
+  HIDDEN_FACTORS: listOf(z.enum(FACTOR_TYPE_NAMES)).default([]),
 
-  PAM_BASE_URL: {},
-  PAM_TEAM: { requiredWith: 'PAM_BASE_URL' },
-  PAM_KEY_ID: { requiredWith: 'PAM_BASE_URL', secret: true },
-  PAM_KEY_SECRET: { requiredWith: 'PAM_BASE_URL', secret: true },
-  PAM_KEY_EXPIRES_AT: {},
-  PAM_TOKEN_PATH: {},
-  PAM_USER_NAME: {},
-  PAM_USER_DOMAINS: {},
-  PAM_DIRECTORY: {},
+  SESSION_IDLE_MINUTES: wholeNumber(1, 24 * 60).default(30),
+  SESSION_ABSOLUTE_HOURS: wholeNumber(1, 24 * 7).default(12),
+  /** With `none`, requests from every site would carry the session cookie. */
+  SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
 
-  UPSTREAM_CA_FILE: { file: true },
-  REDIS_CA_FILE: { file: true },
-  HTTPS_PROXY: {},
-  NO_PROXY: {},
+  PAM_BASE_URL: url.upstreamBaseUrl.optional(),
+  PAM_TEAM: teamName.optional(),
+  PAM_KEY_ID: secret(visibleAscii).optional(),
+  PAM_KEY_SECRET: secret(visibleAscii).optional(),
+  PAM_KEY_EXPIRES_AT: instant.optional(),
+  PAM_TOKEN_PATH: tokenPath.default('/v1/teams/{team_name}/service_token'),
+  PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
+  PAM_USER_DOMAINS: userDomains.optional(),
+  PAM_DIRECTORY: directory.default({ kind: 'none' }),
 
-  LOG_LEVEL: {},
-  NODE_ENV: {},
-  GIT_REVISION: {},
-} as const satisfies Readonly<Record<string, Variable>>
+  UPSTREAM_CA_FILE: certificates.optional(),
+  REDIS_CA_FILE: certificates.optional(),
+  HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
+  NO_PROXY: listOf(proxyException).default([]),
 
-interface Variable {
-  readonly required?: true
-  /** Required if this one is set. */
-  readonly requiredWith?: 'PAM_BASE_URL'
-  /** It can also come from a file, named by `<NAME>_FILE`. */
-  readonly secret?: true
-  /** It names a file. */
-  readonly file?: true
-}
+  CONFIG_FILE: parsed(changedTunables).optional(),
+  LOG_LEVEL: z.enum(['error', 'warn', 'info', 'debug']).default('info'),
+  NODE_ENV: z.string().optional(),
+  GIT_REVISION: visibleAscii.default('unknown'),
+})
 
-export type VariableName = keyof typeof VARIABLES
-export type SecretName = {
-  [Name in VariableName]: (typeof VARIABLES)[Name] extends { secret: true } ? Name : never
-}[VariableName]
+export type Values = z.output<typeof VARIABLES>
+export type VariableName = keyof Values
 
-export const VARIABLE_NAMES = Object.keys(VARIABLES) as VariableName[]
+export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
-export const definitionOf = (name: VariableName): Variable => VARIABLES[name]
-
-export function isSecret(name: VariableName): name is SecretName {
-  return definitionOf(name).secret === true
-}
+/** A secret can also come from a file, which `<NAME>_FILE` names. */
+export const isSecret = (name: VariableName): boolean =>
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)

@@ -21,31 +21,16 @@ export interface LabelledKey {
 }
 
 /** 32 bytes each, newest first; never empty. */
-export type MasterKeys = () => readonly Buffer[]
+export type MasterKeys = readonly Buffer[]
 
-/** Derives the keys of one label, newest first, and again only after the master keys have changed. */
+/** The keys of one label, newest first. */
 export function labelledKeys(
   masterKeys: MasterKeys,
   label: string,
-): () => readonly [LabelledKey, ...LabelledKey[]] {
-  return memoizeLast(masterKeys, (current) => {
-    const [first, ...rest] = current.map((master) => deriveKey(master, label))
-    if (first === undefined) throw new Error('no secret key is configured')
-    return [first, ...rest]
-  })
-}
-
-/** Computes the result again only when the source has changed. */
-export function memoizeLast<Source, Derived>(
-  source: () => Source,
-  derive: (source: Source) => Derived,
-): () => Derived {
-  let last: { readonly from: Source; readonly derived: Derived } | undefined
-  return () => {
-    const from = source()
-    if (last?.from !== from) last = { from, derived: derive(from) }
-    return last.derived
-  }
+): readonly [LabelledKey, ...LabelledKey[]] {
+  const [first, ...rest] = masterKeys.map((master) => deriveKey(master, label))
+  if (first === undefined) throw new Error('no secret key is configured')
+  return [first, ...rest]
 }
 
 function deriveKey(master: Buffer, label: string): LabelledKey {
@@ -83,7 +68,7 @@ export function createSeal(masterKeys: MasterKeys, label: string): Seal {
 
   return {
     seal(plaintext, associatedData) {
-      const { id, key } = keys()[0]
+      const { id, key } = keys[0]
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce)
       cipher.setAAD(Buffer.from(associatedData))
@@ -95,14 +80,14 @@ export function createSeal(masterKeys: MasterKeys, label: string): Seal {
       const bytes = Buffer.from(sealed, 'base64url')
       if (bytes.length < NONCE_END + TAG_BYTES || bytes[0] !== VERSION) return undefined
       const id = bytes.subarray(1, KEY_ID_END)
-      const match = keys().find((candidate) => candidate.id.equals(id))
+      const match = keys.find((candidate) => candidate.id.equals(id))
       if (match === undefined) return undefined
       const decipher = createDecipheriv('aes-256-gcm', match.key, bytes.subarray(KEY_ID_END, NONCE_END))
       decipher.setAAD(Buffer.from(associatedData))
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
       try {
-        const body = bytes.subarray(NONCE_END, -TAG_BYTES)
-        return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+        const text = decipher.update(bytes.subarray(NONCE_END, -TAG_BYTES), undefined, 'utf8')
+        return text + decipher.final('utf8')
       } catch {
         return undefined // wrong tag: forged, damaged or moved
       }
@@ -124,17 +109,17 @@ export function createSigner(masterKeys: MasterKeys, label: string): Signer {
   const keys = labelledKeys(masterKeys, `sign/${label}`)
 
   return {
-    sign: (value) => hmac(keys()[0], value).toString('base64url'),
+    sign: (value) => hmac(keys[0], value).toString('base64url'),
 
     signAll(value) {
-      const [newest, ...older] = keys()
+      const [newest, ...older] = keys
       const signed = (key: LabelledKey) => hmac(key, value).toString('base64url')
       return [signed(newest), ...older.map(signed)]
     },
 
     verify(value, signature) {
       const given = Buffer.from(signature, 'base64url')
-      const index = keys().findIndex((key) => {
+      const index = keys.findIndex((key) => {
         const expected = hmac(key, value)
         return given.length === expected.length && timingSafeEqual(given, expected)
       })

@@ -20,7 +20,7 @@ const keyBody = z.object({ login: z.string(), challenge: z.string(), credentialI
 /** The API of the demo's tools: the sandbox's users, their phones and security keys. */
 export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOptions): Router {
   const router = Router()
-  router.use(refuseOtherSites, express.json())
+  router.use(refuseOtherSites(), express.json())
 
   router.get('/users', (_req, res) => {
     res.json(

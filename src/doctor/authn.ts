@@ -1,6 +1,6 @@
-import { ORGANIZATION_PATH, readOrgPipeline } from '../upstream/org-pipeline.ts'
-import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { createDoctorApi, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import {
   type Check,
@@ -12,13 +12,12 @@ import {
   skipped,
   warn,
 } from './check.ts'
-import { createHttpClient, isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
 import { signInChecks } from './test-sign-in.ts'
 
 export function authnChecks(context: DoctorContext): CheckGroup {
   const { config, now } = context
-  const { baseUrl, apiTokens } = config.authn
-  const client = createHttpClient(baseUrl, context)
+  const { baseUrl, apiToken } = config.authn
+  const api = createDoctorApi(baseUrl, context)
   const isTls = baseUrl.startsWith('https:')
   const certificate = watchCertificate(baseUrl)
   let organization: UpstreamResponse | UpstreamFailure | undefined
@@ -27,24 +26,26 @@ export function authnChecks(context: DoctorContext): CheckGroup {
     {
       name: 'authn.reach',
       async run() {
-        organization = await sendOrFail(client, { method: 'GET', path: ORGANIZATION_PATH, headers: ACCEPT })
+        organization = await sendOrFail(api, { method: 'GET', path: ORGANIZATION_PATH, headers: ACCEPT })
         return judgeReach(organization)
       },
     },
     { name: 'authn.tls', run: () => judgeTls(organization, isTls, () => certificate.judge(now(), TLS_OK)) },
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
-    { name: 'authn.token', needs, run: () => checkTokens(client, apiTokens.current()) },
-    { name: 'authn.pipeline', needs, run: () => checkPipeline(client) },
-    ...signInChecks(client, context),
+    { name: 'authn.token', needs, run: () => checkToken(api, apiToken.value) },
+    { name: 'authn.pipeline', needs, run: () => judgePipeline(organization) },
+    ...signInChecks(api, context),
   ]
   const close = () => {
     certificate.stop()
-    return client.close()
+    return api.close()
   }
   return { checks, close }
 }
 
 const ACCEPT = { Accept: 'application/json' }
+/** Okta's public description of the org. It needs no API token. */
+const ORGANIZATION_PATH = '/.well-known/okta-organization'
 
 function judgeReach(response: UpstreamResponse | UpstreamFailure): Finding {
   if (response instanceof UpstreamFailure) {
@@ -95,38 +96,22 @@ function judgeClock(response: UpstreamResponse | UpstreamFailure | undefined, no
   return offMs > CLOCK_WARN_MS ? warn(detail, fix) : ok(detail)
 }
 
-type TokenFinding = 'refused' | 'forbidden' | 'unclear' | 'accepted'
-
 /** An empty sign-in: with a valid token, Okta refuses only its form. It concerns no user. */
-async function checkTokens(client: UpstreamClient, tokens: readonly string[]): Promise<Finding> {
-  const responses = await Promise.all(
-    tokens.map((token) =>
-      sendOrFail(client, {
-        method: 'POST',
-        path: '/api/v1/authn',
-        headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
-        body: {},
-      }),
-    ),
-  )
-  const findings = responses.map(judgeToken)
-  const [first, standby] = findings
-  if (first === 'refused') return fail('Okta refuses the API token (E0000011)', TOKEN_FIX)
-  if (first === 'forbidden')
-    return fail('Okta accepts the API token but forbids the call (HTTP 403)', ZONE_FIX)
-  if (first === 'unclear') return warn('Okta’s response does not show whether the token is valid', AGAIN)
-  if (standby !== undefined && standby !== 'accepted')
-    return warn('Okta accepts the API token but not the standby', TOKEN_FIX)
-  return ok(tokens.length > 1 ? 'Okta accepts the API token and the standby' : 'Okta accepts the API token')
-}
-
-function judgeToken(response: UpstreamResponse | UpstreamFailure): TokenFinding {
-  if (response instanceof UpstreamFailure) return 'unclear'
+async function checkToken(api: HttpApi, token: string): Promise<Finding> {
+  const response = await sendOrFail(api, {
+    method: 'POST',
+    path: '/api/v1/authn',
+    headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
+    body: {},
+  })
+  const unclear = warn('Okta’s response does not show whether the token is valid', AGAIN)
+  if (response instanceof UpstreamFailure) return unclear
   const { status, json } = response
   const { errorCode } = recordOf(json)
-  if (errorCode === 'E0000011') return 'refused'
-  if (status === 403) return 'forbidden'
-  return typeof errorCode === 'string' && (status === 400 || status === 401) ? 'accepted' : 'unclear'
+  if (errorCode === 'E0000011') return fail('Okta refuses the API token (E0000011)', TOKEN_FIX)
+  if (status === 403) return fail('Okta accepts the API token but forbids the call (HTTP 403)', ZONE_FIX)
+  const isAccepted = typeof errorCode === 'string' && (status === 400 || status === 401)
+  return isAccepted ? ok('Okta accepts the API token') : unclear
 }
 
 const AGAIN = 'Run the doctor again later. If it persists, read Okta’s status page.'
@@ -134,14 +119,13 @@ const TOKEN_FIX = 'Create a token (docs/connect-your-okta-org.md, step 2) and se
 const ZONE_FIX =
   'Check the network zone from which the token may be used, and the role of its account (docs/connect-your-okta-org.md, steps 2 and 3).'
 
-async function checkPipeline(client: UpstreamClient): Promise<Finding> {
-  const fix = 'Read what works on which engine: docs/identity-engine.md.'
-  try {
-    const pipeline = await readOrgPipeline(client)
-    if (pipeline === 'v1') return ok('Classic Engine (v1)')
+function judgePipeline(response: UpstreamResponse | UpstreamFailure | undefined): Finding {
+  const fix =
+    'Read what works on which engine: docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine.'
+  const isRead = response !== undefined && !(response instanceof UpstreamFailure) && response.status === 200
+  const pipeline = isRead ? recordOf(response.json).pipeline : undefined
+  if (pipeline === 'v1') return ok('Classic Engine (v1)')
+  if (pipeline === 'idx')
     return warn('Identity Engine (idx): parts of the Authentication API do not work', fix)
-  } catch (error) {
-    if (!(error instanceof UpstreamFailure)) throw error
-    return warn(`the org does not name its pipeline (${reasonOf(error)})`, fix)
-  }
+  return warn('the org does not name its pipeline', fix)
 }

@@ -10,6 +10,8 @@ export interface DoctorContext {
   readonly login?: string | undefined
   /** For a test sign-in. */
   readonly password?: string | undefined
+  /** How long the broker waits before a slow response. */
+  readonly slowMs: number
   /** How long to wait for Okta's System Log, whose events arrive with a delay. */
   readonly logMs: number
 }

@@ -14,18 +14,27 @@ export const FORGED_ADDRESS = '192.0.2.1'
 
 export const PROXY_FIX = 'Compare the configuration of the proxy with the examples in deploy/proxies.'
 
+type Arrived = Pick<ProbeAnswer, 'address' | 'firstForwarded' | 'addressProblem'>
+
 /**
  * Judges the client's address of two requests: `seen` of one without `X-Forwarded-For`, whose entries are therefore all
  * from proxies, and `forged` of one with `FORGED_ADDRESS` in it. Undefined: the broker did not answer the probe.
  */
 export function judgeClientAddress(
-  seen: ProbeAnswer | undefined,
-  forged: ProbeAnswer | undefined,
+  seen: Arrived | undefined,
+  forged: Arrived | undefined,
   { secure, isTrustedProxy }: ClientAddressOptions,
 ): Finding {
   if (seen === undefined || forged === undefined)
     return warn('the broker does not say which address it takes for the client’s', NO_ANSWER_FIX)
-  const { address, firstForwarded } = seen
+  const { address, firstForwarded, addressProblem } = seen
+  const adds = `The proxy must add the address of its client. ${PROXY_FIX}`
+  if (addressProblem === 'malformed')
+    return fail('a proxy adds an entry to X-Forwarded-For that is not an address', adds)
+  if (addressProblem === 'missing')
+    return forged.address === FORGED_ADDRESS
+      ? fail('the proxy passes the X-Forwarded-For of clients, and adds no address: it can be forged', adds)
+      : fail('X-Forwarded-For does not arrive', `The proxy must send it. ${PROXY_FIX}`)
   if (firstForwarded === undefined && secure)
     return fail(
       `X-Forwarded-For does not arrive: all users share the address ${address}`,

@@ -7,11 +7,11 @@ import { redisChecks } from './redis.ts'
 import { type Deadlines, runChecks } from './run-checks.ts'
 
 export interface DoctorOptions extends Partial<Pick<DoctorContext, 'login' | 'password' | 'now'>> {
-  readonly deadlines?: Deadlines & Pick<DoctorContext, 'logMs'>
+  readonly deadlines?: Deadlines & Pick<DoctorContext, 'logMs' | 'slowMs'>
 }
 
 /** Ends within 30 s, whatever hangs. */
-const DEADLINES = { checkMs: 6000, totalMs: 26_000, closeMs: 1000, logMs: 12_000 }
+const DEADLINES = { checkMs: 6000, totalMs: 26_000, closeMs: 1000, logMs: 12_000, slowMs: 6000 }
 /** A client's own time limit is shorter than that of its check, because its failure names the reason. */
 const CLIENT_SHARE = 0.7
 
@@ -19,7 +19,7 @@ const CLIENT_SHARE = 0.7
 export function runDoctor(config: Config, options: DoctorOptions = {}): Promise<CheckResult[]> {
   const { deadlines = DEADLINES, now = Date.now, ...user } = options
   const timeoutMs = deadlines.checkMs * CLIENT_SHARE
-  const context = { config, timeoutMs, now, ...user, logMs: deadlines.logMs }
+  const context = { config, timeoutMs, now, ...user, logMs: deadlines.logMs, slowMs: deadlines.slowMs }
   const groups = [redisChecks, authnChecks, pamChecks, publicChecks].map((checks) => checks(context))
   return runChecks(groups, deadlines)
 }

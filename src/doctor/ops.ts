@@ -1,35 +1,46 @@
-import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Check, type Finding, fail, ok } from './check.ts'
-import { recordOf, sendOrFail } from './http-client.ts'
+import { recordOf, sendOrFail } from './calls.ts'
+import { type Finding, fail, ok, warn } from './check.ts'
+import type { Reached } from './reach.ts'
 
 /**
- * The ops listener must not be reachable where browsers are: through `PUBLIC_URL` (`client`), and on `OPS_PORT` of the same host
- * (`portClient`; undefined if the listener is on the loopback interface).
+ * The ops listener must not be reachable where browsers are: through `PUBLIC_URL`, and on `OPS_PORT` of the same host (`portApi`;
+ * undefined if the listener is on the loopback interface). `/forward-auth` is for the proxy alone.
  */
-export function opsChecks(client: UpstreamClient, portClient: UpstreamClient | undefined): Check[] {
-  return [
-    {
-      name: 'ops.closed',
-      needs: ['public.reach'],
-      async run() {
-        const [portIsOpen, ...isOpen] = await Promise.all([
-          portClient !== undefined && servesOps(portClient, '/livez'),
-          ...Object.keys(SIGNS).map((path) => servesOps(client, path)),
-        ])
-        const open = Object.keys(SIGNS).filter((_, index) => isOpen[index])
-        if (open.length > 0)
-          return found(`${open.join(', ')} on PUBLIC_URL`, 'Do not route them to OPS_PORT.')
-        if (portIsOpen) return found('OPS_PORT on the host of PUBLIC_URL', 'Do not publish the port.')
-        return ok('the ops listener is not reachable through PUBLIC_URL')
-      },
-    },
-  ]
+export async function opsChecks({ api, answer }: Reached, portApi: HttpApi | undefined): Promise<Finding> {
+  const portIsOpen = portApi !== undefined && (await servesOps(portApi, '', '/livez'))
+  const open: string[] = []
+  for (const prefix of PREFIXES)
+    for (const path of prefix === '' ? Object.keys(SIGNS) : ['/livez', '/metrics'])
+      if (await servesOps(api, prefix, path)) open.push(prefix + path)
+  if (open.length > 0) return found(`${open.join(', ')} on PUBLIC_URL`, 'Do not route them to OPS_PORT.')
+  if (portIsOpen) return found('OPS_PORT on the host of PUBLIC_URL', 'Do not publish the port.')
+  // without a proxy, every path leads to the broker
+  if (answer?.firstForwarded !== undefined && (await servesForwardAuth(api)))
+    return warn(
+      '/forward-auth is public',
+      'Only the proxy itself may request it: do not pass it from clients to the broker (deploy/proxies).',
+    )
+  return ok('the ops listener is not reachable through PUBLIC_URL')
 }
 
 function found(where: string, fix: string): Finding {
   return fail(`the ops listener is public: ${where}`, fix)
 }
+
+/** Where operators put a listener that shares an origin with others. */
+const PREFIXES = [
+  '',
+  '/ops',
+  '/gatehouse',
+  '/internal',
+  '/admin',
+  '/monitoring',
+  '/management',
+  '/status',
+  '/health',
+]
 
 /** How to tell a response of the ops listener from a page that a proxy serves for every path. */
 const SIGNS: Readonly<Record<string, (response: UpstreamResponse) => boolean>> = {
@@ -41,7 +52,18 @@ const SIGNS: Readonly<Record<string, (response: UpstreamResponse) => boolean>> =
     status === 401 && typeof recordOf(json).errorCode === 'string',
 }
 
-async function servesOps(client: UpstreamClient, path: string): Promise<boolean> {
-  const response = await sendOrFail(client, { method: 'GET', path, headers: {} })
+async function servesOps(api: HttpApi, prefix: string, path: string): Promise<boolean> {
+  const response = await get(api, prefix + path)
   return !(response instanceof UpstreamFailure) && SIGNS[path]?.(response) === true
 }
+
+/** 401 without a session, and 400 with any query, both without a body. */
+async function servesForwardAuth(api: HttpApi): Promise<boolean> {
+  const responses = [await get(api, '/forward-auth'), await get(api, '/forward-auth?doctor')]
+  const statuses = responses.map((one) =>
+    one instanceof UpstreamFailure || one.bytes.length > 0 ? 0 : one.status,
+  )
+  return statuses[0] === 401 && statuses[1] === 400
+}
+
+const get = (api: HttpApi, path: string) => sendOrFail(api, { method: 'GET', path, headers: {} })

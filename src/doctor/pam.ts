@@ -1,5 +1,4 @@
 import type { Config } from '../config/load-config.ts'
-import { readKeyDetails } from '../pam/key-details.ts'
 import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
 import {
@@ -8,9 +7,9 @@ import {
   type PamOutcome,
   type PamSubject,
 } from '../pam/upstream/pam-errors.ts'
-import { parseUserStatus } from '../pam/upstream/user-status.ts'
-import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import {
   type Check,
   type CheckGroup,
@@ -22,10 +21,8 @@ import {
   skipped,
   warn,
 } from './check.ts'
-import { createHttpClient, reasonOf, sendOrFail } from './http-client.ts'
 
 type PamConfig = NonNullable<Config['pam']>
-type PamKey = ReturnType<PamConfig['keys']['current']>[number]
 
 const NAMES = ['reach', 'key', 'team', 'user', 'key_expiry']
 
@@ -36,8 +33,7 @@ export function pamChecks(context: DoctorContext): CheckGroup {
   const { config, now, login } = context
   const { pam } = config
   if (pam === undefined) return skipAll('pam', NAMES, 'PAM_BASE_URL is not set')
-  const client = createHttpClient(pam.baseUrl, context)
-  const [first, standby] = pam.keys.current()
+  const api = createDoctorApi(pam.baseUrl, context)
   let minted: Minted | undefined
   const withMinted = (judge: (result: Minted) => Finding | Promise<Finding>) => () =>
     minted === undefined ? skipped('there is no response') : judge(minted)
@@ -45,36 +41,30 @@ export function pamChecks(context: DoctorContext): CheckGroup {
     {
       name: 'pam.reach',
       async run() {
-        minted = first && (await mint(client, pam, first, now()))
-        return minted === undefined ? skipped('there is no key') : judgeReach(minted)
+        minted = await mint(api, pam, now())
+        return (await judgeTokenPath(api, pam, minted, now())) ?? judgeReach(minted)
       },
     },
-    {
-      name: 'pam.key',
-      needs: ['pam.reach'],
-      run: withMinted(async (result) => {
-        const second = standby && (await mint(client, pam, standby, now()))
-        return judgeKey(result, second)
-      }),
-    },
+    { name: 'pam.key', needs: ['pam.reach'], run: withMinted(judgeKey) },
     { name: 'pam.team', needs: ['pam.reach'], run: withMinted(judgeTeam) },
     {
       name: 'pam.user',
       needs: ['pam.key', 'pam.team'],
-      run: withMinted((result) => checkUser(client, pam, result, login)),
+      run: withMinted((result) => checkUser(api, pam, result, login)),
     },
-    { name: 'pam.key_expiry', run: () => checkExpiry(client, pam, minted, now()) },
+    { name: 'pam.key_expiry', run: async () => judgeExpiry(pam.keyExpiresAtMs, now()) },
   ]
-  return { checks, close: () => client.close() }
+  return { checks, close: () => api.close() }
 }
 
 function pathOf(pam: PamConfig, path: string): string {
   return new URL(pam.baseUrl).pathname.replace(/\/$/, '') + path
 }
 
-async function mint(client: UpstreamClient, pam: PamConfig, key: PamKey, nowMs: number): Promise<Minted> {
+async function mint(api: HttpApi, pam: PamConfig, nowMs: number): Promise<Minted> {
+  const key = pam.key.value
   const path = pam.tokenPath.replaceAll('{team_name}', encodeURIComponent(pam.team))
-  const response = await sendOrFail(client, {
+  const response = await sendOrFail(api, {
     method: 'POST',
     path: pathOf(pam, path),
     headers: { Accept: 'application/json' },
@@ -105,6 +95,23 @@ function judgeReach(minted: Minted): Finding {
   return ok('PAM answers')
 }
 
+const DEFAULT_TOKEN_PATH = '/v1/teams/{team_name}/service_token'
+
+/** PAM answers a path that it does not have as it answers an unknown team. */
+async function judgeTokenPath(
+  api: HttpApi,
+  pam: PamConfig,
+  minted: Minted,
+  nowMs: number,
+): Promise<Finding | undefined> {
+  if (!('outcome' in minted) || minted.outcome === 'no_answer' || pam.tokenPath === DEFAULT_TOKEN_PATH)
+    return undefined
+  const other = await mint(api, { ...pam, tokenPath: DEFAULT_TOKEN_PATH }, nowMs)
+  if ('outcome' in other && !KEY_REFUSED.has(other.outcome)) return undefined
+  const detail = `PAM has no operation at PAM_TOKEN_PATH (${minted.reason}), but at the default path`
+  return fail(detail, 'Remove PAM_TOKEN_PATH, or correct it.')
+}
+
 const KEY_REFUSED: ReadonlySet<PamOutcome> = new Set(['authentication_error', 'forbidden_error'])
 const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {
   unknown_team: 'PAM does not know the team',
@@ -112,18 +119,14 @@ const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {
   disabled_team: 'the team is disabled',
 }
 
-const isRefused = (minted: Minted | undefined) =>
-  minted !== undefined && 'outcome' in minted && KEY_REFUSED.has(minted.outcome)
-
-function judgeKey(minted: Minted, standby: Minted | undefined): Finding {
+function judgeKey(minted: Minted): Finding {
   const fix = 'Create a key of the service user and set PAM_KEY_ID and PAM_KEY_SECRET.'
-  if (isRefused(minted)) return fail('PAM refuses the key', fix)
-  if (isRefused(standby)) return warn('PAM accepts the key but refuses the standby', fix)
+  if ('outcome' in minted && KEY_REFUSED.has(minted.outcome)) return fail('PAM refuses the key', fix)
   if (!('outcome' in minted) || minted.outcome === 'other_team') return ok('PAM accepts the key')
   if (minted.outcome in TEAM_WRONG) return skipped('not possible without pam.team')
   return warn(
     `PAM issues no token: ${minted.outcome} (${minted.reason})`,
-    'Look the error up in docs/operations.md#pam-errors.',
+    'Look the error up in docs/logs.md#pam-errors.',
   )
 }
 
@@ -135,7 +138,7 @@ function judgeTeam(minted: Minted): Finding {
 }
 
 async function checkUser(
-  client: UpstreamClient,
+  api: HttpApi,
   pam: PamConfig,
   minted: Minted,
   login: string | undefined,
@@ -146,27 +149,23 @@ async function checkUser(
   const fix = 'Correct PAM_USER_NAME and PAM_USER_DOMAINS, or create the user in PAM.'
   if (user === undefined) return fail('the login maps to no PAM user name', fix)
   const path = `${teamPath(pam)}/users/${encodeURIComponent(user)}`
-  const get = createGet(client, minted.token)
+  const get = createGet(api, minted.token)
   try {
-    const status = parseUserStatus((await get(path, 'user')).json)
     await get(`${path}/groups`, 'user')
-    if (status === 'active') return ok('PAM lists the groups of the user')
-    return fail(`PAM gives the user no groups: ${STATUS[status]}`, 'Activate the user in PAM.')
+    return ok('PAM lists the groups of the user')
   } catch (error) {
     return judgeUserFailure(error, fix)
   }
 }
-
-const STATUS = { disabled: 'disabled', deleted: 'deleted', other: 'an unknown status' } as const
 
 function teamPath(pam: PamConfig): string {
   return pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}`)
 }
 
 /** Sends GET requests. They throw UpstreamFailure or PamFailure. */
-function createGet(client: UpstreamClient, token: string) {
+function createGet(api: HttpApi, token: string) {
   return async (path: string, subject: PamSubject): Promise<UpstreamResponse> => {
-    const response = await client.send({
+    const response = await api.send({
       method: 'GET',
       path,
       headers: { Accept: 'application/json', Authorization: `Bearer ${token}` },
@@ -188,54 +187,17 @@ function judgeUserFailure(failure: unknown, fix: string): Finding {
   )
 }
 
-const RETRY = 'Look the error up in docs/operations.md#pam-errors, and run the doctor again.'
+const RETRY = 'Look the error up in docs/logs.md#pam-errors, and run the doctor again.'
 
 const DAY_MS = 86_400_000
 const WARN_BEFORE_DAYS = 14
 
-/** The key's own expiry, if the service user may read it; otherwise `PAM_KEY_EXPIRES_AT`. */
-async function checkExpiry(
-  client: UpstreamClient,
-  pam: PamConfig,
-  minted: Minted | undefined,
-  nowMs: number,
-): Promise<Finding> {
-  const [key] = pam.keys.current()
-  if (key === undefined || minted === undefined || 'outcome' in minted)
-    return judgeConfigured(pam, nowMs, 'there is no token')
-  const get = createGet(client, minted.token)
-  try {
-    const { expiresAtMs, lastUsedMs } = await readKeyDetails({
-      keyId: key.id,
-      teamPath: teamPath(pam),
-      get: (path) => get(path, 'team'),
-      origin: new URL(pam.baseUrl).origin,
-      team: pam.team,
-      monotonic: () => performance.now(),
-    })
-    const used = lastUsedMs === undefined ? '' : `; last used ${new Date(lastUsedMs).toISOString()}`
-    return expiresAtMs === undefined
-      ? ok(`the key does not expire${used}`)
-      : judgeExpiry(expiresAtMs, nowMs, used)
-  } catch (error) {
-    if (error instanceof UpstreamFailure) return judgeConfigured(pam, nowMs, reasonOf(error))
-    if (!(error instanceof PamFailure)) throw error
-    return judgeConfigured(pam, nowMs, error.message)
-  }
-}
-
-function judgeConfigured({ keyExpiresAtMs }: PamConfig, nowMs: number, reason: string): Finding {
-  if (keyExpiresAtMs !== undefined) return judgeExpiry(keyExpiresAtMs, nowMs, '')
-  return skipped(
-    `PAM does not show when the key expires (${reason}), and PAM_KEY_EXPIRES_AT is not set`,
-    'Set it to the time at which the key expires, or let the service user list its keys.',
-  )
-}
-
-function judgeExpiry(expiresAtMs: number, nowMs: number, used: string): Finding {
+function judgeExpiry(expiresAtMs: number | undefined, nowMs: number): Finding {
+  if (expiresAtMs === undefined)
+    return skipped('PAM_KEY_EXPIRES_AT is not set', 'Set it to the time at which the key expires.')
   const days = Math.floor((expiresAtMs - nowMs) / DAY_MS)
   const fix = 'Create a new key (docs/operations.md#the-pam-key-expires-or-is-refused).'
   if (expiresAtMs <= nowMs) return fail('the key has expired', fix)
-  const detail = `the key expires in ${days} days${used}`
+  const detail = `the key expires in ${days} days`
   return days < WARN_BEFORE_DAYS ? warn(detail, fix) : ok(detail)
 }

@@ -1,105 +1,76 @@
-import { isIP } from 'node:net'
-import { createSigner } from '../crypto/keys.ts'
-import { createProbe, PROBE_HEADER, PROBE_PATH, type ProbeAnswer } from '../http/doctor-probe.ts'
 import { createTrustedProxies } from '../http/request-context.ts'
-import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type CertificateWatch, watchCertificate } from './certificate.ts'
+import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
+import { watchCertificate } from './certificate.ts'
 import { type Check, type CheckGroup, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
 import { FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
-import { createHttpClient, isTlsFailure, reasonOf, recordOf, sendOrFail } from './http-client.ts'
 import { opsChecks } from './ops.ts'
+import { createProbes, outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
+import { causeOf, checkReach, NO_ANSWER_FIX, type Reached } from './reach.ts'
 
 /** Checks of the running broker, from where browsers are. */
 export function publicChecks(context: DoctorContext): CheckGroup {
-  const { publicUrl, ops } = context.config
-  const client = createHttpClient(publicUrl.origin, context)
-  const certificate = watchCertificate(publicUrl.origin)
+  const { config, now } = context
+  const { publicUrl, ops } = config
+  const api = createDoctorApi(publicUrl.origin, context)
+  const egress = { ...config.egress, httpsProxy: undefined }
+  const direct = createDoctorApi(publicUrl.origin, { ...context, config: { ...config, egress } })
   const { hostname } = new URL(publicUrl.origin)
   const isLoopback = /^(127\.|localhost$|::1$)/.test(ops.host)
-  const portClient = isLoopback ? undefined : createHttpClient(`http://${hostname}:${ops.port}`, context)
+  const portApi = isLoopback ? undefined : createDoctorApi(`http://${hostname}:${ops.port}`, context)
+  const certificate = watchCertificate(publicUrl.origin)
+  const probe = createProbes(context)
+  const accept = (detail: string) => certificate.judge(now(), detail)
+  let reached: Reached | undefined
+  /** Runs only after `public.reach`. */
+  const through = (run: (reached: Reached) => Promise<Finding>) => () =>
+    reached === undefined ? skipped('not possible without public.reach') : run(reached)
+  const needs = ['public.reach']
+  const checks: Check[] = [
+    {
+      name: 'public.reach',
+      mayTakeLong: true,
+      async run() {
+        const result = await checkReach({ context, api, direct, probe, accept })
+        reached = result.reached
+        return result.finding
+      },
+    },
+    { name: 'public.cookies', needs, run: through((found) => checkCookies(found, publicUrl.secure)) },
+    { name: 'public.headers', needs, run: through((found) => checkHeaders(found, probe, context)) },
+    { name: 'ops.closed', needs, run: through((found) => opsChecks(found, portApi)) },
+  ]
   return {
-    checks: [...proxyChecks(client, certificate, context), ...opsChecks(client, portClient)],
+    checks,
     close() {
       certificate.stop()
-      return Promise.all([client.close(), portClient?.close()])
+      return Promise.all([api.close(), direct.close(), portApi?.close()])
     },
   }
 }
 
-/**
- * The running broker, through its proxy. A refusal of the broker names the header that caused it, which shows that the
- * header arrived. The answer to a probe shows which address the broker takes for the client's.
- */
-function proxyChecks(client: UpstreamClient, certificate: CertificateWatch, context: DoctorContext): Check[] {
-  const { config, now } = context
-  const cookieName = config.publicUrl.secure ? '__Host-gatehouse-device' : 'gatehouse-device'
-  let session: UpstreamResponse | undefined
-  const needs = ['public.reach']
-  return [
-    {
-      name: 'public.reach',
-      async run() {
-        const response = await getSession(client)
-        if (response instanceof UpstreamFailure)
-          return isTlsFailure(response)
-            ? fail(`the certificate of PUBLIC_URL is not accepted (${response.code})`, CERTIFICATE_FIX)
-            : fail(`PUBLIC_URL does not answer (${reasonOf(response)})`, NO_ANSWER)
-        session = response
-        return judgeReach(response, (detail) => certificate.judge(now(), detail))
-      },
-    },
-    { name: 'public.cookies', needs, run: () => checkCookies(client, session, cookieName) },
-    { name: 'public.headers', needs, run: () => checkHeaders(client, session, context) },
-  ]
-}
-
-const NO_ANSWER =
-  'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
-
-const CERTIFICATE_FIX =
-  'If its authority is private, set UPSTREAM_CA_FILE for the doctor. Otherwise correct the certificate of the proxy.'
-
-type Headers = Readonly<Record<string, string>>
-
-/** Nobody is signed in: the broker answers 404 E0000007, and does not use the store. */
-function getSession(client: UpstreamClient, headers: Headers = {}) {
-  return sendOrFail(client, { method: 'GET', path: PROBE_PATH, headers })
-}
-
-/** An empty sign-in: the broker answers 400, if not 403, and never calls Okta. */
-function postEmptySignIn(client: UpstreamClient, headers: Headers) {
-  return sendOrFail(client, { method: 'POST', path: '/api/v1/authn', headers, body: {} })
-}
-
-/** The header that a refusal of the broker names, such as `Origin: … is neither …`. */
-function causeOf({ json }: UpstreamResponse): string {
-  const [cause] = [recordOf(json).errorCauses].flat()
-  return String(recordOf(cause).errorSummary ?? '')
-}
-
-function judgeReach(response: UpstreamResponse, accept: (detail: string) => Finding): Finding {
-  const { errorCode } = recordOf(response.json)
-  if (response.status === 404 && errorCode === 'E0000007') return accept('the broker answers')
-  if (causeOf(response).startsWith('X-Forwarded-For:'))
-    return accept('the broker answers, and refuses the request')
-  const detail = `not the expected response of the broker (HTTP ${response.status})`
-  return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
-}
-
-async function checkCookies(
-  client: UpstreamClient,
-  session: UpstreamResponse | undefined,
-  name: string,
-): Promise<Finding> {
-  const value = session && cookieOf(session, name)
-  if (value === undefined)
-    return fail(
-      'the response sets no device cookie',
-      `The proxy must pass Set-Cookie unchanged. ${PROXY_FIX}`,
-    )
-  const again = await getSession(client, { Cookie: `${name}=${value}` })
-  if (again instanceof UpstreamFailure) return fail(`no response (${reasonOf(again)})`, NO_ANSWER)
+async function checkCookies({ api, plain }: Reached, secure: boolean): Promise<Finding> {
+  if (causeOf(plain).startsWith('X-Forwarded-For:')) return skipped('not possible without public.headers')
+  const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
+  const cookie = cookieOf(plain, name)
+  const fix = `The proxy must pass Set-Cookie unchanged. ${PROXY_FIX}`
+  if (cookie === undefined) return fail('the response sets no device cookie', fix)
+  const [value = '', ...attributes] = cookie.split(';').map((part) => part.trim().toLowerCase())
+  const expected = ['path=/', 'httponly', 'samesite=lax', ...(secure ? ['secure'] : [])]
+  const missing = expected.filter((attribute) => !attributes.includes(attribute))
+  const added = attributes.filter((attribute) => attribute.startsWith('domain='))
+  if (missing.length + added.length > 0) {
+    const changes = [...missing.map((one) => `${one} is missing`), ...added.map(() => 'domain is added')]
+    return fail(`the proxy changes the attributes of cookies: ${changes.join(', ')}`, fix)
+  }
+  if (value === '') return fail('the device cookie is empty', fix)
+  const again = await sendOrFail(api, {
+    method: 'GET',
+    path: SESSION_PATH,
+    headers: { Cookie: cookie.split(';')[0] ?? '' },
+  })
+  if (again instanceof UpstreamFailure) return fail(`no response (${reasonOf(again)})`, NO_ANSWER_FIX)
   // the broker replaces a device cookie that it cannot verify
   if (cookieOf(again, name) === undefined) return ok('the device cookie comes back')
   return fail(
@@ -109,56 +80,50 @@ async function checkCookies(
 }
 
 function cookieOf({ headers }: UpstreamResponse, name: string): string | undefined {
-  const lines = [headers['set-cookie'] ?? []].flat()
-  const line = lines.find((one) => one.startsWith(`${name}=`))
-  return line?.slice(name.length + 1).split(';')[0]
+  return [headers['set-cookie'] ?? []].flat().find((one) => one.startsWith(`${name}=`))
 }
 
 /** A host name that never exists (RFC 2606). */
 const FOREIGN_ORIGIN = 'https://doctor.invalid'
 
 async function checkHeaders(
-  client: UpstreamClient,
-  first: UpstreamResponse | undefined,
-  { config, now }: DoctorContext,
+  { api, plain, answer }: Reached,
+  probe: SendProbe,
+  { config }: DoctorContext,
 ): Promise<Finding> {
-  const cause = first === undefined ? '' : causeOf(first)
-  if (cause.startsWith('X-Forwarded-For: missing'))
-    return fail('X-Forwarded-For does not arrive', `The proxy must send it. ${PROXY_FIX}`)
-  if (cause.startsWith('X-Forwarded-For:'))
-    return fail(
-      'a proxy adds an entry to X-Forwarded-For that is not an address',
-      `The proxy must add the address of its client. ${PROXY_FIX}`,
-    )
-  const signer = createSigner(config.secretKeys.current, 'doctor-probe') // as in wiring.ts
-  const probe = (headers: Headers = {}) =>
-    getSession(client, { ...headers, [PROBE_HEADER]: createProbe({ signer, now }) })
-  const [origin, site, seen, forged] = await Promise.all([
-    postEmptySignIn(client, { Origin: FOREIGN_ORIGIN }),
-    postEmptySignIn(client, { 'Sec-Fetch-Site': 'cross-site' }),
-    probe(),
-    probe({ 'X-Forwarded-For': FORGED_ADDRESS }),
-  ])
-  const failure = [origin, site, seen, forged].find((response) => response instanceof UpstreamFailure)
-  if (failure instanceof UpstreamFailure) return skipped(`no response (${reasonOf(failure)})`)
-  const names = (response: UpstreamResponse | UpstreamFailure, header: string) =>
-    !(response instanceof UpstreamFailure) && causeOf(response).startsWith(`${header}:`)
-  const missing = [
-    ...(names(origin, 'Origin') ? [] : ['Origin does not arrive']),
-    ...(names(site, 'Sec-Fetch-Site') ? [] : ['Sec-Fetch-Site does not arrive']),
-  ]
-  const isTrustedProxy = createTrustedProxies(config.trustProxy)
   const { secure } = config.publicUrl
-  const address = judgeClientAddress(answerIn(seen), answerIn(forged), { secure, isTrustedProxy })
-  if (missing.length === 0) return address
-  const fix = 'The proxy must pass Origin and Sec-Fetch-Site.'
-  if (address.status !== 'fail') return fail(missing.join('; '), `${fix} ${PROXY_FIX}`)
-  return fail([...missing, address.detail].join('; '), `${fix} ${address.fix}`)
+  const options = { secure, isTrustedProxy: createTrustedProxies(config.trustProxy) }
+  if (answer === undefined) {
+    const [, problem] = /^X-Forwarded-For: (missing)?/.exec(causeOf(plain)) ?? []
+    const refused = { address: '', addressProblem: problem === undefined ? 'malformed' : 'missing' } as const
+    const isRefused = causeOf(plain).startsWith('X-Forwarded-For:')
+    return judgeClientAddress(isRefused ? refused : undefined, isRefused ? refused : undefined, options)
+  }
+  const headers = { Origin: FOREIGN_ORIGIN, 'Sec-Fetch-Site': 'cross-site' }
+  const seen = await probe(api, { headers })
+  const forged = await probe(api, { headers: { ...headers, 'X-Forwarded-For': FORGED_ADDRESS } })
+  const unanswered = [seen, forged].find((one) => one.answer === undefined)
+  if (unanswered !== undefined)
+    return fail(
+      `the proxy refuses requests of browsers, with Origin or Sec-Fetch-Site (${outcomeOf(unanswered)})`,
+      `The proxy must pass them to the broker, which checks them. ${PROXY_FIX}`,
+    )
+  const problems = headerProblems(seen)
+  const address = judgeClientAddress(seen.answer, forged.answer, options)
+  if (problems.length === 0) return address
+  const fix = `It must pass Origin and Sec-Fetch-Site, and add no Access-Control-Allow-Origin. ${PROXY_FIX}`
+  if (address.status !== 'fail') return fail(problems.join('; '), fix)
+  return fail([...problems, address.detail].join('; '), `${fix} ${address.fix}`)
 }
 
-function answerIn(response: UpstreamResponse | UpstreamFailure): ProbeAnswer | undefined {
-  if (response instanceof UpstreamFailure) return undefined
-  const { address, firstForwarded } = recordOf(response.json)
-  if (typeof address !== 'string' || isIP(address) === 0) return undefined
-  return { address, firstForwarded: typeof firstForwarded === 'string' ? firstForwarded : undefined }
+function headerProblems({ response, answer }: Probed): string[] {
+  const allowed =
+    response instanceof UpstreamFailure ? undefined : response.headers['access-control-allow-origin']
+  return [
+    ...(answer?.origin === FOREIGN_ORIGIN ? [] : ['Origin does not arrive']),
+    ...(answer?.site === 'cross-site' ? [] : ['Sec-Fetch-Site does not arrive']),
+    ...(allowed === undefined
+      ? []
+      : ['the proxy lets pages of every origin read responses (Access-Control-Allow-Origin)']),
+  ]
 }

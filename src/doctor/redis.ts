@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
+import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
-import { type CallRedis, createRedisBatch, type RedisCall } from '../store/redis-batch.ts'
-import { createRedisClient } from '../store/redis-client.ts'
-import { createRedisConnection } from '../store/redis-connection.ts'
-import { connectionLost, databaseNotFound, toRedisFailure } from '../store/redis-errors.ts'
-import { probeRedis } from '../store/redis-probe.ts'
-import type { Replies } from '../store/redis-scripts.ts'
+import { judgeKeys, REGISTRY_KEY, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from '../store/key-registry.ts'
+import { probeStore } from '../store/probe-store.ts'
+import { createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
+import { NO_DATABASE, NOT_CONNECTED, redisFailure } from '../store/redis-errors.ts'
+import { createRedisStore } from '../store/redis-store.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
+import type { Store } from '../store/store.ts'
 import {
   type Check,
   type CheckGroup,
@@ -19,37 +20,31 @@ import {
   skipped,
   warn,
 } from './check.ts'
+import { explainUnreachable } from './redis-unreachable.ts'
 
-const NAMES = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'latency']
+const NAMES = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'keys', 'latency']
 
 /** Until a database is selected, the client sends nothing. */
 const NOT_SELECTED = 'not possible without redis.database'
 
 type Client = Redis | Cluster
 
-export function redisChecks({ config, timeoutMs }: DoctorContext): CheckGroup {
+export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGroup {
   const { ca } = config.redis
-  const url = config.redis.url.current()
+  const url = config.redis.url.value
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
-  const client = createRedisClient({ target: parseRedisUrl(url), ...(ca && { ca }), ...limits })
-  const connection = createRedisConnection({ url, ...limits }, client)
+  const target = parseRedisUrl(url)
   const key = `gatehouse:doctor:{${randomUUID()}}`
+  const { client, store, connect, close } = createDoctorClient(key, { target, ...limits, ...(ca && { ca }) })
   let code: string | undefined
-  /** Fails if Redis does not answer, refuses the credentials, or refuses the database. */
-  const connect = async () => {
-    code = await connection
-      .run((call) => call({ name: 'get', keys: [key], args: [] }), true)
-      .then(() => undefined, codeOf)
-    if (connection.isReady()) code = undefined // only the read was refused; redis.write shows it
-  }
   const needs = ['redis.database']
   const checks: Check[] = [
     {
       name: 'redis.reach',
-      async run() {
-        await connect()
-        return judgeReach(code)
+      run: async () => {
+        code = await connect()
+        return judgeReach(code, () => explainUnreachable(target, QUICK, ca))
       },
     },
     {
@@ -59,31 +54,61 @@ export function redisChecks({ config, timeoutMs }: DoctorContext): CheckGroup {
     },
     { name: 'redis.database', needs: ['redis.reach'], run: () => judgeDatabase(code) },
     { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
-    { name: 'redis.scripts', needs, run: () => checkScripts(client, key) },
+    { name: 'redis.scripts', needs, run: () => checkScripts(client, store, key) },
     // waits, because the client reconnects if a replica has refused a script
     { name: 'redis.write', needs, run: () => connect().then(() => checkWrite(client, key)) },
+    {
+      name: 'redis.keys',
+      needs: ['redis.write'],
+      run: () => checkKeys(client, config.secretKeys.value, now()),
+    },
     { name: 'redis.latency', needs: ['redis.write'], run: () => checkLatency(client, key) },
   ]
-  return { checks, close: () => connection.close() }
+  return { checks, close }
 }
 
-function codeOf(error: unknown): string {
-  return innermostFailure(error)?.code ?? toRedisFailure(error, connectionLost)?.code ?? 'unexpected error'
+function createDoctorClient(key: string, options: RedisClientOptions) {
+  let onState: (reason?: string) => void = () => {}
+  const client = createRedisClient({
+    ...options,
+    onEvent(state) {
+      if (state.event !== 'store_disconnected') onState('reason' in state ? state.reason : undefined)
+    },
+  })
+  const store = createRedisStore({ redis: client, connectTimeoutMs: options.connectTimeoutMs })
+  return {
+    client,
+    store,
+    close: async () => client.disconnect(),
+
+    /** Returns a code if Redis does not answer, refuses the credentials, or refuses the database. */
+    async connect(): Promise<string | undefined> {
+      const state = new Promise<string | undefined>((resolve) => {
+        onState = resolve
+        setTimeout(resolve, options.connectTimeoutMs, 'timeout').unref()
+      })
+      const refused = await client.get(key).then(() => undefined, codeOf)
+      return refused === NOT_CONNECTED ? state : undefined // redis.write shows any other
+    },
+  }
 }
 
-const NO_DATABASE = databaseNotFound().code
+const codeOf = (error: unknown) => (innermostFailure(error) ?? redisFailure(error)).code ?? 'unexpected error'
+
 /** Redis has answered: these are replies to SELECT. */
 const REFUSED_SELECT = new Set([NO_DATABASE, 'NOPERM'])
 const CREDENTIALS = new Set(['WRONGPASS', 'NOAUTH'])
 
-function judgeReach(code: string | undefined): Finding {
+/** `explain`: the cause if Redis does not answer, where one is found. */
+async function judgeReach(
+  code: string | undefined,
+  explain: () => Promise<Finding | undefined>,
+): Promise<Finding> {
   if (code === undefined || REFUSED_SELECT.has(code)) return ok('Redis answers')
   if (CREDENTIALS.has(code))
     return fail(`Redis refuses the user or password (${code})`, 'Correct the user and password in REDIS_URL.')
-  return fail(
-    `Redis does not answer (${code})`,
-    'Start Redis, or correct host, port and scheme in REDIS_URL, REDIS_CA_FILE, and the firewall.',
-  )
+  const fix = 'Start Redis, or correct host, port and scheme in REDIS_URL, REDIS_CA_FILE, and the firewall.'
+  return (await explain()) ?? fail(`Redis does not answer (${code})`, fix)
 }
 
 function judgeDatabase(code: string | undefined): Finding {
@@ -132,30 +157,42 @@ function judgePolicy(infos: readonly string[]): Finding {
   if (policies.includes(undefined))
     return skipped('INFO does not name the policy', `Check it with CONFIG GET maxmemory-policy. ${fix}`)
   const other = policies.find((policy) => policy !== 'noeviction')
+  if (other === undefined && infos.some((info) => /^maxmemory:0\s*$/m.test(info)))
+    return warn(
+      'maxmemory is 0: Redis takes all memory of its machine, which may then end it',
+      'Set maxmemory to less than the memory of the machine, and alert on used memory.',
+    )
   if (other === undefined) return ok('maxmemory-policy is noeviction')
   return fail(`maxmemory-policy is ${other}: Redis may delete sessions and limits when memory is full`, fix)
 }
 
 const TTL_MS = 10_000
 
-/** Runs every operation of the store, all on the doctor's own key, which is deleted before and after each one. */
-async function checkScripts(client: Client, key: string): Promise<Finding> {
-  const call = createRedisBatch(client)
-  const remove = () => call({ name: 'delete', keys: [key], args: [] })
-  const onOwnKey: CallRedis = async <Name extends keyof Replies>(given: RedisCall<Name>) => {
-    const calls = [remove(), call({ ...given, keys: given.keys.map(() => key) }), remove()] as const
-    return (await Promise.all(calls))[1]
-  }
+/** Runs every command of the store, all on the doctor's own key, which is deleted afterwards. */
+async function checkScripts(client: Client, store: Store, key: string): Promise<Finding> {
   try {
-    await probeRedis(onOwnKey) // sent as EVAL
-    await probeRedis(onOwnKey) // sent as EVALSHA
+    await probeStore(store, key) // scripts are sent as EVAL
+    await probeStore(store, key) // scripts are sent as EVALSHA
     return ok('the Redis user may run all scripts of the broker')
   } catch (error) {
     const code = codeOf(error)
+    const missing = code === 'ERR' ? await missingCommands(client) : ''
+    if (missing !== '')
+      return fail(
+        `Redis does not have ${missing}`,
+        'Remove the lines rename-command for it from the configuration of Redis: use an ACL user instead.',
+      )
     return fail(`Redis refuses a script or a command in it (${code})`, REFUSED_FIXES[code] ?? WRITE_FIX)
   } finally {
     await client.del(key).catch(() => {}) // without the right to delete, the key expires
   }
+}
+
+/** Of those that run scripts. */
+async function missingCommands(client: Client): Promise<string> {
+  const names = ['EVAL', 'EVALSHA']
+  const found: unknown = await client.call('COMMAND', 'INFO', ...names).catch(() => names)
+  return names.filter((_, index) => Array.isArray(found) && found[index] === null).join(' and ')
 }
 
 async function checkWrite(client: Client, key: string): Promise<Finding> {
@@ -173,10 +210,25 @@ async function checkWrite(client: Client, key: string): Promise<Finding> {
 }
 
 const WRITE_FIX = 'Look at the log of Redis.'
+const QUICK = { commandTimeoutMs: 1000, connectTimeoutMs: 1000 }
 const REFUSED_FIXES: Readonly<Record<string, string>> = {
   NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with gatehouse:.',
   OOM: 'Give Redis more memory (maxmemory).',
   READONLY: 'Connect to the primary, not to a replica.',
+}
+
+/** The broker itself refuses to start with keys that this check fails. */
+async function checkKeys(client: Client, keys: MasterKeys, nowMs: number): Promise<Finding> {
+  const { opened, unopened } = judgeKeys(await client.hgetall(REGISTRY_KEY), keys, nowMs)
+  if (opened.length === 0 && unopened.length > 0) return fail(`SECRET_KEYS ${UNKNOWN_KEYS}`, UNKNOWN_KEYS_FIX)
+  if (unopened.length > 0)
+    return warn(
+      'a replica that uses this Redis has a key that SECRET_KEYS lacks',
+      'Finish the rotation of SECRET_KEYS, or correct the replica that has other keys.',
+    )
+  return ok(
+    opened.length > 0 ? 'SECRET_KEYS has the keys of the replicas' : 'no replica has used this Redis yet',
+  )
 }
 
 const SAMPLES = 5

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { UpstreamClient, UpstreamResponse } from '../upstream/upstream-client.ts'
+import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { reasonOf, recordOf, sendOrFail } from './calls.ts'
 import { type Check, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
-import { reasonOf, recordOf, sendOrFail } from './http-client.ts'
 
 /** An address for documentation (RFC 5737), which no client has. */
 const CLIENT_ADDRESS = '192.0.2.1'
@@ -21,7 +21,7 @@ const DEVICE_TOKEN_BY_HAND =
  * for what Okta made of them. A finding instead of an event says why there is none. Unproven against a real org: that `X-Okta-Request-Id` is the `transaction.id` of the events,
  * and that `dtHash` depends on the device token.
  */
-export function signInChecks(client: UpstreamClient, context: DoctorContext): Check[] {
+export function signInChecks(api: HttpApi, context: DoctorContext): Check[] {
   const { login, password } = context
   let events: ReturnType<typeof eventsOfSignIns> | undefined
   const check = (name: string, judge: (events: SignInEvents) => Finding, byHand: string): Check => ({
@@ -30,7 +30,7 @@ export function signInChecks(client: UpstreamClient, context: DoctorContext): Ch
     mayTakeLong: true,
     async run() {
       if (login === undefined || password === undefined) return skipped(NO_LOGIN, byHand)
-      events ??= eventsOfSignIns({ ...context, client }, { username: login, password })
+      events ??= eventsOfSignIns({ ...context, api }, { username: login, password })
       const found = await events
       return 'status' in found ? { ...found, fix: found.fix ?? byHand } : judge(found)
     },
@@ -56,7 +56,7 @@ function judgeDevice({ first, second }: SignInEvents): Finding {
   if (first.deviceHash === second.deviceHash) return ok('Okta recognizes the device token')
   return fail(
     'Okta ignores the device token: two sign-ins with the same one are from different devices',
-    'Check the role of the account of the API token (docs/connect-your-okta-org.md, step 2); on Identity Engine, docs/identity-engine.md.',
+    'Check the role of the account of the API token (docs/connect-your-okta-org.md, step 2); on Identity Engine, docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine.',
   )
 }
 
@@ -70,7 +70,7 @@ interface SignInEvents {
   readonly second: LogEvent
 }
 
-type Options = DoctorContext & { readonly client: UpstreamClient }
+type Options = DoctorContext & { readonly api: HttpApi }
 
 async function eventsOfSignIns(options: Options, credentials: object): Promise<SignInEvents | Finding> {
   const context = { deviceToken: randomUUID().replaceAll('-', '') }
@@ -112,7 +112,7 @@ async function findEvent(options: Options, requestId: string): Promise<LogEvent 
   const query = new URLSearchParams({ filter: `transaction.id eq "${requestId}"` })
   const startedAt = performance.now()
   for (;;) {
-    const response = await sendOrFail(options.client, {
+    const response = await sendOrFail(options.api, {
       method: 'GET',
       path: `/api/v1/logs?${query}`,
       headers: headersFor(options),
@@ -139,12 +139,12 @@ function readEvents({ status, json }: UpstreamResponse): LogEvent | Finding {
 }
 
 function post(options: Options, path: string, body: object) {
-  return sendOrFail(options.client, { method: 'POST', path, headers: headersFor(options), body })
+  return sendOrFail(options.api, { method: 'POST', path, headers: headersFor(options), body })
 }
 
 const headersFor = ({ config }: Options) => ({
   Accept: 'application/json',
-  Authorization: `SSWS ${config.authn.apiTokens.current()[0]}`,
+  Authorization: `SSWS ${config.authn.apiToken.value}`,
   'User-Agent': 'gatehouse-doctor',
   'X-Forwarded-For': CLIENT_ADDRESS,
 })

@@ -16,7 +16,7 @@ export interface CrossSiteOptions extends Telemetry {
   readonly origins: readonly string[]
   readonly hasSessionCookie: (req: IncomingMessage) => boolean
   /** One warning per origin. */
-  readonly logThrottle: LogThrottleOptions
+  readonly logThrottle?: LogThrottleOptions
 }
 
 export interface CrossSiteRules {

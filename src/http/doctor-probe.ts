@@ -1,21 +1,39 @@
-import { forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
-import { type Route, sendJson } from './routes.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Request, RequestHandler, Response } from 'express'
+import { type AddressProblem, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
+import { sendJson } from './routes.ts'
 
 /**
- * `--doctor` asks a running broker which address it takes for the client's. Only a sender that has `SECRET_KEYS` gets an
- * answer: the header is the time in milliseconds and its signature.
+ * `--doctor` asks a running broker what arrives there of a request. Only a sender that has `SECRET_KEYS` gets an answer: the header is
+ * a probe and its signature. The answer contains a signature of the probe's nonce, so neither a cache nor another server can give it.
  *
- * A reader of a proxy's log can repeat a probe. So the answer is never a success, and no other route has one: a proxy that
- * asks `/forward-auth` with its client's headers admits the client on a 200.
+ * A reader of a proxy's log can repeat a probe. So the answer is never a success, and `/forward-auth` has none: a proxy that asks it
+ * with its client's headers admits the client on a 200. The answer is a redirect without a target, because proxies replace the
+ * pages of errors, and some add headers to other answers only.
  */
 export const PROBE_HEADER = 'X-Gatehouse-Doctor'
-export const PROBE_PATH = '/api/v1/sessions/me'
 
 export interface ProbeAnswer {
+  /** Proves that the answer belongs to the probe. */
+  readonly proof: string
+  /** The path that arrives, without its query. */
+  readonly path: string
+  readonly publicUrl: string
   /** For Okta, the limits and the logs. */
   readonly address: string
   /** The first entry of `X-Forwarded-For`, if there is one: the address of the client of the outermost proxy. */
   readonly firstForwarded?: string | undefined
+  /** Why other requests that arrive like this one are refused. */
+  readonly addressProblem?: AddressProblem | undefined
+  readonly origin?: string | undefined
+  readonly site?: string | undefined
+  readonly bodyBytes: number
+}
+
+export interface Probe {
+  readonly nonce: string
+  /** How long the broker waits before it answers. */
+  readonly waitMs: number
 }
 
 interface ProbeSigner {
@@ -26,36 +44,65 @@ interface ProbeSigner {
 export interface AnswerProbesOptions {
   readonly signer: ProbeSigner
   readonly now: () => number
+  readonly publicUrl: string
 }
 
 /** For clocks that differ. */
 const MAX_AGE_MS = 300_000
 
-export function createProbe({ signer, now }: AnswerProbesOptions): string {
-  const sentAt = String(now())
-  return `${sentAt}.${signer.sign(sentAt)}`
+/** The value of the header. The nonce consists of letters, digits and hyphens. */
+export function createProbe(
+  { nonce, waitMs }: Probe,
+  { signer, now }: Omit<AnswerProbesOptions, 'publicUrl'>,
+): string {
+  const probe = [now(), nonce, waitMs].join('.')
+  return `${probe}.${signer.sign(probe)}`
 }
 
-/** Makes the GET route of `PROBE_PATH` answer probes. */
-export function answerProbes(routes: readonly Route[], { signer, now }: AnswerProbesOptions): Route[] {
-  const isGenuine = (probe: string) => {
-    const [, sentAt = '', signature = ''] = /^(\d{1,15})\.([\w-]{43})$/.exec(probe) ?? []
-    return Math.abs(now() - Number(sentAt)) <= MAX_AGE_MS && signer.verify(sentAt, signature) !== 'wrong'
+export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner): boolean {
+  return signer.verify(`answer.${nonce}`, proof) !== 'wrong'
+}
+
+/** Middleware that answers probes on every path. */
+export function answerProbes(options: AnswerProbesOptions): RequestHandler {
+  return function answerProbes(req, res, next) {
+    const header = req.headers[HEADER]
+    const probe = header === undefined ? undefined : readProbe(String(header), options)
+    return probe === undefined ? next() : answer(probe, options, req, res)
   }
-  return routes.map((route) => {
-    if (route.method !== 'GET' || route.path !== PROBE_PATH) return route
-    return {
-      ...route,
-      handle(req, res) {
-        const probe = req.headers[PROBE_HEADER.toLowerCase()]
-        if (typeof probe !== 'string' || !isGenuine(probe)) return route.handle(req, res)
-        const [first] = forwardedFor(req)
-        const answer: ProbeAnswer = {
-          address: getRequestContext(req).address,
-          firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
-        }
-        sendJson(res.status(404), answer)
-      },
-    }
-  })
+}
+
+const HEADER = PROBE_HEADER.toLowerCase()
+
+async function answer(
+  { nonce, waitMs }: Probe,
+  { signer, publicUrl }: AnswerProbesOptions,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  let bodyBytes = 0
+  for await (const chunk of req) bodyBytes += Buffer.byteLength(chunk)
+  await delay(waitMs)
+  const { address, addressProblem } = getRequestContext(req)
+  const [first] = forwardedFor(req)
+  const answer: ProbeAnswer = {
+    proof: signer.sign(`answer.${nonce}`),
+    path: req.path,
+    publicUrl,
+    address,
+    addressProblem,
+    firstForwarded: first === undefined ? undefined : (normalizeAddress(first) ?? 'malformed'),
+    origin: req.headers.origin,
+    site: req.get('sec-fetch-site'),
+    bodyBytes,
+  }
+  sendJson(res.status(302), answer)
+}
+
+function readProbe(header: string, { signer, now }: AnswerProbesOptions): Probe | undefined {
+  const [, probe = '', sentAt, nonce = '', waitMs, signature = ''] =
+    /^((\d{1,15})\.([\w-]{1,36})\.(\d{1,5}))\.([\w-]{43})$/.exec(header) ?? []
+  const isRecent = Math.abs(now() - Number(sentAt)) <= MAX_AGE_MS
+  if (!isRecent || signer.verify(probe, signature) === 'wrong') return undefined
+  return { nonce, waitMs: Number(waitMs) }
 }

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net'
 import { v4 as uuid } from 'uuid'
 import {
   type BrokerError,
+  headersTooLong,
   malformedRequest,
   requestTooSlow,
   toErrorObject,
-  tooLong,
   unmetExpectation,
 } from '../errors.ts'
 import { sendError } from './error-handler.ts'
@@ -41,7 +41,7 @@ export function refuseMalformed(telemetry?: Telemetry) {
 const CLOSE_AFTER_MS = 1000
 
 function refusalFor(code: unknown): BrokerError {
-  if (code === 'HPE_HEADER_OVERFLOW') return tooLong('headers', 431)
+  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLong()
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTooSlow()
   return malformedRequest()
 }

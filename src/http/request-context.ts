@@ -105,7 +105,7 @@ function contextFrom(
 
 export interface RefuseUnknownAddressOptions extends Telemetry {
   /** One warning per proxy address. */
-  readonly logThrottle: LogThrottleOptions
+  readonly logThrottle?: LogThrottleOptions
 }
 
 /**
@@ -156,7 +156,7 @@ interface ClientAddress {
   readonly addressProblem?: AddressProblem
 }
 
-type AddressProblem = 'missing' | 'malformed'
+export type AddressProblem = 'missing' | 'malformed'
 
 /**
  * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted proxy. Entries that a client has added are
@@ -201,7 +201,7 @@ export function normalizeAddress(entry: string): string | undefined {
  * The address by which limits count. A household or a host can use any address of its IPv6 /64 (RFC 6177), so limits count the whole /64.
  */
 export function addressForLimits(address: string): string {
-  if (!ipaddr.isValid(address)) return address
+  if (isIPv4(address) || !ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
   if (parsed.kind() === 'ipv4') return parsed.toString()
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString()}/64`

@@ -1,11 +1,11 @@
-import { IncomingMessage, ServerResponse } from 'node:http'
-import { Socket } from 'node:net'
-import type { Express, Request, RequestHandler, Response } from 'express'
+import type { ServerResponse } from 'node:http'
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import helmet from 'helmet'
-import { notFound, tooLong, wrongMethod } from '../errors.ts'
-import type { LoadKind } from './load-shedding.ts'
+import type { z } from 'zod'
+import { notFound, temporarilyUnavailable, wrongMethod } from '../errors.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { BodyEncoding } from './request-body.ts'
-import { getRequestContext } from './request-context.ts'
+import { addressForLimits, getRequestContext } from './request-context.ts'
 
 /** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
@@ -13,12 +13,8 @@ export interface Route {
   /** May contain `:name` segments. Also the route's name in logs and metrics. */
   readonly path: string
   readonly handle: (req: Request, res: Response) => Promise<void> | void
-  /** Called for every request of this path, before any middleware can refuse it. */
-  readonly onRequest?: (req: Request, res: Response) => void
   /** Of the request body. Default: JSON. */
   readonly encoding?: BodyEncoding
-  /** The requests that it shares capacity with. Default: `sign_in`. */
-  readonly loadKind?: LoadKind
   /** For a GET with side effects: HEAD, which must be safe, gets 405. */
   readonly withoutHead?: true
   /**
@@ -29,129 +25,74 @@ export interface Route {
   readonly readableFrom?: 'same-site' | 'any-site'
 }
 
-/** The routes of one path. */
-export interface PathRoutes {
-  readonly path: string
-  readonly encoding: BodyEncoding
-  readonly loadKind: LoadKind | undefined
-  readonly onRequest: Route['onRequest']
-  /** Undefined for a path without parameters. */
-  readonly pattern: RegExp | undefined
-  /** By method. */
-  readonly handlers: ReadonlyMap<string, Route['handle']>
-  /** Value of the `Allow` header. */
-  readonly allow: string
-}
-
-/** Finds the routes of a path. A path without parameters has precedence over a pattern that matches it. */
-export type FindRoutes = (path: string) => PathRoutes | undefined
-
 /**
- * Replaces Express's router, which tries one pattern after the other and allocates memory for each. Paths without parameters are
- * looked up in a map. Middleware that runs before the routing uses the same table.
+ * An operation of the public API: its route, and the schemas that parse its requests. `routesOf` adds the handlers; `openapi/`
+ * describes its responses and errors.
  */
-export function createRouteTable(routes: readonly Route[]): FindRoutes {
-  const byPath = new Map<string, Route[]>()
-  for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
-  const all = [...byPath].map(([path, ofPath]) => pathRoutes(path, ofPath))
-  const literals = new Map(all.filter(({ pattern }) => !pattern).map((routes) => [routes.path, routes]))
-  const patterns = all.filter(({ pattern }) => pattern)
-  return (path) => literals.get(path) ?? patterns.find(({ pattern }) => pattern?.test(path))
+export interface Operation extends Omit<Route, 'handle'> {
+  readonly query?: z.ZodObject
+  readonly body?: z.ZodType
 }
 
-function pathRoutes(path: string, routes: readonly Route[]): PathRoutes {
-  const handlers = new Map<string, Route['handle']>()
-  for (const { method, handle, withoutHead } of routes) {
-    handlers.set(method, handle)
-    if (method === 'GET' && !withoutHead) handlers.set('HEAD', handle)
-  }
-  return {
-    path,
-    encoding: routes.find(({ encoding }) => encoding)?.encoding ?? 'json',
-    loadKind: routes[0]?.loadKind,
-    onRequest: routes.find(({ onRequest }) => onRequest)?.onRequest,
-    pattern: path.includes(':') ? new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) : undefined,
-    handlers,
-    allow: [...handlers.keys()].join(', '),
-  }
+/** By operation id, which is the name in generated clients and never changes. */
+export type Operations = Readonly<Record<string, Operation>>
+
+/** The types require a handler for every operation. */
+export function routesOf<Id extends string>(
+  operations: Readonly<Record<Id, Operation>>,
+  handlers: Readonly<Record<Id, Route['handle']>>,
+): Route[] {
+  const ids = Object.keys(operations) as Id[] // literals, so there are no other keys
+  return ids.map((id) => ({ ...operations[id], handle: handlers[id] }))
 }
 
-export function runRequestHooks(findRoutes: FindRoutes): RequestHandler {
-  return function runRequestHooks(req, res, next) {
-    findRoutes(req.path)?.onRequest?.(req, res)
-    next()
-  }
-}
-
-/** The last middleware: calls the handler of the route. An unknown path is 404, an unknown method 405 with `Allow`. */
-export function serveRoutes(findRoutes: FindRoutes): RequestHandler {
-  return function serveRoutes(req, res) {
-    const found = findRoutes(req.path)
-    if (found === undefined) throw notFound('path')
-    if (found.pattern) req.params = decoded(found.pattern.exec(req.path)?.groups)
-    getRequestContext(req).route = found.path
-    const handle = found.handlers.get(req.method)
-    if (handle === undefined) throw wrongMethod(found.allow)
-    return handle(req, res)
-  }
-}
-
-/** Throws a URIError, which becomes a 400, if a segment is not percent-encoded UTF-8. */
-function decoded(params: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, decodeURIComponent(value)]))
-}
-
-export function refuseLongUrl({ maxUrlBytes }: { maxUrlBytes: number }): RequestHandler {
-  return function refuseLongUrl(req, _res, next) {
-    if (Buffer.byteLength(req.url) > maxUrlBytes) throw tooLong('url', 414)
-    next()
-  }
+export function createExpress(): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  return app
 }
 
 /**
- * Composes middleware into one function. Express's router searches for the next layer after each one, with closures and a match. For
- * the ten functions that every request passes, that took a tenth of the time of a session check (docs/performance.md).
+ * Serves the routes in their order, paths without parameters first. An unknown path is 404, an unknown method 405 with `Allow`.
+ * They are not a router of their own, which every request would pass into and out of.
+ *
+ * @param before middleware of each route
  */
-export function composeMiddleware(...handlers: readonly RequestHandler[]): RequestHandler {
-  return function composed(req, res, next) {
-    let index = 0
-    const advance = (error?: unknown): void => {
-      const handler = error ? undefined : handlers[index++]
-      if (handler === undefined) {
-        next(error)
-        return
-      }
-      try {
-        const pending: unknown = handler(req, res, advance)
-        // as in Express, a rejection without a reason is an error too
-        if (pending instanceof Promise) pending.catch((error) => next(error || new Error('rejected promise')))
-      } catch (thrown) {
-        next(thrown)
-      }
-    }
-    advance()
+export function serveRoutes(
+  app: Express,
+  routes: readonly Route[],
+  before: (route: Route) => readonly RequestHandler[] = () => [],
+): void {
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  for (const path of paths.toSorted(
+    (one, other) => Number(one.includes(':')) - Number(other.includes(':')),
+  )) {
+    const ofPath = routes.filter((route) => route.path === path)
+    const methods = ofPath.flatMap(({ method, withoutHead }) =>
+      method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],
+    )
+    const served = app.route(path).all(function nameRoute(req, _res, next) {
+      getRequestContext(req).route = path
+      next(methods.includes(req.method) ? undefined : wrongMethod(methods.join(', ')))
+    })
+    for (const route of ofPath) served[VERBS[route.method]](...before(route), route.handle)
   }
+  app.use(() => {
+    throw notFound('path')
+  })
 }
+
+const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
 
 /**
  * Security headers of an API without pages: nothing may be loaded, framed or stored. HSTS depends on PUBLIC_URL, not on what a proxy
  * says about the connection (RFC 6797: only over https).
- *
- * They are set when the head of a response is written, and do not replace headers that a route has set. Set earlier, they would stay
- * in memory until the end of the response, and be copied by the garbage collector: a tenth of the time of a session check
- * (docs/performance.md).
  */
-export function addSecurityHeaders(app: Express, { secure }: { readonly secure: boolean }): void {
-  const headers = [['Cache-Control', 'no-store'] as const, ...headersOf(helmetFor(secure))]
-  const { writeHead } = ServerResponse.prototype
-  app.response.writeHead = function writeHeadWithSecurityHeaders(...args: unknown[]) {
-    for (const [name, value] of headers) if (!this.hasHeader(name)) this.setHeader(name, value)
-    return Reflect.apply(writeHead, this, args)
-  }
-}
-
-const helmetFor = (secure: boolean) =>
-  helmet({
+export function setSecurityHeaders({ secure }: { readonly secure: boolean }): RequestHandler {
+  const setHelmetHeaders = helmet({
     contentSecurityPolicy: {
       useDefaults: false,
       directives: {
@@ -166,14 +107,10 @@ const helmetFor = (secure: boolean) =>
     frameguard: { action: 'deny' },
     crossOriginResourcePolicy: { policy: 'same-origin' },
   })
-
-/** The headers that helmet sets, which are the same for every response. */
-function headersOf(middleware: ReturnType<typeof helmet>): [name: string, value: string][] {
-  const res = new ServerResponse(new IncomingMessage(new Socket()))
-  middleware(res.req, res, (error) => {
-    if (error !== undefined) throw error
-  })
-  return Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)])
+  return function setSecurityHeaders(req, res, next) {
+    res.setHeader('Cache-Control', 'no-store')
+    setHelmetHeaders(req, res, next)
+  }
 }
 
 /** Sends JSON without the ETag, freshness and charset handling of Express's `res.json`, which no response needs. */
@@ -185,4 +122,50 @@ export function sendJsonText(res: ServerResponse, text: string): void {
   res.setHeader('Content-Type', 'application/json; charset=utf-8')
   res.setHeader('Content-Length', Buffer.byteLength(text))
   res.end(text)
+}
+
+export interface RequestsInFlightOptions {
+  readonly maxRequestsInFlight: number
+  readonly metrics: Metrics
+}
+
+const RETRY_AFTER_SECONDS = 2
+
+/**
+ * Refuses requests while too many are in flight: 503 E0000009. Their memory is bounded, and the client can retry at another replica. A request
+ * counts from the arrival of its body until its handler has finished, also if the client disconnects earlier. One address gets half of the
+ * capacity, so that it cannot use all of it while an upstream is slow; not less, because a whole company may have one address.
+ */
+export function limitRequestsInFlight(
+  routes: readonly Route[],
+  { maxRequestsInFlight, metrics }: RequestsInFlightOptions,
+): Route[] {
+  let total = 0
+  const byAddress = new Map<string, number>()
+  const count = (address: string, change: 1 | -1) => {
+    const own = (byAddress.get(address) ?? 0) + change
+    if (own === 0) byAddress.delete(address)
+    else byAddress.set(address, own)
+    total += change
+    metrics.httpRequestsInFlight.set(total)
+  }
+  const refuse = (reason: 'in_flight' | 'address'): never => {
+    metrics.requestsShed.inc({ reason })
+    throw temporarilyUnavailable(RETRY_AFTER_SECONDS)
+  }
+
+  return routes.map((route) => ({
+    ...route,
+    async handle(req, res) {
+      const address = addressForLimits(getRequestContext(req).address)
+      if (total >= maxRequestsInFlight) refuse('in_flight')
+      if ((byAddress.get(address) ?? 0) >= maxRequestsInFlight / 2) refuse('address')
+      count(address, 1)
+      try {
+        await route.handle(req, res)
+      } finally {
+        count(address, -1)
+      }
+    },
+  }))
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * The audit events (docs/audit.md), each with a strict schema. No other fields are written.
- * `scripts/docs/audit.ts` describes them for `docs/audit.md`.
+ * The audit events (docs/logs.md), each with a strict schema. No other fields are written.
+ * `scripts/docs/audit.ts` describes them for `docs/logs.md`.
  */
 const word = z.string().regex(/^[a-z][a-z0-9_]*$/) // a constant of the broker's code
 const hash = z.string().regex(/^[\w-]{16}$/)
@@ -103,9 +103,6 @@ export const AUDIT_EVENTS = {
     reason: z.enum(REVOCATION_REASONS),
     count: z.int().min(0),
   }),
-
-  /** The user forgot devices. `deviceHash` is the device of the request. */
-  devices_forgotten: z.strictObject({ ...signedIn, count: z.int().min(0) }),
 
   /** `limit` is the label of `gatehouse_limit_hits_total`. */
   limit_hit: z.strictObject({

@@ -4,7 +4,7 @@ import type { LogFields } from './log-fields.ts'
 /** How a call to a dependency failed; the cause of a `BrokerError`. It contains no host, path, key or value. */
 export class DependencyFailure extends Error {
   override readonly name: string = 'DependencyFailure'
-  /** One of the outcomes in docs/operations.md, such as `timeout`. */
+  /** One of the outcomes in docs/logs.md, such as `timeout`. */
   readonly outcome: string
   /** The error code of the platform or of Redis, such as `ECONNREFUSED` or `OOM`. */
   readonly code: string | undefined

@@ -1,62 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { innermostFailure } from './dependency-failure.ts'
 import type { Logger } from './logger.ts'
 
 /** `unknown`: not verified yet. */
 export type CheckState = 'ok' | 'failing' | 'unknown'
 
-export type Check = { readonly name: string } & (
-  | {
-      /** A replica is ready only while this resolves. */
-      readonly run: () => Promise<void>
-    }
-  | {
-      /** Reported, but without effect on readiness, because it would fail on every replica. */
-      readonly state: () => CheckState
-    }
-)
+export interface HealthOptions {
+  /** Throws a `DependencyFailure` while the store cannot be used. Any other error of the first checks ends the start. */
+  readonly checkStore: () => Promise<void>
+  /** Default: five seconds. */
+  readonly checkEveryMs?: number
+  /** The result of the last call to each upstream, for information. */
+  readonly upstreams?: Readonly<Record<string, () => CheckState>>
+  readonly log: Pick<Logger, 'info' | 'warn'>
+}
 
 export type Health = ReturnType<typeof createHealth>
 
 /**
- * Readiness: whether this replica should get requests. Logs when a required check starts to fail, fails for another reason, or
- * passes again.
+ * Whether this replica should get requests: once the store was proved, and until it drains. Later failures of the store or an
+ * upstream are only reported, because they affect every replica, and a service without replicas helps nobody.
  */
-export function createHealth(checks: readonly Check[], log: Pick<Logger, 'info' | 'warn'>) {
-  /** Failing checks by name, each with its outcome and code. */
-  const failures = new Map<string, string>()
-  let draining = false
-
-  async function stateOf(check: Check): Promise<CheckState> {
-    if ('state' in check) return check.state()
-    const { name, run } = check
-    try {
-      await run()
-    } catch (error) {
-      const { outcome, code } = innermostFailure(error) ?? {}
-      const failure = `${outcome} ${code}`
-      if (failures.get(name) !== failure) log.warn('readiness_check_failed', { name }, error)
-      failures.set(name, failure)
-      return 'failing'
-    }
-    if (failures.delete(name)) log.info('readiness_check_passed', { name })
-    return 'ok'
-  }
-
+export function createHealth({ upstreams = {}, ...options }: HealthOptions) {
+  const { state: store, ...checks } = startStoreChecks(options)
+  let isDraining = false
   return {
-    /** Makes the replica not ready, whatever the checks say, because it is about to stop. */
+    ...checks,
+
+    /** Makes the replica not ready, because it is about to stop. */
     drain() {
-      draining = true
+      isDraining = true
     },
 
-    /** Never throws. Each check limits its own time. */
-    async readiness() {
-      const states = await Promise.all(checks.map(stateOf))
-      const isBlocking = (check: Check, state: CheckState | undefined) => 'run' in check && state !== 'ok'
+    readiness() {
+      const states = Object.entries(upstreams).map(([name, state]) => [name, state()] as const)
       return {
-        ready: !draining && !checks.some((check, index) => isBlocking(check, states[index])),
-        draining,
-        checks: Object.fromEntries(checks.map(({ name }, index) => [name, states[index] ?? 'unknown'])),
+        ready: checks.isStarted() && !isDraining,
+        draining: isDraining,
+        checks: { store: store(), ...Object.fromEntries(states) },
       }
+    },
+  }
+}
+
+/** While the store cannot be used. */
+const RETRY_MS = 500
+
+/** Checks the store in the background, so that a slow one does not delay the answer to a probe. */
+function startStoreChecks({ checkStore, checkEveryMs = 5000, log }: HealthOptions) {
+  let failure: string | undefined
+  let isStarted = false
+  let isStopped = false
+
+  async function check(): Promise<void> {
+    try {
+      await checkStore()
+      if (failure !== undefined) log.info('store_check_passed')
+      failure = undefined
+      isStarted = true
+    } catch (error) {
+      const found = innermostFailure(error)
+      if (found === undefined && !isStarted) throw error
+      const reason = `${found?.outcome} ${found?.code}`
+      if (reason !== failure && !isStopped) log.warn('store_check_failed', {}, error)
+      failure = reason
+    }
+  }
+
+  const state = (): CheckState => (failure !== undefined ? 'failing' : isStarted ? 'ok' : 'unknown')
+  const pause = () => delay(state() === 'ok' ? checkEveryMs : RETRY_MS, undefined, { ref: false })
+  const started = (async () => {
+    for (await check(); !isStarted && !isStopped; await check()) await pause()
+  })()
+  void started.then(
+    async () => {
+      for (await pause(); !isStopped; await pause()) await check()
+    },
+    () => {}, // the one who waits for the start handles it
+  )
+
+  return {
+    /** Resolves when the store is proved. Rejects if it must not be used. */
+    started,
+    isStarted: () => isStarted,
+    state,
+    stop() {
+      isStopped = true
     },
   }
 }

@@ -46,22 +46,8 @@ export const LOG_FIELDS = {
   // of `configured`
   /** The commit that the image was built from. */
   revision: 'string',
-  /**
-   * Optional features that are on, separated by commas: `forward_origin`, `step_up`, `sso_redirects`, `pam`, `admin_api`,
-   * `https_proxy`.
-   */
-  features: 'string',
-  /** The scheme of `REDIS_URL`, such as `rediss+sentinel`. */
-  store: 'string',
-  trustedProxies: 'number',
-  allowedOrigins: 'number',
-  loginDomains: 'number',
-  hiddenFactors: 'number',
-  apiTokens: 'number',
-  secretKeys: 'number',
-  sessionIdleMinutes: 'number',
-  sessionAbsoluteHours: 'number',
-  logLevel: 'string',
+  /** The names of the variables that are set, separated by commas. */
+  variables: 'string',
 } as const
 
 export type LogFields = {

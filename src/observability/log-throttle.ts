@@ -1,28 +1,33 @@
-/** Whether a line about this key may be written now. */
-export type LogThrottle = (key: string) => boolean
+/** How many events about this key a line would stand for, those since its last line included; 0: write none now. */
+export type LogThrottle = (key: string) => number
 
 export interface LogThrottleOptions {
-  readonly periodMs: number
-  /** Per period, for all keys together: clients choose the keys. */
-  readonly maxLines: number
+  /** Default: ten minutes. */
+  readonly periodMs?: number
+  /** Per period, for all keys together: clients may choose the keys. */
+  readonly maxLines?: number
   readonly now?: () => number
 }
 
-/** For log events that any client can cause: one line per key and period, and a limited number in total. */
+/** For log events that can be frequent: one line per key and period, and a limited number in total. */
 export function createLogThrottle({
-  periodMs,
-  maxLines,
+  periodMs = 600_000,
+  maxLines = 20,
   now = () => performance.now(),
-}: LogThrottleOptions): LogThrottle {
-  const logged = new Set<string>()
-  let periodEndsAt = Number.NEGATIVE_INFINITY
+}: LogThrottleOptions = {}): LogThrottle {
+  const logged = new Map<string, { readonly untilMs: number; suppressed: number }>()
   return (key) => {
-    if (now() >= periodEndsAt) {
-      logged.clear()
-      periodEndsAt = now() + periodMs
+    const nowMs = now()
+    const last = logged.get(key)
+    if (last !== undefined && nowMs < last.untilMs) {
+      last.suppressed += 1
+      return 0
     }
-    if (logged.has(key) || logged.size >= maxLines) return false
-    logged.add(key)
-    return true
+    if (last === undefined && logged.size >= maxLines) {
+      for (const [other, { untilMs }] of logged) if (nowMs >= untilMs) logged.delete(other)
+      if (logged.size >= maxLines) return 0
+    }
+    logged.set(key, { untilMs: nowMs + periodMs, suppressed: 0 })
+    return 1 + (last?.suppressed ?? 0)
   }
 }

@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache'
 import winston from 'winston'
 import { BrokerError } from '../errors.ts'
 import { AUDIT_EVENTS, type AuditEvent, type AuditFields } from './audit-events.ts'
-import { bufferedStdout } from './buffered-stdout.ts'
 import { failureFields } from './dependency-failure.ts'
 import { describeError } from './describe-error.ts'
 import type { LogEvent, LogLevel } from './log-events.ts'
 import { LOG_FIELDS, type LogFields } from './log-fields.ts'
+import { LogOutput } from './log-output.ts'
 import { VERSION } from './version.ts'
 
 /**
@@ -31,62 +31,62 @@ export interface Logger {
 export interface LoggerOptions {
   readonly level: LogLevel
   /** A longer text is cut at this length and marked with `…`. */
-  readonly maxFieldChars: number
+  readonly maxFieldChars?: number
   /** Default: standard output. */
   readonly stream?: NodeJS.WritableStream
+  /** Called with the number of lines that standard output did not take. */
+  readonly onLost?: (lines: number) => void
   readonly now?: () => number
 }
 
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, maxFieldChars, stream = bufferedStdout(), now = Date.now } = options
-  const traceIds = new LRUCache<string, string>({ maxSize: MAX_TRACES, sizeCalculation: () => 1 })
+  const { level, maxFieldChars = 1024, onLost = () => undefined, now = Date.now } = options
+  const { stream = new LogOutput(onLost) } = options
+  const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
+
+  function toLine({ level, event, fields, error }: Entry): Line {
+    const time = new Date(now()).toISOString()
+    const isAudit = level === 'audit'
+    const line: Line = { time, level: isAudit ? 'info' : level, ...SOURCE, event }
+    addFields(line, fields, isAudit ? AUDIT_EVENTS[event].shape : LOG_FIELDS, maxFieldChars)
+    if (error !== undefined) addError(line, error, maxFieldChars)
+    if (isAudit) line.audit = true
+    if (typeof fields.requestId === 'string') line.trace_id = traceIds.get(fields.requestId)
+    return line
+  }
   const lines = winston.createLogger({
-    level: 'debug',
-    format: winston.format.printf((info) => String(info.message)),
+    level,
+    levels: { audit: 0, error: 0, warn: 1, info: 2, debug: 3 },
+    format: winston.format.printf(({ entry }) => oneLine(JSON.stringify(toLine(entry as Entry)))), // from `write`
     transports: [new winston.transports.Stream({ stream })],
   })
-
-  const write = (lineLevel: LogLevel, event: string, fields: Line) => {
-    const traceId = typeof fields.requestId === 'string' ? traceIds.get(fields.requestId) : undefined
-    if (traceId !== undefined) fields.trace_id = traceId
-    const head = `{"time":"${new Date(now()).toISOString()}","level":"${lineLevel}",${SERVICE},"event":"${event}"`
-    const rest = JSON.stringify(fields).slice(1)
-    lines.log(lineLevel, oneLine(rest === '}' ? head + rest : `${head},${rest}`))
-  }
+  const write = (entry: Entry) => void lines.log({ level: entry.level, message: entry.event, entry })
   const logAt =
-    <Level extends LogLevel>(lineLevel: Level) =>
-    (event: LogEvent<Level>, fields: LogFields = {}, error?: unknown) => {
-      if (RANK[lineLevel] > RANK[level]) return
-      const line: Line = {}
-      addFields(line, fields, LOG_FIELDS, maxFieldChars)
-      if (error !== undefined) addError(line, error, maxFieldChars)
-      write(lineLevel, String(event), line)
-    }
+    <Level extends LogLevel>(level: Level) =>
+    (event: LogEvent<Level>, fields: LogFields = {}, error?: unknown) =>
+      write({ level, event: String(event), fields, error })
 
   return {
     error: logAt('error'),
     warn: logAt('warn'),
     info: logAt('info'),
     debug: logAt('debug'),
-    audit(event, fields) {
-      const line: Line = {}
-      addFields(line, fields, AUDIT_EVENTS[event].shape, maxFieldChars)
-      line.audit = true
-      write('info', event, line)
-    },
+    audit: (event, fields) => write({ level: 'audit', event, fields }),
     setTrace: (requestId, traceId) => void traceIds.set(requestId, traceId),
   }
 }
 
-/** Constant, so it is text and not fields of each line's object. */
-const SERVICE = `"service":"gatehouse","version":${JSON.stringify(VERSION)}`
+const SOURCE = { service: 'gatehouse', version: VERSION }
 
 /** Of the latest requests; a line that is written long after its request may lack the trace id. */
 const MAX_TRACES = 10_000
 
 type Line = Record<string, unknown>
 
-const RANK: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3 }
+type Entry = { readonly fields: Readonly<Line>; readonly error?: unknown } & (
+  | { readonly level: LogLevel; readonly event: string }
+  | { readonly level: 'audit'; readonly event: AuditEvent }
+)
 
 /** JSON escapes only characters below U+0020. Terminals and some log readers also interpret these. */
 function oneLine(json: string): string {

@@ -12,26 +12,21 @@ const METRICS = {
     'Duration of requests on the public listener, by route template and status',
     ['method', 'route', 'status'],
   ),
-  httpRequestsInFlight: gauge('http_requests_in_flight', 'Requests in flight, by kind', ['kind']),
-  requestsShed: counter('requests_shed_total', 'Requests refused by load shedding', ['kind', 'reason']),
+  httpRequestsInFlight: gauge('http_requests_in_flight', 'Requests in flight'),
+  requestsShed: counter('requests_shed_total', 'Requests refused by load shedding', ['reason']),
   upstreamRequestDuration: histogram(
     'upstream_request_duration_seconds',
     'Duration of upstream requests, by response status or kind of failure',
     ['upstream', 'outcome'],
   ),
+  upstreamResponses: counter('upstream_responses_total', 'Upstream responses, by status', [
+    'upstream',
+    'status',
+  ]),
   upstreamBreakerOpen: gauge('upstream_breaker_open', '1 while the circuit breaker of the upstream is open', [
     'upstream',
   ]),
-  authnPipelineInfo: gauge('authn_pipeline_info', 'Always 1; the label is the pipeline of the org', [
-    'pipeline',
-  ]),
-  upstreamConcurrencyLimit: gauge(
-    'upstream_concurrency_limit',
-    'Upstream calls that this replica may have in flight: maxConnections, or fewer after a concurrency 429',
-    ['upstream'],
-  ),
-  upstreamTokenRefused: gauge('upstream_token_refused', '1 while Okta refuses every configured API token'),
-  upstreamTokenStandby: gauge('upstream_token_standby', '1 while Okta accepts only a standby API token'),
+  upstreamTokenRefused: gauge('upstream_token_refused', '1 while Okta refuses the API token'),
   storeFailures: counter(
     'store_failures_total',
     'Store operations that failed: Redis refused them, was unreachable or too slow',
@@ -68,25 +63,17 @@ const METRICS = {
     'Requests that shared the upstream call of an identical request in flight',
     ['scope'],
   ),
+  logLinesLost: counter('log_lines_lost_total', 'Log lines that standard output did not take'),
   unreadableRecords: counter('unreadable_records_total', 'Stored records that could not be read', ['kind']),
   limitHits: counter('limit_hits_total', 'Attempts refused by a limit', ['limit']),
   rateLimitHolds: counter(
     'rate_limit_holds_total',
-    'Upstream calls that the rate-limit gate held, by what happened to them',
+    'Calls to PAM that the rate limit held, by what happened to them',
     ['upstream', 'outcome'],
-  ),
-  upstreamRateLimitRemaining: gauge(
-    'upstream_rate_limit_remaining',
-    'Requests left in the upstream rate limit, from the last response',
-    ['upstream'],
   ),
   pamTokens: counter('pam_tokens_total', 'PAM tokens obtained, refused or discarded, by outcome', [
     'outcome',
   ]),
-  pamKeyLastUsed: gauge(
-    'pam_key_last_used_timestamp_seconds',
-    'When PAM last issued a token for the PAM API key, as a Unix time',
-  ),
   pamKeyExpiry: gauge('pam_key_expiry_timestamp_seconds', 'When the PAM API key expires, as a Unix time'),
   pamCacheRequests: counter(
     'pam_cache_requests_total',
@@ -94,11 +81,6 @@ const METRICS = {
     ['list', 'outcome'],
   ),
   pamPagesFetched: counter('pam_pages_fetched_total', 'Pages of PAM lists fetched', ['list']),
-  pamAttributeFailures: counter(
-    'pam_attribute_failures_total',
-    'Reads of a group’s attributes that PAM refused, or that failed, by the name of the error',
-    ['name'],
-  ),
   pamErrors: counter('pam_errors_total', 'PAM errors, by name', ['name']),
 }
 

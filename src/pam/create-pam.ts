@@ -1,54 +1,49 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { z } from 'zod'
 import { createSeal, createSigner, type MasterKeys } from '../crypto/keys.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { createFailFastStore } from '../store/fail-fast-store.ts'
+import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
-import { createRateLimitGate } from '../upstream/rate-limit-gate.ts'
+import { createUpstreamClock, type HttpApi } from '../upstream/http-api.ts'
 import { type StartTimer, startTimer } from '../upstream/start-timer.ts'
-import { createUpstreamClock, type UpstreamClient } from '../upstream/upstream-client.ts'
 import type { PamDirectory } from './directory-access.ts'
-import { createGroupAttributes, StoredAttributes } from './group-attributes.ts'
 import { createGroups } from './groups.ts'
-import { readKeyDetails } from './key-details.ts'
 import { createGroupCache } from './lists/group-cache.ts'
-import { createGroupLists } from './lists/group-lists.ts'
-import { createListBackoff } from './lists/list-backoff.ts'
-import { createListReader } from './lists/list-reader.ts'
-import { createListRecords } from './lists/list-records.ts'
-import { ReadProgress } from './lists/pages.ts'
+import { createGroupLists, type GroupList } from './lists/group-lists.ts'
+import { ListPages, PAGE_LIMITS } from './lists/pages.ts'
 import { createPamClient } from './lists/pam-client.ts'
-import { createTeamDisabled } from './lists/team-disabled.ts'
+import { createPurges } from './lists/purges.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import { createPamRoutes, type RequireSession } from './routes.ts'
 import { createCoalescing } from './shared/coalescing.ts'
-import { createExpiringValues } from './shared/expiring-values.ts'
-import { createPamRecords } from './shared/pam-records.ts'
+import { createSharedValues } from './shared/shared-values.ts'
 import { watchKeyExpiry } from './token/key-expiry.ts'
-import { createKeyPauses, type PamKey } from './token/key-pauses.ts'
-import { createMint, IssuedToken } from './token/mint-token.ts'
+import { createMint, IssuedToken, type PamKey } from './token/mint-token.ts'
 import { createAuthorizedCall, createServiceToken } from './token/token.ts'
 import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
-import type { PamDeps, PamTunables } from './upstream/pam-deps.ts'
+import type { PageLimits, PamDeps, PamTunables } from './upstream/pam-deps.ts'
+import { createRateLimit } from './upstream/rate-limit.ts'
 
 export type { PamTunables }
 
 export interface PamOptions {
-  readonly client: UpstreamClient
+  readonly api: HttpApi
   /** Origin and path, without a slash at the end. */
   readonly baseUrl: string
   readonly team: string
-  /** The current key, then the standby. */
-  readonly keys: () => readonly PamKey[]
+  readonly key: PamKey
   readonly keyExpiresAtMs?: number | undefined
-  /** How often a process checks whether it should read the key's expiry from PAM. */
-  readonly keyCheckMs?: number
   /** With the placeholder `{team_name}`. */
   readonly tokenPath: string
   readonly userName: PamUserName
   readonly directory: PamDirectory
   readonly tunables: PamTunables
-  readonly breaker: PamCallOptions['breaker']
+  /** Replaces constants, for tests. */
+  readonly pageLimits?: Partial<PageLimits>
+  readonly maxWaitMs?: number
+  readonly breaker?: PamCallOptions['breaker']
+  readonly maxConnections: number
   readonly store: Store
   readonly secretKeys: MasterKeys
   readonly requireSession: RequireSession
@@ -61,170 +56,83 @@ export interface PamOptions {
   readonly startTimer?: StartTimer
 }
 
-/** How long a process uses its memory before it checks the store for a purge or a newer list. */
-const CONFIRM_MS = 1000
-const MAX_MEMORY_BYTES = 64 * 1024 * 1024
-const MAX_UNWRITTEN_READS = 100
-/** When this share of the rate limit is left, users' own lookups get it before directories and background refreshes. */
-const RESERVE_SHARE = 0.25
-/** The longest time that the rate-limit gate is closed, even if the reset is later. */
-const MAX_CLOSED_MS = 300_000
+/** What a caller waits in all for the rate limit and for a free connection, and for PAM itself if an older list can be served. */
+const MAX_WAIT_MS = 2000
 /** Added to the longest duration of a fetch: a lock must not expire before its fetch ends. */
 const LOCK_MARGIN_MS = 5000
-const KEY_CHECK_MS = 30_000
-const TOKEN_REFRESH_PAUSE_MS = 15_000
-const LIST_REFRESH_PAUSE_MS = 2000
 
 /** Composition root of the module. */
 export function createPam(options: PamOptions) {
-  const { baseUrl, team, keys, tunables, secretKeys, log, metrics } = options
-  const { now = Date.now, random = Math.random, sleep = (ms) => delay(ms) } = options
-  const { monotonic = () => performance.now() } = options
-  const { lists: listTunables, rateLimit, directoryMaxAgeMs } = tunables
-  const { origin, pathname } = new URL(baseUrl)
-  const basePath = pathname.replace(/\/$/, '')
-  const deps: PamDeps = {
-    store: createFailFastStore({ store: options.store, monotonic }),
-    names: createSigner(secretKeys, 'pam'),
-    scope: JSON.stringify([baseUrl, team.toLowerCase()]),
-    team,
-    teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
-    origin,
-    clock: createUpstreamClock({ now, monotonic }),
-    monotonic,
-    random,
-    sleep,
-    startTimer: options.startTimer ?? startTimer,
-    tunables,
-    log,
-    metrics,
-  }
-
-  const gate = createRateLimitGate({
-    ...deps,
-    api: 'pam',
-    scope: () => deps.names.sign(deps.scope),
-    prefix: 'x-ratelimit',
-    reserveShare: RESERVE_SHARE,
-    maxClosedMs: MAX_CLOSED_MS,
-    jitterMs: rateLimit.jitterMs,
-    refreshEveryMs: 0,
-    onOutcome: (outcome) => metrics.rateLimitHolds.inc({ upstream: 'pam', outcome }),
-    onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
-  })
-  const call = createPamCall({ ...deps, client: options.client, gate, breaker: options.breaker })
-  const lockMs = listTunables.maxTotalMs + LOCK_MARGIN_MS
-
-  const mint = createMint({
-    ...deps,
-    call,
-    keys,
-    pauses: createKeyPauses(createExpiringValues(deps, 'pam-key'), tunables.token),
-    path: basePath + options.tokenPath.replaceAll('{team_name}', encodeURIComponent(team)),
-  })
-  let keyExpiry: ReturnType<typeof watchKeyExpiry> | undefined
+  const { team, key, userName, directory, requireSession, log } = options
+  const { deps, basePath, recordsOf } = createDeps(options)
+  const lockMs = deps.pageLimits.maxTotalMs + LOCK_MARGIN_MS
+  const rateLimit = createRateLimit({ ...deps, maxConnections: options.maxConnections })
+  const call = createPamCall({ ...deps, api: options.api, rateLimit, breaker: options.breaker })
+  const tokenPath = basePath + options.tokenPath.replaceAll('{team_name}', encodeURIComponent(team))
   const token = createServiceToken({
     ...deps,
-    mint,
-    records: createPamRecords({
-      ...deps,
-      kind: 'pam-token',
-      seal: createSeal(secretKeys, 'pam-token'),
-      schema: IssuedToken,
-    }),
-    coalescing: createCoalescing({ ...deps, lockMs, refreshPauseMs: TOKEN_REFRESH_PAUSE_MS }),
-    onNewToken: () => keyExpiry?.readIfDue(),
+    mint: createMint({ ...deps, call, key, path: tokenPath }),
+    records: recordsOf('pam-token', IssuedToken),
+    coalesce: createCoalescing({ ...deps, lockMs }),
   })
-
-  const keptMs = {
-    directory: Math.max(listTunables.onErrorMs, listTunables.freshMs),
-    me: Math.max(listTunables.meOnErrorMs, listTunables.freshMs),
-  }
-  const teamDisabled = createTeamDisabled({
-    ...deps,
-    keptMs: Math.max(keptMs.directory, keptMs.me),
-    confirmMs: CONFIRM_MS,
-  })
-  const groupRecords = { kind: 'pam-groups', seal: createSeal(secretKeys, 'pam-groups') } as const
-  const lists = createGroupLists({
-    ...deps,
-    records: createListRecords({ ...deps, ...groupRecords }),
-    generations: createExpiringValues(deps, 'pam-purge'),
-    team: teamDisabled,
-    keptMs,
-    confirmMs: CONFIRM_MS,
-    maxMemoryBytes: MAX_MEMORY_BYTES,
-  })
-  const client = createPamClient({
-    ...deps,
-    call: createAuthorizedCall(call, token, log),
-    mintLimits: createExpiringValues(deps, 'pam-mint'),
-    keys,
-  })
-  const reader = createListReader({
-    ...deps,
-    client,
-    lists,
-    interrupted: createPamRecords({
-      ...deps,
-      ...groupRecords,
-      schema: ReadProgress,
-      maxUnwritten: MAX_UNWRITTEN_READS,
-    }),
-    backoff: createListBackoff(deps),
-    coalescing: createCoalescing({ ...deps, lockMs, refreshPauseMs: LIST_REFRESH_PAUSE_MS }),
-    team: teamDisabled,
-  })
-  const cache = createGroupCache({ ...deps, lists, reader })
-  const attributes = createGroupAttributes({
-    ...deps,
-    records: createPamRecords({ ...deps, ...groupRecords, schema: StoredAttributes }),
-    coalescing: createCoalescing({
-      ...deps,
-      lockMs: rateLimit.maxWaitMs + LOCK_MARGIN_MS,
-      refreshPauseMs: LIST_REFRESH_PAUSE_MS,
-    }),
-    get: async (path, context) =>
-      call({ path, bearer: await token.get(context), subject: 'group', isOptional: true, ...context }),
-  })
-  const { userName, directory, requireSession } = options
+  const records = recordsOf('pam-groups', ListPages)
+  const purges = createPurges(deps)
+  const lists = createGroupLists({ ...deps, records, purges })
+  const client = createPamClient({ ...deps, call: createAuthorizedCall(call, token, log) })
+  const coalesce = createCoalescing<GroupList>({ ...deps, lockMs })
+  const cache = createGroupCache({ ...deps, lists, purges, client, coalesce, interrupted: records })
+  const groups = createGroups({ cache, userName, directory })
+  let keyExpiry: ReturnType<typeof watchKeyExpiry> | undefined
 
   return {
-    routes: createPamRoutes({
-      groups: createGroups({ cache, userName, directory, directoryMaxAgeMs, attributes }),
-      requireSession,
-      log,
-    }),
+    routes: createPamRoutes({ groups, requireSession, log }),
     state: client.state,
     /** Makes all replicas read the groups of a signed-in user again. */
     async refetch(login: string): Promise<void> {
       const user = toPamUserName(login, userName)
       if (user !== undefined) await lists.purge({ kind: 'me', user })
     },
-    /** Starts to read the key's expiry from PAM, until `stop`. */
+    /** Reports when the key expires, until `stop`. */
     watchKey(): void {
-      keyExpiry ??= watchKeyExpiry({
-        ...deps,
-        now,
-        configuredMs: options.keyExpiresAtMs,
-        checkMs: options.keyCheckMs ?? KEY_CHECK_MS,
-        keyId: () => keys()[0]?.id,
-        read(keyId) {
-          const bearer = token.inMemory()
-          if (bearer === undefined) return undefined
-          const context = { isOptional: true, background: true, requestId: undefined }
-          return readKeyDetails({
-            ...deps,
-            keyId,
-            get: (path) => call({ path, bearer, subject: 'team', ...context }),
-          })
-        },
-      })
+      const { now = Date.now, keyExpiresAtMs } = options
+      keyExpiry ??= watchKeyExpiry({ ...deps, now, expiresAtMs: keyExpiresAtMs })
     },
-    /** Stops the timers. Running requests continue. */
-    stop() {
-      token.stop()
-      keyExpiry?.stop()
-    },
+    stop: () => keyExpiry?.stop(),
   }
+}
+
+function createDeps({ baseUrl, team, secretKeys, tunables, log, metrics, ...options }: PamOptions) {
+  const { now = Date.now, monotonic = () => performance.now() } = options
+  const { origin, pathname } = new URL(baseUrl)
+  const basePath = pathname.replace(/\/$/, '')
+  const { store } = options
+  const names = createSigner(secretKeys, 'pam')
+  const scope = JSON.stringify([baseUrl, team.toLowerCase()])
+  const deps: PamDeps = {
+    store,
+    scope,
+    keyOf: (kind, given = []) => `gatehouse:${kind}:${names.sign(JSON.stringify([scope, ...given]))}`,
+    team,
+    teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
+    origin,
+    values: createSharedValues({ store, monotonic }),
+    clock: createUpstreamClock({ now, monotonic }),
+    monotonic,
+    random: options.random ?? Math.random,
+    sleep: options.sleep ?? ((ms) => delay(ms)),
+    startTimer: options.startTimer ?? startTimer,
+    tunables,
+    pageLimits: { ...PAGE_LIMITS, ...options.pageLimits },
+    maxWaitMs: options.maxWaitMs ?? MAX_WAIT_MS,
+    log,
+    metrics,
+  }
+  const recordsOf = <Value extends object>(kind: 'pam-token' | 'pam-groups', schema: z.ZodType<Value>) =>
+    createSealedRecords({
+      ...{ store, names, kind, log, metrics },
+      seal: createSeal(secretKeys, kind),
+      keyOf: (hmac) => `gatehouse:${kind}:${hmac}`,
+      codec: jsonCodec(schema),
+    })
+  return { deps, basePath, recordsOf }
 }

@@ -1,6 +1,6 @@
 import { BrokerError, notAllowed } from '../errors.ts'
 import type { Session } from '../session/session.ts'
-import type { GroupList } from './lists/list-records.ts'
+import type { GroupList } from './lists/group-lists.ts'
 import { combineRoles } from './roles.ts'
 import { PAM_ERROR_POLICIES } from './upstream/pam-errors.ts'
 
@@ -19,9 +19,8 @@ export function createDirectoryAccess(
   return async function requireDirectoryAccess(session: Session, requestId: string): Promise<void> {
     if (directory.kind === 'all') return
     if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: listing groups is disabled')
-    const { groups, isDisabled } = await getOwn(session, requestId).catch(refuseUnknownUser)
-    const rolesOfGroups = groups.map((group) => group.roles)
-    const { roles, unknownRoles } = combineRoles(rolesOfGroups, isDisabled)
+    const { groups } = await getOwn(session, requestId).catch(refuseUnknownUser)
+    const { roles, unknownRoles } = combineRoles(groups.map((group) => group.roles))
     const granted = new Set<string>([...roles, ...unknownRoles])
     const isAllowed =
       directory.roles.some((role) => granted.has(role)) ||

@@ -14,8 +14,8 @@ export function createLookupPresenter(): (req: Request, res: Response, result: L
   return function present(req, res, result) {
     const { cacheKey } = result
     const cache = caches[result.stale ? 'stale' : 'fresh']
-    const { body, etag } = (cacheKey && cache.get(cacheKey)) ?? render(result)
-    if (cacheKey !== undefined) cache.set(cacheKey, { body, etag })
+    const { body, etag } = cache.get(cacheKey) ?? render(result)
+    cache.set(cacheKey, { body, etag })
 
     res.setHeader('ETag', etag)
     res.setHeader('Age', String(Math.floor(result.ageMs / 1000)))

@@ -36,12 +36,9 @@ export interface CombinedRoles {
   readonly unknownRoles: readonly string[]
 }
 
-/** `end_user` is added, because every human user of a team has it. A disabled user has no groups, and no roles. */
-export function combineRoles(
-  rolesOfGroups: Iterable<readonly string[]>,
-  isDisabled: boolean | undefined = false,
-): CombinedRoles {
-  const granted = new Set<string>(isDisabled ? [] : ['end_user'])
+/** `end_user` is added, because every human user of a team has it. */
+export function combineRoles(rolesOfGroups: Iterable<readonly string[]>): CombinedRoles {
+  const granted = new Set<string>(['end_user'])
   for (const roles of rolesOfGroups) for (const role of roles) granted.add(role)
 
   const roles = ROLES.filter((role) => granted.has(role))

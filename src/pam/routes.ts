@@ -1,14 +1,12 @@
 import type { Request } from 'express'
 import type { z } from 'zod'
-import { BrokerError, invalidField, notFound, temporarilyUnavailable } from '../errors.ts'
-import { routesOf } from '../http/operation.ts'
+import { BrokerError, invalidField, notFound } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import type { Route } from '../http/routes.ts'
+import { type Route, routesOf } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditFields, type Session } from '../session/session.ts'
 import type { Groups, LookupResult } from './groups.ts'
-import type { LookupOptions } from './lists/group-cache.ts'
 import { DEFAULT_LIMIT, PAM_OPERATIONS } from './pam-operations.ts'
 import { createLookupPresenter } from './present-lookup.ts'
 import { isUuid } from './upstream/group.ts'
@@ -22,12 +20,8 @@ export interface PamRoutesOptions {
   readonly log: Logger
 }
 
-/** Concurrent lookups of one user in this process: enough for several tabs that load at once. */
-const MAX_CONCURRENT_PER_USER = 100
-
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesOptions): Route[] {
   const present = createLookupPresenter()
-  const limitPerUser = createLimitPerUser()
 
   const lookup = (
     operation: AuditFields<'group_lookup'>['operation'],
@@ -39,7 +33,7 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
       const audit = (outcome: { status: number; ageMs?: number; errorCode?: string }) =>
         log.audit('group_lookup', { ...auditFields(req, session), operation, ...outcome })
       try {
-        const result = await limitPerUser(session, () => find(session, req))
+        const result = await find(session, req)
         audit({ status: 200, ageMs: Math.round(result.ageMs) })
         present(req, res, result)
       } catch (error) {
@@ -49,40 +43,22 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
     }
 
   return routesOf(PAM_OPERATIONS, {
-    getAccess: lookup('me', (session, req) =>
-      groups.me(session, lookupOptions(req, parseQuery(PAM_OPERATIONS.getAccess.query, req))),
-    ),
+    getAccess: lookup('me', async (session, req) => {
+      parseQuery(PAM_OPERATIONS.getAccess.query, req)
+      return groups.me(session, getRequestContext(req).requestId)
+    }),
     listGroups: lookup('list', async (session, req) => {
       const query = parseQuery(PAM_OPERATIONS.listGroups.query, req)
       const { limit = DEFAULT_LIMIT, search, role, sort, cursor } = query
-      return groups.list(session, { search, role, sort, limit, cursor }, lookupOptions(req, query))
+      return groups.list(session, { search, role, sort, limit, cursor }, getRequestContext(req).requestId)
     }),
     getGroup: lookup('one', async (session, req) => {
-      const options = lookupOptions(req, parseQuery(PAM_OPERATIONS.getGroup.query, req))
+      parseQuery(PAM_OPERATIONS.getGroup.query, req)
       const { id } = req.params
       if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
-      return groups.one(session, id, options)
+      return groups.one(session, id, getRequestContext(req).requestId)
     }),
   })
-}
-
-/** Without this limit, one user could use up the capacity for lookups while PAM is slow (`load-shedding.ts`). */
-function createLimitPerUser() {
-  const running = new Map<string, number>()
-
-  return async function limitPerUser<T>({ userId }: Session, find: () => Promise<T>): Promise<T> {
-    const count = running.get(userId) ?? 0
-    if (count >= MAX_CONCURRENT_PER_USER)
-      throw temporarilyUnavailable(1, new Error('too many lookups of one user'))
-    running.set(userId, count + 1)
-    try {
-      return await find()
-    } finally {
-      const left = (running.get(userId) ?? 1) - 1
-      if (left > 0) running.set(userId, left)
-      else running.delete(userId)
-    }
-  }
 }
 
 /** The same paths, if `PAM_BASE_URL` is not set: 404. */
@@ -93,12 +69,6 @@ export function createPamNotConfiguredRoutes(): Route[] {
       throw notFound('access service: not configured')
     },
   }))
-}
-
-/** `Age` has whole seconds, so data of 30.9 s still satisfies `maxAge=30`. */
-function lookupOptions(req: Request, { maxAge }: { maxAge?: number | undefined }): LookupOptions {
-  const { requestId } = getRequestContext(req)
-  return { requestId, maxAgeMs: maxAge === undefined ? undefined : maxAge * 1000 + 999 }
 }
 
 const MAX_NAME_CHARS = 100 // in an error

@@ -60,7 +60,7 @@ function runOptions(flags: Flags, env: NodeJS.ProcessEnv): RunOptions {
   const authn = portFrom('SANDBOX_AUTHN_PORT', env.SANDBOX_AUTHN_PORT) ?? (port === 0 ? 0 : 8081)
   const pam = portFrom('SANDBOX_PAM_PORT', env.SANDBOX_PAM_PORT) ?? (port === 0 ? 0 : 8082)
   return {
-    config: withPamLinks(config, env.SANDBOX_PAM_LINK_ORIGIN),
+    config: withEnvironment(config, env),
     broker,
     ports: broker ? { authn, pam, broker: port ?? 8080 } : { authn: port ?? authn, pam },
     ...(env.SANDBOX_HOST ? { host: env.SANDBOX_HOST } : {}),
@@ -87,8 +87,10 @@ function readJson(path: string): unknown {
 }
 
 /** Behind a TLS proxy, pagination links must have the proxy's origin. The PAM sandbox validates the value. */
-function withPamLinks(config: SandboxConfig, linkOrigin: string | undefined): SandboxConfig {
-  return linkOrigin ? { ...config, pam: { ...Object(config.pam), linkOrigin } } : config
+function withEnvironment(config: SandboxConfig, env: NodeJS.ProcessEnv): SandboxConfig {
+  const { SANDBOX_PAM_LINK_ORIGIN: linkOrigin, SANDBOX_HOSTS } = env
+  const hosts = SANDBOX_HOSTS ? SANDBOX_HOSTS.split(',').map((name) => name.trim()) : config.hosts
+  return { ...config, hosts, ...(linkOrigin ? { pam: { ...Object(config.pam), linkOrigin } } : {}) }
 }
 
 function portFrom(name: string, value: string | undefined): number | undefined {

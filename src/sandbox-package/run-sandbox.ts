@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { Writable } from 'node:stream'
 import { ConfigError } from '../config/config-error.ts'
-import { defaultTunables } from '../config/load-config.ts'
+import { defaultTunables } from '../config/tunables.ts'
 import { createListener } from '../http/listener.ts'
 import { createSandbox } from '../sandbox/sandbox.ts'
 import type { Sandbox, SandboxWithBroker } from './sandbox-api.ts'

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
-import { type Config, defaultTunables, loadConfig } from '../config/load-config.ts'
+import { type Config, loadConfig } from '../config/load-config.ts'
 import { generateKey } from '../config/secret-values.ts'
-import type { Tunables } from '../config/tunables.ts'
+import { defaultTunables, type Tunables } from '../config/tunables.ts'
 import { parsePamConfig } from '../sandbox/pam/pam-config.ts'
 import type { SandboxConfig } from '../sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
@@ -82,14 +82,6 @@ function brokerConfigFor({
       ...env,
     },
     parseRedisUrl,
-    tunables: withoutLagLimit(defaultTunables()),
+    tunables: defaultTunables(),
   })
-}
-
-const NEVER_MS = 3_600_000
-
-/** Browser, sandbox and broker share one machine, which may be slow. Load shedding must not refuse its only user. */
-function withoutLagLimit(tunables: Tunables): Tunables {
-  const maxLagMs = { sign_in: NEVER_MS, recovery: NEVER_MS, session: NEVER_MS, pam: NEVER_MS }
-  return { ...tunables, http: { ...tunables.http, load: { ...tunables.http.load, maxLagMs } } }
 }

@@ -71,7 +71,7 @@ export function parseOptions(options: unknown): ParsedOptions {
   const groupsOf = Object.fromEntries(
     people.flatMap(({ user, groups }) => (groups ? [[user.login, groups]] : [])),
   )
-  const config = { ...file.config, users, pam: { ...pam, users: groupsOf, userStatus: {} } }
+  const config = { ...file.config, users, pam: { ...pam, users: groupsOf } }
   return { config: checked('people: ', () => parseSandboxConfig(config)), port, broker }
 }
 

@@ -59,7 +59,7 @@ export function createControlRoutes({
   reset: () => void | Promise<void>
 }): Router {
   const router = Router()
-  router.use(refuseOtherSites, allowLocalPages)
+  router.use(refuseOtherSites(org.config.hosts), allowLocalPages)
   router.use(express.json({ limit: MAX_BODY }))
 
   router.get('/users', (_req, res) => {

@@ -173,6 +173,8 @@ const sandboxConfig = z.strictObject({
     resendSeconds: z.number().min(0),
     pushPolls: z.int().min(1),
   }),
+  /** Names under which other machines and containers may use the control routes; localhost and addresses always may. */
+  hosts: z.array(z.string()).default([]),
   /** The host of Duo's frame in responses. null: the sandbox itself, over plain HTTP. The default host does not exist. */
   duoHost: z.string().nullable().default('api-sandbox.duosecurity.example'),
   /** Well-formed phone numbers that no carrier knows: E0000098, unless `profile.validatePhone` is false. */

@@ -116,18 +116,17 @@ async function readLogin(req: Request, res: Response): Promise<string | undefine
 }
 
 export interface RequireOpsTokenOptions {
-  /** Called for each request, so that a changed file takes effect at once. undefined: the admin routes are disabled. */
-  readonly opsToken: () => string | undefined
+  /** undefined: the admin routes are disabled. */
+  readonly opsToken: string | undefined
   readonly log: Logger
 }
 
 /** Checks the token for every path under `/admin`, even unknown ones. */
 export function requireOpsToken({ opsToken, log }: RequireOpsTokenOptions): RequestHandler {
   return function requireOpsToken(req, _res, next) {
-    const expected = opsToken()
-    if (expected === undefined) throw notFound('path')
+    if (opsToken === undefined) throw notFound('path')
     const given = /^Bearer +([\x21-\x7e]+)$/i.exec(req.headers.authorization ?? '')?.[1]
-    if (given !== undefined && isSameSecret(given, expected)) return next()
+    if (given !== undefined && isSameSecret(given, opsToken)) return next()
     const refusal = wrongOpsToken()
     const { status, code: errorCode } = refusal
     log.audit('admin_call', { ...requestFields(req), operation: 'none', status, errorCode })

@@ -1,7 +1,8 @@
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { RevocationTimes } from './revocation-times.ts'
 import type { Sessions } from './sessions.ts'
-import type { SessionsToKeep, UserKeys } from './user-indexes.ts'
+import type { UserKeys } from './user-keys.ts'
+import type { SessionsToKeep } from './user-sessions.ts'
 
 /**
  * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.

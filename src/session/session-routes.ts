@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express'
 import { noSession, notFound } from '../errors.ts'
-import { routesOf } from '../http/operation.ts'
-import { type Route, sendJson } from '../http/routes.ts'
+import { type Route, routesOf, sendJson } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
 import { auditFields, type IdentifiedSession, type Session } from './session.ts'

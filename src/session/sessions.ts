@@ -1,29 +1,14 @@
 import type { Request, RequestHandler } from 'express'
-import type { Session as ExpressSession } from 'express-session'
-import { v4 as uuid } from 'uuid'
-import { noSession, otherUsersSession, sessionChanged } from '../errors.ts'
+import { noSession, sessionChanged } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
-import { allSettledOrThrow } from '../store/store.ts'
-import {
-  createSessionStore,
-  formatTimes,
-  newSessionId,
-  remainingMs,
-  type Session,
-  SessionEnded,
-  type SessionStore,
-  type SessionsOptions,
-} from './session.ts'
-import {
-  createDeviceBinding,
-  createDeviceSessions,
-  createLoadSession,
-  type DeviceBinding,
-  type DeviceSessions,
-  type DeviceSwap,
-  type SessionCookie,
-} from './session-cookie.ts'
-import { createUserSessions, type SessionToEnd, type UserSessions } from './user-indexes.ts'
+import { createDeviceBinding } from './device-binding.ts'
+import { createDeviceSessions } from './device-sessions.ts'
+import { createLoadSession } from './load-session.ts'
+import { prepareSession, type SessionGrant } from './prepare-session.ts'
+import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
+import type { SessionCookie } from './session-cookie.ts'
+import { createSessionStore, type SessionStore } from './session-store.ts'
+import { createUserSessions } from './user-sessions.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 
@@ -36,7 +21,7 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
   const issuing = { ...options, sessionStore, userSessions, deviceSessions, device }
 
   return {
-    ...createRequestSessions(options),
+    ...createRequestSessions(options, sessionStore),
 
     /** To be called before `find`, `require` and `refresh`. */
     load: createLoadSession(options.cookie, sessionStore, device),
@@ -45,11 +30,12 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
 
     /** undefined: the device has no such session. */
     async get(id: string, deviceId: string): Promise<Session | undefined> {
-      const session = await sessionStore.read(id)
-      return session !== undefined && device.matches(session, deviceId) ? session : undefined
+      const session = (await sessionStore.read(id))?.session
+      return session?.deviceId === deviceId ? session : undefined
     },
 
-    exists: sessionStore.exists,
+    /** Also true for a record that only another version can read. */
+    exists: async (id: string) => (await sessionStore.read(id)) !== undefined,
 
     /** Prepares a session with a new id. The commit of a sign-in step writes it. */
     prepare: (grant: SessionGrant) => prepareSession(issuing, grant),
@@ -61,8 +47,9 @@ export function createSessions(options: SessionsOptions & { readonly cookie: Ses
 }
 
 /** Access to the loaded session of a request. */
-function createRequestSessions(options: SessionsOptions) {
-  const { extendEveryMs, now } = options
+function createRequestSessions(options: SessionsOptions, sessionStore: SessionStore) {
+  const { idleMs, now } = options
+  const extendAfterMs = Math.min(options.extendEveryMs ?? 60_000, idleMs / 2)
 
   /** Does not extend the session. */
   const find = ({ session }: Partial<Request>) =>
@@ -70,12 +57,12 @@ function createRequestSessions(options: SessionsOptions) {
       ? session.stored
       : undefined
 
-  /** Extends the session now. */
+  /** Extends the session now. `req.session` is not changed, so express-session saves nothing. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
-    const stored = find(req)?.extendedAt(now())
-    if (stored === undefined) return undefined
-    req.session.stored = stored
-    return (await save(req.session)) ? stored.session : undefined
+    const found = find(req)
+    if (found === undefined) return undefined
+    const session = { ...found.session, lastSeenAtMs: now() }
+    return (await sessionStore.extend(found.id, session)) ? session : undefined
   }
 
   /**
@@ -85,24 +72,13 @@ function createRequestSessions(options: SessionsOptions) {
    */
   const require = async (req: Request): Promise<Session> => {
     const found = find(req)?.session
-    const isDue = found !== undefined && now() - found.lastSeenAtMs >= extendEveryMs
+    const isDue = found !== undefined && now() - found.lastSeenAtMs >= extendAfterMs
     const session = isDue ? await refresh(req) : found
     if (session === undefined) throw noSession()
     return session
   }
 
   return { find, refresh, require }
-}
-
-/** False: the session was ended after it was read, and is not written. */
-function save(session: ExpressSession): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    session.save((error?: unknown) => {
-      if (error instanceof SessionEnded) resolve(false)
-      else if (error) reject(error)
-      else resolve(true)
-    })
-  })
 }
 
 /** Adds loading of the session to each route. */
@@ -127,103 +103,4 @@ export function refuseOtherSession(sessions: Pick<Sessions, 'load' | 'find'>): R
       next()
     })
   }
-}
-
-/** The result of a finished sign-in. */
-export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs' | 'device'> & {
-  readonly deviceId: string
-}
-
-/** A new session with its ids. Nothing is written yet. Its methods belong to the commit of a sign-in step. */
-export interface PreparedSession {
-  /** The id in the cookie. */
-  readonly id: string
-  readonly publicId: string
-  write(): Promise<void>
-  /** Makes this the session of its device. To be called after `write`: a sign-in that replaces the session must find it. */
-  bindDevice(): Promise<void>
-  /**
-   * To be called after the commit. Ends the previous sessions of the device and the session of the request's cookie, `presentedId`.
-   * Evicts the user's oldest sessions if there are too many.
-   *
-   * @returns how many sessions were evicted
-   * @throws 403 if this would end another user's session, unless `mayReplaceOtherUser`
-   */
-  replace(presentedId: string | undefined, mayReplaceOtherUser: boolean): Promise<number>
-  /**
-   * Reverses all writes, failed ones too, because Redis may still execute them later. Nothing is read first: on a stalled Redis, the
-   * delete is queued right behind the write, so either both are executed or neither.
-   */
-  rollback(): Promise<void>
-}
-
-export interface PrepareSessionOptions extends SessionsOptions {
-  readonly sessionStore: SessionStore
-  readonly userSessions: UserSessions
-  readonly deviceSessions: DeviceSessions
-  readonly device: DeviceBinding
-}
-
-function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
-  const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics } = options
-  const { userId, deviceId } = grant
-  const id = newSessionId()
-  const publicId = uuid()
-  let entries = 0
-  let bound: DeviceSwap | undefined
-
-  return {
-    id,
-    publicId,
-
-    async write() {
-      const session = newSession(options, grant, publicId)
-      // The index may show the entry before the session exists. It is not removed then (user-indexes.ts).
-      const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
-      ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
-      metrics.sessionsOpened.inc()
-    },
-
-    async bindDevice() {
-      bound = await deviceSessions.bind(deviceId, id, absoluteMs)
-    },
-
-    async replace(presentedId, mayReplaceOtherUser) {
-      const replaced = await readReplaced(options, bound, presentedId, deviceId)
-      const hasOtherUser = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
-      if (hasOtherUser && !mayReplaceOtherUser) throw otherUsersSession('stateToken')
-      await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
-      return entries > maxPerUser ? userSessions.evict(userId) : 0
-    },
-
-    async rollback() {
-      const [wasThere] = await allSettledOrThrow(
-        sessionStore.remove(id),
-        userSessions.remove(userId, publicId),
-        Promise.resolve(bound?.rollback()),
-      )
-      if (wasThere) metrics.sessionsEnded.inc({ reason: 'rolled_back' })
-    },
-  }
-}
-
-function newSession({ device, now }: PrepareSessionOptions, grant: SessionGrant, publicId: string): Session {
-  const { deviceId, ...granted } = grant
-  const at = now()
-  return { ...granted, publicId, device: device.hash(deviceId), createdAtMs: at, lastSeenAtMs: at }
-}
-
-/** Includes the session of the request's cookie, because the index entry of the device may be lost or unreadable. */
-async function readReplaced(
-  { sessionStore, device }: PrepareSessionOptions,
-  bound: DeviceSwap | undefined,
-  presentedId: string | undefined,
-  deviceId: string,
-): Promise<readonly SessionToEnd[]> {
-  const read = async (id: string) => ({ id, session: await sessionStore.read(id) })
-  const replaced = await Promise.all((bound?.replaced ?? []).map(read))
-  if (presentedId === undefined || bound?.replaced.includes(presentedId)) return replaced
-  const presented = await read(presentedId)
-  const isOwn = presented.session !== undefined && device.matches(presented.session, deviceId)
-  return isOwn ? [...replaced, presented] : replaced
 }

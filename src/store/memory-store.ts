@@ -1,13 +1,11 @@
 import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 import {
+  type AttemptCounters,
   assertOneSlot,
   assertValidCount,
   CLEANUP_THRESHOLD,
-  createOperations,
   newWindowId,
-  type OperationName,
-  type OperationResult,
   roundUpTtl,
   type Store,
   type WindowKey,
@@ -35,18 +33,19 @@ export function createMemoryStore({
   now = Date.now,
   entries = new Map(),
 }: MemoryStoreOptions = {}): Store {
-  const memory = createMemory(entries, monotonic, now)
-  const sweep = startSweep(entries, monotonic)
   let isClosed = false
   const assertOpen = () => {
     if (isClosed) throw storeUnavailable(new DependencyFailure('unreachable', { code: 'closed' }))
   }
+  const memory = createMemory(entries, monotonic, assertOpen)
+  const sweep = startSweep(entries, monotonic)
   return {
+    redis: undefined,
     preservesWriteOrder: true,
-    ...createOperations(OPERATIONS, async (name, parameters) => {
-      assertOpen()
-      return OPERATIONS[name](memory, ...parameters)
-    }),
+    ...createValues(memory),
+    ...createSteps(memory),
+    ...createIndexes(memory),
+    ...createCounters(memory, now),
     ping: async () => assertOpen(),
     async close() {
       isClosed = true
@@ -56,109 +55,147 @@ export function createMemoryStore({
   }
 }
 
-/** Each operation is synchronous, so it is atomic. */
-const OPERATIONS: {
-  readonly [Name in OperationName]: (
-    memory: Memory,
-    ...parameters: Parameters<Store[Name]>
-  ) => OperationResult<Name>
-} = {
-  get: (memory, key) => memory.text(key),
+// No operation waits for anything, so each is atomic.
 
-  set(memory, key, value, ttlMs, when) {
-    if (when !== undefined && memory.has(key) !== (when === 'present')) return false
-    memory.put(key, value, ttlMs)
-    return true
-  },
+function createValues(memory: Memory): Pick<Store, 'get' | 'set' | 'swap' | 'delete' | 'deleteIf'> {
+  return {
+    get: async (key) => memory.text(key),
 
-  swap(memory, key, value, ttlMs) {
-    const before = memory.text(key)
-    memory.put(key, value, ttlMs)
-    return before
-  },
+    async set(key, value, ttlMs, when) {
+      if (when !== undefined && memory.has(key) !== (when === 'present')) return false
+      memory.put(key, value, ttlMs)
+      return true
+    },
 
-  delete: (memory, key) => memory.delete(key),
+    async swap(key, value, ttlMs) {
+      const before = memory.text(key)
+      memory.put(key, value, ttlMs)
+      return before
+    },
 
-  deleteIf: (memory, key, expected) => memory.text(key) === expected && memory.delete(key),
-
-  extendIf: (memory, key, expected, ttlMs) =>
-    memory.text(key) === expected && OPERATIONS.set(memory, key, expected, ttlMs),
-
-  acquire(memory, { lockKey, recordKey, token, lockTtlMs }) {
-    assertOneSlot(lockKey, recordKey)
-    const holder = memory.text(lockKey) ?? token
-    if (holder === token) memory.put(lockKey, token, lockTtlMs)
-    return { holder, record: memory.text(recordKey) }
-  },
-
-  commit(memory, { lockKey, recordKey, token, expected, record, shared }) {
-    assertOneSlot(lockKey, recordKey, shared.key)
-    const written = typeof record === 'object' ? record : undefined
-    const current = memory.text(recordKey)
-    const committed = current === expected || (written !== undefined && current === written.write)
-    if (committed) {
-      if (written !== undefined) memory.put(recordKey, written.write, written.ttlMs)
-      if (record === 'delete') memory.delete(recordKey)
-      memory.put(shared.key, shared.value, shared.ttlMs)
-    }
-    OPERATIONS.deleteIf(memory, lockKey, token)
-    return committed
-  },
-
-  indexPut: (memory, key, field, value, ttlMs) =>
-    memory.putField(key, field, value, memory.monotonic() + roundUpTtl(ttlMs)),
-
-  indexAll: (memory, key) => Object.fromEntries(memory.fields(key) ?? []),
-
-  indexRemove: (memory, key, field) => memory.deleteField(key, field),
-
-  countAttempt(memory, request) {
-    assertValidCount(request)
-    const { keyPrefix, override, notAfterMs = Number.POSITIVE_INFINITY } = request
-    if (memory.now() > notAfterMs)
-      return { overridden: false, full: undefined, late: true, countedWindows: [] }
-    const overridden = override !== undefined && memory.has(override.ifKeyExists)
-    const newWindow = { count: 0, windowId: newWindowId() }
-    const states = (overridden ? override : request).windows.map((window) => {
-      const endsAt = memory.monotonic() + roundUpTtl(window.ttlMs)
-      return { window, state: windowAt(memory, keyPrefix, window) ?? { ...newWindow, endsAt } }
-    })
-    const [full] = states
-      .flatMap(({ window, state }, index) =>
-        state.count < window.maxAttempts ? [] : [{ index, leftMs: state.endsAt - memory.monotonic() }],
-      )
-      .sort((a, b) => b.leftMs - a.leftMs)
-    if (full !== undefined) return { overridden, full, countedWindows: [] }
-    for (const { window, state } of states)
-      putWindow(memory, keyPrefix, window, { ...state, count: state.count + 1 })
-    const countedWindows = states.map(({ window, state }) => ({ window, windowId: state.windowId }))
-    return { overridden, full: undefined, countedWindows }
-  },
-
-  refundAttempt(memory, keyPrefix, counted) {
-    for (const { window, windowId } of counted) {
-      const state = windowAt(memory, keyPrefix, window)
-      if (state?.windowId !== windowId) continue
-      if (state.count > 1) putWindow(memory, keyPrefix, window, { ...state, count: state.count - 1 })
-      else memory.deleteField(keyPrefix + window.keySuffix, window.name)
-    }
-  },
-
-  clearWindows(memory, keyPrefix, windows, marker) {
-    if (marker) assertOneSlot(keyPrefix, marker.key)
-    for (const { keySuffix, name } of windows) memory.deleteField(keyPrefix + keySuffix, name)
-    if (marker) memory.put(marker.key, '1', marker.ttlMs)
-  },
+    delete: async (key) => memory.delete(key),
+    deleteIf: async (key, expected) => memory.text(key) === expected && memory.delete(key),
+  }
 }
 
-/** Stored as JSON in the field of the window's name. */
-interface WindowState {
-  readonly count: number
-  readonly endsAt: number
-  readonly windowId: string
+function createSteps(memory: Memory): Pick<Store, 'acquire' | 'commit'> {
+  return {
+    async acquire({ lockKey, recordKey, token, lockTtlMs }) {
+      assertOneSlot(lockKey, recordKey)
+      const holder = memory.text(lockKey)
+      if (holder === undefined) memory.put(lockKey, token, lockTtlMs)
+      return { holder: holder ?? token, record: memory.text(recordKey) }
+    },
+
+    async commit({ lockKey, recordKey, token, expected, record, shared }) {
+      assertOneSlot(lockKey, recordKey, shared.key)
+      const committed = memory.text(recordKey) === expected
+      if (committed) {
+        if (typeof record === 'object') memory.put(recordKey, record.write, record.ttlMs)
+        if (record === 'delete') memory.delete(recordKey)
+        memory.put(shared.key, shared.value, shared.ttlMs)
+      }
+      if (memory.text(lockKey) === token) memory.delete(lockKey)
+      return committed
+    },
+  }
 }
 
-const parseWindow = (text: string) => JSON.parse(text) as WindowState // only putWindow writes one
+function createIndexes(memory: Memory): Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove'> {
+  return {
+    indexPut: async (key, field, value, ttlMs) =>
+      memory.putField(key, field, value, memory.monotonic() + roundUpTtl(ttlMs)),
+    indexAll: async (key) => Object.fromEntries(memory.fields(key) ?? []),
+    indexRemove: async (key, field) => memory.deleteField(key, field),
+  }
+}
+
+function createCounters(memory: Memory, now: () => number): AttemptCounters {
+  return {
+    async countAttempt(request) {
+      assertValidCount(request)
+      const { keyPrefix, override, notAfterMs = Number.POSITIVE_INFINITY } = request
+      if (now() > notAfterMs) return { overridden: false, full: undefined, late: true, countedWindows: [] }
+      const overridden = override !== undefined && memory.has(override.ifKeyExists)
+      const newWindow = { count: 0, windowId: newWindowId() }
+      const states = (overridden ? override : request).windows.map((window) => {
+        const endsAt = memory.monotonic() + roundUpTtl(window.ttlMs)
+        return { window, state: windowAt(memory, keyPrefix, window) ?? { ...newWindow, endsAt } }
+      })
+      const [full] = states
+        .flatMap(({ window, state }, index) =>
+          state.count < window.maxAttempts ? [] : [{ index, leftMs: state.endsAt - memory.monotonic() }],
+        )
+        .sort((a, b) => b.leftMs - a.leftMs)
+      if (full !== undefined) return { overridden, full, countedWindows: [] }
+      for (const { window, state } of states)
+        putWindow(memory, keyPrefix, window, { ...state, count: state.count + 1 })
+      const countedWindows = states.map(({ window, state }) => ({ window, windowId: state.windowId }))
+      return { overridden, full: undefined, countedWindows }
+    },
+
+    async refundAttempt(keyPrefix, counted) {
+      for (const { window, windowId } of counted) {
+        const state = windowAt(memory, keyPrefix, window)
+        if (state?.windowId !== windowId) continue
+        if (state.count > 1) putWindow(memory, keyPrefix, window, { ...state, count: state.count - 1 })
+        else memory.deleteField(keyPrefix + window.keySuffix, window.name)
+      }
+    },
+
+    async clearWindows(keyPrefix, windows, marker) {
+      if (marker) assertOneSlot(keyPrefix, marker.key)
+      for (const { keySuffix, name } of windows) memory.deleteField(keyPrefix + keySuffix, name)
+      if (marker) memory.put(marker.key, '1', marker.ttlMs)
+    },
+  }
+}
+
+type Memory = ReturnType<typeof createMemory>
+
+/** Access to the entries that have not expired. */
+function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number, assertOpen: () => void) {
+  const contentAt = (key: string) => {
+    assertOpen()
+    if ((entries.get(key)?.expiresAt ?? 0) <= monotonic()) entries.delete(key)
+    return entries.get(key)?.content
+  }
+  const text = (key: string): string | undefined => {
+    const content = contentAt(key)
+    if (content instanceof Map) throw new TypeError('store: this key is an index')
+    return content
+  }
+  const fields = (key: string): Map<string, string> | undefined => {
+    const content = contentAt(key)
+    if (typeof content === 'string') throw new TypeError('store: this key is not an index')
+    return content
+  }
+  return {
+    monotonic,
+    has: (key: string): boolean => contentAt(key) !== undefined,
+    text,
+    fields,
+    put(key: string, content: string, ttlMs: number) {
+      assertOpen()
+      entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) })
+    },
+
+    /** Extends the life of the key to `expiresAt`, and never shortens it. */
+    putField(key: string, field: string, value: string, expiresAt: number): number {
+      const content = (fields(key) ?? new Map<string, string>()).set(field, value)
+      entries.set(key, { content, expiresAt: Math.max(entries.get(key)?.expiresAt ?? 0, expiresAt) })
+      return content.size
+    },
+
+    delete: (key: string): boolean => contentAt(key) !== undefined && entries.delete(key),
+
+    deleteField(key: string, field: string): boolean {
+      const deleted = fields(key)?.delete(field) ?? false
+      if (fields(key)?.size === 0) entries.delete(key)
+      return deleted
+    },
+  }
+}
 
 /** Undefined if the window has not begun, or has ended. */
 function windowAt(
@@ -185,66 +222,18 @@ function putWindow(
   memory.putField(key, name, JSON.stringify(state), state.endsAt)
 }
 
-type Memory = ReturnType<typeof createMemory>
-
-/** Access to the entries that have not expired. */
-function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number, now: () => number) {
-  const contentAt = (key: string) => {
-    const entry = entries.get(key)
-    if (entry === undefined || entry.expiresAt > monotonic()) return entry?.content
-    entries.delete(key)
-    return undefined
-  }
-  const text = (key: string): string | undefined => {
-    const content = contentAt(key)
-    if (content instanceof Map) throw new TypeError('store: this key is an index')
-    return content
-  }
-  const fields = (key: string): Map<string, string> | undefined => {
-    const content = contentAt(key)
-    if (typeof content === 'string') throw new TypeError('store: this key is not an index')
-    return content
-  }
-  return {
-    monotonic,
-    now,
-    has: (key: string): boolean => contentAt(key) !== undefined,
-    text,
-    fields,
-    put: (key: string, content: string, ttlMs: number) =>
-      void entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) }),
-
-    /** Extends the life of the key to `expiresAt`, and never shortens it. */
-    putField(key: string, field: string, value: string, expiresAt: number): number {
-      const content = (fields(key) ?? new Map<string, string>()).set(field, value)
-      entries.set(key, { content, expiresAt: Math.max(entries.get(key)?.expiresAt ?? 0, expiresAt) })
-      return content.size
-    },
-
-    delete: (key: string): boolean => contentAt(key) !== undefined && entries.delete(key),
-
-    deleteField(key: string, field: string): boolean {
-      const deleted = fields(key)?.delete(field) ?? false
-      if (fields(key)?.size === 0) entries.delete(key)
-      return deleted
-    },
-  }
+/** Stored as JSON in the field of the window's name. */
+interface WindowState {
+  readonly count: number
+  readonly endsAt: number
+  readonly windowId: string
 }
 
-const SWEEP_BATCH_SIZE = 1000
+const parseWindow = (text: string) => JSON.parse(text) as WindowState // only putWindow writes one
 
-/** Deletes expired entries that are never read again. Each run checks a limited number of keys. */
+/** Deletes expired entries that are never read again. */
 function startSweep(entries: Map<string, MemoryEntry>, monotonic: () => number): NodeJS.Timeout {
-  let iterator = entries.entries()
   return setInterval(() => {
-    for (let checked = 0; checked < SWEEP_BATCH_SIZE; checked++) {
-      const next = iterator.next()
-      if (next.done) {
-        iterator = entries.entries()
-        return
-      }
-      const [key, entry] = next.value
-      if (entry.expiresAt <= monotonic()) entries.delete(key)
-    }
-  }, 1000).unref()
+    for (const [key, { expiresAt }] of entries) if (expiresAt <= monotonic()) entries.delete(key)
+  }, 10_000).unref()
 }

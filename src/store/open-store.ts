@@ -1,33 +1,24 @@
 import { createMemoryStore } from './memory-store.ts'
-import {
-  createReconnectingConnection,
-  type ReconnectingConnectionOptions,
-} from './reconnecting-connection.ts'
+import { createRedisClient, type RedisClientOptions } from './redis-client.ts'
 import { createRedisStore, type RedisStoreOptions } from './redis-store.ts'
+import { parseRedisUrl } from './redis-url.ts'
 import type { Store } from './store.ts'
 
 export interface OpenStoreOptions
-  extends ReconnectingConnectionOptions,
+  extends Omit<RedisClientOptions, 'target'>,
     Pick<RedisStoreOptions, 'onFailure'> {
+  readonly url: string
   /** Milliseconds since 1970, for the embedded store. Redis uses its own clock. */
   readonly now?: () => number
 }
 
 /**
- * Opens the store of `REDIS_URL`: `memory:` is the embedded store, every other URL is Redis. If a Redis URL changes, the connection
- * is replaced. A change between `memory:` and Redis needs a restart: the listener throws.
+ * Opens the store of `REDIS_URL`: `memory:` is the embedded store, every other URL is Redis. It returns at once and connects in the
+ * background, so Redis may start later.
  */
 export function openStore({ url, now = Date.now, onFailure, ...options }: OpenStoreOptions): Store {
-  if (!isMemoryUrl(url.current())) {
-    const connection = createReconnectingConnection({ url, ...options })
-    return createRedisStore({ connection, ...(onFailure ? { onFailure } : {}) })
-  }
-  url.onChange((changed) => {
-    if (!isMemoryUrl(changed)) throw new Error('REDIS_URL: a change from memory: to Redis needs a restart')
-  })
-  return createMemoryStore({ now })
-}
-
-function isMemoryUrl(url: string): boolean {
-  return url === 'memory:' || url === 'memory://'
+  if (url === 'memory:' || url === 'memory://') return createMemoryStore({ now })
+  const redis = createRedisClient({ target: parseRedisUrl(url), ...options })
+  const { connectTimeoutMs } = options
+  return createRedisStore({ redis, connectTimeoutMs, ...(onFailure ? { onFailure } : {}) })
 }

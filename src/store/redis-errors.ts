@@ -1,100 +1,51 @@
-import { storeUnavailable } from '../errors.ts'
+import { type BrokerError, storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 
 /**
- * A failure of Redis or of the connection. ioredis errors contain the arguments of the command (a password, if it is HELLO or AUTH),
- * so only this error leaves the module.
+ * What the caller of an operation gets: 503. An error of ioredis contains the arguments of its command (a password, a record), so only
+ * a code leaves the store.
  */
-export class RedisFailure extends DependencyFailure {
-  /** Such as `ECONNREFUSED`, `WRONGPASS` or `timeout`; never an address, a key or a value. */
-  override readonly code: string
-  readonly effect: Effect
-
-  constructor(code: string, effect: Effect, outcome = 'unreachable') {
-    super(outcome, { code, message: `redis: ${code}` })
-    this.code = code
-    this.effect = effect
-  }
+export function toStoreError(error: unknown): BrokerError {
+  return storeUnavailable(redisFailure(error))
 }
 
-/**
- * What happened to the command:
- * - `not-executed`: it can be sent again;
- * - `unknown`: the connection broke, and the command may have been executed;
- * - `unavailable`: Redis cannot serve it now, and sending it again at once would not help;
- * - `invalid`: Redis rejected the command itself. This is a bug in the broker, not a 503.
- */
-type Effect = 'not-executed' | 'unknown' | 'unavailable' | 'invalid'
-
-export const timeout = () => new RedisFailure('timeout', 'unavailable', 'timeout')
-export const notConnected = () => new RedisFailure('not connected', 'not-executed')
-export const connectionLost = () => new RedisFailure('connection lost', 'unknown')
-export const sentinelsUnreachable = () => new RedisFailure('sentinels unreachable', 'not-executed')
-export const databaseNotFound = () => new RedisFailure('no such database', 'unavailable', 'refused')
-
-/** The error that the caller of an operation gets. */
-export function toStoreError(failure: RedisFailure): Error {
-  return failure.effect === 'invalid' ? failure : storeUnavailable(failure)
+/** `code` is such as `ECONNREFUSED`, `WRONGPASS` or `timeout`; never an address, a key or a value. */
+export function redisFailure(error: unknown): DependencyFailure {
+  if (error instanceof DependencyFailure) return error
+  const { name, message = '', code, lastNodeError } = (error ?? {}) as ErrorShape // read with care below
+  if (lastNodeError !== undefined) return redisFailure(lastNodeError)
+  if (name === 'ReplyError') return failure('refused', replyCode(message))
+  if (message === 'Command timed out' || code === 'ABORT_ERR') return failure('timeout', 'timeout')
+  if (typeof code === 'string') return failure(code === 'ETIMEDOUT' ? 'timeout' : 'unreachable', code)
+  if (/^All sentinels are unreachable/.test(message)) return failure('unreachable', SENTINELS_UNREACHABLE)
+  return failure('unreachable', NOT_CONNECTED)
 }
 
-/**
- * Classifies an error of ioredis; `unnamed` is the class of an error without a code. Undefined for a bug in the broker or in ioredis,
- * as opposed to a failure of Redis or the network.
- */
-export function toRedisFailure(error: unknown, unnamed: () => RedisFailure): RedisFailure | undefined {
-  if (error instanceof RedisFailure) return error
-  // not by instanceof: socket errors may come from another realm
-  const { name, message, code } = (error ?? {}) as ErrorShape
-  if (name === 'ReplyError') return parseErrorReply(String(message))
-  if (name === 'ClusterAllFailedError') return new RedisFailure('cluster unreachable', 'not-executed')
-  if (PROGRAMMING_ERRORS.has(name)) return undefined
-  if (typeof code !== 'string') return unnamed()
-  return new RedisFailure(code, 'unknown', code === 'ETIMEDOUT' ? 'timeout' : 'unreachable')
-}
+/** Also of errors without a code: a connection that closes, a command that finds none. */
+export const NOT_CONNECTED = 'not connected'
+export const SENTINELS_UNREACHABLE = 'sentinels unreachable'
+export const NO_DATABASE = 'no such database'
 
 interface ErrorShape {
   readonly name?: unknown
-  readonly message?: unknown
+  readonly message?: string
   readonly code?: unknown
+  /** Of the error that no node of a cluster answers. */
+  readonly lastNodeError?: unknown
 }
 
-const PROGRAMMING_ERRORS = new Set<unknown>([
-  'TypeError',
-  'RangeError',
-  'ReferenceError',
-  'SyntaxError',
-  'URIError',
-  'EvalError',
-])
-
-export function parseErrorReply(reply: string): RedisFailure {
-  const code = replyCode(reply)
-  return new RedisFailure(code, EFFECTS[code] ?? 'unavailable', 'refused')
+function failure(outcome: string, code: string): DependencyFailure {
+  return new DependencyFailure(outcome, { code, message: `redis: ${code}` })
 }
 
 /**
  * The code at the start of an error reply. Redis before 7 puts the position in the script before it:
- * "@user_script: 3: -OOM command not …". Two replies have no code of their own.
+ * "@user_script: 3: -OOM command not …". Three replies have no code of their own.
  */
 function replyCode(reply: string): string {
   const code = /^(?!ERR\b)[A-Z]+\b/.exec(reply)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(reply)?.[1]
   if (code !== undefined) return code
   if (reply.includes("user executing the script can't")) return 'NOPERM'
+  if (reply.includes('DB index is out of range')) return NO_DATABASE
   return reply.includes('max number of clients') ? 'MAXCLIENTS' : 'ERR'
-}
-
-const EFFECTS: { readonly [code: string]: Effect } = {
-  // temporary: a failover, a resharding or a start is in progress
-  MOVED: 'not-executed',
-  ASK: 'not-executed',
-  TRYAGAIN: 'not-executed',
-  CLUSTERDOWN: 'not-executed',
-  LOADING: 'not-executed',
-  READONLY: 'not-executed',
-  MASTERDOWN: 'not-executed',
-  UNBLOCKED: 'not-executed',
-  WRONGTYPE: 'invalid',
-  CROSSSLOT: 'invalid',
-  NOSCRIPT: 'invalid',
-  ERR: 'invalid',
 }

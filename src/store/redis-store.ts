@@ -1,44 +1,150 @@
-import { BrokerError } from '../errors.ts'
-import type { RedisConnection } from './redis-connection.ts'
-import { OPERATIONS } from './redis-operations.ts'
-import { probeRedis } from './redis-probe.ts'
-import { createOperations, type Store } from './store.ts'
+import { once } from 'node:events'
+import type { Cluster, Redis } from 'ioredis'
+import { probeStore } from './probe-store.ts'
+import { toStoreError } from './redis-errors.ts'
+import {
+  type AttemptCounters,
+  assertOneSlot,
+  assertValidCount,
+  newWindowId,
+  roundUpTtl,
+  type Store,
+} from './store.ts'
 
 export interface RedisStoreOptions {
-  readonly connection: RedisConnection
-  /** Called once for each operation that ended in `storeUnavailable`, however often it was sent. */
+  readonly redis: Redis | Cluster
+  /** How long `ping` waits for a connection. */
+  readonly connectTimeoutMs: number
+  /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
-export function createRedisStore({ connection, onFailure = () => {} }: RedisStoreOptions): Store {
-  const run: RedisConnection['run'] = async (command, isRepeatable) => {
+export function createRedisStore({
+  redis,
+  connectTimeoutMs,
+  onFailure = () => {},
+}: RedisStoreOptions): Store {
+  const run: Run = async (reply) => {
     try {
-      return await connection.run(command, isRepeatable)
+      return await reply
     } catch (error) {
-      if (error instanceof BrokerError) onFailure()
-      throw error
+      onFailure()
+      throw toStoreError(error)
     }
   }
-  const operations = createOperations(OPERATIONS, async (name, parameters) => {
-    const { request, result } = OPERATIONS[name]
-    const { keys, args, isRepeatable } = request(...parameters)
-    const reply = await run((call) => call({ name, keys, args }), isRepeatable)
-    return result(reply, ...parameters)
-  })
+  const operations = {
+    ...createValues(redis, run),
+    ...createSteps(redis, run),
+    ...createIndexes(redis, run),
+    ...createCounters(redis, run),
+  }
   return {
-    get preservesWriteOrder() {
-      return !connection.isCluster
-    },
+    redis,
+    preservesWriteOrder: !redis.isCluster,
     ...operations,
+
+    async ping() {
+      if (redis.status !== 'ready' && redis.status !== 'end')
+        await run(once(redis, 'ready', { signal: AbortSignal.timeout(connectTimeoutMs) })) // an `error` event rejects
+      await probeStore(operations)
+    },
+
+    async close() {
+      await redis.get('gatehouse:close').catch(() => {}) // answered after all earlier commands
+      await redis.quit().catch(() => redis.disconnect())
+    },
+  }
+}
+
+type Client = Redis | Cluster
+/** Throws `storeUnavailable` for any failure of a command. */
+type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
+
+function createValues(redis: Client, run: Run): Pick<Store, 'get' | 'set' | 'swap' | 'delete' | 'deleteIf'> {
+  return {
+    get: async (key) => (await run(redis.get(key))) ?? undefined,
+
+    async set(key, value, ttlMs, when) {
+      const ttl = roundUpTtl(ttlMs)
+      if (when === 'absent') return (await run(redis.set(key, value, 'PX', ttl, 'NX'))) !== null
+      if (when === 'present') return (await run(redis.set(key, value, 'PX', ttl, 'XX'))) !== null
+      await run(redis.set(key, value, 'PX', ttl))
+      return true
+    },
+
+    swap: async (key, value, ttlMs) =>
+      (await run(redis.set(key, value, 'PX', roundUpTtl(ttlMs), 'GET'))) ?? undefined,
+
+    delete: async (key) => (await run(redis.del(key))) === 1,
+    deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
+  }
+}
+
+function createSteps(redis: Client, run: Run): Pick<Store, 'acquire' | 'commit'> {
+  return {
+    async acquire({ lockKey, recordKey, token, lockTtlMs }) {
+      assertOneSlot(lockKey, recordKey)
+      const [holder, record] = await run(redis.acquire(lockKey, recordKey, token, roundUpTtl(lockTtlMs)))
+      return { holder, record: record ?? undefined }
+    },
+
+    async commit({ lockKey, recordKey, token, expected, record, shared }) {
+      assertOneSlot(lockKey, recordKey, shared.key)
+      const args = [
+        token,
+        ...(expected === undefined ? ['', '0'] : [expected, '1']),
+        ...(typeof record === 'object' ? ['write', record.write, roundUpTtl(record.ttlMs)] : [record, '', 0]),
+        shared.value,
+        roundUpTtl(shared.ttlMs),
+      ]
+      return (await run(redis.commit(lockKey, recordKey, shared.key, ...args))) === 1
+    },
+  }
+}
+
+function createIndexes(redis: Client, run: Run): Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove'> {
+  return {
+    indexPut: async (key, field, value, ttlMs) => run(redis.indexPut(key, field, value, roundUpTtl(ttlMs))),
+    indexAll: async (key) => run(redis.hgetall(key)),
+    indexRemove: async (key, field) => (await run(redis.hdel(key, field))) === 1,
+  }
+}
+
+function createCounters(redis: Client, run: Run): AttemptCounters {
+  return {
+    async countAttempt(request) {
+      assertValidCount(request)
+      const { keyPrefix, windows, override, notAfterMs = '' } = request
+      const lists = [windows, override?.windows ?? []].map((list) =>
+        list.map((window) => ({ ...window, ttlMs: roundUpTtl(window.ttlMs) })),
+      )
+      const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
+      const [overridden, full, leftMs, windowIds, late] = await run(
+        redis.countAttempt(keys.length, ...keys, newWindowId(), notAfterMs, JSON.stringify(lists)),
+      )
+      const counted = overridden === 1 ? (override?.windows ?? []) : windows
+      return {
+        overridden: overridden === 1,
+        full: full < 0 ? undefined : { index: full, leftMs },
+        ...(late === 1 ? { late: true } : {}),
+        countedWindows: windowIds.flatMap((windowId, index) => {
+          const window = counted[index]
+          return window === undefined ? [] : [{ window, windowId }]
+        }),
+      }
+    },
+
     async refundAttempt(keyPrefix, counted) {
-      if (counted.length > 0) await operations.refundAttempt(keyPrefix, counted)
+      if (counted.length > 0) await run(redis.refundAttempt(keyPrefix, JSON.stringify(counted)))
     },
+
     async clearWindows(keyPrefix, windows, marker) {
-      if (windows.length > 0 || marker !== undefined)
-        await operations.clearWindows(keyPrefix, windows, marker)
+      const names = JSON.stringify(windows)
+      if (marker) {
+        assertOneSlot(keyPrefix, marker.key)
+        await run(redis.clearWindows(2, keyPrefix, marker.key, names, roundUpTtl(marker.ttlMs)))
+      } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, names))
     },
-    ping: () => run(probeRedis, true),
-    close: () => connection.close(),
   }
 }

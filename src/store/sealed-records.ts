@@ -12,7 +12,7 @@ import type { Store } from './store.ts'
  * An unreadable record (damaged, or of another version) is counted, logged and treated as missing. It is not deleted, because a
  * newer replica may be able to read it.
  */
-export interface SealedRecords<Value> {
+export interface SealedRecords<Value> extends SealedValues<Value> {
   /** The Redis keys that the record can have, newest first. */
   keysOf(name: string): readonly [string, ...string[]]
   /** The newest readable record. */
@@ -23,6 +23,9 @@ export interface SealedRecords<Value> {
   remove(name: string): Promise<boolean>
   /** False, and nothing is removed, if the record has changed since it was read. */
   removeIf(record: SealedRecord<Value>): Promise<boolean>
+}
+
+export interface SealedValues<Value> {
   seal(value: Value, key: string): string
   /** Undefined if there is no readable record. */
   open(raw: string | undefined, key: string): Value | undefined
@@ -41,12 +44,15 @@ export interface RecordCodec<Value> {
   decode(text: string): Value | undefined
 }
 
-export interface SealedRecordsOptions<Value> {
+export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> {
   readonly store: Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
-  readonly seal: Seal
   /** For the HMAC of the name. */
   readonly names: Signer
   readonly keyOf: (hmac: string) => string
+}
+
+export interface SealedValuesOptions<Value> {
+  readonly seal: Seal
   readonly codec: RecordCodec<Value>
   /** The label of `gatehouse_unreadable_records_total`. */
   readonly kind: string
@@ -55,19 +61,18 @@ export interface SealedRecordsOptions<Value> {
 }
 
 export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>): SealedRecords<Value> {
-  const { store, seal, names, keyOf, codec } = options
+  const { store, names, keyOf } = options
+  const { seal, open } = createSealedValues(options)
 
   const keysOf = (name: string): readonly [string, ...string[]] => {
     const [newest, ...older] = names.signAll(name)
     return [keyOf(newest), ...older.map(keyOf)]
   }
-  const open = (raw: string | undefined, key: string) =>
-    raw === undefined ? undefined : openRecord(options, raw, key)
 
   return {
     keysOf,
     open,
-    seal: (value, key) => seal.seal(codec.encode(value), key),
+    seal,
 
     async read(name) {
       for (const key of keysOf(name)) {
@@ -80,7 +85,7 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
 
     async write(name, value, ttlMs) {
       const key = keyOf(names.sign(name))
-      await store.set(key, seal.seal(codec.encode(value), key), ttlMs)
+      await store.set(key, seal(value, key), ttlMs)
     },
 
     async remove(name) {
@@ -93,19 +98,22 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
   }
 }
 
-function openRecord<Value>(
-  options: SealedRecordsOptions<Value>,
-  raw: string,
-  key: string,
-): Value | undefined {
+/** For values whose keys are not HMACs of a name. */
+export function createSealedValues<Value>(options: SealedValuesOptions<Value>): SealedValues<Value> {
   const { seal, codec, kind, log, metrics } = options
-  const text = seal.open(raw, key)
-  const value = text === undefined ? undefined : codec.decode(text)
-  if (value === undefined) {
-    metrics.unreadableRecords.inc({ kind })
-    log.warn('unreadable_record', { name: kind })
+  return {
+    seal: (value, key) => seal.seal(codec.encode(value), key),
+    open(raw, key) {
+      if (raw === undefined) return undefined
+      const text = seal.open(raw, key)
+      const value = text === undefined ? undefined : codec.decode(text)
+      if (value === undefined) {
+        metrics.unreadableRecords.inc({ kind })
+        log.warn('unreadable_record', { name: kind })
+      }
+      return value
+    },
   }
-  return value
 }
 
 /** Values as JSON. The schema must contain the version as a literal. */

@@ -1,13 +1,18 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
+import type { Cluster, Redis } from 'ioredis'
 
 /**
  * The store contract. `redis-store.ts` and `memory-store.ts` (embedded, one process) implement it, and one test suite runs on both.
  *
  * Every key has a time to live in milliseconds; fractions are rounded up, and zero or less expires at once. The keys of one
  * operation must share a hash tag (`{…}`), and so a Redis Cluster slot; otherwise it throws a TypeError. Every operation has a time
- * limit. If the store cannot be reached, it throws `storeUnavailable` (503); it never returns a value that could mean "not found".
+ * limit, and is sent once. If Redis does not execute it, it throws `storeUnavailable` (503); it never returns a value that could mean
+ * "not found".
  */
 export interface Store extends AttemptCounters {
+  /** The client, for connect-redis. Undefined for the embedded store. */
+  readonly redis: Redis | Cluster | undefined
+
   /** Whether writes are executed in the order of their calls. False for Redis Cluster, where they go to several servers. */
   readonly preservesWriteOrder: boolean
 
@@ -25,19 +30,13 @@ export interface Store extends AttemptCounters {
   /** Deletes the key if it has this value. Used to release locks. */
   deleteIf(key: string, expected: string): Promise<boolean>
 
-  /** Sets the time to live of the key if it has this value. */
-  extendIf(key: string, expected: string, ttlMs: number): Promise<boolean>
-
-  /**
-   * Acquires the lock of a record if it is free, and reads the record, in one round trip. The same token can acquire the lock again,
-   * because a command may be sent twice when a connection breaks.
-   */
+  /** Acquires the lock of a record if it is free, and reads the record, in one round trip. */
   acquire(request: AcquireRequest): Promise<Acquired>
 
   /**
    * Writes, deletes or keeps the record, writes the shared result, and releases the lock if `token` still holds it, in one round trip.
    * False, and nothing is written, if the record has changed since it was read with the lock: a holder whose lock has expired never
-   * overwrites a newer record. A commit that writes or keeps may be sent twice, and succeeds both times.
+   * overwrites a newer record.
    */
   commit(commit: Commit): Promise<boolean>
 
@@ -146,29 +145,6 @@ export interface CountedWindow {
   readonly windowId: string
 }
 
-export type OperationName = Exclude<keyof Store, 'preservesWriteOrder' | 'ping' | 'close'>
-
-export type OperationResult<Name extends OperationName> = Store[Name] extends (
-  ...parameters: never[]
-) => Promise<infer Result>
-  ? Result
-  : never
-
-type RunOperation = <Name extends OperationName>(
-  name: Name,
-  parameters: Parameters<Store[Name]>,
-) => Promise<OperationResult<Name>>
-
-/** Creates all operations from one function that runs any of them by its name. */
-export function createOperations(
-  operations: { readonly [Name in OperationName]: unknown },
-  run: RunOperation,
-): Pick<Store, OperationName> {
-  const names = Object.keys(operations) as OperationName[]
-  const entries = names.map((name) => [name, (...parameters: never) => run(name, parameters)] as const)
-  return Object.fromEntries(entries) as Pick<Store, OperationName> // `operations` has every name
-}
-
 /** Keys with the same hash tag are in the same Redis Cluster slot. */
 export function assertOneSlot(...keys: readonly string[]): void {
   const [first, ...others] = keys
@@ -196,9 +172,9 @@ export function roundUpTtl(ttlMs: number): number {
  */
 export const CLEANUP_THRESHOLD = 32
 
-/** Short, because it is stored with each window. */
+/** 32 random bits; short, because it is stored with each window. */
 export function newWindowId(): string {
-  return randomBytes(4).toString('base64url')
+  return randomUUID().slice(0, 8)
 }
 
 /** Checks both lists of windows, so that a misconfigured limit fails at once and not only when its list is first used. */

@@ -25,7 +25,7 @@ export class UpstreamFailure extends DependencyFailure {
  * - `timeout`: the response was not complete in time; the request may have arrived;
  * - `response_too_large`: the response exceeded the size limit;
  * - `breaker_open`: not sent, because the upstream has failed several times in a row;
- * - `pool_exhausted`: not processed, because no connection became free in time, or Okta refused too many calls at once;
+ * - `pool_exhausted`: not sent, because too many calls were in flight for too long;
  * - `invalid_response`: the response is not one of the API: a proxy's page, truncated JSON, a redirect.
  */
 export type UpstreamOutcome = keyof typeof REACHED_UPSTREAM
@@ -44,10 +44,6 @@ const REACHED_UPSTREAM = {
 export function mayHaveReachedUpstream(error: unknown): boolean {
   const failure = error instanceof Error && !(error instanceof UpstreamFailure) ? error.cause : error
   return failure instanceof UpstreamFailure && REACHED_UPSTREAM[failure.outcome]
-}
-
-export function poolExhausted(): UpstreamFailure {
-  return new UpstreamFailure('pool_exhausted', { retryAfterMs: 1000 })
 }
 
 /** The failure of a call without a complete response. */
@@ -77,6 +73,7 @@ const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
   UND_ERR_RES_EXCEEDED_MAX_SIZE: 'response_too_large',
+  ERR_BUFFER_TOO_LARGE: 'response_too_large',
   TimeoutError: 'timeout',
 }
 

@@ -1,84 +1,59 @@
-import { describe, expect, test } from '@jest/globals'
-import { percentile } from '../../bench/load.ts'
-import { type Cost, medianOf } from '../../bench/measure.ts'
+import { readFileSync } from 'node:fs'
+import { expect, test } from '@jest/globals'
+import { type Cost, quantile } from '../../bench/measure.ts'
 import { table } from '../../bench/output.ts'
-import { barChart, lineChart } from '../../bench/svg.ts'
+import { compareBuilds, goalsTable, performanceTable } from '../../bench/report.ts'
+import type { Costs } from '../../bench/rounds.ts'
 
-describe('results', () => {
-  const cost = (cpuUs: number, p99Ms: number): Cost => ({
-    ...{ requests: 10, requestsPerSecond: 1, p50Ms: 1, upstreamCalls: 0, rssMb: 1, shed: 0 },
-    ...{ cpuUs, p99Ms },
-  })
+const costsOf =
+  (rounds: Record<string, number[]>): Costs =>
+  (path, target) =>
+    (rounds[`${path} ${target}`] ?? []).map(
+      (cpuUs): Cost => ({ cpuUs, redisUs: 5, requestsPerSecond: 1000, upstreamCalls: 0 }),
+    )
 
-  test('medianOf: the median of each field, and the total of requests', () => {
-    const { requests, cpuUs, p99Ms } = medianOf([cost(30, 2), cost(10, 9), cost(20, 4)])
-    expect({ requests, cpuUs, p99Ms }).toEqual({ requests: 30, cpuUs: 20, p99Ms: 4 })
+test('the cheapest round of each server counts, and the report says how far the first was from it', () => {
+  const costs = costsOf({
+    'S floor': [10, 30, 30],
+    'S broker': [60, 40, 50],
+    'S plain': [45, 50, 55],
+    'S express-openid-connect': [39, 90, 90],
   })
-
-  test('percentile: the latency that this share of the requests do not exceed', () => {
-    const latencies = Float64Array.from({ length: 200 }, (_, n) => n + 1)
-    expect([percentile(latencies, 0.5), percentile(latencies, 0.99), percentile(latencies, 1)]).toEqual([
-      101, 199, 200,
-    ])
-  })
+  expect(performanceTable(costs)).toContain(
+    '| **S** session check: Gatehouse | 40 | 4.00 | +50 % | 1000 | 5.0 | 0.00 |',
+  )
+  expect(goalsTable(costs).split('\n').slice(2)).toEqual([
+    '| S: cheaper than plain | 0.89 | met |',
+    '| S: cheaper than express-openid-connect | 1.03 | **not met** |',
+  ])
 })
 
-describe('charts', () => {
-  const bars = barChart({
-    title: 'Less & "less"',
-    groups: [
-      {
-        label: '<S>',
-        bars: [
-          { name: 'one', value: 1 },
-          { name: 'other', value: 4 },
-        ],
-      },
-    ],
-  })
+test('a build that costs over a tenth more on one path fails; the median of the rounds decides', () => {
+  const quietMoment = { 'S broker': [100, 100, 100], 'S other-build': [60, 100, 95] }
+  expect(compareBuilds(costsOf(quietMoment))).toMatchObject({ isCheapEnough: true })
+  const slower = { ...quietMoment, 'F broker': [112, 224, 50], 'F other-build': [100, 200, 100] }
+  const { report, isCheapEnough } = compareBuilds(costsOf(slower))
+  expect(isCheapEnough).toBe(false)
+  expect(report).toContain('| **F** forward-auth | 50 | 100 | 1.12 | **not met** |')
+})
 
-  test('bars have the height of their values', () => {
-    const drawn = [...bars.matchAll(/<rect x="[\d.]+" y="[\d.]+" width="[\d.]+" height="([\d.]+)" fill/g)]
-    const [first, second] = drawn.map(([, height]) => Number(height)) // the legend's follow
-    expect((second ?? 0) / (first ?? 1)).toBeCloseTo(4)
-  })
-
-  test('text is escaped', () => {
-    expect(bars).toContain('>Less &amp; &quot;less&quot;</text>')
-    expect(bars).toContain('>&lt;S&gt;</text>')
-  })
-
-  test('lines rise with their values; on a logarithmic axis, powers of ten are equidistant', () => {
-    const svg = lineChart({
-      title: 'Latency',
-      xLabel: 'sessions',
-      xScale: 'log',
-      lines: [
-        {
-          name: 'p50',
-          points: [
-            [10, 1],
-            [100, 2],
-            [1000, 4],
-          ],
-        },
-      ],
-    })
-    const points =
-      /points="([^"]+)"/
-        .exec(svg)?.[1]
-        ?.split(' ')
-        .map((pair) => pair.split(',').map(Number)) ?? []
-    const [[x1 = 0, y1 = 0] = [], [x2 = 0, y2 = 0] = [], [x3 = 0, y3 = 0] = []] = points
-    expect(x2 - x1).toBeCloseTo(x3 - x2)
-    expect([y1 > y2, y2 > y3]).toEqual([true, true])
-  })
-
-  test('light and dark colour schemes have their own colours', () => {
-    expect(bars).toContain('@media (prefers-color-scheme: dark)')
-  })
+test('quantile: the value that this share of the values do not exceed', () => {
+  const values = Array.from({ length: 200 }, (_, n) => 200 - n)
+  expect([0, 0.5, 0.99, 1].map((share) => quantile(values, share))).toEqual([1, 101, 199, 200])
 })
 
 test('tables have a delimiter row', () => {
   expect(table(['', 'µs'], [['S', '25']])).toBe('|  | µs |\n| --- | ---: |\n| S | 25 |')
+})
+
+test('every table has a place on the page', () => {
+  const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8')
+  expect(page.match(/(?<=<!-- measured: )\w+(?= -->\n)/g)?.sort()).toEqual([
+    'capacity',
+    'growth',
+    'latency',
+    'performance',
+    'portals',
+    'start',
+  ])
 })

@@ -3,16 +3,7 @@ import type { Enrollment, Factor, SignInStep } from 'gatehouse-client'
 import { generousLimits } from '../support/generous-limits.ts'
 import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
-import {
-  factorOf,
-  lastOf,
-  movesOf,
-  type NodeClient,
-  openNodeClient,
-  signIn,
-  stepAt,
-} from '../support/node-client.ts'
-import type { StepsMet } from '../support/step-members.ts'
+import { factorOf, lastOf, type NodeClient, openNodeClient, signIn, stepAt } from '../support/node-client.ts'
 
 /** Enrollment, passwords, recovery and activation through gatehouse-client in Node. */
 
@@ -20,7 +11,6 @@ const FAST = { everyMs: 1 }
 const ERIN = 'erin.enroll'
 const PHONE = '+15550107777'
 const NEW_PASSWORD = 'Another-Password-2'
-const met: StepsMet = new Map()
 
 let harness: Harness
 beforeAll(async () => {
@@ -39,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
-const open = () => openNodeClient(harness, met)
+const open = () => openNodeClient(harness)
 const mailOf = (login: string, purpose?: 'recovery' | 'factor-activation' | 'push-activation') =>
   harness.sandbox.outbox.latest(`${login}@example.test`, purpose)
 const activationCode = (login: string) => ({ passCode: mailOf(login, 'factor-activation')?.code ?? 'none' })
@@ -58,26 +48,18 @@ async function beginEnrollment(login: string, factorType: string, provider?: str
 }
 
 describe('a factor that is enrolled in one step', () => {
-  const token = (credentialId: string) => (): Enrollment => ({
-    profile: { credentialId },
-    passCode: harness.sandbox.tokenCode(credentialId),
-  })
-  test.each<[string, string | undefined, string, Enrollment, () => Enrollment]>([
+  const toy = { question: 'favorite_toy', answer: 'a spinning top' }
+  test.each<[string, Enrollment, () => Enrollment]>([
+    ['question', { profile: { ...toy, answer: 'top' } }, () => ({ profile: toy })],
     [
-      'question',
-      undefined,
-      ERIN,
-      { profile: { question: 'favorite_toy', answer: 'top' } },
-      () => ({ profile: { question: 'favorite_toy', answer: 'a spinning top' } }),
+      'token:hardware',
+      { passCode: '000000' },
+      () => ({ profile: { credentialId: 'HW-77' }, passCode: harness.sandbox.tokenCode('HW-77') }),
     ],
-    ['token', 'RSA', ERIN, { profile: { credentialId: 'RSA-77' }, passCode: '000000' }, token('RSA-77')],
-    ['token', 'SYMANTEC', ERIN, { profile: {} }, token('VIP-77')],
-    ['token:hardware', 'YUBICO', ERIN, { passCode: '000000' }, token('HW-77')],
-    ['password', undefined, 'pilar.password', {}, () => ({ profile: { password: 'Chosen-By-Myself-7' } })],
-  ])('%s %s: wrong details keep the step usable', async (factorType, provider, login, wrong, right) => {
-    const { client, enroll, factor } = await beginEnrollment(login, factorType, provider)
+  ])('%s: wrong details keep the step usable', async (factorType, wrong, right) => {
+    const { client, enroll, factor } = await beginEnrollment(ERIN, factorType)
     await expect(enroll.enroll(factor, wrong)).rejects.toMatchObject({ name: 'GatehouseError' })
-    await expectSession(client, await enroll.enroll(factor, right()), login)
+    await expectSession(client, await enroll.enroll(factor, right()), ERIN)
   })
 
   test('the security questions are listed', async () => {
@@ -94,22 +76,20 @@ describe('a factor that is enrolled in one step', () => {
 describe('a factor that is activated with a code', () => {
   test.each<[string, string, Enrollment | undefined]>([
     ['sms', 'OKTA', { profile: { phoneNumber: PHONE } }],
-    ['call', 'OKTA', { profile: { phoneNumber: PHONE } }],
-    ['email', 'OKTA', undefined],
     ['token:software:totp', 'GOOGLE', undefined],
-    ['token:software:totp', 'OKTA', undefined],
   ])('%s of %s: a wrong code keeps the step usable', async (factorType, provider, details) => {
     const { client, enroll, factor } = await beginEnrollment(ERIN, factorType, provider)
     const activate = stepAt(await enroll.enroll(factor, details), 'MFA_ENROLL_ACTIVATE', 'activate')
     await expect(activate.activate({ passCode: '000000' })).rejects.toMatchObject({ code: 'E0000068' })
-    const isApp = factorType === 'token:software:totp'
-    const right = isApp ? { passCode: harness.sandbox.totpCode(ERIN) } : activationCode(ERIN)
+    expect(activate.qrCode === undefined).toBe(details !== undefined)
+    const image = await client.browser.get(activate.qrCode ?? '/api/v1/sessions/me')
+    expect(image.headers.get('content-type')).toMatch(details ? /json/ : 'image/png')
+    const right = details ? activationCode(ERIN) : { passCode: harness.sandbox.totpCode(ERIN) }
     await expectSession(client, await activate.activate(right), ERIN)
-    expect(activate.qrCode === undefined).toBe(!isApp)
   })
 
-  test.each(['sms', 'call'])('%s: resend can change the number', async (factorType) => {
-    const { client, enroll, factor } = await beginEnrollment(ERIN, factorType)
+  test('resend can change the number', async () => {
+    const { client, enroll, factor } = await beginEnrollment(ERIN, 'sms')
     const details = { profile: { phoneNumber: PHONE } }
     const activate = stepAt(await enroll.enroll(factor, details), 'MFA_ENROLL_ACTIVATE', 'activate')
     const changed = { profile: { phoneNumber: '+15550108888' } }
@@ -117,24 +97,6 @@ describe('a factor that is activated with a code', () => {
     expect(mailOf(ERIN)?.to).toBe('+15550108888')
     const again = stepAt(resent ?? activate, 'MFA_ENROLL_ACTIVATE', 'activate')
     await expectSession(client, await again.activate(activationCode(ERIN)), ERIN)
-  })
-
-  test('updatePhone replaces the number of an enrollment that previous has left', async () => {
-    const { enroll, factor } = await beginEnrollment(ERIN, 'sms')
-    const details = { profile: { phoneNumber: PHONE } }
-    const activate = stepAt(await enroll.enroll(factor, details), 'MFA_ENROLL_ACTIVATE', 'activate')
-    const back = stepAt((await activate.previous?.()) ?? activate, 'MFA_ENROLL')
-    const changed = { profile: { phoneNumber: '+15550108888' } }
-    await back.enroll(factorOf<Factor>(back.factors, 'sms'), changed, { updatePhone: true })
-    expect(mailOf(ERIN)?.to).toBe('+15550108888')
-    expect(harness.upstreamCalls().at(-1)?.query).toEqual({ updatePhone: 'true' })
-  })
-
-  test('the QR code is an image of the broker', async () => {
-    const { client, enroll, factor } = await beginEnrollment(ERIN, 'token:software:totp', 'GOOGLE')
-    const { qrCode = '' } = stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'activate')
-    const image = await client.browser.get(qrCode)
-    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png'])
   })
 })
 
@@ -225,13 +187,6 @@ describe('passwords', () => {
     expect((await again.skip?.())?.status).toBe('SUCCESS')
   })
 
-  test('without warnings, if the page does not want them', async () => {
-    const { gatehouse } = await open()
-    const username = 'walter.warn@example.test'
-    const options = { warnBeforePasswordExpired: false }
-    expect((await gatehouse.signIn({ username, password: PASSWORD, options })).status).toBe('SUCCESS')
-  })
-
   test('an expired password must be changed; causes tell why one is refused', async () => {
     const client = await open()
     const expired = stepAt(await signIn(client, 'olga.expired'), 'PASSWORD_EXPIRED')
@@ -247,47 +202,30 @@ describe('passwords', () => {
 describe('recovery', () => {
   const username = 'amelia.stone@example.test'
 
-  test.each(['SMS', 'CALL'] as const)(
-    'a forgotten password by %s, with resend and a wrong code',
-    async (factorType) => {
-      const client = await open()
-      const started = await client.gatehouse.recoverPassword({ username, factorType })
-      const first = stepAt(started, 'RECOVERY_CHALLENGE')
-      await expect(first.verify?.({ passCode: '000000' })).rejects.toMatchObject({ code: 'E0000068' })
-      const challenged = stepAt((await first.resend?.()) ?? first, 'RECOVERY_CHALLENGE')
-      const passCode = mailOf('amelia.stone', 'recovery')?.code ?? 'none'
-      const question = stepAt((await challenged.verify?.({ passCode })) ?? challenged, 'RECOVERY')
-      await expect(question.answerQuestion('wrong')).rejects.toMatchObject({ code: 'E0000087' })
-      const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
-      await expectSession(client, await reset.resetPassword({ newPassword: NEW_PASSWORD }), 'amelia.stone')
-    },
-  )
+  test('a forgotten password by SMS, with resend and a wrong code', async () => {
+    const client = await open()
+    const started = await client.gatehouse.recoverPassword({ username, factorType: 'SMS' })
+    const first = stepAt(started, 'RECOVERY_CHALLENGE')
+    await expect(first.verify?.({ passCode: '000000' })).rejects.toMatchObject({ code: 'E0000068' })
+    const challenged = stepAt((await first.resend?.()) ?? first, 'RECOVERY_CHALLENGE')
+    const passCode = mailOf('amelia.stone', 'recovery')?.code ?? 'none'
+    const question = stepAt((await challenged.verify?.({ passCode })) ?? challenged, 'RECOVERY')
+    await expect(question.answerQuestion('wrong')).rejects.toMatchObject({ code: 'E0000087' })
+    const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
+    await expectSession(client, await reset.resetPassword({ newPassword: NEW_PASSWORD }), 'amelia.stone')
+  })
 
   test('a forgotten password by email: the link has a token', async () => {
     const { gatehouse } = await open()
-    const sent = stepAt(
-      await gatehouse.recoverPassword({ username, factorType: 'EMAIL' }),
-      'RECOVERY_CHALLENGE',
-    )
+    const started = await gatehouse.recoverPassword({ username, factorType: 'EMAIL' })
+    const sent = stepAt(started, 'RECOVERY_CHALLENGE')
     expect('verify' in sent).toBe(false)
     const token = harness.sandbox.recoveryToken('amelia.stone')
     const question = stepAt(await gatehouse.redeemRecoveryToken(token), 'RECOVERY')
     const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
     expect((await reset.resetPassword({ newPassword: NEW_PASSWORD })).status).toBe('SUCCESS')
-    await expect(gatehouse.redeemRecoveryToken(token)).rejects.toMatchObject({
-      status: 401,
-      code: 'E0000011',
-    })
-  })
-
-  test('cancel ends a recovery', async () => {
-    const { gatehouse } = await open()
-    const step = stepAt(
-      await gatehouse.recoverPassword({ username, factorType: 'SMS' }),
-      'RECOVERY_CHALLENGE',
-    )
-    await step.cancel()
-    await expect(step.verify?.({ passCode: '1' })).rejects.toMatchObject({ code: 'E0000011' })
+    const again = gatehouse.redeemRecoveryToken(token)
+    await expect(again).rejects.toMatchObject({ status: 401, code: 'E0000011' })
   })
 
   test('LOCKED_OUT offers to unlock the account, which opens no session', async () => {
@@ -305,19 +243,11 @@ describe('recovery', () => {
   })
 })
 
-describe('an activation token', () => {
-  test('signs a new user in', async () => {
-    const client = await open()
-    const token = harness.sandbox.activationToken('anna.activate')
-    await expectSession(client, await client.gatehouse.signIn({ token }), 'anna.activate')
-  })
-
-  test('leads a user without a password to a new one', async () => {
-    const client = await open()
-    const token = harness.sandbox.activationToken('aida.nopassword')
-    const reset = stepAt(await client.gatehouse.signIn({ token }), 'PASSWORD_RESET')
-    await expectSession(client, await reset.resetPassword({ newPassword: NEW_PASSWORD }), 'aida.nopassword')
-  })
+test('an activation token leads a user without a password to a new one', async () => {
+  const client = await open()
+  const token = harness.sandbox.activationToken('aida.nopassword')
+  const reset = stepAt(await client.gatehouse.signIn({ token }), 'PASSWORD_RESET')
+  await expectSession(client, await reset.resetPassword({ newPassword: NEW_PASSWORD }), 'aida.nopassword')
 })
 
 describe('the session', () => {
@@ -327,7 +257,7 @@ describe('the session', () => {
     for (const client of [here, there]) await signIn(client, 'amelia.stone')
     const session = await here.gatehouse.session()
     expect(await here.gatehouse.refresh()).toMatchObject({ id: session?.id })
-    expect(await here.gatehouse.groups({ maxAgeSeconds: 600 })).toMatchObject({ groups: expect.any(Array) })
+    expect(await here.gatehouse.groups()).toMatchObject({ groups: expect.any(Array) })
     const page = await here.gatehouse.directory({ limit: 2, sort: 'name' })
     expect(page.list).toHaveLength(2)
     const cursor = page.nextCursor ?? ''
@@ -353,21 +283,5 @@ describe('the session', () => {
       code: 'E0000004',
       requestId: expect.any(String),
     })
-  })
-})
-
-test('these journeys have met these kinds of steps, with these moves', () => {
-  expect(Object.fromEntries([...met].map(([kind, members]) => [kind, movesOf(members)]).toSorted())).toEqual({
-    LOCKED_OUT: ['cancel', 'unlock'],
-    MFA_ENROLL: ['cancel', 'enroll', 'questions', 'skip'],
-    'MFA_ENROLL_ACTIVATE activate': ['activate', 'cancel', 'previous', 'resend', 'restart', 'sendLink'],
-    'MFA_ENROLL_ACTIVATE poll': ['cancel', 'duo', 'poll', 'previous', 'sendLink'],
-    'MFA_ENROLL_ACTIVATE redirect': ['cancel', 'previous'],
-    PASSWORD_EXPIRED: ['cancel', 'changePassword'],
-    PASSWORD_RESET: ['cancel', 'resetPassword'],
-    PASSWORD_WARN: ['cancel', 'changePassword', 'skip'],
-    RECOVERY: ['answerQuestion', 'cancel'],
-    RECOVERY_CHALLENGE: ['cancel', 'resend', 'verify'],
-    SUCCESS: ['cancel'],
   })
 })

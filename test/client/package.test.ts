@@ -83,7 +83,7 @@ export async function signIn(username: string, password: string, signal: AbortSi
   let step: SignInStep = await gatehouse.signIn({ username, password })
   while (step.status !== 'SUCCESS') step = await advance(step, signal)
   const end: string | undefined = (await gatehouse.session())?.idleExpiresAt
-  console.log(end, (await gatehouse.groups()).groups.length, (await gatehouse.devices())[0]?.current, step.redirectUrl)
+  console.log(end, (await gatehouse.groups()).groups.length, step.redirectUrl)
   gatehouse.onSessionEnd((reason) => console.log(reason === 'idle'))()
   return step.answer
 }
@@ -127,23 +127,12 @@ export function describe(error: unknown): string {
 `
 const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   ["if (step.status === 'MFA_REQIRED') console.log(step)", 'TS2367'],
-  ["switch (step.status) { case 'SUCESS': console.log(step) }", 'TS2678'],
   ['void step.verify(factor)', 'TS2339'],
   ["if (step.status === 'MFA_CHALLENGE') void step.poll()", 'TS2339'],
-  ["if (step.status === 'MFA_CHALLENGE' && step.next === 'poll') void step.verify()", 'TS2339'],
-  ["if (step.status === 'MFA_CHALLENGE' && step.next === 'pol') console.log(1)", 'TS2367'],
   ["if (step.status === 'MFA_CHALLENGE') void step.resend()", 'TS2722'],
   ["if (step.status === 'PASSWORD_EXPIRED') void step.skip()", 'TS2339'],
   [
     "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'sms') void step.verify(factor, { answer: 'a' })",
-    'TS2353',
-  ],
-  [
-    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'question') void step.verify(factor, { passCode: 'a' })",
-    'TS2353',
-  ],
-  [
-    "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'webauthn') void step.verify(factor, { passCode: 'a' })",
     'TS2353',
   ],
   [
@@ -157,6 +146,10 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   ],
   ["void gatehouse.signIn({ username: 'a' })", 'TS2345'],
   ["void gatehouse.recoverPassword({ username: 'a', factorType: 'sms' })", 'TS2820', 'TS2322'],
+  ['console.log(step.answer._embedded.factors)', 'TS2339'],
+  ["if (step.status === 'MFA_CHALLENGE') console.log(step.answer._embedded.factros)", 'TS2339', 'TS2551'],
+  ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],
+  ["if (factor.factorType === 'SMS') console.log(factor)", 'TS2367'],
   ["gatehouse.onSessionEnd((reason) => reason === 'idel')", 'TS2367'],
   ["const answer: SignInAnswer = { status: 'SUCESS' }; console.log(answer)", 'TS2820', 'TS2322'],
 ]

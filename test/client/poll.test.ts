@@ -128,24 +128,6 @@ test('an abort while a request is under way ends the request, and rejects with t
   await expect(next).rejects.toBe(reason)
 })
 
-test('an answer that comes in spite of an abort is not shown', async () => {
-  const abort = new AbortController()
-  const reason = new Error('the user has left')
-  const late = async () => {
-    abort.abort(reason)
-    return Response.json(WAITING)
-  }
-  const next = (await startPush(late)).poll({ signal: abort.signal }).next()
-  await Promise.all([expect(next).rejects.toBe(reason), jest.advanceTimersByTimeAsync(2000)])
-})
-
-test('a signal that is already aborted sends nothing', async () => {
-  const step = await startPush({ body: WAITING })
-  const next = step.poll({ signal: AbortSignal.abort('left') }).next()
-  await expect(next).rejects.toBe('left')
-  expect(broker.requests).toEqual([])
-})
-
 test('a page that leaves the loop sends no further poll', async () => {
   const step = await startPush({ body: WAITING })
   const leave = (async () => {

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { createGatehouse, type SessionEnd } from 'gatehouse-client'
+import { createGatehouse, type SessionEnd, type SessionEnding } from 'gatehouse-client'
 import { ORIGIN, type Scripted, type ScriptedBroker, scriptBroker } from '../support/scripted-broker.ts'
 
-/** The end of a session: by its times, by other tabs, and by refusals of the broker. */
+/** The end of a session: by its times, by other tabs, and by refusals of the broker; what is told before it, and of a start. */
 
 const MINUTE = 60_000
 const NO_SESSION = { status: 404, body: { errorCode: 'E0000007', errorSummary: 'Not found' } }
@@ -37,6 +37,11 @@ async function openTab(broker: ScriptedBroker, session: Scripted, baseUrl = ORIG
   await gatehouse.session()
   broker.requests.length = 0
   return { gatehouse, reasons }
+}
+
+/** Messages between tabs do not use timers: they arrive on another turn of the event loop. */
+const messages = async () => {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
 
 const times = ({ requests }: ScriptedBroker) => requests.map(([ms]) => ms)
@@ -155,11 +160,6 @@ describe('by the broker', () => {
 })
 
 describe('by another tab', () => {
-  /** Messages between tabs do not use timers: they arrive on another turn of the event loop. */
-  const messages = async () => {
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  }
-
   test('a sign-out in one tab is told in the others, and not in those of another broker', async () => {
     const session = sessionOf(30 * MINUTE, 600 * MINUTE)
     const broker = scriptBroker()
@@ -191,15 +191,6 @@ describe('by another tab', () => {
     expect(reasons).toEqual([])
     broker.answer({ status: 204 })
     await ada.signOut()
-    await messages()
-    expect(reasons).toEqual(['signed-out'])
-  })
-
-  test('a tab that never asked for the session signs out all', async () => {
-    const broker = scriptBroker()
-    const { reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
-    broker.answer({ status: 204 })
-    await createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch }).signOut()
     await messages()
     expect(reasons).toEqual(['signed-out'])
   })
@@ -243,4 +234,107 @@ test('after the last listener is removed, a Node process ends', async () => {
     timeout: 60_000,
   })
   expect(await run).toMatchObject({ stderr: '' })
+})
+
+/** A tab that is told of the end a minute before. */
+function openWatchedTab() {
+  const broker = scriptBroker()
+  const gatehouse = createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch })
+  const endings: SessionEnding[] = []
+  stops.push(gatehouse.onSessionEnding(60, (ending) => endings.push(ending)))
+  return { broker, gatehouse, endings }
+}
+
+describe('before its end', () => {
+  test.each([
+    ['idle', 30 * MINUTE, 600 * MINUTE],
+    ['expired', 30 * MINUTE, 30 * MINUTE],
+  ] as const)(
+    'a session that will be %s is told once, when the broker agrees',
+    async (reason, idle, expires) => {
+      const { broker, gatehouse, endings } = openWatchedTab()
+      broker.answer(sessionOf(idle, expires))
+      await gatehouse.session()
+      await jest.advanceTimersByTimeAsync(29 * MINUTE - 1000)
+      expect([broker.requests.length, endings]).toEqual([1, []])
+      await jest.advanceTimersByTimeAsync(2000)
+      expect([broker.requests.length, endings]).toEqual([2, [{ secondsLeft: 60, reason }]])
+      await jest.advanceTimersByTimeAsync(57_000)
+      expect([broker.requests.length, endings.length]).toEqual([2, 1])
+    },
+  )
+
+  test('a session that another tab has extended continues, and is told before its new end', async () => {
+    const { broker, gatehouse, endings } = openWatchedTab()
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    await gatehouse.session()
+    broker.answer(sessionOf(50 * MINUTE, 600 * MINUTE))
+    await jest.advanceTimersByTimeAsync(48 * MINUTE)
+    expect([broker.requests.length, endings]).toEqual([2, []])
+    await jest.advanceTimersByTimeAsync(MINUTE + 1000)
+    expect([broker.requests.length, endings.length]).toEqual([3, 1])
+  })
+
+  test('after `refresh`, it is told again before the new end', async () => {
+    const { broker, gatehouse, endings } = openWatchedTab()
+    broker.answer(sessionOf(MINUTE / 2, 600 * MINUTE))
+    await gatehouse.session()
+    expect(endings).toEqual([{ secondsLeft: 30, reason: 'idle' }])
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    await gatehouse.refresh()
+    await jest.advanceTimersByTimeAsync(28 * MINUTE)
+    expect(endings.length).toBe(1)
+    await jest.advanceTimersByTimeAsync(MINUTE + 1000)
+    expect(endings.length).toBe(2)
+  })
+
+  test('a listener that is added late is told at once', async () => {
+    const { broker, gatehouse } = openWatchedTab()
+    broker.answer(sessionOf(2 * MINUTE, 600 * MINUTE))
+    await gatehouse.session()
+    const told: number[] = []
+    stops.push(gatehouse.onSessionEnding(300, ({ secondsLeft }) => told.push(secondsLeft)))
+    await Promise.resolve()
+    expect(told).toEqual([120])
+  })
+})
+
+describe('a sign-in in another tab', () => {
+  test('tells the tabs without a session; each asks once, and the one that signed in does not', async () => {
+    const session = sessionOf(30 * MINUTE, 600 * MINUTE)
+    const tabs = [openWatchedTab(), openWatchedTab(), openWatchedTab()]
+    const started: string[] = []
+    for (const { gatehouse, broker } of tabs) {
+      stops.push(gatehouse.onSessionStart(({ id }) => started.push(id)))
+      broker.answer(NO_SESSION)
+      await gatehouse.session()
+      broker.answer(session)
+      broker.requests.length = 0
+    }
+    await tabs[0]?.gatehouse.session()
+    await messages()
+    expect(started).toEqual(['session-1', 'session-1'])
+    expect(tabs.map(({ broker }) => broker.requests.length)).toEqual([1, 1, 1])
+  })
+
+  test('while the broker cannot tell, and without a listener, nothing is told', async () => {
+    const [one, two, three] = [openWatchedTab(), openWatchedTab(), openWatchedTab()]
+    const started: string[] = []
+    stops.push(two.gatehouse.onSessionStart(({ id }) => started.push(id)))
+    two.broker.answer(new TypeError('fetch failed'))
+    one.broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    await one.gatehouse.session()
+    await messages()
+    expect([started, two.broker.requests.length, three.broker.requests.length]).toEqual([[], 1, 0])
+  })
+})
+
+describe('on a server', () => {
+  test('a client can be created, and may have listeners; its first call says what is missing', async () => {
+    const gatehouse = createGatehouse()
+    const stop = gatehouse.onSessionEnd(() => undefined)
+    stop()
+    await expect(gatehouse.session()).rejects.toThrow(/outside a browser.*baseUrl and cookieJar/)
+    expect(await gatehouse.resume()).toBeUndefined()
+  })
 })

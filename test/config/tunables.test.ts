@@ -1,21 +1,15 @@
 import { expect, test } from '@jest/globals'
 import { ConfigError } from '../../src/config/config-error.ts'
-import { defaultTunables } from '../../src/config/load-config.ts'
-import { parseTunables } from '../../src/config/tunables.ts'
+import { changedTunables, defaultTunables } from '../../src/config/tunables.ts'
+import { load, problemsOf } from './valid-environment.ts'
 
-/** The defaults with the setting at `path` set to `value`; undefined removes it. */
-function changed(path: string, value: unknown): unknown {
-  const data = JSON.parse(JSON.stringify(defaultTunables()))
-  const keys = path.split('.')
-  const last = keys.pop() ?? ''
-  const group = keys.reduce((at, key) => at[key], data)
-  group[last] = value
-  return data
-}
+/** The content of a CONFIG_FILE that sets the tunable at `path`. */
+const setting = (path: string, value: unknown) =>
+  JSON.stringify(path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value))
 
-function problemsIn(data: unknown): readonly string[] {
+function problemsIn(text: string): readonly string[] {
   try {
-    parseTunables(data)
+    changedTunables(text)
     return []
   } catch (error) {
     if (error instanceof ConfigError) return error.problems
@@ -23,121 +17,83 @@ function problemsIn(data: unknown): readonly string[] {
   }
 }
 
-test.each([
-  ['http.bodyLimitByts', 1, 'config/default.json: http.bodyLimitByts is unknown'],
-  ['extra', {}, 'config/default.json: extra is unknown'],
-  ['http.bodyLimitBytes', 0, 'config/default.json: http.bodyLimitBytes must be at least 1024'],
-  [
-    'http.bodyLimitBytes',
-    '65536',
-    'config/default.json: http.bodyLimitBytes is missing or not of type number',
-  ],
-  [
-    'store.commandTimeoutMs',
-    1.5,
-    'config/default.json: store.commandTimeoutMs is missing or not of type int',
-  ],
-  ['store', undefined, 'config/default.json: store is missing or not of type object'],
-  ['pam.token.jitterShare', -0.1, 'config/default.json: pam.token.jitterShare must be at least 0'],
-  ['store', null, 'config/default.json: store is missing or not of type object'],
-  ['device.cookieDays', 401, 'config/default.json: device.cookieDays must be at most 400'],
-  ['pam.token.jitterShare', 1.1, 'config/default.json: pam.token.jitterShare must be at most 1'],
-  ['http.maxUrlBytes', 32768, 'http.maxUrlBytes is more than http.maxHeaderBytes'],
-  ['http.unfinishedBodies.total.bytes', 65535, 'total.bytes is less than http.bodyLimitBytes'],
-  ['http.unfinishedBodies.perAddress.bytes', 65535, 'perAddress.bytes is less than http.bodyLimitBytes'],
-  ['http.headersTimeoutMs', 30000, 'http.headersTimeoutMs is more than http.requestTimeoutMs'],
-  ['http.shutdownGraceMs', 9000, 'http.shutdownGraceMs leaves no time for a running upstream call'],
-  ['upstream.pam.connectTimeoutMs', 20000, 'upstream.pam.connectTimeoutMs is more than'],
-  ['transaction.defaultTtlMinutes', 90, 'transaction.defaultTtlMinutes is not between'],
-  ['transaction.stepLockMs', 10000, 'transaction.stepLockMs must be more than authn.signInWaitMs'],
-  ['pam.lists.staleMs', 1, 'pam.lists.staleMs is less than pam.lists.freshMs'],
-  ['pam.lists.onErrorMs', 1, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
-  ['pam.token.refusedPauseMaxMs', 1, 'pam.token.refusedPauseMaxMs is less than'],
-  ['limits.password.perUser.inARow.attempts', 61, 'are more than 100 together'],
-  ['limits.code.perKnownUser.inARow.attempts', 41, 'are more than 100 together'],
-  ['limits.password.perUser.inARow', undefined, 'limits.password.perUser.inARow is missing'],
-])('%s = %j is refused, and the message names its path', (path, value, problem) => {
-  expect(problemsIn(changed(path, value))).toEqual([expect.stringContaining(problem)])
-})
+const pathsOf = (group: object, prefix = ''): string[] =>
+  Object.entries(group).flatMap(([name, value]) =>
+    typeof value === 'object' ? pathsOf(value, `${prefix}${name}.`) : [prefix + name],
+  )
 
-/** Each setting with its last valid value, the step to the first invalid one, and the message for that. */
-test.each([
-  ['http.maxUrlBytes', 16384, +1, 'is more than http.maxHeaderBytes'],
-  ['http.unfinishedBodies.total.bytes', 65536, -1, 'is less than http.bodyLimitBytes'],
-  ['http.unfinishedBodies.perAddress.bytes', 65536, -1, 'is less than http.bodyLimitBytes'],
-  ['http.headersTimeoutMs', 20000, +1, 'is more than http.requestTimeoutMs'],
-  [
-    'http.shutdownGraceMs',
-    13000,
-    -1,
-    'leaves no time for a running upstream call after http.readinessLeadMs',
-  ],
-  ['upstream.authn.connectTimeoutMs', 10000, +1, 'is more than upstream.authn.totalTimeoutMs'],
-  ['upstream.pam.connectTimeoutMs', 10000, +1, 'is more than upstream.pam.totalTimeoutMs'],
-  [
-    'transaction.defaultTtlMinutes',
-    60,
-    +1,
-    'is not between transaction.minTtlMinutes and transaction.maxTtlMinutes',
-  ],
-  [
-    'transaction.stepLockMs',
-    14501,
-    -1,
-    'must be more than authn.signInWaitMs, authn.rateLimit.maxWaitMs and upstream.authn.totalTimeoutMs together, or the lock could expire during the call',
-  ],
-  ['pam.lists.staleMs', 60000, -1, 'is less than pam.lists.freshMs'],
-  ['pam.lists.onErrorMs', 600000, -1, 'is less than pam.lists.staleMs'],
-  ['pam.lists.meOnErrorMs', 60000, -1, 'is less than pam.lists.freshMs'],
-  ['pam.token.refusedPauseMaxMs', 60000, -1, 'is less than pam.token.refusedPauseMinMs'],
-  [
-    'limits.password.perUser.inARow.attempts',
-    60,
-    +1,
-    'and limits.password.perKnownUser.inARow.attempts are more than 100 together',
-  ],
-  [
-    'limits.code.perUser.inARow.attempts',
-    60,
-    +1,
-    'and limits.code.perKnownUser.inARow.attempts are more than 100 together',
-  ],
-])('%s may be %i; %i more contradicts another setting', (path, last, step, why) => {
-  expect(problemsIn(changed(path, last))).toEqual([])
-  expect(problemsIn(changed(path, last + step))).toEqual([`config/default.json: ${path} ${why}`])
-})
-
-test.each([
-  ['authn.signInWaitMs', 4499],
-  ['authn.rateLimit.maxWaitMs', 1999],
-  ['upstream.authn.totalTimeoutMs', 10999],
-])('%s may be %i; one more takes longer than transaction.stepLockMs', (path, last) => {
-  expect(problemsIn(changed(path, last))).toEqual([])
-  expect(problemsIn(changed(path, last + 1))).toEqual([
-    expect.stringContaining('transaction.stepLockMs must'),
-  ])
-})
-
-test('transaction.defaultTtlMinutes is not below its minimum', () => {
-  const path = 'transaction.minTtlMinutes'
-  expect(problemsIn(changed(path, 5))).toEqual([])
-  expect(problemsIn(changed(path, 6))).toEqual([
-    expect.stringContaining('transaction.defaultTtlMinutes is not between'),
-  ])
-})
-
-test('all contradictions are reported at once', () => {
-  const data = [changed('http.maxUrlBytes', 16385), changed('pam.lists.meOnErrorMs', 1)] as const
-  const both = { ...(data[0] as object), pam: (data[1] as { pam: unknown }).pam }
-  expect(problemsIn(both)).toHaveLength(2)
-})
-
-test('a file that does not contain an object is refused', () => {
-  expect(problemsIn([])).toEqual(['config/default.json: the file is missing or not of type object'])
-})
+const typeOf = (value: unknown) => (value === null ? 'null' : typeof value)
 
 test('the shipped tunables are valid and frozen', () => {
   const tunables = defaultTunables()
-  expect(problemsIn(tunables)).toEqual([])
-  expect(Object.isFrozen(tunables.upstream.authn.breaker)).toBe(true)
+  expect(changedTunables(JSON.stringify(tunables))).toEqual(tunables)
+  expect(Object.isFrozen(tunables.upstream.authn)).toBe(true)
+})
+
+test('CONFIG_FILE changes what it names, and nothing else', () => {
+  const { tunables } = load(
+    { CONFIG_FILE: '/changes.json' },
+    { readFile: () => '{ "http": { "maxConnections": 5000 }, "limits": { "call": {} } }' },
+  )
+  const defaults = defaultTunables()
+  expect(tunables).toEqual({ ...defaults, http: { ...defaults.http, maxConnections: 5000 } })
+})
+
+test.each(pathsOf(defaultTunables()))('%s: a value of another type is refused by name', (path) => {
+  for (const value of [null, '1', {}])
+    expect(problemsIn(setting(path, value))).toEqual([
+      `${path}: Invalid input: expected number, received ${typeOf(value)}`,
+    ])
+  expect(problemsIn(setting(path, -1))).toEqual([expect.stringMatching(`^${path}: Too small`)])
+})
+
+test.each([
+  ['http.maxConections', 1, 'http: Unrecognized key: "maxConections"'],
+  ['upstream.okta', {}, 'upstream: Unrecognized key: "okta"'],
+  ['sesion.maxPerUser', 1, 'Unrecognized key: "sesion"'],
+  ['__proto__.maxPerUser', 1, 'Unrecognized key: "__proto__"'],
+  ['store', null, 'store: Invalid input: expected object, received null'],
+  ['store.commandTimeoutMs', 1.5, 'store.commandTimeoutMs: Invalid input: expected int, received number'],
+  ['http.maxConnections', 1_000_001, 'http.maxConnections: Too big: expected number to be <=1000000'],
+  [
+    'http.shutdownGraceMs',
+    12_999,
+    'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs',
+  ],
+  ['pam.lists.staleMs', 59_999, 'pam.lists.staleMs is less than pam.lists.freshMs'],
+  ['pam.lists.onErrorMs', 599_999, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
+  ['pam.lists.meOnErrorMs', 59_999, 'pam.lists.meOnErrorMs is less than pam.lists.freshMs'],
+])('%s = %j is refused, and the message names its path', (path, value, problem) => {
+  expect(problemsIn(setting(path, value))).toEqual([problem])
+})
+
+test.each([
+  ['http.shutdownGraceMs', 13_000],
+  ['pam.lists.staleMs', 60_000],
+  ['pam.lists.onErrorMs', 600_000],
+  ['pam.lists.meOnErrorMs', 60_000],
+])('%s may be as low as %i', (path, lowest) => {
+  expect(problemsIn(setting(path, lowest))).toEqual([])
+})
+
+test('every problem is reported in one run, with those of the variables', () => {
+  const text = '{ "http": { "maxConnections": 0, "secret": 1 }, "sizes": { "body": 1 }, "store": 2 }'
+  expect(problemsOf({ CONFIG_FILE: '/changes.json', PORT: 'x' }, { readFile: () => text })).toEqual([
+    expect.stringContaining('PORT: '),
+    'CONFIG_FILE: http.maxConnections: Too small: expected number to be >=1',
+    'CONFIG_FILE: http: Unrecognized key: "secret"',
+    'CONFIG_FILE: store: Invalid input: expected object, received number',
+    'CONFIG_FILE: Unrecognized key: "sizes"',
+  ])
+})
+
+test.each([
+  ['', 'the file is empty'],
+  ['maxConnections = 5', 'is not JSON'],
+  ['[]', 'must be a JSON object'],
+  ['null', 'must be a JSON object'],
+])('CONFIG_FILE with %j is refused without its content', (text, problem) => {
+  expect(problemsOf({ CONFIG_FILE: '/changes.json' }, { readFile: () => text })).toEqual([
+    `CONFIG_FILE: ${problem}`,
+  ])
 })

@@ -1,499 +1,490 @@
-import { describe, expect, test } from '@jest/globals'
-import { listenHost, port, proxyException, trustedProxies } from '../../src/config/network-values.ts'
-import {
-  domain,
-  factorType,
-  listOf,
-  oneOf,
-  onOrOff,
-  visibleAscii,
-  wholeNumber,
-} from '../../src/config/plain-values.ts'
-import { sameSiteProblem } from '../../src/config/same-site.ts'
-import {
-  hasUnsafePath,
-  pageUrl,
-  proxyUrl,
-  publicOrigin,
-  redirectPrefix,
-  upstreamBaseUrl,
-  upstreamOrigin,
-  webOrigin,
-} from '../../src/config/url-values.ts'
-import { expectInvalid, expectParsed, outcome } from './parsers.ts'
+import { rootCertificates } from 'node:tls'
+import { expect, test } from '@jest/globals'
+import { readEnvironment } from '../../src/config/environment.ts'
+import type { VariableName } from '../../src/config/variables.ts'
+import { KEY, PAM, problemsOf, validEnvironment } from './valid-environment.ts'
 
-describe('plain values', () => {
-  test('whole numbers within bounds, in decimal digits', () => {
-    const parse = wholeNumber(1, 1440)
-    expectParsed(parse, ['1', 1], ['030', 30], ['1440', 1440])
-    expectInvalid(
-      parse,
-      'must be a whole number from 1 to 1440',
-      '0',
-      '1441',
-      '-1',
-      '1.5',
-      '1e2',
-      '0x10',
-      '',
-      ' 1',
-      '1 ',
-    )
-    expectInvalid(
-      wholeNumber(0, Number.MAX_VALUE),
-      `must be a whole number from 0 to ${Number.MAX_VALUE}`,
-      '1234567890',
-    )
-    expectParsed(wholeNumber(0, Number.MAX_VALUE), ['123456789', 123_456_789])
-  })
+/** Each variable with values that it accepts, and with those that it refuses for one reason. Files contain their own path. */
 
-  test('one of several words, case-sensitive', () => {
-    expectParsed(oneOf('lax', 'strict'), ['lax', 'lax'], ['strict', 'strict'])
-    expectInvalid(oneOf('lax', 'strict'), 'must be lax or strict', 'Lax', '', 'none', 'lax ')
-    expectParsed(onOrOff, ['on', true], ['off', false])
-    expectInvalid(onOrOff, 'must be on or off', 'true', 'ON')
-  })
+type More = Record<string, string | undefined>
+type Accepted = readonly (readonly [text: string, value: unknown])[]
+/** The values that are refused for each reason, alone or with other variables. */
+type Refused = Readonly<Record<string, readonly string[] | ReturnType<typeof withOthers>>>
+const withOthers = (more: More, values: readonly string[]) => ({ more, values })
 
-  test('lists: without duplicate and empty entries', () => {
-    expectParsed(listOf(wholeNumber(0, 9)), ['1', [1]], [' 1 ,, 2,1 ', [1, 2]])
-    expectParsed(listOf(wholeNumber(0, 9), /;/), ['1;2', [1, 2]])
-    expectInvalid(listOf(visibleAscii), 'has no entry', '', ',', ' , ')
-  })
+const same = (...texts: string[]): Accepted => texts.map((text) => [text, text])
+const readFile = (path: string) => path
+const words = (text: string) => text.split(' ')
+const LOCAL_PART = { ...PAM, PAM_USER_NAME: 'login-local-part' }
 
-  test('lists report each invalid entry by its position, if there are several', () => {
-    const parse = listOf(oneOf('a', 'b'))
-    expectInvalid(parse, 'must be a or b', 'x')
-    expect(outcome(parse, 'a,x,b,y')).toEqual({
-      invalid: ['entry 2 must be a or b', 'entry 4 must be a or b'],
-    })
-    const broken = listOf(() => {
-      throw new RangeError('broken')
-    })
-    expect(() => broken('a')).toThrow(new RangeError('broken'))
-  })
+const ORIGIN = 'must be an origin only: scheme, host and port, such as https://host.example.com'
+const NO_ORIGINS = [
+  ...['a.b', '/a', 'https:a.b', 'https:/a.b', 'https://', 'https:///a', 'https:\\\\a.b', 'https://a.b\\'],
+  ...[
+    'https:// a.b',
+    'https://a b',
+    'https://a.b:99999',
+    '1https://a.b',
+    'xhttps://a.b',
+    'ftp://a.b',
+    'null',
+  ],
+  ...['https://a.b/x', 'https://a.b/?x', 'https://a.b?', 'https://a.b/#', 'https://a.b#x', 'https://a.b/?'],
+  ...['https://u@a.b', 'https://u:p@a.b', 'https://@a.b', 'https://:p@a.b', 'https://u@*.b'],
+  ...['https://a.b.', 'https://a..b', 'https://a~b', 'https://*', 'https://*.a.b', '*'],
+]
+const ORIGINS: Accepted = [
+  ['HTTPS://Host.Example.COM:443/', 'https://host.example.com'],
+  ...same('https://a_b.example:8443', 'https://[::1]:8443', 'https://10.0.0.1', 'https://host'),
+  ...same('http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:1'),
+]
+const LOOPBACK_ONLY = 'must be https; plain http only on loopback'
+const NOT_LOOPBACK = ['http://a.b', 'http://127.0.0.1.b', 'http://a.127.0.0.b', 'http://128.0.0.1']
+const BASE = 'must be a URL without user name, query and fragment, such as https://host.example.com'
+const NO_BASES = words('https://a.b/?x https://a.b/# https://a.b/x#y https://u@a.b/ https://*.b/ /x')
+const SAFE = 'must have no dot segments, no encoded slashes and only percent-encoded UTF-8 in its path'
+const UNSAFE_PATHS = [
+  ...words('/. /.. /x/../y /a/./b /%2E%2e/b /.%2e //x /a//b /a%2Fb /x%5Cy /%zz /%ff'),
+].map((path) => `https://a.b${path}`)
+const PLACEHOLDER = 'is still the placeholder of the example'
+const VISIBLE = 'must be visible ASCII characters without spaces'
+const DOMAIN = 'must be a domain without @, such as example.com'
+const NO_DOMAINS = ['@a.b', 'a b', '-a.b', 'a-.b', 'a..b', '.a', 'a.', 'a@b', 'a.b/c', `${'a'.repeat(64)}.b`]
+const LONGEST_DOMAIN = `${'a.'.repeat(126)}b`
+const PORT =
+  'must be a port from 0 to 65535 (Kubernetes sets a URL for a service of that name: enableServiceLinks: false)'
+const HOST = 'must be an IP address or a host name'
+const ON_OR_OFF = { 'must be on or off': ['true', 'ON', '1'] }
+const CERTIFICATES = rootCertificates.map((pem) => pem.trim())
+const uuid = '0f3b0c6e-7b8e-4b0a-9e53-0d3b8f0a1c2d'
+const [ONE, TWO] = [Buffer.alloc(32, 'ab'), Buffer.from(`${'fb'.repeat(31)}ff`, 'hex')] // the second has + and /
 
-  test('domains, in lower case', () => {
-    const longest = `${'a.'.repeat(126)}b`
-    expectParsed(
-      domain,
-      ['Example.COM', 'example.com'],
-      ['corp', 'corp'],
-      ['a-b_c.x1', 'a-b_c.x1'],
-      ['münchen.de', 'münchen.de'],
-      ['a', 'a'],
-      [longest, longest],
-    )
-    expectParsed(domain, [`${'a'.repeat(63)}.b`, `${'a'.repeat(63)}.b`])
-    expectInvalid(domain, 'must be a domain without the @', '@example.com', '@')
-    expectInvalid(
-      domain,
-      'must be a domain, such as example.com',
-      '',
-      'a b',
-      '-a.b',
-      'a-.b',
-      'a..b',
-      '.a',
-      'a.',
-      'a@b',
-      `${'a'.repeat(64)}.b`,
-      `${longest}c`,
-      'a.b/c',
-    )
-  })
+const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
+  PUBLIC_URL: ORIGINS,
+  AUTHN_BASE_URL: [
+    ...ORIGINS,
+    ...same('http://127.1.2.3', 'https://your-org.example.net.b', 'https://x.your-org.example.net'),
+  ],
+  AUTHN_API_TOKEN: same('!~', 'SSWSabc'),
+  SECRET_KEYS: [
+    ...[ONE, TWO].flatMap((key): Accepted => {
+      const text = key.toString('base64')
+      return [text, text.replace('=', ''), key.toString('base64url')].map((each) => [each, [key]])
+    }),
+    [` ${ONE.toString('base64')} ,\n${TWO.toString('base64url')}\r\n,`, [ONE, TWO]],
+  ],
+  PORT: [
+    ['0', 0],
+    ['8081', 8081],
+    ['65535', 65_535],
+    ['00080', 80],
+  ],
+  HOST: same('0.0.0.0', '::1', '::', 'localhost', 'a', 'A-b.c1', 'a'.repeat(253)),
+  OPS_TOKEN: same('x'.repeat(16)),
+  ALLOWED_ORIGINS: [
+    ['https://app.example.com:8443', ['https://app.example.com:8443']],
+    ['https://example.com, HTTPS://Example.com:443/,,', ['https://example.com']],
+  ],
+  SIGN_IN_URL: [
+    ['https://portal.example.com', 'https://portal.example.com/'],
+    ...same('https://portal.example.com/x?y=1#/login', 'https://portal.example.com/?x#//..'),
+  ],
+  TRUST_PROXY: [
+    ['192.0.2.1', ['192.0.2.1/32']],
+    ['10.0.0.0/032, 2001:DB8::1', ['10.0.0.0/32', '2001:db8::1/128']],
+    ['2001:db8::/128', ['2001:db8::/128']],
+    ...['0.0.0.0/1', '128.0.0.0/1', '2000::/4', '::/3', '10.0.0.0/8,172.16.0.0/12', '3000::/4,2000::/5'].map(
+      (text) => [text, text.split(',')] as const,
+    ),
+    ...['0.0.0.0/1,128.0.0.0/2,192.0.0.0/4,208.0.0.0/5,216.0.0.0/6,220.0.0.0/7,222.0.0.0/8'].map(
+      (all) => [all, all.split(',')] as const,
+    ),
+  ],
+  AUTHN_FORWARD_ORIGIN: [
+    ['on', true],
+    ['off', false],
+  ],
+  SSO_REDIRECTS: [
+    ['https://A.b:443', [{ origin: 'https://a.b', pathPrefix: '/' }]],
+    [
+      'https://a.b/home/,http://127.0.0.1:80/...',
+      [
+        { origin: 'https://a.b', pathPrefix: '/home' },
+        { origin: 'http://127.0.0.1', pathPrefix: '/...' },
+      ],
+    ],
+    ['https://a.b/%C3%A4/..c/d..', [{ origin: 'https://a.b', pathPrefix: '/%C3%A4/..c/d..' }]],
+  ],
+  LOGIN_DOMAINS: [
+    ['Example.COM,example.com', ['example.com']],
+    ['corp, a-b_c.x1,münchen.de,a', ['corp', 'a-b_c.x1', 'münchen.de', 'a']],
+    [LONGEST_DOMAIN, [LONGEST_DOMAIN]],
+    [`${'a'.repeat(63)}.b`, [`${'a'.repeat(63)}.b`]],
+  ],
+  HIDDEN_FACTORS: [['question,token:software:totp,question', ['question', 'token:software:totp']]],
+  SESSION_IDLE_MINUTES: [
+    ['1', 1],
+    ['030', 30],
+    ['720', 720],
+  ],
+  SESSION_ABSOLUTE_HOURS: [
+    ['1', 1],
+    ['168', 168],
+  ],
+  SESSION_SAME_SITE: same('lax', 'strict'),
+  PAM_BASE_URL: [
+    ['HTTPS://Gateway.Example.com:443/Pam/', 'https://gateway.example.com/Pam'],
+    ['https://a.b/', 'https://a.b'],
+    ...same('https://a.b/pam/v9', 'http://127.0.0.1:8082/pam', 'https://a.b/%C3%A4'),
+  ],
+  PAM_TEAM: same('acme', '0.a_b~c-d', 'a'.repeat(255)),
+  PAM_KEY_EXPIRES_AT: [
+    ...[
+      '2027-01-31T00:00:00Z',
+      '2027-01-31t00:00:00z',
+      '2027-01-31 00:00:00Z',
+      '2027-01-31T02:00:00+02:00',
+      '2027-01-30T18:30:00-05:30',
+      '2027-01-31T00:00:00.000Z',
+    ].map((text) => [text, Date.UTC(2027, 0, 31)] as const),
+    ['2027-12-31T23:59:59.25Z', Date.UTC(2027, 11, 31, 23, 59, 59, 250)],
+    ['2028-02-29T10:20:30Z', Date.UTC(2028, 1, 29, 10, 20, 30)],
+  ],
+  PAM_TOKEN_PATH: same(
+    '/v1/teams/{team_name}/service_token',
+    '/{team_name}/{team_name}',
+    "/a.b_~!$&'()*+,;=:@-/%20",
+    '/a/',
+  ),
+  PAM_USER_DOMAINS: [
+    ['Corp.Example', [{ domain: 'corp.example', prefix: '' }]],
+    ['Example.com,example.COM', [{ domain: 'example.com', prefix: '' }]],
+    [
+      ' a.b = x- , c.d= ,',
+      [
+        { domain: 'a.b', prefix: 'x-' },
+        { domain: 'c.d', prefix: '' },
+      ],
+    ],
+    ['a.b=x-,A.B=x-', [{ domain: 'a.b', prefix: 'x-' }]],
+    ['a.b=Az09._~@+-', [{ domain: 'a.b', prefix: 'Az09._~@+-' }]],
+    [`a.b=${'x'.repeat(64)}`, [{ domain: 'a.b', prefix: 'x'.repeat(64) }]],
+  ],
+  PAM_DIRECTORY: [
+    ['none', { kind: 'none' }],
+    ['all', { kind: 'all' }],
+    [
+      ` group:${uuid.toUpperCase()} ,, role:a, role:a0_b,GROUP:${uuid},role:a `,
+      { kind: 'rules', roles: ['a', 'a0_b'], groups: [uuid] },
+    ],
+    [`role:a${'b'.repeat(63)}`, { kind: 'rules', roles: [`a${'b'.repeat(63)}`], groups: [] }],
+  ],
+  UPSTREAM_CA_FILE: [
+    [
+      `# first\n${CERTIFICATES[0]}\n# second\n${CERTIFICATES[1]}\n`,
+      `${CERTIFICATES[0]}\n${CERTIFICATES[1]}\n`,
+    ],
+  ],
+  HTTPS_PROXY: [
+    ['http://u:p*@proxy:3128', 'http://u:p*@proxy:3128/'],
+    ['https://proxy', 'https://proxy/'],
+  ],
+  NO_PROXY: [['.SVC,10.0.0.0/8, host:80', ['.svc', '10.0.0.0/8', 'host:80']]],
+  LOG_LEVEL: same('error', 'warn', 'info', 'debug'),
+}
 
-  test('secrets of visible ASCII characters', () => {
-    expectParsed(visibleAscii, ['!~', '!~'])
-    expectInvalid(
-      visibleAscii,
-      'must be visible ASCII characters without spaces',
-      '',
+test.each(Object.entries(ACCEPTED))('%s is accepted and normalized', (name, accepted) => {
+  for (const [text, value] of accepted) {
+    const more: More = name.startsWith('PAM_') ? (name === 'PAM_USER_DOMAINS' ? LOCAL_PART : PAM) : {}
+    const { values, problems } = readEnvironment(validEnvironment({ ...more, [name]: text }), readFile)
+    const read = values[name as VariableName]
+    const plain = read instanceof Object && 'toJSON' in read && 'value' in read ? read.value : read
+    expect([text, problems, plain]).toEqual([text, [], value])
+  }
+})
+
+const REFUSED: Partial<Record<VariableName, Refused>> = {
+  PUBLIC_URL: {
+    [ORIGIN]: NO_ORIGINS,
+    'must be https; plain http only on localhost': words(
+      'http://a.b http://127.0.0.2 http://localhost.b http://127.0.0.1.b',
+    ),
+  },
+  AUTHN_BASE_URL: {
+    [ORIGIN]: NO_ORIGINS,
+    [LOOPBACK_ONLY]: NOT_LOOPBACK,
+    [PLACEHOLDER]: ['https://your-org.example.net', 'https://your-team.pam.example.net'],
+    'must not be PUBLIC_URL: the broker would call itself': ['https://portal.example.com'],
+  },
+  AUTHN_API_TOKEN: {
+    'must be the token alone, without SSWS before it': ['SSWS abc', 'x ssws abc', 'a\nSSWS b'],
+    'must be one token': ['one,two', 'one\ntwo'],
+    [VISIBLE]: ['a b', 'ä', 'a\u007f', 'xSSWS abc'],
+    [PLACEHOLDER]: ['replace-with-your-api-token', 'a\nreplace-with-b'],
+  },
+  REDIS_URL: {
+    'scheme: must be one of redis, rediss,': ['http://redis:6379', 'memory://x'],
+    'host: is missing': ['redis://'],
+    'query: name is missing': ['redis+sentinel://s1:26379,s2:26379/0'],
+    'password: must be percent-encoded': [
+      'redis://:p@ss@redis:6379/0',
+      'redis://gatehouse:p/ss@redis:6379/0',
+    ],
+    [PLACEHOLDER]: ['redis://:replace-with-your-password@redis.example.internal:6379/0'],
+    'must not be memory: in production: it works for one process only': withOthers(
+      { NODE_ENV: 'production' },
+      ['memory:'],
+    ),
+  },
+  SECRET_KEYS: {
+    'must be keys of exactly 32 bytes in base64, comma-separated': [
+      ...[
+        'c2hvcnQ=',
+        `${KEY}AA`,
+        `x${KEY}`,
+        `!${KEY}`,
+        `${KEY}=`,
+        KEY.slice(1),
+        `${KEY},short`,
+        'no base64 !',
+      ],
+      ...[`${TWO.toString('base64').slice(0, 42)}-`, `${'/_'.repeat(21)}A`],
+    ],
+    'must be random keys, not one repeated byte': [Buffer.alloc(32).toString('base64')],
+    'has the same key twice': [`${KEY},${KEY}`, `${KEY},${KEY.replace('=', '')}`],
+    'has no key': [',', ',\n,'],
+  },
+  PORT: { [PORT]: ['65536', '-1', '1.5', '080800', 'http', '10.0.0.1', '0x50', 'tcp://10.0.0.1:9090'] },
+  OPS_PORT: {
+    [PORT]: ['tcp://10.0.0.1:9090'],
+    'must be a different port from PORT': ['8080', '08080'],
+  },
+  HOST: { [HOST]: ['-a', 'a-', '.a', 'a b', 'http://a', 'a:80', 'a_b', 'a'.repeat(254)] },
+  OPS_HOST: { [HOST]: ['http://0.0.0.0'] },
+  OPS_TOKEN: {
+    'must have 16 characters or more': ['x'.repeat(15)],
+    [VISIBLE]: ['long enough but with spaces'],
+    [PLACEHOLDER]: ['replace-with-a-long-random-token'],
+  },
+  ALLOWED_ORIGINS: {
+    [`entry 1 ${ORIGIN}`]: NO_ORIGINS,
+    'has no entry': [',', ' , '],
+    'entry 1 is not on the same site as PUBLIC_URL (scheme and public suffix list): browsers would not send the cookies':
+      ['https://app.example.org', 'https://10.0.0.2', 'https://com'],
+    'entry 2 is not on the same site as PUBLIC_URL': ['https://app.example.com,http://app.example.com'],
+  },
+  SIGN_IN_URL: {
+    'must be an absolute URL without user name': [
+      ...words('/login https://u:p@portal.example.com/ ftp://portal.example.com'),
+      ...words('https://*.example.com/'),
+    ],
+    'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS': [
+      'https://login.example.org/',
+      'http://portal.example.com/',
+    ],
+    'must not have a stateToken in its query: the broker adds it': [
+      'https://portal.example.com/?x=1&stateToken=',
+    ],
+  },
+  TRUST_PROXY: {
+    'entry 1 must be the address or CIDR of a proxy, such as 10.0.0.0/8': [
+      ...['*', 'true', 'TRUE', 'yes', 'all', '1', '42', 'loopback', '10.0.0', '1a', '/8', 'fe80::1%eth0'],
+      ...[
+        ...words('10.0.0.0/33 2001:db8::/129 10.0.0.0/8/8 10.0.0.0/ 10.0.0.0/x 10.0.0.0/-1'),
+        ...words('10.0.0.0/0008'),
+      ],
+    ],
+    'entry 1 must be written as IPv4, not as an IPv4-mapped address': ['::ffff:10.0.0.1', '::ffff:0:0/96'],
+    'must not cover every address: otherwise any client can forge its address': [
+      ...['0.0.0.0/0', '10.0.0.0/8,::/0', '10.0.0.0/000', '0.0.0.0/1,128.0.0.0/1', '128.0.0.0/1,0.0.0.0/1'],
+      ...['2000::/3', '3000::/4,2000::/4', '::/1,8000::/1', '10.0.0.0/8,2000::/4,3fff::/16,3000::/4'],
+      ...['1.0.0.0/8,0.0.0.0/1,64.0.0.0/2,128.0.0.0/1'],
+      '0.0.0.0/1,128.0.0.0/2,192.0.0.0/4,208.0.0.0/5,216.0.0.0/6,220.0.0.0/7,222.0.0.0/7',
+    ],
+  },
+  AUTHN_LINK_ORIGINS: {
+    [`entry 1 ${LOOPBACK_ONLY}`]: ['http://id.example.com'],
+    [`entry 2 ${ORIGIN}`]: ['https://a.b,https://a.b/x'],
+    'must not be PUBLIC_URL: the broker would call itself': ['https://a.b,https://portal.example.com'],
+  },
+  AUTHN_FORWARD_ORIGIN: ON_OR_OFF,
+  STEP_UP: ON_OR_OFF,
+  SSO_REDIRECTS: {
+    [`entry 1 ${BASE}`]: NO_BASES,
+    [`entry 1 ${LOOPBACK_ONLY}`]: NOT_LOOPBACK,
+    [`entry 1 ${SAFE}`]: UNSAFE_PATHS,
+  },
+  LOGIN_DOMAINS: { [`entry 1 ${DOMAIN}`]: [...NO_DOMAINS, `${LONGEST_DOMAIN}c`] },
+  HIDDEN_FACTORS: { 'entry 2 must be password or question or sms or': ['sms,Push', 'sms,questions'] },
+  SESSION_IDLE_MINUTES: {
+    'must be a whole number from 1 to 1440': ['0', '1441', '-1', '1.5', '1e2', '0x10', '30m', '1234567890'],
+    'must not be more than SESSION_ABSOLUTE_HOURS': withOthers({ SESSION_ABSOLUTE_HOURS: '1' }, ['61']),
+  },
+  SESSION_ABSOLUTE_HOURS: { 'must be a whole number from 1 to 168': ['0', '169'] },
+  SESSION_SAME_SITE: { 'must be lax or strict': ['none', 'Lax', 'loose'] },
+  PAM_BASE_URL: {
+    [BASE]: NO_BASES,
+    [LOOPBACK_ONLY]: NOT_LOOPBACK,
+    [SAFE]: UNSAFE_PATHS,
+    [PLACEHOLDER]: ['https://your-org.example.net/pam'],
+  },
+  PAM_TEAM: {
+    'must be a team name: letters, digits, and . _ ~ - after the first one': [
+      '.',
+      '..',
+      '-a',
+      '_a',
+      'a/b',
       'a b',
       'ä',
-      'a\n',
-      '\u007f',
-      ' a',
-    )
-  })
-
-  test('factor types', () => {
-    const types = [
-      'password',
-      'question',
-      'sms',
-      'call',
-      'email',
-      'push',
-      'signed_nonce',
-      'token',
-      'token:software:totp',
-      'token:hotp',
-      'token:hardware',
-      'webauthn',
-      'u2f',
-      'web',
-      'claims_provider',
-      'assertion:oidc',
-      'assertion:saml2',
-    ]
-    expectParsed(factorType, ...types.map((type) => [type, type] as const))
-    expectInvalid(factorType, `must be ${types.join(' or ')}`, '', 'SMS', 'brand_new')
-  })
-})
-
-describe('hosts, ports and proxies', () => {
-  test('a host to listen on', () => {
-    for (const host of ['0.0.0.0', '::1', '::', 'localhost', 'a', 'A-b.c1', 'a'.repeat(253)])
-      expectParsed(listenHost, [host, host])
-    expectInvalid(
-      listenHost,
-      'must be an IP address or a host name',
-      '',
-      '-a',
-      'a-',
-      '.a',
-      'a b',
-      'http://a',
-      'a:80',
-      'a_b',
-      'a'.repeat(254),
-    )
-  })
-
-  test('a port', () => {
-    expectParsed(port, ['0', 0], ['8080', 8080], ['65535', 65_535], ['00080', 80])
-    expectInvalid(
-      port,
-      'must be a port from 0 to 65535',
-      '65536',
-      '-1',
-      '',
-      '1.5',
-      '080800',
-      'http',
-      '10.0.0.1',
-      '0x50',
-      ' 80',
-      '80 ',
-      'x tcp://a',
-    )
-    expectInvalid(
-      port,
-      'must be a port from 0 to 65535 (Kubernetes sets it for a service of that name: enableServiceLinks: false)',
-      'tcp://10.0.0.1:9090',
-      'TCP://a',
-    )
-  })
-
-  const FORGE = 'must name the proxies: otherwise any client can forge its address'
-  const NOT_CIDR = 'must be an IP address or a CIDR, such as 10.0.0.0/8'
-
-  test('a trusted proxy, as a CIDR', () => {
-    const trustedProxy = (text: string) => trustedProxies(text)[0]
-    expectParsed(
-      trustedProxy,
-      ['192.0.2.1', '192.0.2.1/32'],
-      ['10.0.0.0/8', '10.0.0.0/8'],
-      ['10.0.0.0/032', '10.0.0.0/32'],
-      ['2001:DB8::1', '2001:db8::1/128'],
-      ['2001:db8::/128', '2001:db8::/128'],
-      ['0.0.0.0/1', '0.0.0.0/1'],
-    )
-    expectInvalid(trustedProxy, FORGE, '*', 'true', 'TRUE', 'yes', 'on', 'all')
-    expectInvalid(
-      trustedProxy,
-      'must not be a number of hops: a client on a shorter path could forge its address',
-      '1',
-      '42',
-    )
-    expectInvalid(
-      trustedProxy,
-      NOT_CIDR,
-      'loopback',
-      '10.0.0.0/33',
-      '2001:db8::/129',
-      '10.0.0.0/8/8',
-      '10.0.0.0/',
-      '10.0.0.0/x',
-      '10.0.0.0/-1',
-      '10.0.0.0/0008',
-      'fe80::1%eth0',
-      '10.0.0',
-      '1a',
-      'x1',
-      'xtrue',
-      'truex',
-      '/8',
-    )
-    expectInvalid(
-      trustedProxy,
-      'must be written as IPv4, not as an IPv4-mapped address',
-      '::ffff:10.0.0.1',
-      '::ffff:0:0/96',
-    )
-    expectInvalid(
-      trustedProxy,
-      'must not cover every address: otherwise any client can forge its address',
-      '0.0.0.0/0',
-      '::/0',
-      '10.0.0.0/000',
-    )
-  })
-
-  test('trusted proxies together must not cover every address', () => {
-    expectParsed(
-      trustedProxies,
-      ['10.0.0.0/8, 192.0.2.1', ['10.0.0.0/8', '192.0.2.1/32']],
-      ['0.0.0.0/1', ['0.0.0.0/1']],
-      ['128.0.0.0/1', ['128.0.0.0/1']],
-    )
-    const almostAll = '0.0.0.0/1,128.0.0.0/2,192.0.0.0/4,208.0.0.0/5,216.0.0.0/6,220.0.0.0/7,222.0.0.0/8'
-    expectParsed(
-      trustedProxies,
-      [almostAll, almostAll.split(',')],
-      ['2000::/4', ['2000::/4']],
-      ['::/3', ['::/3']],
-      ['3000::/4,2000::/5', ['3000::/4', '2000::/5']],
-    )
-    const holds =
-      'must not cover every address, even in several entries: otherwise any client can forge its address'
-    expectInvalid(
-      trustedProxies,
-      holds,
-      '0.0.0.0/1,128.0.0.0/1',
-      '128.0.0.0/1,0.0.0.0/1',
-      `${almostAll},223.0.0.0/8`,
-      '2000::/3',
-      '3000::/4,2000::/4',
-      '::/1,8000::/1',
-      '10.0.0.0/8,2000::/4,3fff::/16,3000::/4',
-      '1.0.0.0/8,0.0.0.0/1,64.0.0.0/2,128.0.0.0/1',
-    )
-  })
-
-  test('exceptions from the egress proxy', () => {
-    expectParsed(proxyException, ['.SVC', '.svc'], ['10.0.0.0/8', '10.0.0.0/8'], ['host:80', 'host:80'])
-    expectInvalid(proxyException, 'must be a host name, a domain or an address', '', 'a b', 'ä', ' a', 'a ')
-  })
-})
-
-describe('URLs', () => {
-  const ABSOLUTE = 'must be an absolute URL, such as https://host.example.com'
-  const ORIGIN_ONLY = 'must be an origin only: scheme, host and port, without path, query and fragment'
-  const NO_USER = 'must have no user name and no password'
-  const HOST = 'must have a plain host name or address'
-  const DOTS = 'must have no dot segments and no encoded slashes in its path'
-  const QUERY = 'must have no query and no fragment'
-  const WILDCARD = 'must not have a wildcard: list each one'
-
-  test('an origin is normalized as in browsers', () => {
-    for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
-      expectParsed(
-        parse,
-        ['HTTPS://Host.Example.COM:443/', 'https://host.example.com'],
-        ['https://a_b.example:8443', 'https://a_b.example:8443'],
-        ['https://[::1]:8443', 'https://[::1]:8443'],
-        ['https://10.0.0.1', 'https://10.0.0.1'],
-        ['https://host', 'https://host'],
-      )
-  })
-
-  test.each<[string, (text: string) => string]>([
-    ['publicOrigin', publicOrigin],
-    ['upstreamOrigin', upstreamOrigin],
-    ['webOrigin', webOrigin],
-  ])('%s: no path, query, fragment or user, and no other URL', (_name, parse) => {
-    expectInvalid(
-      parse,
-      ORIGIN_ONLY,
-      'https://a.b/x',
-      'https://a.b/?x',
-      'https://a.b?',
-      'https://a.b/#',
-      'https://a.b#x',
-      'https://a.b/?',
-    )
-    expectInvalid(parse, NO_USER, 'https://u@a.b', 'https://u:p@a.b', 'https://@a.b', 'https://:p@a.b')
-    expectInvalid(
-      parse,
-      ABSOLUTE,
-      '',
-      'a.b',
-      '/a',
-      'https:a.b',
-      'https:/a.b',
-      'https://',
-      'https:// a.b',
-      'https://a b',
-      'https:\\\\a.b',
-      'https://a.b\\',
-      'https://a.b:99999',
-      'https:///a',
-      ' https://a.b',
-      '1https://a.b',
-      'xhttps//a.b',
-    )
-    expectInvalid(parse, 'must begin with https://', 'ftp://a.b', 'httpsx://a.b', 'xhttp://a.b')
-    expectInvalid(parse, HOST, 'https://a.b.', 'https://a..b', 'https://a~b')
-    expectInvalid(parse, WILDCARD, 'https://*', 'https://*.a.b', 'https://u@*.b')
-  })
-
-  test('plain http: for the public origin on localhost, for an upstream on loopback, else anywhere', () => {
-    const local = ['http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:1']
-    for (const parse of [publicOrigin, upstreamOrigin, webOrigin])
-      expectParsed(parse, ...local.map((one) => [one, one] as const))
-    expectInvalid(
-      publicOrigin,
-      'must be https; plain http only for localhost',
-      'http://a.b',
-      'http://127.0.0.2',
-      'http://localhost.b',
-      'http://127.0.0.1.b',
-    )
-    expectInvalid(
-      upstreamOrigin,
-      'must be https; plain http only on loopback',
-      'http://a.b',
-      'http://127.0.0.1.b',
-      'http://a.127.0.0.b',
-      'http://128.0.0.1',
-    )
-    expectParsed(
-      upstreamOrigin,
-      ['http://127.1.2.3', 'http://127.1.2.3'],
-      ['http://127.100.200.254', 'http://127.100.200.254'],
-    )
-    expectParsed(webOrigin, ['http://a.b', 'http://a.b'])
-  })
-
-  test('the placeholder of the example is refused as an upstream', () => {
-    const reason = 'is still the placeholder of the example'
-    expectInvalid(upstreamOrigin, reason, 'https://your-org.example.net', 'https://your-team.pam.example.net')
-    expectInvalid(upstreamBaseUrl, reason, 'https://your-org.example.net/pam')
-    expectParsed(
-      upstreamOrigin,
-      ['https://your-org.example.net.b', 'https://your-org.example.net.b'],
-      ['https://x.your-org.example.net', 'https://x.your-org.example.net'],
-    )
-  })
-
-  test('a base URL may have a path; the trailing slash is removed', () => {
-    expectParsed(
-      upstreamBaseUrl,
-      ['https://a.b', 'https://a.b'],
-      ['https://a.b/', 'https://a.b'],
-      ['https://a.b/pam/v9/', 'https://a.b/pam/v9'],
-    )
-    expectInvalid(upstreamBaseUrl, QUERY, 'https://a.b/pam?x', 'https://a.b/#')
-    expectInvalid(
-      upstreamBaseUrl,
-      DOTS,
-      'https://a.b/x/../y',
-      'https://a.b/%2e',
-      'https://a.b//x',
-      'https://a.b/x%5Cy',
-    )
-    expectInvalid(
-      upstreamBaseUrl,
-      'must have only percent-encoded UTF-8 in its path',
-      'https://a.b/%zz',
-      'https://a.b/%ff',
-    )
-    expectParsed(upstreamBaseUrl, ['https://a.b/%C3%A4', 'https://a.b/%C3%A4'])
-    expectInvalid(upstreamBaseUrl, 'must be https; plain http only on loopback', 'http://a.b/pam')
-  })
-
-  test('a page may have a path, a query and a fragment, but no state token', () => {
-    expectParsed(
-      (text) => pageUrl(text).href,
-      ['https://a.b/x?y=1#/login', 'https://a.b/x?y=1#/login'],
-      ['http://a.b', 'http://a.b/'],
-    )
-    expectInvalid(
-      pageUrl,
-      'must not have a stateToken in its query: the broker adds it',
-      'https://a.b/?x=1&stateToken=',
-    )
-    expectInvalid(pageUrl, ABSOLUTE, '/login')
-  })
-
-  test('a redirect prefix has an origin and a path without trailing slashes', () => {
-    expectParsed(
-      redirectPrefix,
-      ['https://A.b:443', { origin: 'https://a.b', pathPrefix: '/' }],
-      ['https://a.b/home/', { origin: 'https://a.b', pathPrefix: '/home' }],
-      ['http://127.0.0.1:8080/', { origin: 'http://127.0.0.1:8080', pathPrefix: '/' }],
-    )
-    expectInvalid(redirectPrefix, QUERY, 'https://a.b/?x', 'https://a.b/#x')
-    expectInvalid(redirectPrefix, DOTS, 'https://a.b/a/../b', 'https://a.b/home//')
-    expectInvalid(redirectPrefix, 'must be https; plain http only on loopback', 'http://a.b/')
-  })
-
-  test('the egress proxy may have a user, but no path', () => {
-    expectParsed(
-      proxyUrl,
-      ['http://u:p*@proxy:3128', 'http://u:p*@proxy:3128/'],
-      ['https://proxy', 'https://proxy/'],
-    )
-    expectInvalid(
-      proxyUrl,
-      'must be an http or https URL',
-      'socks5://proxy:1080',
-      'xhttp://proxy',
-      'httpsx://proxy',
-    )
-    expectInvalid(
-      proxyUrl,
-      'must have no path and no query',
-      'http://proxy/x',
-      'http://proxy/?',
-      'http://proxy/#x',
-    )
-    expectInvalid(proxyUrl, WILDCARD, 'http://*.b')
-  })
-
-  test.each([
-    ['/', false],
-    ['/a/b', false],
-    ['/a.b/..c/d..', false],
-    ['/...', false],
-    ['/%2e%2e%2e', false],
-    ['.', true],
-    ['/.', true],
-    ['/..', true],
-    ['/a/./b', true],
-    ['/a/../b', true],
-    ['/%2E%2e/b', true],
-    ['/.%2e', true],
-    ['/a//b', true],
-    ['/a%2Fb', true],
-    ['/a%5cb', true],
-    ['/a\\b', true],
-  ])('the path %s is unsafe: %s', (path, isUnsafe) => {
-    expect(hasUnsafePath(path)).toBe(isUnsafe)
-  })
-})
-
-describe('the same site', () => {
-  const PUBLIC = 'https://portal.example.com'
-  const OTHER_SITE =
-    'is not on the same site as PUBLIC_URL (public suffix list): browsers would not send the cookies'
-
-  test.each([
-    [PUBLIC, PUBLIC, undefined],
-    ['https://app.example.com:8443', PUBLIC, undefined],
-    ['https://example.com', PUBLIC, undefined],
-    ['http://localhost:3000', 'http://localhost:8080', undefined],
-    ['https://example.org', PUBLIC, OTHER_SITE],
-    ['https://a.co.uk', 'https://b.co.uk', OTHER_SITE],
-    ['https://a.github.io', 'https://b.github.io', OTHER_SITE],
-    ['https://10.0.0.2', 'https://10.0.0.1', OTHER_SITE],
-    [
-      'http://app.example.com',
-      PUBLIC,
-      'has another scheme than PUBLIC_URL, so it is another site: browsers would not send the cookies',
+      'a%20',
+      '../other',
+      'a'.repeat(256),
     ],
-  ])('%s and %s: %s', (origin, publicUrl, reason) => {
-    expect(sameSiteProblem(origin, publicUrl)).toBe(reason)
+  },
+  PAM_KEY_ID: { [VISIBLE]: ['two words'] },
+  PAM_KEY_SECRET: {
+    [VISIBLE]: ['two words'],
+    [PLACEHOLDER]: ['replace-with-your-key-secret'],
+  },
+  PAM_KEY_EXPIRES_AT: {
+    'must be an RFC 3339 time, such as 2027-01-31T00:00:00Z': [
+      ...['2027-01-31', '2027-01-31T00:00:00', '2027-02-30T00:00:00Z', '2027-02-29T00:00:00Z', 'soon'],
+      ...['2027-00-10T00:00:00Z', '2027-13-10T00:00:00Z', '2027-01-00T00:00:00Z', '2027-04-31T00:00:00Z'],
+      ...['2027-01-31T24:00:00Z', '2027-01-31T00:60:00Z', '2027-01-31T00:00:60Z', '2027-1-31T00:00:00Z'],
+      ...['2027-01-31T00:00:00+24:00', '2027-01-31T00:00:00+02', '2027-01-31T00:00:00+02:60'],
+      ...['27-01-31T00:00:00Z', '2027-01-31X00:00:00Z', 'x2027-01-31T00:00:00Z', '2027-01-31T00:00:00Zx'],
+    ],
+  },
+  PAM_TOKEN_PATH: {
+    'must be an absolute path, such as /v1/teams/{team_name}/service_token': [
+      ...['v1/token', '/', '/a b', '/ä', '/a%2', '/a%zz', '/a|b', 'x/a', '/v1/token?x=1', '/v1/token#x'],
+      ...['//evil.example/token', '/a\\b', '/v1/{team}/token', '/{', '/}', '/{team_name}{'],
+    ],
+    'must have no dot segments and no encoded slashes': words('/v1/../token /a/./b /a%2Fb /a%5cb /%2e%2E/a'),
+  },
+  PAM_USER_NAME: { 'must be login or login-local-part': ['email'] },
+  PAM_USER_DOMAINS: {
+    'several domains need a prefix each, such as corp.example=,partner.example=partner-': withOthers(
+      LOCAL_PART,
+      ['a.b,c.d', 'a.b,c.d=x-', 'a.b=x-,c.d'],
+    ),
+    'two domains have the same prefix: their users would have the same PAM user': withOthers(LOCAL_PART, [
+      'a.b=,c.d=',
+      'a.b=x-,c.d=X-',
+    ]),
+    'has the same domain twice': withOthers(LOCAL_PART, ['a.b=,A.B=x-']),
+    'entry 1 a prefix must be of letters, digits and . _ ~ @ + -': withOthers(LOCAL_PART, [
+      'a.b=a/b',
+      'a.b==x',
+      'a.b=ä',
+      'a.b=a b',
+      `a.b=${'x'.repeat(65)}`,
+    ]),
+    [`entry 1 ${DOMAIN}`]: withOthers(LOCAL_PART, ['a b', '=x-']),
+    'is required with PAM_USER_NAME=login-local-part': withOthers(LOCAL_PART, ['']),
+    'requires PAM_USER_NAME=login-local-part': ['example.com'],
+  },
+  PAM_DIRECTORY: {
+    'must be none, all, or a list of role:<role> and group:<uuid>': [
+      ...[
+        ',',
+        'everyone',
+        'role:',
+        'role:A',
+        'role:0a',
+        'role:a-b',
+        'xrole:a',
+        'role:a b',
+        'all,role:a',
+        'None',
+      ],
+      ...[`role:a${'b'.repeat(64)}`, 'group:', 'group:not-a-uuid', `xgroup:${uuid}`, `group:${uuid}0`],
+    ],
+  },
+  REDIS_CA_FILE: {
+    'requires a REDIS_URL over TLS, such as rediss://': withOthers({ REDIS_URL: 'redis+cluster://c1:6379' }, [
+      CERTIFICATES[0] ?? '',
+    ]),
+  },
+  UPSTREAM_CA_FILE: {
+    'has no PEM certificate': ['text', CERTIFICATES[0]?.replace('BEGIN', 'BEGINNING') ?? ''],
+    'certificate 2 cannot be read': [`${CERTIFICATES[0]}\n${CERTIFICATES[1]?.replace(/\n[^-]{20}/, '\n')}`],
+    'contains a private key: only certificates belong there': ['', 'RSA '].map(
+      (type) => `${CERTIFICATES[0]}\n-----BEGIN ${type}PRIVATE KEY-----\nplainly-fake`,
+    ),
+  },
+  HTTPS_PROXY: {
+    'must be an http or https URL without path': [
+      ...words('proxy:3128 socks5://proxy xhttp://proxy http://proxy/x http://proxy/?'),
+      ...words('http://proxy/#x http://*.b'),
+    ],
+  },
+  NO_PROXY: { 'entry 2 must be a host name, a domain or an address': ['a,b c', 'a,ä'] },
+  CONFIG_FILE: { 'is not JSON': ['{'] },
+  LOG_LEVEL: { 'must be error or warn or info or debug': ['trace', 'INFO'] },
+  GIT_REVISION: { [VISIBLE]: ['a b'] },
+}
+
+const CASES = Object.entries(REFUSED).flatMap(([name, refusals]) =>
+  Object.entries(refusals).map(([reason, refused]) => {
+    const { more, values } = 'more' in refused ? refused : { more: {}, values: refused }
+    const others: More = { ...(name.startsWith('PAM_') ? PAM : {}), ...more }
+    return { name, reason, values, others }
+  }),
+)
+
+test.each(CASES)('$name: $reason', ({ name, reason, values, others }) => {
+  for (const value of values) {
+    const problems = problemsOf({ ...others, [name]: value }, { readFile })
+    expect([value, problems]).toEqual([value, [expect.stringContaining(`${name}: ${reason}`)]])
+  }
+})
+
+test.each([
+  ['https://b.github.io', 'https://a.github.io'],
+  ['https://b.co.uk', 'https://a.co.uk'],
+  ['https://10.0.0.2', 'https://10.0.0.1'],
+  ['http://127.0.0.1:3000', 'http://localhost:8080'],
+])('ALLOWED_ORIGINS: %s is not on the same site as %s', (ALLOWED_ORIGINS, PUBLIC_URL) => {
+  expect(problemsOf({ ALLOWED_ORIGINS, PUBLIC_URL })).toEqual([
+    expect.stringContaining('ALLOWED_ORIGINS: entry 1 is not on the same site'),
+  ])
+})
+
+test('every problem is reported at once, also those between variables', () => {
+  const problems = problemsOf({
+    ...{
+      PUBLIC_URL: '',
+      PORT: '9090',
+      AUTHN_API_TOKEN: '',
+      LOG_LEVEL: 'loud',
+      PAM_TEAM: 'a b',
+      TRUST_PROX: 'x',
+    },
+    ...{ SESSION_IDLE_MINUTES: '61', SESSION_ABSOLUTE_HOURS: '1', HIDDEN_FACTORS: 'x,sms,y' },
   })
+  expect(problems.map((problem) => problem.split(' ', 3).join(' ')).sort()).toEqual([
+    ...[
+      'AUTHN_API_TOKEN: is required',
+      'HIDDEN_FACTORS: entry 1',
+      'HIDDEN_FACTORS: entry 3',
+      'LOG_LEVEL: must be',
+    ],
+    ...['OPS_PORT: must be', 'PAM_TEAM: is set,', 'PAM_TEAM: must be', 'PUBLIC_URL: is required'],
+    ...['SESSION_IDLE_MINUTES: must not', 'TRUST_PROX: is unknown;'],
+  ])
+})
+
+test('no problem contains the invalid value', () => {
+  const mark = 'MARKEDvalue'
+  for (const { name, others } of CASES) {
+    for (const value of [
+      ...[mark, `https://${mark}@${mark}`, `${mark}://u:${mark}@h`, `https://a.b/%${mark}`, `\u0000${mark}`],
+      ...[`%${mark}%,\n${mark}`, `a.b=${mark}/`, `role:${mark}`, `10.0.0.0/${mark}`],
+    ]) {
+      const text = JSON.stringify(problemsOf({ ...others, [name]: value }, { readFile }))
+      expect(text.toLowerCase()).not.toContain(mark.toLowerCase())
+    }
+  }
 })

@@ -48,15 +48,6 @@ test('the session of another browser is listed and can be ended: that browser is
   await there.screen('Sign in')
 })
 
-test('a device can be forgotten; the session continues', async () => {
-  const { page, main, press, screen } = await signedIn()
-  await main.getByText('(this device)').waitFor()
-  await press(/^Forget Chrome on Linux, last sign-in .*/)
-  await main.getByText('(this device)').waitFor({ state: 'detached' })
-  await page.reload()
-  await screen('Hello Amelia')
-})
-
 test('all other sessions can be ended at once; their open pages say so', async () => {
   const here = await signedIn('nora.nopolicy', 'Nora')
   const there = [await signedIn('nora.nopolicy', 'Nora'), await signedIn('nora.nopolicy', 'Nora')]
@@ -80,33 +71,6 @@ test('after another user signs in in another tab, the page notices and shows tha
   await tab.getByRole('heading', { name: 'Hello Walter' }).waitFor()
   await visitor.screen('Hello Walter')
   await visitor.alert(/Another sign-in in this browser has replaced your session/)
-})
-
-test('after a sign-out in one tab, the other tabs say so', async () => {
-  const visitor = await signedIn()
-  const tab = await visitor.context.newPage()
-  await tab.goto(harness.demo.url)
-  await tab.getByRole('heading', { name: 'Hello Amelia' }).waitFor()
-  await clickOnce(tab.getByRole('button', { name: 'Sign out' }))
-  await visitor.screen('Sign in')
-  await visitor.alert(/You have signed out/)
-  await expectGoodScreen(visitor.page)
-})
-
-test('when the session has been idle for too long, the page says so', async () => {
-  const visitor = await harness.visit({ isNew: true })
-  await visitor.page.route('**/api/v1/sessions/me', async (route) => {
-    const response = await route.fetch()
-    const session = await response.json()
-    const idleExpiresAt = new Date(Date.now() + 3000).toISOString()
-    await route.fulfill({ response, json: { ...session, idleExpiresAt } })
-  })
-  await visitor.signIn('amelia.stone')
-  await visitor.screen('Hello Amelia')
-  await visitor.page.unrouteAll()
-  await visitor.page.route('**/api/v1/sessions/me', (route) => route.fulfill({ status: 404, json: {} }))
-  await visitor.screen('Sign in')
-  await visitor.alert(/because you were not active/)
 })
 
 test('groups can be searched, also with the keyboard, and more can be loaded', async () => {

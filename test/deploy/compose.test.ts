@@ -12,26 +12,14 @@ import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { imageFacts, longestStopSeconds, packageVersion, readProject, readYaml } from './read-deploy.ts'
 
-const service = z.object({
-  image: z.string(),
-  user: z.string(),
-  build: z.unknown().optional(),
-  read_only: z.literal(true),
-  cap_drop: z.tuple([z.literal('ALL')]),
+const list = z.array(z.string()).default([])
+const service = z.looseObject({
+  ...{ image: z.string(), user: z.string(), restart: z.string(), secrets: list, ports: list, profiles: list },
+  ...{ read_only: z.literal(true), cap_drop: z.tuple([z.literal('ALL')]) },
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
-  restart: z.string(),
-  mem_limit: z.string(),
-  cpus: z.number(),
-  pids_limit: z.number(),
+  ...{ mem_limit: z.string(), cpus: z.number(), pids_limit: z.number() },
   stop_grace_period: z.string().default('10s'),
   environment: z.record(z.string(), z.string()).default({}),
-  secrets: z.array(z.string()).default([]),
-  ports: z.array(z.string()).default([]),
-  volumes: z.array(z.string()).default([]),
-  networks: z.unknown().optional(),
-  profiles: z.array(z.string()).default([]),
-  command: z.unknown().optional(),
-  network_mode: z.string().optional(),
 })
 const compose = z
   .object({
@@ -85,7 +73,7 @@ test('only the proxy and the sandbox publish ports, on 127.0.0.1', () => {
 test('the proxy uses both brokers’ port, closes idle connections before they do, and is in TRUST_PROXY', () => {
   const nginx = readProject('deploy/compose/nginx.conf')
   const names = Object.keys(services).filter((name) => name.startsWith('gatehouse-'))
-  const upstreams = [...nginx.matchAll(/^ +server ([\w-]+):(\d+) /gm)].map(
+  const upstreams = [...nginx.matchAll(/^ +server (gatehouse-\d):(\d+);$/gm)].map(
     ([, name, port]) => `${name}:${port}`,
   )
   expect(upstreams).toEqual(names.map((name) => `${name}:${imageFacts().port}`))
@@ -166,7 +154,7 @@ describe('with secrets made by make-secrets.sh', () => {
     const config = loadConfig({ env: environment, readFile: inContainer, parseRedisUrl })
     const sandbox = loadSandboxConfig()
     const { team, keys } = parsePamConfig(sandbox.pam)
-    expect(sandbox.apiTokens).toEqual(expect.arrayContaining([...config.authn.apiTokens.current()]))
+    expect(sandbox.apiTokens).toEqual(expect.arrayContaining([config.authn.apiToken.value]))
     expect(config.pam?.team).toBe(team)
     const key = readFileSync(secret('pam-key-id'), 'utf8').trim()
     expect(keys.find(({ keyId }) => keyId === key)?.keySecret).toBe(

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, describe, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { generateKey } from '../../src/config/secret-values.ts'
@@ -209,68 +209,26 @@ test('the example Secret has only placeholders and is not applied', () => {
   expect([`${name}:${newTag}`, newTag]).toEqual([container.image, packageVersion()])
 })
 
-describe('fields', () => {
+test('every manifest matches the Kubernetes types', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-manifests-'))
-  afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const TYPES: Readonly<Record<string, string>> = {
-    CronJob: 'batch/v1',
-    Deployment: 'apps/v1',
-    Service: 'core/v1',
-    Secret: 'core/v1',
-    Namespace: 'core/v1',
-    PodDisruptionBudget: 'policy/v1',
-    NetworkPolicy: 'networking/v1',
+    ...{ CronJob: 'batch/v1', Deployment: 'apps/v1', PodDisruptionBudget: 'policy/v1' },
+    ...{ Service: 'core/v1', Secret: 'core/v1', Namespace: 'core/v1', NetworkPolicy: 'networking/v1' },
   }
-
-  /** The type errors that tsc reports for objects that do not match their Kubernetes kind. */
-  function typeErrors(objects: readonly unknown[]): string {
-    const kinds = objects.map((object) => z.object({ kind: z.string() }).parse(object).kind)
-    const lines = objects.map(
-      (object, at) =>
-        `export const o${at}: import('kubernetes-types/${TYPES[kinds[at] ?? '']}.js').${kinds[at]} = ${JSON.stringify(object)}`,
-    )
-    writeFileSync(join(folder, 'manifests.ts'), lines.join('\n'))
-    symlinkNodeModules()
-    try {
-      const tsc = resolve('node_modules/.bin/tsc')
-      const options = [
-        '--noEmit',
-        '--strict',
-        '--skipLibCheck',
-        '--ignoreConfig',
-        '--module',
-        'nodenext',
-        '--types',
-        '',
-      ]
-      execFileSync(tsc, [...options, 'manifests.ts'], { cwd: folder, encoding: 'utf8' })
-      return ''
-    } catch (error) {
-      return z.object({ stdout: z.string() }).parse(error).stdout
-    }
-  }
-
-  function symlinkNodeModules(): void {
-    try {
-      symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
-    } catch {
-      // already linked
-    }
-  }
-
-  test('every manifest matches the Kubernetes types', () => {
-    const objects = files
-      .filter((name) => !['kustomization.yaml', 'pod-monitor.yaml', 'secret.yaml'].includes(name))
-      .map(manifest)
-    expect(objects.length).toBeGreaterThan(5)
-    expect(typeErrors(objects)).toBe('')
+  const lines = files
+    .filter((name) => !['kustomization.yaml', 'pod-monitor.yaml', 'secret.yaml'].includes(name))
+    .map(manifest)
+    .map((object, at) => {
+      const { kind } = z.object({ kind: z.string() }).parse(object)
+      return `export const o${at}: import('kubernetes-types/${TYPES[kind]}.js').${kind} = ${JSON.stringify(object)}`
+    })
+  expect(lines.length).toBeGreaterThan(5)
+  writeFileSync(join(folder, 'manifests.ts'), lines.join('\n'))
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  const options = '--noEmit --strict --skipLibCheck --ignoreConfig --module nodenext --types'.split(' ')
+  const { stdout, status } = spawnSync(resolve('node_modules/.bin/tsc'), [...options, '', 'manifests.ts'], {
+    ...{ cwd: folder, encoding: 'utf8' },
   })
-
-  test('an unknown field is reported', () => {
-    const spec = {
-      selector: {},
-      template: { spec: { containers: [{ name: 'a', securityContext: { readOnlyRootFS: true } }] } },
-    }
-    expect(typeErrors([{ apiVersion: 'apps/v1', kind: 'Deployment', spec }])).toContain('readOnlyRootFS')
-  })
+  rmSync(folder, { recursive: true, force: true })
+  expect([stdout, status]).toEqual(['', 0])
 })

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { createProbe, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
-import { FORWARD_AUTH_OPERATIONS } from '../../src/session/forward-auth.ts'
+import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
 import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
-
-const { headers: IDENTITY_HEADERS } = FORWARD_AUTH_OPERATIONS.forwardAuth.responses[200]
 
 /**
  * Clients attack each proxy example of `deploy/proxies/`, which runs unchanged. The addresses and users that the org,
@@ -136,21 +134,12 @@ describe.each(NAMES)('%s', (name) => {
     const OTHER_SPELLINGS: Readonly<Record<string, readonly string[]>> = {
       'with underscores': spelledWith('_'),
       'with dots': spelledWith('.'),
-      'with tildes': spelledWith('~'),
-      'with bars': spelledWith('|'),
       'with each of the other signs': OTHER_SIGNS.flatMap((sign) =>
         forged(`X${sign}Auth${sign}Request${sign}User`, `X${sign}Forwarded-For`, `X-Forwarded${sign}For`),
-      ),
-      'with the first hyphen an underscore': forged(
-        ...[...IDENTITY_HEADERS, 'X-Forwarded-For'].map((header) => header.replace('-', '_').toLowerCase()),
       ),
       'with the last hyphen an underscore': forged(
         ...[...IDENTITY_HEADERS, 'X-Forwarded-For'].map((header) => header.replace(/-(?=[^-]*$)/, '_')),
       ),
-      'with the last hyphen a dot': forged(
-        ...[...IDENTITY_HEADERS, 'X-Forwarded-For'].map((header) => header.replace(/-(?=[^-]*$)/, '.')),
-      ),
-      'with dots, and another without a value': [...spelledWith('.'), 'X~Auth~Request~User', ''],
     }
     const ALL = Object.entries({ ...FORGERIES, ...OTHER_SPELLINGS })
 
@@ -276,8 +265,8 @@ describe.each(NAMES)('%s', (name) => {
     })
 
     test('a captured probe of the doctor signs no one in', async () => {
-      const signer = createSigner(() => [Buffer.from(TEST_KEY, 'base64')], 'doctor-probe')
-      const headers = [PROBE_HEADER, createProbe({ signer, now: Date.now })]
+      const signer = createSigner([Buffer.from(TEST_KEY, 'base64')], 'doctor-probe')
+      const headers = [PROBE_HEADER, createProbe({ nonce: 'captured', waitMs: 0 }, { signer, now: Date.now })]
       expect(await openWith(undefined, { headers })).toMatchObject({ status: 401, arrived: [] })
     })
 

@@ -1,41 +1,23 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { AUDIT_FIELD_TEXTS } from '../../scripts/docs/audit.ts'
-import { AUDIT_EVENTS, REVOCATION_REASONS } from '../../src/observability/audit-events.ts'
-import { checkAuditLines, parseAuditLine } from '../support/audit-lines.ts'
-
-const PAGE = readFileSync(join(import.meta.dirname, '../../docs/audit.md'), 'utf8')
+import { REVOCATION_REASONS } from '../../src/observability/audit-events.ts'
+import { checkAuditLines } from '../support/audit-lines.ts'
 
 test('every reason for ending sessions is named', () => {
   for (const reason of REVOCATION_REASONS) expect(AUDIT_FIELD_TEXTS.reason).toContain(`\`${reason}\``)
 })
 
-describe('the examples', () => {
-  const [, block = ''] = /```json\n([^`]*)```/.exec(PAGE) ?? []
-  const examples = block
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-
-  test('are one of each event, in the order of the table', () => {
-    expect(examples.map(({ event }) => event)).toEqual(Object.keys(AUDIT_EVENTS))
-  })
-
-  test.each(examples)('$event matches its schema', (line) => {
-    expect(() => parseAuditLine(line)).not.toThrow()
-  })
-
-  test.each(examples)(
-    '$event with an additional field, a missing field or a login in a hash is found',
-    (line) => {
-      expect(() => checkAuditLines([{ ...line, login: 'ada@example.com' }])).toThrow(/Unrecognized key/)
-      expect(() => checkAuditLines([{ ...line, requestId: undefined }])).toThrow(/requestId/)
-      expect(() => checkAuditLines([{ ...line, audit: undefined }])).toThrow(/audit/)
-      if (line.loginHash !== undefined)
-        expect(() => checkAuditLines([{ ...line, loginHash: 'ada@example.com' }])).toThrow(/loginHash/)
-    },
-  )
+test('an audit line with a login, without a field or with a login as a hash is refused', () => {
+  const line = {
+    ...{ time: '2026-11-05T06:00:00.000Z', level: 'info', service: 'gatehouse', version: '0.1.0' },
+    ...{ event: 'sign_in_started', audit: true, requestId: 'made-up-id', address: '203.0.113.7' },
+    ...{ deviceHash: '7jMUBzdicQV3DTOQ', loginHash: 'e_CZLWr3pzsRajme', operation: 'primary' },
+  }
+  expect(() => checkAuditLines([line])).not.toThrow()
+  expect(() => checkAuditLines([{ ...line, login: 'ada@example.com' }])).toThrow(/Unrecognized key/)
+  expect(() => checkAuditLines([{ ...line, requestId: undefined }])).toThrow(/requestId/)
+  expect(() => checkAuditLines([{ ...line, audit: undefined }])).toThrow(/audit/)
+  expect(() => checkAuditLines([{ ...line, loginHash: 'ada@example.com' }])).toThrow(/loginHash/)
 })
 
 test('an audit line with an unknown event is refused', () => {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { LOG_FIELD_TEXTS } from '../../scripts/docs/log-fields.ts'
 import { collectLog } from '../observability/collect-log.ts'
 
-test('docs/operations.md has every field that a log line may have', () => {
+test('docs/logs.md has every field that a log line may have', () => {
   const { log, lines } = collectLog()
   log.error('unexpected_error', {}, new Error('made up'))
   log.audit('admin_call', {

@@ -16,9 +16,9 @@ test('docs/sandbox.md: the example configuration is valid, and the sandbox accep
 
   const sandbox = loadSandboxConfig()
   const { team, keys } = parsePamConfig(sandbox.pam)
-  expect(sandbox.apiTokens).toContain(config.authn.apiTokens.current()[0])
+  expect(sandbox.apiTokens).toContain(config.authn.apiToken.value)
   expect(config.pam?.team).toBe(team)
-  const { id, secret } = config.pam?.keys.current()[0] ?? {}
+  const { id, secret } = config.pam?.key.value ?? {}
   expect(keys).toContainEqual(expect.objectContaining({ keyId: id, keySecret: secret }))
   const ports = [config.authn.baseUrl, config.pam?.baseUrl].map((url) => new URL(url ?? '').port)
   for (const port of ports) expect(page).toMatch(new RegExp(`\\| ${port} `))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
-import { listenAnywhere } from '../support/stub-upstream.ts'
+import { deadPort, listenAnywhere } from '../support/stub-upstream.ts'
 import { diagnose } from './diagnose.ts'
 
 /** Valid for two days. */
@@ -14,7 +14,12 @@ beforeAll(async () => {
   const files = { cert: readFileSync(certificates.certFile), key: readFileSync(certificates.keyFile) }
   const server = createServer(files, (req, res) => {
     const isOrg = req.url?.startsWith('/.well-known/')
-    res.writeHead(isOrg ? 200 : 404, { 'Content-Type': 'application/json' })
+    const isWrongMethod = req.url === '/api/v1/authn' && req.method === 'GET'
+    const cookie = '__Host-gatehouse-device=a; Path=/; HttpOnly; SameSite=Lax' // a proxy has removed Secure
+    res.writeHead(isOrg ? 200 : isWrongMethod ? 405 : 404, {
+      'Content-Type': 'application/json',
+      ...(req.headers.cookie === undefined && { 'Set-Cookie': cookie }),
+    })
     res.end(JSON.stringify(isOrg ? { id: '00o1', pipeline: 'v1' } : { errorCode: 'E0000007' }))
   })
   origin = `https://localhost:${await listenAnywhere(server)}`
@@ -54,4 +59,16 @@ test('a certificate of an unknown authority', async () => {
     'fail: the certificate is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
     'fail: the certificate of PUBLIC_URL is not accepted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
   ])
+})
+
+test('HTTPS_PROXY does not lead to PUBLIC_URL, and a proxy removes Secure from cookies', async () => {
+  const results = await diagnose({
+    PUBLIC_URL: origin,
+    UPSTREAM_CA_FILE: certificates.caFile,
+    HTTPS_PROXY: `http://127.0.0.1:${await deadPort()}`,
+  })
+  expect(results['public.reach']).toMatch(/^warn: PUBLIC_URL answers, but not through HTTPS_PROXY \(/)
+  expect(results['public.cookies']).toBe(
+    'fail: the proxy changes the attributes of cookies: secure is missing',
+  )
 })

@@ -6,7 +6,7 @@ import { TEST_KEY } from '../support/gatehouse.ts'
 import { deadPort } from '../support/stub-upstream.ts'
 
 /** Long enough for a busy machine. */
-const PATIENT = { checkMs: 60_000, totalMs: 120_000, closeMs: 1000, logMs: 0 }
+export const PATIENT = { checkMs: 60_000, totalMs: 120_000, closeMs: 1000, logMs: 0, slowMs: 100 }
 
 /**
  * Runs the doctor with this environment on top of one in which nothing is reachable. Returns `status: detail` by name. Throws if a

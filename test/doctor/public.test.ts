@@ -1,19 +1,34 @@
 import { randomBytes } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders, request } from 'node:http'
+import { once } from 'node:events'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http'
 import { isIP } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { FORGED_ADDRESS, judgeClientAddress } from '../../src/doctor/client-address.ts'
 import { createTrustedProxies } from '../../src/http/request-context.ts'
 import { freePort, type Gatehouse, startGatehouse } from '../support/gatehouse.ts'
-import { deadPort, listenAnywhere, startStubUpstream } from '../support/stub-upstream.ts'
-import { diagnose, group } from './diagnose.ts'
+import { deadPort, startStubUpstream } from '../support/stub-upstream.ts'
+import { diagnose, group, PATIENT } from './diagnose.ts'
 
 const CLIENT = '203.0.113.9'
 const WRITTEN = { 'x-forwarded-for': CLIENT }
 
 let gatehouse: Gatehouse
+/** Of the proxy, in `PUBLIC_URL`. */
+let publicPort: number
 beforeAll(async () => {
-  const env = { AUTHN_BASE_URL: 'http://127.0.0.1:9', TRUST_PROXY: '127.0.0.1/32', OPS_TOKEN }
+  publicPort = await freePort()
+  const env = {
+    PUBLIC_URL: `http://localhost:${publicPort}`,
+    AUTHN_BASE_URL: 'http://127.0.0.1:9',
+    TRUST_PROXY: '127.0.0.1/32',
+    OPS_TOKEN,
+  }
   gatehouse = await startGatehouse({ env })
 })
 afterAll(() => gatehouse.stop())
@@ -29,32 +44,55 @@ interface Rewrites {
   readonly response?: (headers: IncomingHttpHeaders) => IncomingHttpHeaders
   /** The port to which a request goes. Default: the broker's. */
   readonly portOf?: (path: string, headers: IncomingHttpHeaders) => string | undefined
+  readonly path?: (path: string) => string
+  /** Answers instead of the broker. Resolves with true if it has answered. */
+  readonly intercept?: (req: IncomingMessage, res: ServerResponse) => Promise<boolean>
+  /** Answers instead of the broker when it has. */
+  readonly replace?: (answer: IncomingMessage, res: ServerResponse) => boolean
 }
 
 /** The proxy in front of the broker. It writes X-Forwarded-For, unless the rewrite replaces it. */
-async function proxy({ request: toBroker, response: toClient, portOf }: Rewrites = {}): Promise<string> {
-  const server = createServer((req, res) => {
+async function proxy(rewrites: Rewrites = {}): Promise<string> {
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp() // the proxy before this one has the same port
+  const { request: toBroker, response: toClient, portOf } = rewrites
+  const server = createServer(async (req, res) => {
+    const { intercept = when(({ url }) => url?.startsWith('/forward-auth') === true, 404) } = rewrites
+    if (await intercept(req, res)) return
     const { method, url = '' } = req
     const port = portOf?.(url, req.headers) ?? new URL(gatehouse.url).port
     const written = { ...req.headers, ...(toBroker?.(req.headers) ?? WRITTEN) }
     const headers = Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined))
-    const forwarded = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
-      res.writeHead(answer.statusCode ?? 502, toClient?.(answer.headers) ?? answer.headers)
-      answer.pipe(res)
-    })
+    const forwarded = request(
+      { host: '127.0.0.1', port, method, path: rewrites.path?.(url) ?? url, headers },
+      (answer) => {
+        if (rewrites.replace?.(answer, res)) return void answer.resume()
+        res.writeHead(answer.statusCode ?? 502, toClient?.(answer.headers) ?? answer.headers)
+        answer.pipe(res)
+      },
+    )
     forwarded.on('error', () => res.destroy())
     req.pipe(forwarded)
   })
-  const port = await listenAnywhere(server)
+  server.listen(publicPort, '127.0.0.1')
+  await once(server, 'listening')
   cleanUps.push(async () => {
-    server.closeAllConnections()
+    const closed = once(server, 'close')
     server.close()
+    server.closeAllConnections()
+    await closed
   })
-  return `http://localhost:${port}`
+  return `http://localhost:${publicPort}`
 }
 
-const diagnosePublic = async (PUBLIC_URL: string, env = {}): Promise<Record<string, string | undefined>> => {
-  const results = await diagnose({ PUBLIC_URL, TRUST_PROXY: '127.0.0.1/32', ...env })
+const diagnosePublic = async (
+  PUBLIC_URL: string,
+  env = {},
+  deadlines = {},
+): Promise<Record<string, string | undefined>> => {
+  const results = await diagnose(
+    { PUBLIC_URL, TRUST_PROXY: '127.0.0.1/32', ...env },
+    { deadlines: { ...PATIENT, ...deadlines } },
+  )
   return { ...group('public', results), ops: results['ops.closed'] }
 }
 
@@ -122,6 +160,11 @@ test.each<[string, Rewrites, string]>([
     'fail: TRUST_PROXY does not contain 203.0.113.77, which sent X-Forwarded-For: all users share this address',
   ],
   [
+    'allows pages of every origin',
+    { response: (headers) => ({ ...headers, 'access-control-allow-origin': '*' }) },
+    'fail: the proxy lets pages of every origin read responses (Access-Control-Allow-Origin)',
+  ],
+  [
     'removes the doctor’s probe',
     { request: () => drop('x-gatehouse-doctor') },
     'warn: the broker does not say which address it takes for the client’s',
@@ -135,19 +178,27 @@ test.each<[string, Rewrites, string]>([
   expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
 })
 
-test.each([
+test.each<[string, string | undefined | ((given?: string) => string | undefined), string]>([
+  [
+    'passes the header of clients, and adds no address',
+    (given) => given,
+    'fail: the proxy passes the X-Forwarded-For of clients, and adds no address: it can be forged',
+  ],
   ['sends no X-Forwarded-For', undefined, 'fail: X-Forwarded-For does not arrive'],
   [
     'sends one without an address',
     'unknown',
     'fail: a proxy adds an entry to X-Forwarded-For that is not an address',
   ],
-])('a proxy that %s', async (_, written, headers) => {
-  expect(await diagnosePublic(await proxy(forwarding(() => written)))).toMatchObject({
-    reach: 'ok: the broker answers, and refuses the request',
+])('a proxy that %s', async (_, written, headers) =>
+  expect(
+    await diagnosePublic(await proxy(forwarding(typeof written === 'function' ? written : () => written))),
+  ).toMatchObject({
+    reach: OK.reach,
+    cookies: 'skipped: not possible without public.headers',
     headers,
-  })
-})
+  }),
+)
 
 test('a broker with other SECRET_KEYS does not answer the probe', async () => {
   const { headers } = await diagnosePublic(await proxy(), {
@@ -188,6 +239,130 @@ test('a proxy that removes cookies, in one direction or the other', async () => 
   expect(toClient).toEqual({ ...OK, cookies: 'fail: the response sets no device cookie' })
   const toBroker = await diagnosePublic(await proxy({ request: () => drop('cookie') }))
   expect(toBroker.cookies).toMatch(/^fail: the device cookie does not come back/)
+})
+
+const NOT_CHECKED = { cookies: NOT_REACHED, headers: NOT_REACHED, ops: NOT_REACHED }
+const answering =
+  (status: number): NonNullable<Rewrites['intercept']> =>
+  async (req, res) => {
+    req.resume()
+    res.writeHead(status, { 'content-type': 'text/html' }).end('<h1>Refused</h1>')
+    return true
+  }
+const when =
+  (isRefused: (req: IncomingMessage) => boolean, status: number): NonNullable<Rewrites['intercept']> =>
+  async (req, res) =>
+    isRefused(req) && (await answering(status)(req, res))
+
+/** Keeps the first response to each path. */
+function cache(): Rewrites {
+  const kept = new Map<string | undefined, { status: number; headers: IncomingHttpHeaders; body: Buffer }>()
+  return {
+    async intercept(req, res) {
+      if (req.method !== 'GET') return false
+      const stored = kept.get(req.url)
+      if (stored !== undefined) res.writeHead(stored.status, stored.headers).end(stored.body)
+      else {
+        const headers = {
+          ...Object.fromEntries(Object.entries(req.headers).map(([n, v]) => [n, String(v)])),
+          'x-forwarded-for': CLIENT,
+        }
+        const answer = await fetch(`${gatehouse.url}${req.url}`, { headers, redirect: 'manual' })
+        const type = { 'content-type': answer.headers.get('content-type') ?? '' }
+        const body = Buffer.from(await answer.arrayBuffer())
+        kept.set(req.url, { status: answer.status, headers: type, body })
+        res.writeHead(answer.status, type).end(body)
+      }
+      return true
+    },
+  }
+}
+
+const cutAfterOneSecond: Rewrites = {
+  async intercept(_req, res) {
+    setTimeout(() => res.headersSent || res.writeHead(504).end(), 1000).unref()
+    return false
+  },
+  replace: (_answer, res) => res.headersSent,
+}
+
+test.each<[string, Rewrites, string]>([
+  [
+    'strips /api',
+    { path: (path) => path.replace(/^\/api/, '') },
+    'the proxy changes the path, so no route of the broker is found',
+  ],
+  [
+    'refuses POST',
+    { intercept: when(({ method }) => method === 'POST', 403) },
+    'the proxy refuses POST (HTTP 403)',
+  ],
+  ['caches', cache(), 'a cache answers instead of the broker'],
+  [
+    'replaces error pages',
+    {
+      replace: ({ statusCode = 0 }, res) =>
+        statusCode >= 400 &&
+        Boolean(res.writeHead(statusCode, { 'content-type': 'text/html' }).end('<h1>Oops</h1>')),
+    },
+    'the proxy replaces the errors of the broker (HTTP 404)',
+  ],
+  [
+    'allows bodies of 100 B',
+    { intercept: when(({ headers }) => Number(headers['content-length']) > 100, 413) },
+    'the proxy does not pass a body of 60 kB (HTTP 413)',
+  ],
+])('a proxy that %s is named once, and the other checks are skipped', async (_, rewrites, detail) => {
+  expect(await diagnosePublic(await proxy(rewrites))).toEqual({ reach: `fail: ${detail}`, ...NOT_CHECKED })
+})
+
+test('a proxy that waits for a response for one second', async () => {
+  const results = await diagnosePublic(await proxy(cutAfterOneSecond), {}, { slowMs: 1500 })
+  expect(results).toEqual({
+    reach: expect.stringMatching(
+      /^fail: the proxy ends a request after 1(\.\d)? s, before the broker answers \(HTTP 504\)$/,
+    ),
+    ...NOT_CHECKED,
+  })
+})
+
+test('a broker with another PUBLIC_URL', async () => {
+  await proxy()
+  expect(await diagnosePublic(`http://127.0.0.1:${publicPort}`)).toEqual({
+    reach: 'fail: the running broker has another PUBLIC_URL',
+    ...NOT_CHECKED,
+  })
+})
+
+test.each([
+  ['HttpOnly', 'httponly'],
+  ['SameSite=Lax', 'samesite=lax'],
+])('a proxy that removes %s from cookies', async (attribute, missing) => {
+  const response = (headers: IncomingHttpHeaders) => {
+    const cookies = headers['set-cookie']?.map((cookie) => cookie.replace(`; ${attribute}`, ''))
+    return { ...headers, ...(cookies && { 'set-cookie': cookies }) }
+  }
+  expect(await diagnosePublic(await proxy({ response }))).toEqual({
+    ...OK,
+    cookies: `fail: the proxy changes the attributes of cookies: ${missing} is missing`,
+  })
+})
+
+test('a proxy that passes /forward-auth', async () => {
+  expect(await diagnosePublic(await proxy({ intercept: async () => false }))).toEqual({
+    ...OK,
+    ops: 'warn: /forward-auth is public',
+  })
+})
+
+test('a proxy that passes a path to the ops listener', async () => {
+  const url = await proxy({
+    portOf: (path) => (path.startsWith('/ops/') ? opsPort() : undefined),
+    path: (path) => path.replace(/^\/ops\//, '/'),
+  })
+  expect((await diagnosePublic(url)).ops).toBe(
+    'fail: the ops listener is public: /ops/livez, /ops/metrics on PUBLIC_URL',
+  )
 })
 
 test('a proxy that does not answer a request with a cookie', async () => {

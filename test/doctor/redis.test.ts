@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from '@jest/globals'
+import { createKeyRegistry } from '../../src/store/key-registry.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
@@ -26,9 +28,10 @@ const ALL_OK = {
   reach: 'ok: Redis answers',
   database: 'ok: the database of REDIS_URL exists',
   version: expect.stringMatching(/^ok: Redis \d+\.\d+$/),
-  policy: 'ok: maxmemory-policy is noeviction',
+  policy: 'warn: maxmemory is 0: Redis takes all memory of its machine, which may then end it', // as Redis starts
   scripts: 'ok: the Redis user may run all scripts of the broker',
   write: 'ok: a key was written, read and deleted',
+  keys: 'ok: no replica has used this Redis yet',
   latency: expect.stringMatching(/^(ok|warn): a read takes/), // the machine may be busy
 }
 const SKIPPED = 'skipped: not possible without redis.database'
@@ -44,6 +47,7 @@ test('all checks pass; only one key is touched, and it is removed', async () => 
   })
   expect(await redisChecks(redis.url)).toEqual(ALL_OK)
   expect(await redis.client().dbsize()).toBe(0)
+  keys.delete('gatehouse:keys') // only read
   expect([...keys]).toEqual([expect.stringMatching(/^gatehouse:doctor:\{[\w-]+\}$/)])
 })
 
@@ -74,7 +78,7 @@ test('a server that hangs', async () => {
 })
 
 /** For connections that never succeed. */
-const QUICK = { deadlines: { checkMs: 1500, totalMs: 30_000, closeMs: 1000, logMs: 0 } }
+const QUICK = { deadlines: { checkMs: 1500, totalMs: 30_000, closeMs: 1000, logMs: 0, slowMs: 0 } }
 
 test('a wrong password', async () => {
   const redis = await server({ password: 'plainly-fake' })
@@ -88,6 +92,35 @@ test('database 99', async () => {
     reach: 'ok: Redis answers',
     database: 'fail: the database of REDIS_URL does not exist',
     ...ALL_SKIPPED,
+  })
+})
+
+test('memory is limited', async () => {
+  const redis = await server({ args: ['--maxmemory', '100mb'] })
+  expect((await redisChecks(redis.url)).policy).toBe('ok: maxmemory-policy is noeviction')
+})
+
+test('rediss:// to a port without TLS, with and without a password', async () => {
+  for (const options of [{}, { password: 'plainly-fake' }]) {
+    const redis = await server(options)
+    const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
+    expect(results.reach).toBe('fail: the port of REDIS_URL does not speak TLS')
+    expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
+  }
+})
+
+test('a cluster without slots', async () => {
+  const redis = await server({ args: ['--cluster-enabled', 'yes'] })
+  const results = await redisChecks(redis.url.replace('redis://', 'redis+cluster://'), QUICK)
+  expect(results.reach).toBe('fail: the cluster does not serve all slots')
+  expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
+})
+
+test('EVAL and EVALSHA renamed away', async () => {
+  const redis = await server({ args: ['--rename-command', 'EVAL', '', '--rename-command', 'EVALSHA', ''] })
+  expect(await redisChecks(redis.url)).toEqual({
+    ...ALL_OK,
+    scripts: 'fail: Redis does not have EVAL and EVALSHA',
   })
 })
 
@@ -203,3 +236,20 @@ async function proxyTo(redis: RedisServer, rewrite: (reply: string) => string, d
   cleanUps.push(async () => void proxy.close())
   return `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}` // it listens on TCP
 }
+
+test('keys of the replicas: none of them fails, one of several is a warning', async () => {
+  const redis = await server()
+  const [one, two] = [Buffer.alloc(32, 'plainly-fake-one'), Buffer.alloc(32, 'plainly-fake-two')]
+  const store = openStore({ url: redis.url, connectTimeoutMs: 5000, commandTimeoutMs: 5000 })
+  cleanUps.push(() => store.close())
+  const register = createKeyRegistry({ store, masterKeys: [one, two], ttlMs: 60_000, now: Date.now })
+  await store.ping()
+  expect(await register()).toBe(true)
+  const withKeys = async (...keys: Buffer[]) => {
+    const text = keys.map((key) => key.toString('base64')).join()
+    return group('redis', await diagnose({ REDIS_URL: redis.url, SECRET_KEYS: text })).keys
+  }
+  expect(await withKeys(one, two)).toMatch(/^ok: SECRET_KEYS has the keys/)
+  expect(await withKeys(two)).toMatch(/^warn: /)
+  expect(await withKeys(Buffer.alloc(32, 'plainly-fake-three'))).toMatch(/^fail: SECRET_KEYS opens none/)
+})

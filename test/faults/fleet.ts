@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { Tunables } from '../../src/config/tunables.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
@@ -13,8 +12,11 @@ export interface Fleet {
   readonly brokers: readonly BrokerProcess[]
   /** Starts a killed broker again on the same ports. */
   restart(broker: BrokerProcess): Promise<void>
-  /** The status of every broker's `/readyz`; 0: no response. */
-  readiness(): Promise<number[]>
+  /** Whether each broker is ready. */
+  areReady(): Promise<boolean[]>
+  /** The state of Redis in every broker's `/readyz`. */
+  storeStates(): Promise<string[]>
+  /** Waits until every broker is ready and can use Redis. */
   untilReady(): Promise<void>
   /** Resident memory of every broker process (Linux). */
   residentMb(): number[]
@@ -27,7 +29,6 @@ export interface FleetOptions {
   readonly redisUrl: string
   readonly brokers?: number
   readonly env?: Record<string, string>
-  readonly tunables?: (tunables: Tunables) => Tunables
 }
 
 export const USER_PASSWORD = 'Demo-Password-1'
@@ -38,14 +39,9 @@ export const USER_COUNT = 400
 /** The tests act as a proxy on this host, which sends the client's address. */
 const PROXY = '127.0.0.1/32'
 
-export async function startFleet({
-  redisUrl,
-  brokers: count = 2,
-  env = {},
-  tunables,
-}: FleetOptions): Promise<Fleet> {
+export async function startFleet({ redisUrl, brokers: count = 2, env = {} }: FleetOptions): Promise<Fleet> {
   const upstream = await startSandboxUpstream({ sandboxConfig: withLoadUsers })
-  const home = await makeBrokerDirectory(tunables)
+  const home = await makeBrokerDirectory()
   const publicUrl = `http://localhost:${await freePort()}`
   const environment = {
     PUBLIC_URL: publicUrl,
@@ -60,16 +56,16 @@ export async function startFleet({
     Promise.all(
       brokers.map(({ opsUrl }) =>
         fetch(`${opsUrl}/readyz`, { signal: AbortSignal.timeout(20_000) }).then(
-          ({ status }) => status,
-          () => 0, // no response
+          async (answer) => (await answer.json()) as { ready: boolean; checks: { store: string } },
+          () => ({ ready: false, checks: { store: 'no response' } }),
         ),
       ),
     )
   const untilReady = async () => {
-    await until(async () => (await readiness()).every((status) => status === 200), {
-      timeoutMs: 60_000,
-      what: 'all brokers to be ready',
-    })
+    await until(
+      async () => (await readiness()).every(({ ready, checks }) => ready && checks.store === 'ok'),
+      { timeoutMs: 60_000, what: 'all brokers to be ready' },
+    )
   }
   const stop = async () => {
     await home.remove()
@@ -85,7 +81,8 @@ export async function startFleet({
   return {
     sandbox: upstream.sandbox,
     brokers,
-    readiness,
+    areReady: async () => (await readiness()).map(({ ready }) => ready),
+    storeStates: async () => (await readiness()).map(({ checks }) => checks.store),
     untilReady,
     residentMb: () => brokers.map(({ child }) => residentMb(child.pid)),
     memory: () => readMemory(brokers[0]?.opsUrl ?? ''),

@@ -21,17 +21,33 @@ export interface SignInLoad {
   readonly fleet: Fleet
   readonly users: number
   readonly timeoutMs: number
+  /** Sends requests only to brokers that are ready, as a load balancer does. Default: to all of them. */
+  readonly onlyReady?: boolean
 }
 
+const READINESS_EVERY_MS = 250
+
 /** Signs in so many users at once. Each continues with another broker if one fails. */
-export function signInUsers({ fleet, users, timeoutMs }: SignInLoad): Promise<SignInResult[]> {
-  return Promise.all(Array.from({ length: users }, (_, n) => signIn(fleet, n, timeoutMs)))
+export async function signInUsers({ fleet, users, timeoutMs, onlyReady = false }: SignInLoad) {
+  let ready = fleet.brokers
+  const checkReadiness = async () => {
+    const areReady = await fleet.areReady()
+    ready = fleet.brokers.filter((_, at) => areReady[at])
+  }
+  const checking = onlyReady ? setInterval(checkReadiness, READINESS_EVERY_MS) : undefined
+  const signingIn = Array.from({ length: users }, (_, n) => signIn(fleet, () => ready, n, timeoutMs))
+  return Promise.all(signingIn).finally(() => clearInterval(checking))
 }
 
 /** After these statuses the same request is sent again, as Okta's browser library does while it polls. */
 const RETRIABLE = new Set([0, 429, 502, 503, 504])
 
-async function signIn(fleet: Fleet, n: number, timeoutMs: number): Promise<SignInResult> {
+async function signIn(
+  fleet: Fleet,
+  brokers: () => Fleet['brokers'],
+  n: number,
+  timeoutMs: number,
+): Promise<SignInResult> {
   const login = loginOf(n)
   const statuses: number[] = []
   let slowestMs = 0
@@ -44,7 +60,7 @@ async function signIn(fleet: Fleet, n: number, timeoutMs: number): Promise<SignI
 
   const ask = async (method: 'get' | 'post', path: string, body?: unknown): Promise<PageAnswer> => {
     for (;;) {
-      const broker = fleet.brokers[next % fleet.brokers.length]
+      const broker = brokers()[next % brokers().length]
       const url = `${broker?.url}${path}`
       const sentAt = performance.now()
       const answer = await (method === 'get'

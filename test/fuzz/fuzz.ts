@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { expect } from '@jest/globals'
-import type { Parameters } from 'fast-check'
-import { isErrorCode } from '../../src/http/error-object.ts'
+import fc, { type Parameters } from 'fast-check'
+import { isErrorCode } from '../../openapi/error-object.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 
 /**
@@ -37,7 +37,7 @@ export function expectSuccessOrRefusal(answer: { status: number; json: unknown; 
   expect({ isOurs: isErrorCode(String(errorCode)), text }).toEqual({ isOurs: true, text })
 }
 
-const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 429, 431])
+const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 431])
 
 /** No line of level `error` was logged. */
 export function expectNoAlarm({ logLines }: Gatehouse): void {
@@ -62,3 +62,25 @@ export function exchangeRaw(port: number, bytes: Buffer, timeoutMs = 30_000): Pr
     })
   })
 }
+
+/** Changes a valid value. `another` is a valid value of the same kind. */
+export type Corrupt = (own: string, another: string) => string
+
+/** The function itself, with its type. */
+export const change = (corrupt: Corrupt) => corrupt
+
+/** One of these texts instead of the valid value. */
+export const instead = (text: fc.Arbitrary<string>) => text.map((other) => change(() => other))
+
+/** The beginning or the end of the valid value, or all of it with another character at one place. */
+export const damaged = (characters: string): fc.Arbitrary<Corrupt> =>
+  fc.oneof(
+    fc.nat(400).map((at) => change((own) => own.slice(0, at % own.length))),
+    fc.nat(400).map((at) => change((own) => own.slice(1 + (at % own.length)))),
+    fc.tuple(fc.nat(400), fc.constantFrom(...characters)).map(([any, char]) =>
+      change((own) => {
+        const at = any % own.length
+        return own.slice(0, at) + (own[at] === char ? '' : char) + own.slice(at + 1)
+      }),
+    ),
+  )

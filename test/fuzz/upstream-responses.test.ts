@@ -5,7 +5,7 @@ import { codePoint } from '../support/code-point.ts'
 import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
-import { stepBody } from '../support/step-body.ts'
+import { STEP_FIELDS, stepBody } from '../support/step-body.ts'
 import { runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
 /** Random upstream responses: the browser gets a success, Okta's error or a 502, never a 500. */
@@ -14,83 +14,27 @@ let harness: MatrixHarness
 const pool: MatrixVisitor[] = []
 beforeAll(async () => {
   harness = await startMatrixHarness({
-    tunables: (tunables) => ({
-      ...tunables,
-      upstream: {
-        ...tunables.upstream,
-        authn: {
-          ...tunables.upstream.authn,
-          breaker: { consecutiveFailures: 1_000_000, halfOpenAfterMs: 1 },
-        },
-      },
-    }),
+    constants: { upstream: { breaker: { consecutiveFailures: 1_000_000, halfOpenAfterMs: 1 } } },
   })
   while (pool.length < 60) pool.push(await harness.newcomer())
 })
 afterAll(() => harness.stop())
 
 const NAMES = [
-  ...[
-    'status',
-    'stateToken',
-    'sessionToken',
-    'recoveryToken',
-    'expiresAt',
-    'type',
-    'factorResult',
-    '_embedded',
-    '_links',
-  ],
-  ...[
-    'user',
-    'id',
-    'profile',
-    'login',
-    'factors',
-    'factor',
-    'factorTypes',
-    'factorType',
-    'href',
-    'hints',
-    'allow',
-    'next',
-  ],
-  ...[
-    'resend',
-    'name',
-    'errorCode',
-    'errorSummary',
-    'errorCauses',
-    'errorId',
-    '__proto__',
-    'constructor',
-    'toJSON',
-    '',
-  ],
+  ...'status stateToken sessionToken recoveryToken expiresAt type factorResult _embedded _links user id'.split(
+    ' ',
+  ),
+  ...'profile login factors factor factorTypes factorType href hints allow next resend name'.split(' '),
+  ...'errorCode errorSummary errorCauses errorId __proto__ constructor toJSON'.split(' '),
+  '',
 ]
-const word = fc.oneof(
-  fc.constantFrom(
-    'SUCCESS',
-    'MFA_REQUIRED',
-    'MFA_CHALLENGE',
-    'WAITING',
-    'SESSION_STEP_UP',
-    'GET',
-    'POST',
-    'E0000011',
-    'E0000047',
+const WORDS = [
+  ...'SUCCESS MFA_REQUIRED MFA_CHALLENGE WAITING SESSION_STEP_UP GET POST E0000011 E0000047'.split(' '),
+  ...'2026-01-01T00:00:00Z +275760-09-13T00:00:00Z never /api/v1/authn/skip https://x/%ff http://[ //'.split(
+    ' ',
   ),
-  fc.constantFrom(
-    '2026-01-01T00:00:00Z',
-    '+275760-09-13T00:00:00Z',
-    'never',
-    '/api/v1/authn/skip',
-    'https://x/%ff',
-    'http://[',
-    '//',
-  ),
-  fc.string({ unit: codePoint, maxLength: 30 }),
-)
+]
+const word = fc.oneof(fc.constantFrom(...WORDS), fc.string({ unit: codePoint, maxLength: 30 }))
 const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'medium' },
@@ -146,27 +90,11 @@ const ROUTES = Object.entries(CLASS_OF).flatMap(([name, kind]) =>
     ? [name]
     : [],
 )
-const FIELDS = {
-  oldPassword: 'a',
-  newPassword: 'b',
-  answer: 'c',
-  passCode: '000000',
-  factorType: 'EMAIL',
-  provider: 'OKTA',
-  id: 'fac123',
-  sig_response: 'plainly-fake',
-}
-
 /** Extremely nested JSON, once at every route. */
+const NEST = '['.repeat(100_000) + ']'.repeat(100_000)
+const NESTED_ERROR = `{"errorCode":"E0000001","errorSummary":"x","errorCauses":${NEST}}`
 const DEEPEST = ROUTES.map((name): [string, string, number, Record<string, string>, string] => {
-  const nest = '['.repeat(100_000) + ']'.repeat(100_000)
-  return [
-    name,
-    `{"errorCode":"E0000001","errorSummary":"x","errorCauses":${nest}}`,
-    400,
-    {},
-    'application/json',
-  ]
+  return [name, NESTED_ERROR, 400, {}, 'application/json']
 })
 
 test(
@@ -197,7 +125,7 @@ test(
           }
           const isStart = CLASS_OF[name] === 'sign-in' || CLASS_OF[name] === 'recovery start'
           const path = template.includes('/qr/') ? browser.picture : pathOf(template, browser.userId)
-          const fields = { ...FIELDS, ...(isStart ? credentials : { stateToken: browser.handle }) }
+          const fields = { ...STEP_FIELDS, ...(isStart ? credentials : { stateToken: browser.handle }) }
           const { type: bodyType, text: bodyText } = stepBody(path, fields)
           const headers = { 'sec-fetch-site': 'same-origin', cookie: browser.cookies('own') ?? '' }
           const asked = { method, path, headers }

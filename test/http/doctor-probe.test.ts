@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { answerProbes, createProbe, PROBE_HEADER, PROBE_PATH } from '../../src/http/doctor-probe.ts'
+import { answerProbes, createProbe, isProofOf, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { keeper, serve } from './serve.ts'
 
@@ -9,8 +9,10 @@ afterEach(closeAll)
 
 const NOW = 1_900_000_000_000
 const MINUTE_MS = 60_000
-const signer = (byte = 7) => createSigner(() => [Buffer.alloc(32, byte)], 'doctor-probe')
-const probeAt = (ms: number, by = signer()) => createProbe({ signer: by, now: () => ms })
+const signer = (byte = 7) => createSigner([Buffer.alloc(32, byte)], 'doctor-probe')
+const PROBE = { nonce: 'a-nonce', waitMs: 0 }
+const probeAt = (ms: number, by = signer()) => createProbe(PROBE, { signer: by, now: () => ms })
+const PROBE_PATH = '/api/v1/sessions/me'
 
 const responding = (method: Route['method'], path: string, status: number): Route => ({
   method,
@@ -19,20 +21,16 @@ const responding = (method: Route['method'], path: string, status: number): Rout
 })
 
 async function ask(probe: string | string[], forwardedFor: string, method = 'GET', path = PROBE_PATH) {
+  const options = { signer: signer(), now: () => NOW, publicUrl: 'https://portal.example.com' }
   const broker = keep(
     await serve({
-      routes: answerProbes(
-        [
-          responding('GET', PROBE_PATH, 204),
-          responding('DELETE', PROBE_PATH, 202),
-          responding('GET', '/forward-auth', 401),
-        ],
-        { signer: signer(), now: () => NOW },
-      ),
+      before: [answerProbes(options)],
+      routes: [responding('GET', PROBE_PATH, 204)],
       trusted: ['127.0.0.1/32', '10.0.0.0/8'],
     }),
   )
-  return broker.ask({ method, path, headers: { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor } })
+  const headers = { [PROBE_HEADER]: probe, 'X-Forwarded-For': forwardedFor, Origin: 'https://doctor.invalid' }
+  return broker.ask({ method, path, headers, ...(method === 'POST' && { body: 'four' }) })
 }
 
 test.each([
@@ -40,6 +38,7 @@ test.each([
   ['that is too old', probeAt(NOW - 6 * MINUTE_MS)],
   ['of the future', probeAt(NOW + 6 * MINUTE_MS)],
   ['with another time', probeAt(NOW).replace('19000', '18999')],
+  ['with another nonce', probeAt(NOW).replace('a-nonce', 'b-nonce')],
   ['without a signature', String(NOW)],
   ['that is empty', ''],
   ['sent twice', [probeAt(NOW), probeAt(NOW)]],
@@ -48,9 +47,20 @@ test.each([
 })
 
 test('a genuine probe, which a reader of a proxy’s log can repeat, never gets a success', async () => {
-  expect((await ask(probeAt(NOW), '198.51.100.7')).status).toBe(404)
-  expect((await ask(probeAt(NOW), '198.51.100.7', 'GET', '/forward-auth')).status).toBe(401)
-  expect((await ask(probeAt(NOW), '198.51.100.7', 'DELETE')).status).toBe(202)
+  expect((await ask(probeAt(NOW), '198.51.100.7')).status).toBe(302)
+})
+
+test('the answer says what arrives, and proves that it belongs to the probe', async () => {
+  const { json } = await ask(probeAt(NOW), '198.51.100.7', 'POST', '/another/path')
+  expect(json).toMatchObject({
+    path: '/another/path',
+    publicUrl: 'https://portal.example.com',
+    origin: 'https://doctor.invalid',
+    bodyBytes: 4,
+  })
+  const { proof } = json as { proof: string } // compared above
+  expect(isProofOf(PROBE, proof, signer())).toBe(true)
+  expect(isProofOf({ ...PROBE, nonce: 'b-nonce' }, proof, signer())).toBe(false)
 })
 
 test.each([
@@ -59,5 +69,5 @@ test.each([
   ['unknown, 198.51.100.7', { address: '198.51.100.7', firstForwarded: 'malformed' }],
 ])('the answer to X-Forwarded-For %s', async (forwardedFor, answer) => {
   for (const sentAt of [NOW, NOW - 4 * MINUTE_MS, NOW + 4 * MINUTE_MS])
-    expect((await ask(probeAt(sentAt), forwardedFor)).json).toEqual(answer)
+    expect((await ask(probeAt(sentAt), forwardedFor)).json).toMatchObject(answer)
 })

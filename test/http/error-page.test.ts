@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { errorPage } from '../../src/http/error-page.ts'
+import { errorPage } from '../../src/http/error-handler.ts'
 
 test('the texts of an error are escaped on its page', () => {
   const evil = `</p><script src="//evil.example"></script><img onerror='x'>&`

@@ -5,7 +5,7 @@ import express from 'express'
 import { refuseMalformed } from '../../src/http/refuse-malformed.ts'
 import { bodyParser } from '../../src/http/request-body.ts'
 import { getRequestContext } from '../../src/http/request-context.ts'
-import { type Route, refuseLongUrl } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
@@ -298,18 +298,4 @@ test('a refused Expect is answered after the responses to earlier requests', asy
   )
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 417'])
   expect(received).toContain('"errorSummary":"Expect: only 100-continue is supported"')
-})
-
-describe('a URL', () => {
-  test('that is too long is 414, and no part of it is in the response or the log', async () => {
-    const served = keep(await serve({ before: [refuseLongUrl({ maxUrlBytes: 100 })] }))
-    const answer = await served.ask({ path: `/very-secret?${'x'.repeat(100)}` })
-    expect(answer.status).toBe(414)
-    expect(answer.json).toMatchObject({
-      errorCode: 'E0000001',
-      errorCauses: [{ errorSummary: 'url: too long' }],
-    })
-    expect(answer.text + served.logText()).not.toContain('very-secret')
-    expect((await served.ask({ path: `/${'x'.repeat(99)}` })).status).toBe(404)
-  })
 })

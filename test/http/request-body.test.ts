@@ -1,11 +1,6 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { temporarilyUnavailable } from '../../src/errors.ts'
 import { bodyParser } from '../../src/http/request-body.ts'
 import type { Route } from '../../src/http/routes.ts'
-import { countBodies, type UnfinishedBody } from '../../src/http/unfinished-bodies.ts'
-import { until } from '../support/until.ts'
 import { type Ask, keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -48,15 +43,9 @@ describe('not JSON: 400 E0000003', () => {
     ['a truncated object', '{"password":"very-secret'],
     ['an array', '[{"a":1}]'],
     ['null', 'null'],
-    ['a number', '17'],
     ['a string', '"very-secret"'],
-    ['true', 'true'],
     ['white space', '   '],
-    ['two objects', '{}{}'],
-    ['a trailing comma', '{"a":1,}'],
     ['single quotes', "{'a':1}"],
-    ['a comment', '{"a":1}//x'],
-    ['NaN', '{"a":NaN}'],
     ['a raw line break in a string', '{"a":"x\ny"}'],
     ['a form', 'username=a&password=very-secret'],
     ['UTF-16', Buffer.from('\uFEFF{"a":1}', 'utf16le')],
@@ -78,14 +67,8 @@ describe('too large: 413 E0000001', () => {
   const large = JSON.stringify({ a: 'x'.repeat(LIMIT) })
   const refusal = error('E0000001', 'body: larger than 1000 bytes')
 
-  test('with a Content-Length', async () => {
-    const answer = await send({ headers: JSON_TYPE, body: large })
-    expect([answer.status, handled]).toEqual([413, 0])
-    expect(answer.json).toEqual(refusal)
-  })
-
-  test('in chunks', async () => {
-    const answer = await send({ headers: JSON_TYPE, body: large, chunked: true })
+  test.each([false, true])('with a Content-Length, or in chunks: %j', async (chunked) => {
+    const answer = await send({ headers: JSON_TYPE, body: large, chunked })
     expect([answer.status, handled]).toEqual([413, 0])
     expect(answer.json).toEqual(refusal)
   })
@@ -118,11 +101,8 @@ describe('wrong content type: 415 E0000021', () => {
     ['JSON of another kind', { 'Content-Type': 'application/json-patch+json' }],
     ['two types', { 'Content-Type': 'application/json, text/plain' }],
     ['another charset', { 'Content-Type': 'application/json; charset=iso-8859-1' }],
-    ['UTF-16', { 'Content-Type': 'application/json; charset=utf-16' }],
     ['UTF-7', { 'Content-Type': 'application/json; charset=utf-7' }],
-    ['two charsets', { 'Content-Type': 'application/json; charset=utf-8; charset=utf-16' }],
     ['gzip', { ...JSON_TYPE, 'Content-Encoding': 'gzip' }],
-    ['br', { ...JSON_TYPE, 'Content-Encoding': 'br' }],
     ['an unknown encoding', { ...JSON_TYPE, 'Content-Encoding': 'x-own' }],
   ])('%s', async (_name, headers) => {
     const answer = await send({ headers, body: '{"a":1}' })
@@ -140,21 +120,17 @@ describe('a route with the encoding form', () => {
   const FORM_TYPE = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const formPath = async (ask: Ask) => {
     handled = 0
-    const findRoutes = (path: string) => (path === '/echo' ? ({ encoding: 'form' } as const) : undefined)
-    const { ask: to } = keep(
-      await serve({ before: [bodyParser({ limitBytes: LIMIT, findRoutes })], routes: [echo('POST')] }),
-    )
+    const readBody = bodyParser({ limitBytes: LIMIT, encoding: 'form' })
+    const { ask: to } = keep(await serve({ before: [readBody], routes: [echo('POST')] }))
     return to({ method: 'POST', path: '/echo', ...ask })
   }
 
   test.each(['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded; charset=UTF-8'])(
     '%s is parsed into strings',
     async (type) => {
-      const body = 'sig_response=AUTH%7Ca%2Bb%7Cc%3AAPP%7Cd&id=1&a.b%5Bc%5D=x+y&__proto__=z'
+      const body = 'sig_response=AUTH%7Ca%2Bb%7Cc%3AAPP%7Cd&id=1&a.b%5Bc%5D=x+y'
       const answer = await formPath({ headers: { 'Content-Type': type }, body })
-      expect(answer.text).toBe(
-        '{"body":{"sig_response":"AUTH|a+b|c:APP|d","id":"1","a.b[c]":"x y","__proto__":"z"}}',
-      )
+      expect(answer.text).toBe('{"body":{"sig_response":"AUTH|a+b|c:APP|d","id":"1","a.b[c]":"x y"}}')
     },
   )
 
@@ -187,10 +163,10 @@ describe('valid bodies', () => {
     'application/json',
     'Application/JSON',
     'application/json;charset=UTF-8',
-    'application/json; charset=utf-8',
     'application/json; charset="utf-8"',
     'application/json ; charset=utf-8 ;',
-    'application/json;',
+    'application/json; okta-version=1.0.0',
+    'application/json; charset=utf-8; okta-version=1.0.0',
   ])('content type %j', async (type) => {
     const answer = await send({ headers: { 'Content-Type': type }, body: '{"a":1}' })
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, { a: 1 }])
@@ -233,13 +209,6 @@ describe('valid bodies', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
-  test('the body of GET and HEAD is ignored', async () => {
-    const ask = { headers: { 'Content-Type': 'text/plain' }, body: 'x' }
-    const answer = await send({ method: 'GET', ...ask })
-    expect([answer.status, bodyOf(answer.json)]).toEqual([200, 'none'])
-    expect((await send({ method: 'HEAD', ...ask })).status).toBe(200)
-  })
-
   test('an object in many chunks', async () => {
     const text = JSON.stringify({ a: 'x'.repeat(400), b: 'ä'.repeat(200) })
     const pieces = [...Buffer.from(text)].map((byte) =>
@@ -251,82 +220,5 @@ describe('valid bodies', () => {
     const received = await raw(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('0\r\n\r\n')]))
     expect(received).toMatch(/^HTTP\/1\.1 200 /)
     expect(received).toContain(`{"body":${text}}`)
-  })
-})
-
-describe('an incomplete body counts', () => {
-  const head = (length: string) =>
-    `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
-  const TEN_BYTES = head('Content-Length: 10')
-  const IN_CHUNKS = head('Transfer-Encoding: chunked')
-
-  /** Sends a request and returns the counted size of its body. */
-  async function sending(text: string) {
-    handled = 0
-    const counted: UnfinishedBody[] = []
-    let removed = 0
-    const bodies = {
-      add: (body: UnfinishedBody) => counted.push(body),
-      resize: () => undefined,
-      remove() {
-        removed += 1
-      },
-    }
-    const { port } = keep(
-      await serve({
-        before: [countBodies(bodies), bodyParser({ limitBytes: LIMIT })],
-        routes: [echo('POST')],
-      }),
-    )
-    const socket = connect(port, '127.0.0.1')
-    keep({ close: () => socket.destroy() })
-    let received = ''
-    socket.on('data', (data: Buffer) => {
-      received += data.toString()
-    })
-    await once(socket, 'connect')
-    socket.write(text)
-    await until(() => counted.length === 1)
-    return { body: counted[0], removed: () => removed, received: () => received, socket }
-  }
-
-  test('with its Content-Length, until it is complete', async () => {
-    const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
-    const without = (await sending(`${head('Content-Length: 5')}{`)).body
-    expect(body?.address).toBe('127.0.0.1')
-    expect((body?.bytes ?? 0) - (without?.bytes ?? 0)).toBe(5 + 1) // the header has one digit less
-    expect(removed()).toBe(0)
-    socket.write('"b" }')
-    await until(() => received().includes('{"body":{"a":"b"}}'))
-    expect(removed()).toBeGreaterThan(0)
-  })
-
-  test('with the received bytes if it is chunked, also after its refusal', async () => {
-    const { body, removed, received, socket } = await sending(`${IN_CHUNKS}5\r\n{"a":\r\n`)
-    expect(body?.bytes).toBeGreaterThan(0)
-    expect(body?.bytes).toBeLessThan(LIMIT)
-    socket.write(`${LIMIT.toString(16)}\r\n${'x'.repeat(LIMIT)}\r\n`)
-    await until(() => received().startsWith('HTTP/1.1 413 '))
-    expect(removed()).toBe(0)
-    socket.write('0\r\n\r\n')
-    await until(() => removed() > 0)
-  })
-
-  test('until its client disconnects', async () => {
-    const { removed, socket } = await sending(`${TEN_BYTES}{`)
-    socket.destroy()
-    await until(() => removed() > 0)
-    expect(handled).toBe(0)
-  })
-
-  test('until it is evicted: the client gets that error, and the rest is not read', async () => {
-    const { body, removed, received, socket } = await sending(`${TEN_BYTES}{"a":`)
-    body?.evict(temporarilyUnavailable(7))
-    await until(() => received().startsWith('HTTP/1.1 503 '))
-    expect(removed()).toBeGreaterThan(0)
-    socket.write('"b" }GET /echo HTTP/1.1\r\nHost: x\r\n\r\n')
-    await until(() => received().includes('HTTP/1.1 405 '))
-    expect(received().match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 503', 'HTTP/1.1 405'])
-    expect(handled).toBe(0)
   })
 })

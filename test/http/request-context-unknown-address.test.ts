@@ -61,11 +61,6 @@ describe('a request from a trusted proxy without the client’s address', () => 
   })
 })
 
-test('a request from another address needs no X-Forwarded-For', async () => {
-  const { ask } = keep(await serve({ routes: [whoAsks], trusted: ['10.0.0.0/8'] }))
-  expect(await ask({ path: '/who' })).toMatchObject({ status: 200, text: '127.0.0.1' })
-})
-
 test('a client on the proxy’s host has the proxy’s address', async () => {
   const { ask } = await behindProxy()
   const headers = { 'X-Forwarded-For': '127.0.0.1' }
@@ -73,9 +68,9 @@ test('a client on the proxy’s host has the proxy’s address', async () => {
 })
 
 describe('thousands of header lines before X-Forwarded-For', () => {
-  test.each([1000, 2000, 5000])('%i: the client’s address is still read', async (count) => {
+  test('the client’s address is still read', async () => {
     const { raw } = await behindProxy()
-    const lines = 'W: b\r\n'.repeat(count)
+    const lines = 'W: b\r\n'.repeat(5000)
     const answer = await raw(
       `GET /who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}X-Forwarded-For: 198.51.100.7\r\n\r\n`,
     )

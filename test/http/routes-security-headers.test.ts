@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { addSecurityHeaders, type Route } from '../../src/http/routes.ts'
+import { type Route, setSecurityHeaders } from '../../src/http/routes.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
@@ -19,7 +19,7 @@ const routes: Route[] = [
   },
 ]
 const site = async (secure: boolean) =>
-  keep(await serve({ prepare: (app) => addSecurityHeaders(app, { secure }), routes }))
+  keep(await serve({ before: [setSecurityHeaders({ secure })], routes }))
 
 test('every response, errors included, has the security headers', async () => {
   const { ask } = await site(true)

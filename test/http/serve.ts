@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
-import express, { type Express, type RequestHandler } from 'express'
+import type { Express, RequestHandler } from 'express'
 import { errorHandler } from '../../src/http/error-handler.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import {
@@ -9,7 +9,7 @@ import {
   refuseUnknownAddress,
   type Telemetry,
 } from '../../src/http/request-context.ts'
-import { createRouteTable, type Route, serveRoutes } from '../../src/http/routes.ts'
+import { createExpress, type Route, serveRoutes } from '../../src/http/routes.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { type CollectedLog, collectLog } from '../observability/collect-log.ts'
 import { TIMEOUT_MS } from '../support/until.ts'
@@ -39,17 +39,19 @@ export interface ServeParts {
   /** The log of the routes under test. */
   readonly collected?: CollectedLog
   readonly metrics?: Metrics
+  /** The clock of the error handler. */
+  readonly now?: () => number
   /** Changes the application before its first middleware. */
   readonly prepare?: (app: Express) => void
 }
 
 export const PATIENCE = {
-  maxHeaderBytes: 16_384,
+  maxConnections: 1000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 20_000,
   connectionsCheckIntervalMs: 2000,
   keepAliveTimeoutMs: 75_000,
-  writeTimeoutMs: 20_000,
+  inactivityTimeoutMs: 20_000,
 }
 
 const LOG_THROTTLE = { periodMs: 3_600_000, maxLines: 3 }
@@ -61,17 +63,18 @@ export async function serve({
   trusted = [],
   prepare,
   patience,
+  now = () => performance.now(),
   collected = collectLog('debug'),
   metrics = createMetrics({ processMetrics: false }),
 }: ServeParts) {
   const { log, lines, text } = collected
-  const app: Express = express()
+  const app = createExpress()
   prepare?.(app)
   app.use(beginRequest({ isTrustedProxy: createTrustedProxies(trusted), log, metrics }))
   app.use(refuseUnknownAddress({ logThrottle: LOG_THROTTLE, log, metrics }))
   for (const middleware of before) app.use(middleware)
-  app.use(serveRoutes(createRouteTable(routes)))
-  app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
+  serveRoutes(app, routes)
+  app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error', now }))
   const { ask, raw, port, close } = await listenFor(app, patience, { log, metrics })
   return { ask, raw, port, close, lines, logText: text, metrics }
 }

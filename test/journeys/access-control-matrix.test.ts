@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
-import { createDeviceRoutes, type DeviceRoutesOptions } from '../../src/authn/devices/device-routes.ts'
 import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
@@ -28,7 +27,7 @@ import {
 } from '../support/route-classes.ts'
 
 /**
- * Every route × cookies × caller: the response, its cookies, its CORS headers, and that a refusal causes no upstream
+ * Every route, with each kind of cookies and each caller: the response, its cookies, its CORS headers, and that a refusal causes no upstream
  * call. The expected values are in test/support/route-classes.ts.
  */
 
@@ -36,10 +35,8 @@ import {
 const placeholder: unknown = new Proxy(() => placeholder, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : placeholder),
 })
-const deviceRoutes = createDeviceRoutes(placeholder as DeviceRoutesOptions)
 const options: unknown = new Proxy(
   {
-    authn: Object.assign(Object.create(placeholder as object), { deviceRoutes }),
     pamRoutes: createPamRoutes(placeholder as PamRoutesOptions),
   },
   { get: (known, name) => Reflect.get(known, name) ?? placeholder },
@@ -91,8 +88,6 @@ function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisito
       return { method, path: `${path}?token=${browser.ssoToken}&redirectUrl=${REDIRECT_URL}` }
     case 'DELETE /api/v1/sessions/:publicId':
       return { method, path: path.replace('publicId', browser.publicId) }
-    case 'DELETE /api/v1/devices/:id':
-      return { method, path: `/api/v1/devices/${browser.deviceId}` }
     case 'GET /api/v1/pam/groups/:id':
       return { method, path: `/api/v1/pam/groups/${GROUP_ID}` }
     default:
@@ -136,14 +131,16 @@ function expectedOf(route: Route, kind: Cookies, caller: Caller): Expected {
 }
 
 const KINDS = Object.keys(DEVICE_IS_SET) as Cookies[] // an object with exactly these keys
+/** Its requests are refused because of their cookies alone. */
+const PASSING = 'a page of our origin'
 
 test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
-  '%s: all cookies × all callers',
+  '%s: each kind of cookies, and each caller with and without a session',
   async (name, route) => {
     let [other, browser] = [await harness.newcomer(), await harness.newcomer()]
     const [cells, wantedCells]: [object[], object[]] = [[], []]
     for (const [callerName, caller] of Object.entries(CALLERS)) {
-      for (const kind of KINDS) {
+      for (const kind of callerName === PASSING ? KINDS : (['own', 'none'] as const)) {
         const cookie = kind === 'foreign' ? other.cookies('own') : browser.cookies(kind)
         harness.callsSinceLastLook()
         const answer = await harness.ask({
@@ -154,7 +151,11 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
         const expected = expectedOf(route, kind, caller)
         const calls = expected.verdict === 'done' ? [] : harness.callsSinceLastLook()
         cells.push({ ...cell, ...seen(answer), calls })
-        wantedCells.push({ ...cell, ...wanted(expected, caller), calls: [] })
+        wantedCells.push({
+          ...cell,
+          ...wanted(expected, isForPages(name) ? caller.reads : undefined),
+          calls: [],
+        })
         expectOwnUser(answer, kind === 'foreign' ? other : browser)
         if (expected.verdict !== 'done' || !USES_UP.has(CLASS_OF[name])) continue
         if (kind === 'foreign') other = await harness.newcomer()
@@ -165,13 +166,17 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
   },
 )
 
+/** A proxy's sub-request has the headers of the application's own request: it gets no CORS headers. */
+function isForPages(name: string): boolean {
+  return CLASS_OF[name] !== 'proxy check'
+}
+
 /** Classes whose success cannot be repeated by the same browser. */
 const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([
   'sign-in',
   'offered redirect',
   'session: sign-out',
   'session: end this one',
-  'session: own device',
 ])
 
 /** The properties of a response that a verdict determines. */
@@ -189,7 +194,7 @@ function seen(answer: Answer) {
   }
 }
 
-function wanted({ verdict, setsDevice, session }: Expected, { reads }: Caller) {
+function wanted({ verdict, setsDevice, session }: Expected, reads: string | undefined) {
   return {
     verdict,
     device: setsDevice,
@@ -209,28 +214,45 @@ function expectOwnUser({ status, json, headers }: Answer, owner: MatrixVisitor) 
   if (forProxies !== undefined) expect(forProxies).toBe(owner.userId)
 }
 
-test.each(ROUTES.map(nameOf))('%s: preflights allow the listed origins and no others', async (name) => {
-  const [method = '', template = ''] = name.split(' ')
-  harness.callsSinceLastLook()
-  for (const { headers, reads } of Object.values(CALLERS)) {
-    const answer = await harness.ask({
-      method: 'OPTIONS',
-      path: pathOf(template),
-      headers: {
-        ...headers,
-        'access-control-request-method': method,
-        'access-control-request-headers': 'content-type',
-      },
-    })
-    const permits = Object.keys(answer.headers).filter((one) => one.startsWith('access-control-allow'))
-    expect([
-      answer.status,
-      answer.headers['access-control-allow-origin'],
-      answer.headers['set-cookie'],
-    ]).toEqual([204, reads, undefined])
-    expect(permits.length > 0).toBe(reads !== undefined)
+test.each(ROUTES.map(nameOf).filter(isForPages))(
+  '%s: preflights allow the listed origins and no others',
+  async (name) => {
+    const [method = '', template = ''] = name.split(' ')
+    harness.callsSinceLastLook()
+    for (const { headers, reads } of Object.values(CALLERS)) {
+      const answer = await harness.ask({
+        method: 'OPTIONS',
+        path: pathOf(template),
+        headers: {
+          ...headers,
+          'access-control-request-method': method,
+          'access-control-request-headers': 'content-type',
+        },
+      })
+      const permits = Object.keys(answer.headers).filter((one) => one.startsWith('access-control-allow'))
+      expect([
+        answer.status,
+        answer.headers['access-control-allow-origin'],
+        answer.headers['set-cookie'],
+      ]).toEqual([204, reads, undefined])
+      expect(permits.length > 0).toBe(reads !== undefined)
+    }
+    expect(harness.callsSinceLastLook()).toEqual([])
+  },
+)
+
+test('the application’s own request decides nothing at /forward-auth: any method, site and body', async () => {
+  const cookie = (await harness.newcomer()).cookies('own') ?? ''
+  const headers = {
+    cookie,
+    'sec-fetch-site': 'cross-site',
+    origin: 'https://evil.example',
+    'content-type': 'text/plain',
   }
-  expect(harness.callsSinceLastLook()).toEqual([])
+  for (const method of ['POST', 'DELETE', 'PUT', 'OPTIONS'])
+    expect((await harness.ask({ method, path: '/forward-auth', headers, body: ['not read'] })).status).toBe(
+      200,
+    )
 })
 
 test('the route classes include every step of the Authentication API', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Harness, startHarness } from '../support/harness.ts'
-import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { openPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 const ANNA = 'anna.activate@example.test'
@@ -35,21 +35,6 @@ describe('an activation token', () => {
     expect(errorOf(refused)).toEqual([401, 'E0000004'])
     expect(refused.setCookies).toEqual([])
     expect(await page.session()).toBeUndefined()
-  })
-
-  test.each([
-    ['together with a password', { token: 't', username: ANNA, password: 'p' }],
-    ['together with a handle', { token: 't', stateToken: `00${'A'.repeat(43)}` }],
-    ['that is empty', { token: '' }],
-    ['that is not a string', { token: 7 }],
-    ['of two kilobytes', { token: 't'.repeat(2048) }],
-  ])('%s is 400, and nothing is sent upstream', async (_, body) => {
-    const page = await openPage(harness)
-    harness.clearUpstreamCalls()
-    const refused = await page.begin('/api/v1/authn', body)
-    expect(errorOf(refused)).toEqual([400, 'E0000001'])
-    expect(causesOf(refused).join()).toContain('token')
-    expect(harness.upstreamCalls()).toEqual([])
   })
 
   test('signs in at once if the user has a password and needs no factor', async () => {
@@ -103,39 +88,5 @@ describe('an activation token', () => {
     expect(await page.session()).toMatchObject({ login: AIDA, amr: ['otp'] })
     const again = await openPage(harness)
     expect((await again.signIn(AIDA, { password: NEW_PASSWORD })).json.status).toBe('SUCCESS')
-  })
-
-  test('whose transaction is cancelled opens no session, and cannot be used again', async () => {
-    const token = harness.sandbox.activationToken(AIDA)
-    const page = await openPage(harness)
-    await page.begin('/api/v1/authn', { token })
-    const reset = hrefAt(page.held, '_links.next')
-    await page.follow('_links.cancel')
-    expect(errorOf(await page.send(reset, { newPassword: NEW_PASSWORD }))).toEqual([401, 'E0000011'])
-    expect(errorOf(await page.begin('/api/v1/authn', { token }))).toEqual([401, 'E0000004'])
-    expect(await page.session()).toBeUndefined()
-  })
-
-  test('appears in no response, log line, metric or Redis value, whether accepted or refused', async () => {
-    const pages: PortalPage[] = []
-    const tokens = [ANNA, ARNO, AIDA].map((login) => harness.sandbox.activationToken(login))
-    tokens.push('marked-token-that-nobody-made-0123456789')
-    const client = harness.redis.client()
-    const stored: string[] = []
-    for (const token of tokens) {
-      const page = await openPage(harness)
-      pages.push(page)
-      await page.begin('/api/v1/authn', { token })
-      for (const key of await client.keys('*')) stored.push(key, String(await client.dumpBuffer(key)))
-    }
-    const written = [harness.gatehouse.logText(), await harness.gatehouse.metrics(), ...stored].join('\n')
-    const responses = pages.flatMap(({ browser }) => browser.received).join('\n')
-    expect(stored.length).toBeGreaterThan(tokens.length)
-    for (const token of tokens) {
-      for (const form of [token, Buffer.from(token).toString('base64url'), encodeURIComponent(token)]) {
-        expect(written.includes(form)).toBe(false)
-        expect(responses.includes(form)).toBe(false)
-      }
-    }
   })
 })

@@ -25,15 +25,15 @@ afterAll(() => harness.stop())
 
 const LOOPBACK = '127.0.0.1'
 const ONE_PROXY = LOOPBACK
-const TWO_PROXIES = `${LOOPBACK},10.1.0.0/16,2001:db8:1::/48`
+const TWO_PROXIES = `${LOOPBACK},10.1.0.0/16`
 
 /** Values by which a client might pose as another client or as a proxy. */
-const FORGERIES = ['198.51.100.66', '10.1.0.9, 127.0.0.1', '::1, ::ffff:10.1.0.9', 'unknown', '2001:db8:1::9']
+const FORGERIES = ['198.51.100.66', '10.1.0.9, 127.0.0.1', 'unknown']
 
 interface Network {
   readonly trust: string | undefined
   /** The X-Forwarded-For headers that reach the broker if the client itself sent `forged`. */
-  readonly arrives: (forged: string, client: string) => string | readonly string[]
+  readonly arrives: (forged: string, client: string) => string
   readonly client: string
   /** Another client in the same network; undefined if the address is always the socket's. */
   readonly other?: string
@@ -55,54 +55,11 @@ const NETWORKS: Readonly<Record<string, Network>> = {
     client: '203.0.113.11',
     other: '203.0.113.12',
   },
-  'one proxy that appends a second header': {
-    trust: ONE_PROXY,
-    arrives: (forged, client) => [forged, client],
-    client: '203.0.113.13',
-    other: '203.0.113.14',
-  },
-  'one proxy, IPv6': {
-    trust: ONE_PROXY,
-    arrives: (forged, client) => `${forged}, ${client}`,
-    client: '2001:db8:70::1',
-    other: '2001:db8:71::1',
-  },
-  'one proxy, IPv6 with a port and in another spelling': {
-    trust: ONE_PROXY,
-    arrives: (forged, client) => `${forged}, [${client}]:50123`,
-    client: '2001:0DB8:72:0:0:0:0:1',
-    other: '2001:0DB8:73:0:0:0:0:1',
-    known: '2001:db8:72::1',
-  },
-  'one proxy, IPv4-mapped': {
-    trust: ONE_PROXY,
-    arrives: (forged, client) => `${forged}, ::ffff:${client}`,
-    client: '203.0.113.15',
-    other: '203.0.113.16',
-  },
   'two proxies': {
     trust: TWO_PROXIES,
     arrives: (forged, client) => `${forged}, ${client}, 10.1.0.5`,
     client: '203.0.113.21',
     other: '203.0.113.22',
-  },
-  'two proxies, the outer one over IPv6': {
-    trust: TWO_PROXIES,
-    arrives: (forged, client) => `${forged}, ${client}, 2001:db8:1::5`,
-    client: '203.0.113.23',
-    other: '203.0.113.24',
-  },
-  'two proxies, the outer one IPv4-mapped': {
-    trust: TWO_PROXIES,
-    arrives: (forged, client) => [`${forged}, ${client}`, '::ffff:10.1.0.5'],
-    client: '2001:db8:80::1',
-    other: '2001:db8:81::1',
-  },
-  'one of two trusted proxies': {
-    trust: TWO_PROXIES,
-    arrives: (forged, client) => `${forged}, ${client}`,
-    client: '203.0.113.25',
-    other: '203.0.113.26',
   },
 }
 
@@ -117,14 +74,8 @@ function brokerTrusting(trust: string | undefined): Promise<Gatehouse> {
 describe.each(Object.entries(NETWORKS))('%s', (_name, { trust, arrives, client, other, known = client }) => {
   const ask = async (forged: string, from: string, what: Parameters<typeof askPort>[1]): Promise<Answer> => {
     const { url } = await brokerTrusting(trust)
-    const forwarded = arrives(forged, from)
-    return askPort(Number(new URL(url).port), {
-      ...what,
-      headers: {
-        ...what.headers,
-        'X-Forwarded-For': typeof forwarded === 'string' ? forwarded : [...forwarded],
-      },
-    })
+    const headers = { ...what.headers, 'X-Forwarded-For': arrives(forged, from) }
+    return askPort(Number(new URL(url).port), { ...what, headers })
   }
 
   test.each(FORGERIES)('the org and the log get the real address, not %s', async (forged) => {

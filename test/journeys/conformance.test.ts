@@ -13,7 +13,6 @@ import {
 } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
-import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
 /**
@@ -194,18 +193,6 @@ test('behind a trusted proxy, the sign-on policy sees the client’s address', a
   expect(harness.sandbox.signIns.map(({ address }) => address)).toEqual(['203.0.113.66', '198.51.100.7'])
 })
 
-/** "Change password", body: stateToken is required. */
-test('a step without a state token is 400, names the field, and nothing is sent upstream', async () => {
-  const browser = await harness.visit()
-  const expired = await signIn({ username: OLGA }, browser)
-  harness.clearUpstreamCalls()
-  const passwords = { oldPassword: PASSWORD, newPassword: 'Another-Password-2' }
-  const answer = await browser.post(hrefAt(expired, '_links.next'), passwords)
-  expectError(answer, 400, 'E0000001')
-  expect(answer.json.errorCauses).toEqual([{ errorSummary: expect.stringMatching(/^stateToken: /) }])
-  expect(harness.upstreamCalls()).toEqual([])
-})
-
 /** "States and transitions": activation tokens. */
 test('an expired activation token is a failed sign-in: 401 E0000004', async () => {
   const token = harness.sandbox.activationToken('anna.activate')
@@ -224,52 +211,6 @@ test('an enrollment follows the first password if a factor is required', async (
   const enroll = await browser.post(hrefAt(reset, '_links.next'), body)
   expect(enroll.json.status).toBe('MFA_ENROLL')
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-})
-
-/** "Errors", 429. */
-test('a 429 of the Authentication API keeps its three rate-limit headers', async () => {
-  const browser = await harness.visit()
-  harness.sandbox.faults.authn.set({ kind: 'rate-limited', times: 1 })
-  const answer = await signIn({ username: AMELIA }, browser)
-  expectError(answer, 429, 'E0000047')
-  expect(answer.json.errorSummary).toBe('API call exceeded rate limit due to too many requests.')
-  for (const name of ['limit', 'remaining', 'reset'])
-    expect(answer.headers.get(`x-rate-limit-${name}`)).toMatch(/^\d+$/)
-  await waitForRateLimitReset(() => signIn({ username: AMELIA }, browser))
-})
-
-/** "Limits": the lifetime of a transaction. */
-test('a transaction that has expired at Okta is expired here: 401 E0000011', async () => {
-  const browser = await harness.visit()
-  const mfaRequired = await signIn({ username: TOMAS }, browser)
-  harness.sandbox.expireTransactions()
-  expectError(await browser.post(AUTHN, { stateToken: handleOf(mfaRequired) }), 401, 'E0000011')
-})
-
-/** The PAM API's rate limit headers: `X-RateLimit-Reset` where there is no `X-RateLimit-Retry-At`. */
-test('a 429 of the PAM API with only X-RateLimit-Reset closes the gate until that time', async () => {
-  const browser = await harness.visit()
-  await signIn({ username: AMELIA }, browser)
-  const reset = String(Math.ceil(Date.now() / 1000) + 60)
-  harness.sandbox.faults.pam.set({
-    kind: 'status',
-    status: 429,
-    path: '/v1/teams/example-team/users',
-    headers: {
-      'X-RateLimit-Limit': '10',
-      'X-RateLimit-Remaining': '0',
-      'X-RateLimit-Reset': reset,
-      'X-RateLimit-Retry-At': '0', // overrides the sandbox's own
-    },
-  })
-  for (let times = 0; times < 2; times += 1) {
-    const answer = await browser.get('/api/v1/pam/me')
-    expectError(answer, 503, 'pam_rate_limited')
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(50)
-  }
-  expect(harness.sandbox.requestLog.pam.entries.filter(({ path }) => path.includes('/users/'))).toHaveLength(
-    1,
-  )
 })
 
 /** "Versioning". */

@@ -6,6 +6,7 @@ import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 let harness: Harness
+const CHECKED_OFTEN = { health: { checkEveryMs: 500 } }
 /** The upstream time limit is a parameter: long where failures must be detected without it. */
 const withTimeout = (totalTimeoutMs: number) =>
   startHarness({
@@ -13,13 +14,13 @@ const withTimeout = (totalTimeoutMs: number) =>
       ...tunables,
       upstream: {
         ...tunables.upstream,
-        authn: {
-          ...tunables.upstream.authn,
-          totalTimeoutMs,
-          breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 100 },
-        },
+        authn: { ...tunables.upstream.authn, totalTimeoutMs },
       },
     }),
+    constants: {
+      ...CHECKED_OFTEN,
+      upstream: { breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 100 } },
+    },
   })
 beforeEach(async () => {
   harness = await withTimeout(120_000)
@@ -50,12 +51,7 @@ describe('an upstream that', () => {
 
   test.each([
     ['sends HTML', { kind: 'html', status: 500 }],
-    ['sends HTML with 200', { kind: 'html', status: 200 }],
     ['cuts the connection', { kind: 'cut' }],
-    ['sends half a response', { kind: 'half' }],
-    ['sends a wrong Content-Length', { kind: 'wrong-length' }],
-    ['sends too much', { kind: 'huge', bytes: 2_000_000 }],
-    ['sends JSON with another content type', { kind: 'wrong-type' }],
     ['redirects', { kind: 'status', status: 302, headers: { location: 'https://evil.example/' } }],
   ] as const)('%s: 502, and the transaction continues afterwards', async (_, fault) => {
     await expectRecovery(fault, 502)
@@ -92,29 +88,6 @@ describe('an upstream that', () => {
     expect(back.json.status).toBe('SUCCESS')
   })
 
-  test('sends an Error object: it is passed on unchanged, with the rate-limit headers', async () => {
-    const browser = await harness.visit()
-    const limited = {
-      errorCode: 'E0000047',
-      errorSummary: 'API call exceeded rate limit due to too many requests.',
-      errorLink: 'E0000047',
-      errorId: 'oaeUpstreamId',
-      errorCauses: [],
-    }
-    const reset = String(Math.floor(Date.now() / 1000) + 30)
-    harness.sandbox.faults.authn.set({
-      kind: 'status',
-      status: 429,
-      body: limited,
-      headers: { 'X-Rate-Limit-Limit': '10', 'X-Rate-Limit-Remaining': '0', 'X-Rate-Limit-Reset': reset },
-    })
-    const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    expect(answer.status).toBe(429)
-    expect(answer.json).toEqual(limited)
-    expect(answer.headers.get('x-rate-limit-reset')).toBe(reset)
-    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(25)
-  })
-
   test('refuses the SSWS token: 503 and an alarm, and transactions are kept', async () => {
     const browser = await harness.visit()
     const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
@@ -138,27 +111,35 @@ describe('an upstream that', () => {
 })
 
 describe('a Redis that', () => {
-  test('is full: 503, not ready, and each failure increases the metric of the alert', async () => {
+  /** A service that loses every replica at once helps nobody, so the state of Redis is only shown. */
+  async function readyz({ gatehouse }: Harness): Promise<[status: number, store: string]> {
+    const answer = await fetch(`${gatehouse.opsUrl}/readyz`)
+    return [answer.status, ((await answer.json()) as { checks: { store: string } }).checks.store]
+  }
+
+  test('is full: 503, replicas stay ready, and each failure increases the metric of the alert', async () => {
     const failures = async () =>
       Number(/^gatehouse_store_failures_total (\d+)$/m.exec(await harness.gatehouse.metrics())?.[1])
-    const ready = async () => (await fetch(`${harness.gatehouse.opsUrl}/readyz`)).status
     const browser = await harness.visit()
-    expect([await ready(), await failures()]).toEqual([200, 0])
+    expect([await readyz(harness), await failures()]).toEqual([[200, 'ok'], 0])
     const outside = harness.redis.client()
     await outside.call('CONFIG', 'SET', 'maxmemory', '1')
-    expect([await ready(), await failures()]).toEqual([503, 2]) // a scrape checks readiness, too
+    await until(async () => (await failures()) > 1, { what: 'the failures of the regular check' })
+    expect(await readyz(harness)).toEqual([200, 'failing'])
     expectUnavailable(await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD }), 503)
-    const refused = await failures()
-    expect(refused).toBeGreaterThan(3)
     await outside.call('CONFIG', 'SET', 'maxmemory', '0')
     expect((await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })).status).toBe(200)
-    expect([await ready(), await failures()]).toEqual([200, refused])
+    await until(async () => (await readyz(harness))[1] === 'ok')
   })
 
   test('is down: 503, never a sign-out; when it is back, sessions and transactions continue', async () => {
     const persistent = await startHarness({
       redis: { persist: true },
-      tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
+      tunables: (tunables) => ({
+        ...tunables,
+        store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 },
+      }),
+      constants: CHECKED_OFTEN,
     })
     try {
       const browser = await persistent.visit()
@@ -183,13 +164,13 @@ describe('a Redis that', () => {
           code: expect.stringMatching(/^[A-Za-z ]+$/),
         }),
       )
-      expect((await fetch(`${persistent.gatehouse.opsUrl}/readyz`)).status).toBe(503)
+      await until(async () => (await readyz(persistent))[1] === 'failing')
+      expect((await readyz(persistent))[0]).toBe(200)
       expect((await fetch(`${persistent.gatehouse.opsUrl}/livez`)).status).toBe(200)
-      expect(await persistent.gatehouse.metrics()).toContain('gatehouse_ready 0')
+      expect(await persistent.gatehouse.metrics()).toContain('gatehouse_ready 1')
 
       await persistent.redis.restart()
-      await until(async () => (await fetch(`${persistent.gatehouse.opsUrl}/readyz`)).status === 200)
-      expect(await persistent.gatehouse.metrics()).toContain('gatehouse_ready 1')
+      await until(async () => (await readyz(persistent))[1] === 'ok')
       expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
       const done = await tab.post(verifyHref(mfaRequired, 'token:software:totp'), {
         stateToken: handleOf(mfaRequired),

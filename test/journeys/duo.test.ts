@@ -112,18 +112,6 @@ describe('Duo', () => {
     expect(harness.sandbox.tokensIssued()).toContain(valueAt(call?.body, 'stateToken'))
   })
 
-  test.each(['reject', 'cancel', 'error'] as const)(
-    'the result %s in the frame opens no session',
-    async (answer) => {
-      const page = await startDuo(DARIO)
-      harness.sandbox.answerPush(DARIO, answer)
-      const refused = await poll(page)
-      expect(refused.json.status).toBe('MFA_CHALLENGE')
-      expect(refused.json.factorResult).not.toBe('WAITING')
-      expect(await page.session()).toBeUndefined()
-    },
-  )
-
   test('a wrong signature is refused, audited and throttled like a wrong code', async () => {
     const page = await startDuo(DARIO)
     for (let attempt = 0; attempt < WRONG_LIMIT; attempt += 1)
@@ -133,31 +121,6 @@ describe('Duo', () => {
     expect(harness.upstreamCalls()).toEqual([])
     const failures = harness.gatehouse.logLines().filter(({ event }) => event === 'factor_failed')
     expect(failures.at(-1)).toMatchObject({ operation: 'duo_callback', factorType: 'web' })
-  })
-
-  test('an HTML page or a redirect as the response to the form is no error; the poll decides', async () => {
-    for (const fault of [
-      { kind: 'html', status: 200 },
-      { kind: 'status', status: 302, body: {} },
-    ] as const) {
-      const page = await startDuo(DARIO)
-      harness.sandbox.faults.authn.set({ ...fault, path: '/api/v1/authn/factors', times: 1 })
-      expect((await complete(page, VERIFICATION, approved(DARIO))).text).toBe('{}')
-      expect((await poll(page)).json.factorResult).toBe('WAITING')
-    }
-  })
-
-  test('another browser’s handle, an unknown handle and a factor that was not offered are refused', async () => {
-    const page = await startDuo(DARIO)
-    const other = await startDuo(DARIO)
-    harness.clearUpstreamCalls()
-    const otherHandle = { stateToken: other.stateToken }
-    expect(errorOf(await complete(page, VERIFICATION, otherHandle))).toEqual([401, 'E0000011'])
-    expect(errorOf(await complete(page, VERIFICATION, { stateToken: '00x' }))).toEqual([401, 'E0000011'])
-    const form = { id: 'dsf1', stateToken: page.stateToken, sig_response: 'AUTH|x|x:APP|x|x' }
-    const otherCallback = '/api/v1/authn/factors/dsf1/lifecycle/duoCallback'
-    expect(errorOf(await page.browser.post(otherCallback, undefined, { form }))).toEqual([403, 'E0000079'])
-    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
@@ -174,33 +137,5 @@ describe('a form body', () => {
       expect(errorOf(await page.browser.post(path, undefined, { form }))).toEqual([415, 'E0000021'])
     }
     expect(harness.upstreamCalls()).toEqual([])
-  })
-
-  test.each<[string, Record<string, string>, string]>([
-    ['without a signature', { sig_response: '' }, 'sig_response: must not be empty'],
-    [
-      'with a signature that is too long',
-      { sig_response: 'x'.repeat(8193) },
-      'sig_response: must have at most 8192 characters',
-    ],
-    ['without a factor id', { id: '' }, 'id: must not be empty'],
-  ])('%s is 400, and names the field', async (_, form, cause) => {
-    const page = await startDuo(DARIO)
-    harness.clearUpstreamCalls()
-    const refused = await complete(page, VERIFICATION, form)
-    expect(errorOf(refused)).toEqual([400, 'E0000001'])
-    expect(refused.json.errorCauses).toEqual([{ errorSummary: cause }])
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-
-  test('from another site is refused', async () => {
-    const page = await startDuo(DARIO)
-    const form = { id: 'x', stateToken: page.stateToken, sig_response: 'x' }
-    const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
-    const callback = hrefAt(page.held, `${VERIFICATION}._links.complete`)
-    expect(errorOf(await page.browser.post(callback, undefined, { form, headers }))).toEqual([
-      403,
-      'E0000006',
-    ])
   })
 })

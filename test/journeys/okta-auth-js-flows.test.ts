@@ -7,7 +7,7 @@ import {
   step,
   type Transaction,
 } from '../support/browser-library.ts'
-import { AMELIA, type Harness, INES, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, type Harness, startHarness, TOMAS } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -18,28 +18,8 @@ import { until } from '../support/until.ts'
  */
 
 const NEW_PASSWORD = 'Another-Password-2'
-const KIM = 'kim.twokeys@example.test'
-const [QUENTIN, SANA, CARL, EMMA, YUKI, ERIN, LUIS, ANNA, AIDA] = [
-  'quentin.query',
-  'sana.sms',
-  'carl.call',
-  'emma.mail',
-  'yuki.hardware',
-  'erin.enroll',
-  'luis.locked',
-  'anna.activate',
-  'aida.nopassword',
-].map((name) => `${name}@example.test`) as [
-  string,
-  string,
-  string,
-  string,
-  string,
-  string,
-  string,
-  string,
-  string,
-]
+const ERIN = 'erin.enroll@example.test'
+const LUIS = 'luis.locked@example.test'
 
 let harness: Harness
 beforeAll(async () => {
@@ -72,41 +52,6 @@ const codeSentTo = (login: string) => {
 
 describe('factors', () => {
   test.each([
-    ['question', QUENTIN, () => ({ answer: 'lighthouse' })],
-    ['token:hardware', YUKI, () => ({ passCode: harness.sandbox.tokenCode('HW-0001') })],
-  ])('%s: verified in one step', async (factorType, login, proof) => {
-    const { client } = await library()
-    const asked = await signIn(client, login)
-    const done = await step(factorOf(asked, factorType).verify, 'verify')(proof())
-    expect(done.status).toBe('SUCCESS')
-  })
-
-  test.each([
-    ['sms', SANA],
-    ['call', CARL],
-    ['email', EMMA],
-  ])('%s: sent, resent, verified', async (factorType, login) => {
-    let now = Date.now()
-    const other = await startHarness({ sandboxNow: () => now })
-    try {
-      const { client, browser } = openLibrary(other.gatehouse.url)
-      await browser.get('/api/v1/sessions/me')
-      const asked = await signIn(client, login)
-      const challenged = await step(factorOf(asked, factorType).verify, 'verify')()
-      expect(challenged.status).toBe('MFA_CHALLENGE')
-      const first = other.sandbox.outbox.messages.length
-      now += 31_000
-      const again = await (challenged.resend ?? fail('resend'))(factorType)
-      expect(again.status).toBe('MFA_CHALLENGE')
-      expect(other.sandbox.outbox.messages.length).toBe(first + 1)
-      const passCode = other.sandbox.outbox.latest(login)?.code
-      expect((await step(again.verify, 'verify')({ passCode, rememberDevice: true })).status).toBe('SUCCESS')
-    } finally {
-      await other.stop()
-    }
-  })
-
-  test.each([
     ['webauthn', 'wanda.key@example.test'],
     ['u2f', 'uwe.key@example.test'],
   ])('%s: challenged, and answered with the key', async (factorType, login) => {
@@ -123,20 +68,6 @@ describe('factors', () => {
     expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
   })
 
-  test('two security keys: one challenge for the factor type, answered with either key', async () => {
-    const { client } = await library()
-    const { factorTypes } = (await signIn(client, KIM)) as Transaction & { factorTypes?: LibraryFactor[] }
-    const challenged = await step(factorTypes?.[0]?.verify, 'verify')()
-    expect(challenged.data).toMatchObject({ challengeType: 'FACTOR_TYPE' })
-    const [, second] = harness.sandbox.user(KIM).factors
-    const key = harness.sandbox.authenticator(KIM, String(second?.profile?.credentialId))
-    const signed = key.signWebauthn(
-      String(valueAt(challenged.data, '_embedded.challenge.challenge')),
-      harness.gatehouse.url,
-    )
-    expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
-  })
-
   test('another identity provider: redirected, approved there, and resumed', async () => {
     const { client, browser } = await library()
     const challenged = await step(
@@ -147,41 +78,6 @@ describe('factors', () => {
     const link = String(valueAt(challenged.data, '_links.next.href'))
     await answerAtProvider(harness, browser, link, 'approve')
     expect(asTransaction(await client.tx.resume()).status).toBe('SUCCESS')
-  })
-
-  test.each([
-    ['RSA', 'RSA-0001'],
-    ['SYMANTEC', 'VIP-0001'],
-  ])('an enterprise token by %s: verified in one step', async (provider, serial) => {
-    const { client } = await library()
-    const asked = await signIn(client, 'rosa.enterprise@example.test')
-    const verify = step(factorOf(asked, 'token', provider).verify, 'verify')
-    expect((await verify({ passCode: harness.sandbox.tokenCode(serial) })).status).toBe('SUCCESS')
-  })
-
-  test('previous leaves a challenge, and another factor is verified', async () => {
-    const { client } = await library()
-    const mfaRequired = await signIn(client, PRIYA)
-    const waiting = await step(factorOf(mfaRequired, 'push').verify, 'verify')({ autoPush: true })
-    const back = await step(waiting.prev, 'prev')()
-    expect(back.status).toBe('MFA_REQUIRED')
-    const code = factorOf(back, 'token:software:totp').verify
-    expect((await step(code, 'verify')({ passCode: harness.sandbox.totpCode(PRIYA) })).status).toBe('SUCCESS')
-  })
-
-  test('a code first, then the expired password', async () => {
-    const { client } = await library()
-    const mfaRequired = await signIn(client, INES)
-    const expired = await step(
-      factorOf(mfaRequired, 'token:software:totp').verify,
-      'verify',
-    )({ passCode: harness.sandbox.totpCode(INES) })
-    expect(expired.status).toBe('PASSWORD_EXPIRED')
-    const done = await step(
-      expired.changePassword,
-      'changePassword',
-    )({ oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
-    expect(done.status).toBe('SUCCESS')
   })
 })
 
@@ -196,18 +92,6 @@ describe('enrollment', () => {
       question.enroll,
       'enroll',
     )({ profile: { question: list[0]?.question, answer: 'lighthouse' } })
-    expect(done.status).toBe('SUCCESS')
-  })
-
-  test('an authenticator app', async () => {
-    const { client } = await library()
-    const asked = await signIn(client, ERIN)
-    const begun = await step(factorOf(asked, 'token:software:totp', 'GOOGLE').enroll, 'enroll')()
-    expect(begun.status).toBe('MFA_ENROLL_ACTIVATE')
-    const back = await step(begun.prev, 'prev')()
-    expect(back.status).toBe('MFA_ENROLL')
-    const again = await step(factorOf(back, 'token:software:totp', 'GOOGLE').enroll, 'enroll')()
-    const done = await step(again.activate, 'activate')({ passCode: harness.sandbox.totpCode(ERIN) })
     expect(done.status).toBe('SUCCESS')
   })
 
@@ -238,16 +122,6 @@ describe('enrollment', () => {
 })
 
 describe('recovery', () => {
-  test('forgotPassword without a factor type is refused, and nothing is sent upstream', async () => {
-    const { client } = await library()
-    harness.clearUpstreamCalls()
-    await expect(client.forgotPassword({ username: AMELIA })).rejects.toMatchObject({
-      errorCode: 'E0000001',
-      errorCauses: [{ errorSummary: expect.stringContaining('factorType') }],
-    })
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-
   test('forgotPassword by email, then verifyRecoveryToken with the token of that email', async () => {
     const { client, browser } = await library()
     const sent = asTransaction(await client.forgotPassword({ username: AMELIA, factorType: 'EMAIL' }))
@@ -262,21 +136,6 @@ describe('recovery', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
   })
 
-  test.each(['SMS', 'CALL'] as const)(
-    'forgotPassword by %s: wrong code, right code, answer, new password',
-    async (factorType) => {
-      const { client } = await library()
-      const challenged = asTransaction(await client.forgotPassword({ username: AMELIA, factorType }))
-      expect(challenged.status).toBe('RECOVERY_CHALLENGE')
-      const verify = step(challenged.verify, 'verify')
-      await expect(verify({ passCode: '000000' })).rejects.toMatchObject({ errorCode: 'E0000068' })
-      const recovery = await verify({ passCode: codeSentTo(AMELIA) })
-      const reset = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
-      const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
-      expect(done.status).toBe('SUCCESS')
-    },
-  )
-
   test('unlockAccount by text message', async () => {
     const { client, browser } = await library()
     const locked = await signIn(client, LUIS)
@@ -287,34 +146,6 @@ describe('recovery', () => {
     expect(done.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404) // unlocking does not sign in
     expect((await signIn(client, LUIS)).status).toBe('SUCCESS')
-  })
-
-  test('unlockAccount by email', async () => {
-    const { client } = await library()
-    const sent = asTransaction(await client.unlockAccount({ username: LUIS, factorType: 'EMAIL' }))
-    expect(sent.status).toBe('RECOVERY_CHALLENGE')
-    expect(sent.cancel).toBeInstanceOf(Function)
-  })
-})
-
-describe('activation tokens', () => {
-  test('sign in at once', async () => {
-    const { client, browser } = await library()
-    const done = asTransaction(
-      await client.signIn({ token: harness.sandbox.activationToken(ANNA) } as object),
-    )
-    expect(done.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(ANNA)
-  })
-
-  test('ask for a password if the user has none', async () => {
-    const { client } = await library()
-    const reset = asTransaction(
-      await client.signIn({ token: harness.sandbox.activationToken(AIDA) } as object),
-    )
-    expect(reset.status).toBe('PASSWORD_RESET')
-    const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
-    expect(done.status).toBe('SUCCESS')
   })
 })
 
@@ -339,28 +170,9 @@ describe('the transaction that the library stores', () => {
     await expect(client.tx.resume()).rejects.toMatchObject({ errorCode: 'E0000011' })
     expect(client.tx.exists()).toBe(false)
   })
-
-  test('opens a session after it was resumed', async () => {
-    const { client, browser } = await library()
-    await signIn(client, OLGA)
-    const resumed = asTransaction(await client.tx.resume())
-    const done = await step(
-      resumed.changePassword,
-      'changePassword',
-    )({ oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
-    expect(done.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(OLGA)
-  })
 })
 
 describe('the session of the library', () => {
-  test('does not exist before sign-in', async () => {
-    const { client } = await library()
-    expect(await client.session.exists()).toBe(false)
-    expect(await client.session.get()).toEqual({ status: 'INACTIVE' })
-    await expect(client.session.refresh()).rejects.toMatchObject({ errorCode: 'E0000007' })
-  })
-
   test('get, both ways to refresh, close', async () => {
     const { client } = await library()
     await signIn(client, AMELIA)
@@ -379,7 +191,3 @@ describe('the session of the library', () => {
     await expect(session.user?.()).rejects.toMatchObject({ errorCode: 'E0000005' })
   })
 })
-
-function fail(name: string): never {
-  throw new Error(`the library offers no ${name}`)
-}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { asTransaction, factor, openLibrary, signIn, step } from '../support/browser-library.ts'
+import { factor, openLibrary, signIn, step } from '../support/browser-library.ts'
 import { type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
@@ -70,23 +70,4 @@ test('skips the warning of an expiring password', async () => {
   const warned = await signIn(client, WALTER, { options: { warnBeforePasswordExpired: true } })
   expect(warned.status).toBe('PASSWORD_WARN')
   expect((await step(warned.skip, 'skip')()).status).toBe('SUCCESS')
-})
-
-test('cancels the transaction', async () => {
-  const { client, browser } = library()
-  await browser.get('/api/v1/sessions/me')
-  const mfaRequired = await signIn(client, TOMAS)
-  await step(mfaRequired.cancel, 'cancel')()
-  const gone = await browser.post('/api/v1/authn', { stateToken: mfaRequired.data?.stateToken })
-  expect(gone.json.errorCode).toBe('E0000011')
-})
-
-test('introspects with its handle', async () => {
-  const { client, browser } = library()
-  await browser.get('/api/v1/sessions/me')
-  const mfaRequired = await signIn(client, TOMAS)
-  const stateToken = mfaRequired.data?.stateToken ?? ''
-  const now = asTransaction(await client.tx.introspect({ stateToken }))
-  expect(now.status).toBe('MFA_REQUIRED')
-  expect(now.data?.stateToken).toBe(stateToken)
 })

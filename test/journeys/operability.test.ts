@@ -1,14 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { VERSION } from '../../src/observability/version.ts'
+import { portsIn, spawnNode } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** The broker in its own process, from the built files and the environment alone. */
@@ -23,20 +23,10 @@ afterEach(() => {
 })
 afterAll(() => harness.stop())
 
-const start = (env: Record<string, string>, ...args: string[]) => startNode(env, 'build/main.js', ...args)
-
-function startNode(env: Record<string, string>, ...args: string[]) {
-  const child = spawn(process.execPath, args, { env: { PATH: process.env.PATH, ...env } })
-  children.push(child)
-  const output = { out: '', err: '' }
-  child.stdout.on('data', (chunk) => {
-    output.out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    output.err += chunk
-  })
-  const exited = once(child, 'close').then(([code]) => code as number)
-  return { child, output, exited }
+function start(env: Record<string, string>, ...args: string[]) {
+  const started = spawnNode('build/main.js', env, ...args)
+  children.push(started.child)
+  return started
 }
 
 /** Ports are chosen by the operating system and read from the log. */
@@ -54,17 +44,8 @@ function environment(): Record<string, string> {
 }
 
 async function listening(output: { out: string }) {
-  const port = (name: string) =>
-    new RegExp(`"event":"listening","name":"${name}","port":(\\d+)`).exec(output.out)?.[1]
-  return until(() => {
-    const [own, ops] = [port('public'), port('ops')]
-    return own !== undefined && ops !== undefined
-      ? { port: own, url: `http://localhost:${own}`, ops: `http://127.0.0.1:${ops}` }
-      : undefined
-  }).then((found) => {
-    if (found === undefined) throw new Error('the broker does not listen')
-    return found
-  })
+  const ports = await until(() => portsIn(output.out), { what: 'a listening broker' })
+  return { url: `http://localhost:${ports?.public}`, ops: `http://127.0.0.1:${ports?.ops}` }
 }
 
 describe('the command', () => {
@@ -127,34 +108,17 @@ describe('the command', () => {
       ['--doctor', '--json', 'more'],
       [''],
     ]
-    const { output, exited } = startNode(
-      environment(),
-      '--input-type=module',
-      '-e',
-      script,
-      JSON.stringify(refused),
-    )
+    const args = ['-e', script, JSON.stringify(refused)]
+    const { output, exited } = spawnNode('--input-type=module', environment(), ...args)
     expect(await exited).toBe(0)
     expect(output.out).toBe(JSON.stringify(refused.map(() => 64)))
     for (const command of [/--check-config /g, /--new-key /g])
       expect(output.err.match(command)).toHaveLength(refused.length)
   })
 
-  test('--version prints the version', async () => {
-    const { output, exited } = start({}, '--version')
-    expect(await exited).toBe(0)
-    expect(output.out).toBe(`gatehouse ${VERSION}\n`)
-  })
-
-  test('--help prints the usage', async () => {
-    const { output, exited } = start({}, '--help')
-    expect(await exited).toBe(0)
-    expect(output.out).toContain('--check-config')
-  })
-
-  test('at start, one line says what is configured, without values that name hosts or secrets', async () => {
+  test('at start, one line says what is configured, without values that name hosts or secrets; SIGUSR1 is ignored', async () => {
     const env = { ...environment(), SSO_REDIRECTS: 'https://app.example.com/', GIT_REVISION: '4711abc' }
-    const { output } = start(env)
+    const { child, output } = start(env)
     const { ops } = await listening(output)
     const lines = output.out.trim().split('\n')
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
@@ -162,17 +126,21 @@ describe('the command', () => {
       service: 'gatehouse',
       version: VERSION,
       revision: '4711abc',
-      features: 'sso_redirects',
-      store: 'redis',
-      secretKeys: 1,
-      sessionIdleMinutes: 30,
-      logLevel: 'info',
+      variables: expect.stringMatching(/^PUBLIC_URL,AUTHN_BASE_URL,.*,SSO_REDIRECTS,.*GIT_REVISION$/),
     })
     expect(lines[0]).not.toMatch(/127\.0\.0\.1|localhost|example\.com/)
     expect(await (await fetch(`${ops}/livez`)).json()).toEqual({ status: 'alive', version: VERSION })
     expect(await (await fetch(`${ops}/metrics`)).text()).toContain(
       `gatehouse_build_info{version="${VERSION}",revision="4711abc"} 1`,
     )
+
+    // SIGUSR1 opens no inspector: Node would print "Debugger listening on ws://"
+    const ignored = () => output.out.match(/"event":"signal_ignored","signal":"SIGUSR1"/g)?.length
+    for (const times of [1, 2]) {
+      child.kill('SIGUSR1')
+      await until(() => ignored() === times || output.err !== '')
+    }
+    expect(output.err).toBe('')
   })
 
   test('SIGTERM: readiness fails first, the request in flight finishes, then exit 0', async () => {
@@ -219,49 +187,5 @@ describe('the command', () => {
       port: Number(port),
       error: { code: 'EADDRINUSE' },
     })
-  })
-})
-
-describe('logs, ids and metrics', () => {
-  test('every request is one log line with its id, route template and status, without path and body', async () => {
-    const browser = await harness.visit()
-    const answer = await browser.get('/api/v1/sessions/me?secret=in-the-query')
-    await browser.get('/some/unknown/path-with-a-secret')
-    const id = answer.headers.get('x-request-id')
-    await until(() => harness.gatehouse.logText().includes(String(id)))
-    const line = harness.gatehouse.logLines().find((one) => one.event === 'request' && one.requestId === id)
-    expect(line).toMatchObject({
-      route: '/api/v1/sessions/me',
-      status: 404,
-      method: 'GET',
-      address: '127.0.0.1',
-    })
-    expect(harness.gatehouse.logText()).not.toContain('secret')
-    const metrics = await harness.gatehouse.metrics()
-    expect(metrics).toContain('gatehouse_http_request_duration_seconds_count')
-    expect(metrics).toContain('route="none"')
-    expect(metrics).not.toContain('path-with-a-secret')
-  })
-
-  test('a request id is accepted only from a trusted proxy, and only if well-formed', async () => {
-    const trusting = await harness.replica({ TRUST_PROXY: '127.0.0.1/32' })
-    const idFrom = async (url: string, given: string) =>
-      (
-        await fetch(`${url}/api/v1/sessions/me`, { headers: { ...FROM_PROXY, 'x-request-id': given } })
-      ).headers.get('x-request-id')
-    expect(await idFrom(harness.gatehouse.url, 'proxy-id-12345')).not.toBe('proxy-id-12345')
-    expect(await idFrom(trusting.url, 'proxy-id-12345')).toBe('proxy-id-12345')
-    expect(await idFrom(trusting.url, 'not well formed')).not.toBe('not well formed')
-  })
-
-  test('the operations listener serves its three paths, and the public listener none of them', async () => {
-    const statusOf = async (url: string) => (await fetch(url)).status
-    const { opsUrl, url } = harness.gatehouse
-    expect(
-      await Promise.all(['/livez', '/readyz', '/metrics', '/other'].map((path) => statusOf(opsUrl + path))),
-    ).toEqual([200, 200, 200, 404])
-    expect(await Promise.all(['/livez', '/readyz', '/metrics'].map((path) => statusOf(url + path)))).toEqual([
-      404, 404, 404,
-    ])
   })
 })

@@ -54,23 +54,6 @@ describe('an expired password', () => {
         'Passwords must have a number',
       ],
     ],
-    ['too few characters', { newPassword: 'Abc1!' }, ['Passwords must have at least 8 characters']],
-    [
-      'no lowercase letter',
-      { newPassword: 'ANOTHER-PASSWORD-2' },
-      ['Passwords must have a lowercase letter'],
-    ],
-    [
-      'no uppercase letter',
-      { newPassword: 'another-password-2' },
-      ['Passwords must have an uppercase letter'],
-    ],
-    ['no number', { newPassword: 'Another-Password' }, ['Passwords must have a number']],
-    [
-      'a part of the username',
-      { newPassword: 'Expired-Password-2' },
-      ['Passwords must have no parts of your username'],
-    ],
     ['the current password', { newPassword: PASSWORD }, ['Password cannot be your current password']],
   ])('%s is refused with its causes, and the change can be tried again', async (_, fields, causes) => {
     const page = await openExpiredPassword()
@@ -90,17 +73,6 @@ describe('an expired password', () => {
   test.each([
     ['without the old password', { newPassword: NEW_PASSWORD }, 'oldPassword: must be a string'],
     ['without a new password', { oldPassword: PASSWORD }, 'newPassword: must be a string'],
-    ['empty', { oldPassword: PASSWORD, newPassword: '' }, 'newPassword: must not be empty'],
-    [
-      'too long',
-      { oldPassword: PASSWORD, newPassword: 'x'.repeat(1025) },
-      'newPassword: must have at most 1024 characters',
-    ],
-    [
-      'with a flag that is no boolean',
-      { oldPassword: PASSWORD, newPassword: NEW_PASSWORD, revokeSessions: 'yes' },
-      'revokeSessions: must be true or false',
-    ],
   ])('a change %s is 400, names the field, and nothing is sent upstream', async (_, fields, cause) => {
     const page = await openExpiredPassword()
     harness.clearUpstreamCalls()
@@ -140,8 +112,6 @@ describe('an expiring password', () => {
   test.each([
     ['nothing', {}],
     ['false', { options: { warnBeforePasswordExpired: false } }],
-    ['null', { options: { warnBeforePasswordExpired: null } }],
-    ['options: null', { options: null }],
   ])('causes no warning if the page sends %s', async (_, fields) => {
     const page = await openPage(harness)
     expect((await page.signIn(WALTER, fields)).json.status).toBe('SUCCESS')
@@ -161,17 +131,6 @@ describe('an expiring password', () => {
     await page.follow('_links.skip')
     expect(page.held.json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: WALTER, amr: ['pwd'] })
-  })
-
-  test('can be changed at the warning; the old password is then refused', async () => {
-    const page = await openPage(harness)
-    await page.signIn(WALTER, { options: WARN })
-    await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
-    expect(await page.session()).toMatchObject({ login: WALTER })
-    const again = await openPage(harness)
-    expect(errorOf(await again.signIn(WALTER))).toEqual([401, 'E0000004'])
-    const renewed = await again.signIn(WALTER, { password: NEW_PASSWORD, options: WARN })
-    expect(renewed.json.status).toBe('SUCCESS')
   })
 })
 
@@ -279,27 +238,13 @@ describe('revokeSessions', () => {
     expect(page.held.json.status).toBe('MFA_REQUIRED')
     expect(await statusOf(otherPage)).toBe(404)
   })
-
-  test('ends the previous session of the same browser too, because the change opens a new one', async () => {
-    const page = await openSession(WALTER)
-    const before = await page.browser.jar.getCookieString(harness.gatehouse.url)
-    await page.signIn(WALTER, { options: WARN })
-    await change(page, { revokeSessions: true })
-    expect(await statusOf(page)).toBe(200)
-    expect((await page.browser.get('/api/v1/sessions/me', { headers: { cookie: before } })).status).toBe(404)
-  })
 })
 
 describe('a password is sent upstream byte for byte', () => {
   test.each([
-    ['with non-ASCII letters', 'Pässwörd-ŁЖ漢字-1'],
-    ['with an emoji and a combining accent', 'Cafe\u0301-🔑-Aa1'],
     ['with spaces at both ends', '  Spaces-Around-1  '],
-    ['with quotes, backslashes and braces', `Aa1"'\\\\{}<>&%00$\``],
     ['with NUL and other control characters', 'A1\u0000b\u0007c\r\nd\u001be\u007f'],
-    ['with separators that break scripts', 'A1 b\u2028c\u2029d'],
     ['with a lone surrogate', 'Broken-\ud83d-Aa1'],
-    ['of 1024 characters', `Aa1${'x'.repeat(1021)}`],
   ])('%s: set, and used to sign in', async (_, newPassword) => {
     const page = await openExpiredPassword()
     await page.follow('_links.next', { oldPassword: PASSWORD, newPassword })

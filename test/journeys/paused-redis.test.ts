@@ -11,9 +11,9 @@ beforeAll(async () => {
   harness = await startHarness({
     tunables: (shipped) => ({
       ...shipped,
-      store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 },
-      transaction: { ...shipped.transaction, stepWaitMs: 500 },
+      store: { ...shipped.store, connectTimeoutMs: 3000, commandTimeoutMs: 3000 },
     }),
+    constants: { authn: { lockWaitMs: 500 } },
   })
   redis = harness.redis.client()
 })

@@ -9,7 +9,6 @@ import {
   startStubHarness,
 } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { waitForRateLimitReset } from '../support/rate-limit-reset.ts'
 import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
 
 /** Behaviour of real clients and recorded responses (docs/conformance.md, F) that no other journey tests. */
@@ -105,7 +104,6 @@ describe('with the sandbox', () => {
     const polled = new URL(hrefAt(page.held, '_links.next')).pathname
     harness.sandbox.faults.authn.set({ kind: 'rate-limited', path: polled, times: 1 })
     expect(errorOf(await page.follow('_links.next'))).toEqual([429, 'E0000047'])
-    await waitForRateLimitReset(() => page.follow('_links.next'))
     expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
     harness.sandbox.answerPush(PRIYA, 'approve')
     expect((await page.follow('_links.next')).json.status).toBe('SUCCESS')

@@ -1,9 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { sendConcurrently } from '../support/coalesced-requests.ts'
+import type { Browser, PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { handleOf, hrefAt } from '../support/transaction-view.ts'
-import { until } from '../support/until.ts'
 
 /** Recovery steps that are delayed on purpose must not use up the capacity for sign-ins. */
 
@@ -67,75 +65,4 @@ test('a refusal by the broker’s own record is not delayed, and is equal for kn
     refusals.push(answers.map(anonymous))
   }
   expect(refusals[0]).toEqual(refusals[1])
-})
-
-test('identical steps share one upstream call whatever their fingerprint, for known and unknown users', async () => {
-  harness = await startHarness({
-    tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 20 } }),
-  })
-  for (const username of USERS) {
-    const browser = await harness.visit()
-    const started = await start(browser, username)
-    const stateToken = handleOf(started)
-    const verifyFrom = (fingerprint: string) => () =>
-      browser.post(
-        hrefAt(started, '_links.next'),
-        { stateToken, passCode: '000000' },
-        { headers: { 'x-device-fingerprint': fingerprint } },
-      )
-    harness.clearUpstreamCalls()
-    const { sandbox, redis, gatehouse } = harness
-    const answers = await sendConcurrently(
-      { sandbox, redis, brokers: [gatehouse] },
-      ['one', 'another'].map(verifyFrom),
-    )
-    for (const { json } of answers) expect(json.errorCode).toBe('E0000068')
-    expect(harness.upstreamCalls()).toHaveLength(1)
-  }
-})
-
-test.each(['verify', 'resend'])(
-  'while a recovery %s is in progress, a third request of its transaction is refused at once',
-  async (step) => {
-    harness = await startHarness({
-      tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, resendAfterMs: 1 } }),
-    })
-    for (const username of USERS) {
-      const browser = await harness.visit()
-      const started = await start(browser, username)
-      const path = new URL(hrefAt(started, '_links.next')).pathname.replace(/verify$/, step)
-      const body = { stateToken: handleOf(started), ...(step === 'verify' ? { passCode: '000000' } : {}) }
-      harness.clearUpstreamCalls()
-      const release = harness.sandbox.faults.authn.hold({})
-      const waiting = [browser.post(path, body), browser.post(path, body)]
-      await until(() => harness.upstreamCalls().length === 1)
-      const third = await browser.post(path, body)
-      expect([third.status, third.json.errorCode]).toEqual([503, 'E0000009'])
-      release()
-      await Promise.all(waiting)
-    }
-  },
-)
-
-test('delayed recoveries use up their own class only: sign-in still works', async () => {
-  const MAX_IN_FLIGHT = 2
-  harness = await startHarness({
-    env: { TRUST_PROXY: '127.0.0.1' },
-    tunables: (tunables) => {
-      const { load } = tunables.http
-      const inFlight = { ...load.inFlight, sign_in: MAX_IN_FLIGHT, recovery: MAX_IN_FLIGHT }
-      return { ...tunables, http: { ...tunables.http, load: { ...load, inFlight } } }
-    },
-  })
-  let addresses = 0
-  const newBrowser = () => openBrowser(harness.gatehouse.url, { 'x-forwarded-for': `192.0.2.${++addresses}` })
-  const release = harness.sandbox.faults.authn.hold({ times: MAX_IN_FLIGHT })
-  const waiting = USERS.map((username) => start(newBrowser(), username, 'EMAIL'))
-  await until(() => harness.upstreamCalls().length === MAX_IN_FLIGHT)
-  const shed = await start(newBrowser(), UNKNOWN, 'EMAIL')
-  expect([shed.status, shed.json.errorCode]).toEqual([503, 'E0000009'])
-  const signedIn = await newBrowser().post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  expect(signedIn.json.status).toBe('SUCCESS')
-  release()
-  for (const { status } of await Promise.all(waiting)) expect(status).toBe(200)
 })

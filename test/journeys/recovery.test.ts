@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
+import type { Browser, PageAnswer } from '../support/browser.ts'
 import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
-import { handleOf, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { handleOf, hrefAt } from '../support/transaction-view.ts'
 
 /** Short, so that the tests are fast; one test below checks the delay. */
 const ANSWER_MS = 20
@@ -12,9 +12,8 @@ const CHALLENGE_MS = 4 * 60_000
 let nowMs = Date.now()
 let harness: Harness
 
-const newHarness = (env: Readonly<Record<string, string>> = {}) =>
-  startHarness({
-    env,
+beforeAll(async () => {
+  harness = await startHarness({
     now: () => nowMs,
     sandboxNow: () => nowMs,
     tunables: (tunables) => ({
@@ -22,8 +21,6 @@ const newHarness = (env: Readonly<Record<string, string>> = {}) =>
       recovery: { ...tunables.recovery, recoveryAnswerMs: ANSWER_MS, resendAfterMs: RESEND_AFTER_MS },
     }),
   })
-beforeAll(async () => {
-  harness = await newHarness()
 })
 afterAll(() => harness.stop())
 beforeEach(async () => {
@@ -31,12 +28,6 @@ beforeEach(async () => {
   harness.sandbox.reset()
   await harness.redis.client().flushall()
 })
-
-/** A new broker, whose rate-limit gate is open. */
-async function renewHarness(env: Readonly<Record<string, string>> = {}) {
-  await harness.stop()
-  harness = await newHarness(env)
-}
 
 const UNKNOWN = 'nobody.at.all@example.test'
 const FORBIDDEN = 'hugo.norecovery@example.test'
@@ -95,19 +86,6 @@ describe('known and unknown users cannot be told apart', () => {
     },
   )
 
-  test.each([
-    ['SMS', 'SMS'],
-    ['CALL', 'call'],
-  ])('by %s: the response says %s, as Okta does', async (factorType, spelling) => {
-    for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await harness.visit()
-      const started = await start(browser, username, factorType)
-      expect(started.json).toMatchObject({ factorType: spelling, recoveryType: 'PASSWORD' })
-      const asked = await browser.post('/api/v1/authn', { stateToken: handleOf(started) })
-      expect(asked.json).toEqual(started.json)
-    }
-  })
-
   const lifetimeOf = ({ json }: PageAnswer) => Date.parse(String(json.expiresAt)) - nowMs
 
   test('a challenge expires at the same time for known and unknown users, also after a resend', async () => {
@@ -122,32 +100,6 @@ describe('known and unknown users cannot be told apart', () => {
       expect(lifetimeOf(resent)).toBe(CHALLENGE_MS)
       nowMs += CHALLENGE_MS - 1
       expect((await browser.post('/api/v1/authn', { stateToken })).status).toBe(200)
-    }
-  })
-
-  test('a decoy expires no later than a real challenge of the org, on every replica', async () => {
-    const quick = await startHarness({
-      now: () => nowMs,
-      sandboxNow: () => nowMs,
-      sandboxConfig: (config) => ({ ...config, lifetimes: { ...config.lifetimes, transactionMinutes: 2 } }),
-      tunables: (tunables) => ({
-        ...tunables,
-        recovery: { ...tunables.recovery, recoveryAnswerMs: ANSWER_MS },
-      }),
-    })
-    try {
-      const known = await start(await quick.visit(), WITH_PHONE, 'SMS')
-      const lifetimeMs = lifetimeOf(known)
-      expect(lifetimeMs).toBeGreaterThan(0)
-      expect(lifetimeMs).toBeLessThanOrEqual(2 * 60_000)
-      for (const broker of [quick.gatehouse, await quick.replica()]) {
-        const browser = openBrowser(broker.url)
-        await browser.get('/api/v1/sessions/me')
-        const unknown = await start(browser, `${broker.opsUrl.replaceAll(/\D/g, '')}@example.test`, 'CALL')
-        expect(lifetimeOf(unknown)).toBe(lifetimeMs)
-      }
-    } finally {
-      await quick.stop()
     }
   })
 
@@ -262,50 +214,26 @@ describe('known and unknown users cannot be told apart', () => {
     },
   )
 
-  test.each(['next', 'resend', 'cancel'])(
-    'a 429 of the org on %s is the same for known and unknown users',
-    async (link) => {
-      const seen: object[] = []
-      for (const username of [WITH_PHONE, UNKNOWN]) {
-        const browser = await harness.visit()
-        const started = await start(browser, username, 'SMS')
-        await endPause()
-        const body = { stateToken: handleOf(started), ...(link === 'next' ? { passCode: '000000' } : {}) }
-        harness.sandbox.faults.authn.set({ kind: 'status', status: 429, body: errorOfTheOrg('E0000047') })
-        const answer = await browser.post(hrefAt(started, `_links.${link}`), body)
-        expect([answer.status, answer.json.errorCode]).toEqual([503, 'E0000009'])
-        seen.push(anonymous(answer))
-        await renewHarness()
-      }
-      expect(seen[0]).toEqual(seen[1])
-    },
-  )
-
-  test('a 429 for other calls does not affect recoveries, and a decoy’s steps call the same paths as a real one’s', async () => {
+  test('a decoy’s step costs the org one call, like a real one’s, and no response counts calls', async () => {
     const seen: object[] = []
     for (const username of [WITH_PHONE, UNKNOWN]) {
-      await renewHarness({ TRUST_PROXY: '127.0.0.1' })
       const browser = await harness.visit()
       const started = await start(browser, username, 'SMS')
       const stateToken = handleOf(started)
       await endPause()
-      const limited = { kind: 'status', status: 429, body: errorOfTheOrg('E0000047'), times: 1 } as const
-      harness.sandbox.faults.authn.set(limited)
-      const credentials = { username: 'another.user@example.test', password: NEW_PASSWORD }
-      expect((await browser.post('/api/v1/authn', credentials)).status).toBe(429)
-      const elsewhere = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '203.0.113.9' })
-      expect((await start(elsewhere, NO_PHONE, 'EMAIL')).status).toBe(200) // not held back by the 429 of other calls
-      harness.clearUpstreamCalls()
-      const answers = [
-        await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
-        await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
-        await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
-      ]
+      const fresh = await harness.replica() // no call has proved the API token there
+      const answers: PageAnswer[] = []
+      for (const [link, code] of [['next', { passCode: '000000' }], ['resend'], ['cancel']] as const) {
+        harness.clearUpstreamCalls()
+        const { pathname } = new URL(hrefAt(started, `_links.${link}`))
+        answers.push(await browser.post(fresh.url + pathname, { stateToken, ...code }))
+        expect([link, harness.upstreamCalls().length]).toEqual([link, 1])
+      }
       expect(answers.map(({ status }) => status)).toEqual([403, 200, 200])
-      const sent = harness.upstreamCalls().map(({ path }) => path)
-      seen.push([...answers.map(anonymous), sent.filter((path) => path !== '/api/v1/authn')])
+      for (const { headers } of [started, ...answers])
+        expect([...headers.keys()].filter((name) => name.startsWith('x-rate-limit'))).toEqual([])
+      seen.push(answers.map(anonymous))
     }
-    await renewHarness()
     expect(seen[0]).toEqual(seen[1])
   })
 
@@ -336,8 +264,6 @@ describe('recovery by a trusted application', () => {
   test.each([
     ['no factor type', {}],
     ['an unknown factor type', { factorType: 'PIGEON' }],
-    ['a factor type in lower case', { factorType: 'email' }],
-    ['null', { factorType: null }],
   ])('%s is refused, and nothing is sent upstream', async (_, fields) => {
     const browser = await harness.visit()
     for (const kind of ['password', 'unlock']) {
@@ -370,14 +296,6 @@ describe('recovery by a trusted application', () => {
     expect(await harness.gatehouse.metrics()).toContain(
       'gatehouse_token_leaks_blocked_total{found_in="recovery"} 1',
     )
-  })
-
-  test('a failure of the org is an error for known and unknown users', async () => {
-    harness.sandbox.faults.authn.set({ kind: 'html', status: 503 })
-    for (const username of [WITH_PHONE, UNKNOWN]) {
-      const answer = await start(await harness.visit(), username, 'EMAIL')
-      expect([answer.status, answer.json.errorCode]).toEqual([502, 'E0000009'])
-    }
   })
 })
 
@@ -442,19 +360,5 @@ describe('the account owner', () => {
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
     const signedIn = await browser.post('/api/v1/authn', { username: luis, password: 'Demo-Password-1' })
     expect(signedIn.json.status).toBe('SUCCESS')
-  })
-
-  test('cannot continue the recovery in another browser', async () => {
-    const started = await start(await harness.visit(), WITH_PHONE, 'SMS')
-    const code = harness.sandbox.outbox.latest(WITH_PHONE, 'recovery')?.code
-    const other = await harness.visit()
-    harness.clearUpstreamCalls()
-    const answer = await other.post(hrefAt(started, '_links.next'), {
-      stateToken: handleOf(started),
-      passCode: code,
-    })
-    expect([answer.status, answer.json.errorCode]).toEqual([401, 'E0000011'])
-    expect(harness.upstreamCalls()).toEqual([])
-    expect(valueAt(answer.json, 'errorCauses')).toEqual([])
   })
 })

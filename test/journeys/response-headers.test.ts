@@ -1,10 +1,14 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { askPort } from '../http/serve.ts'
 import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 
 /** Response headers, cookies and methods of the whole app that belong to no single route. */
+const ME = '/api/v1/sessions/me'
+const AUTHN = '/api/v1/authn'
+
 let harness: Harness
 beforeAll(async () => {
   harness = await startHarness()
@@ -12,14 +16,6 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 beforeEach(() => {
   harness.sandbox.reset()
-})
-
-test('sign-out sends Clear-Site-Data', async () => {
-  const page = await openPage(harness)
-  await page.signIn(AMELIA)
-  const answer = await page.browser.delete('/api/v1/sessions/me')
-  expect(answer.status).toBe(204)
-  expect(answer.headers.get('clear-site-data')).toBe('"cache", "storage"')
 })
 
 test('both cookies are host-only, HttpOnly and SameSite, have different names, and stay far below 4096 bytes', async () => {
@@ -66,4 +62,52 @@ test('TRACE is refused and echoes nothing', async () => {
   })
   expect(answer.status).toBe(405)
   expect(answer.text).not.toContain('echo-test')
+})
+
+test('a body of exactly the limit passes, and one byte more is 413', async () => {
+  const post = async (bytes: number) => {
+    const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' }
+    const body = '{}'.padEnd(bytes)
+    return (await fetch(`${harness.gatehouse.url}/api/v1/authn`, { method: 'POST', headers, body })).status
+  }
+  expect([await post(65_536), await post(65_537)]).toEqual([400, 413])
+})
+
+/** Responses of every kind: success, refusals of routes and of middleware, and errors before any middleware. */
+const REQUESTS: Readonly<Record<string, Parameters<typeof askPort>[1]>> = {
+  'a route': { path: ME },
+  HEAD: { path: ME, method: 'HEAD' },
+  'an unknown path': { path: '/nowhere' },
+  'an unknown method': { path: ME, method: 'PUT' },
+  'a preflight': {
+    path: ME,
+    method: 'OPTIONS',
+    headers: { Origin: 'https://portal.example.com', 'Access-Control-Request-Method': 'POST' },
+  },
+  'cross-site': { path: AUTHN, method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } },
+  'not JSON': { path: AUTHN, method: 'POST', headers: { 'Content-Type': 'application/json' }, body: 'x' },
+  'an HTML error page': { path: '/sso/idps/1', headers: { Accept: 'text/html' } },
+}
+
+test('every response has the security headers, is not cached, varies by Origin and names no software', async () => {
+  const { url } = await harness.replica({ PUBLIC_URL: 'https://portal.example.com', ALLOWED_ORIGINS: '' })
+  for (const [name, request] of Object.entries(REQUESTS)) {
+    const { headers } = await askPort(Number(new URL(url).port), request)
+    expect([name, headers]).toEqual([
+      name,
+      expect.objectContaining({
+        'content-security-policy':
+          "default-src 'none';frame-ancestors 'none';base-uri 'none';form-action 'none'",
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-store',
+        'strict-transport-security': 'max-age=31536000',
+        vary: expect.stringMatching(/\bOrigin\b/),
+      }),
+    ])
+    for (const banner of ['server', 'x-powered-by', 'via'])
+      expect([name, headers]).not.toHaveProperty(`1.${banner}`)
+    expect(JSON.stringify(headers)).not.toMatch(/express|node/i)
+  }
 })

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
+import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 
 /** An operator ends all sessions of a user during a sign-in in which Okta has not named the user yet. */
@@ -17,7 +18,7 @@ const success = (user: object) => ({
 
 let harness: StubHarness
 beforeAll(async () => {
-  harness = await startStubHarness({ env: { OPS_TOKEN } })
+  harness = await startStubHarness({ env: { OPS_TOKEN, STEP_UP: 'on' } })
 })
 afterAll(() => harness.stop())
 
@@ -55,4 +56,37 @@ test('a sign-in of another user succeeds', async () => {
   harness.stub.answers(success({ ...ADA, id: '00uBen' }))
   expect((await page.send(VERIFY, { passCode: '123456' })).json.status).toBe('SUCCESS')
   expect((await page.browser.get(ME)).json.userId).toBe('00uBen')
+})
+
+describe('a password change that ends all other sessions does not end its own sign-in', () => {
+  const CHANGE = '/api/v1/authn/credentials/change_password'
+  const fields = { oldPassword: 'old', newPassword: 'new', revokeSessions: true }
+  const expired = (embedded: object) => ({
+    stateToken: STATE_TOKEN,
+    status: 'PASSWORD_EXPIRED',
+    _embedded: embedded,
+    _links: { next: { href: harness.stub.origin + CHANGE, hints: { allow: ['POST'] } } },
+  })
+
+  test('if only the last response names the user', async () => {
+    const page = await openPage(harness)
+    harness.stub.answers(expired({}), success(ADA))
+    await page.signIn('ada@example.test')
+    expect((await page.send(CHANGE, fields)).json.status).toBe('SUCCESS')
+    expect((await page.browser.get(ME)).json.userId).toBe(ADA.id)
+  })
+
+  test('if the transaction is an imported one', async () => {
+    const page = await openPage(harness)
+    const { location = '' } = await navigate(
+      page.browser,
+      `${harness.gatehouse.url}/signin/step-up?stateToken=${STATE_TOKEN}`,
+    )
+    const stateToken = new URL(location).searchParams.get('stateToken')
+    harness.stub.answers(expired({ user: ADA }), expired({ user: ADA }), success(ADA))
+    await page.browser.post('/api/v1/authn', { stateToken })
+    const changed = await page.browser.post(CHANGE, { stateToken, ...fields })
+    expect(changed.json.status).toBe('SUCCESS')
+    expect((await page.browser.get(ME)).json.userId).toBe(ADA.id)
+  })
 })

@@ -94,7 +94,7 @@ async function everythingInRedis(): Promise<string> {
     const value = type === 'hash' ? JSON.stringify(await client.hgetall(key)) : await client.get(key)
     lines.push(`${key} ${value}`)
     expect(key).toMatch(
-      /^gatehouse:(txn|offer|sess|user-sess|user-device|device-token|pam-token|pam-groups|limit|known|lock|sso|ping)/,
+      /^gatehouse:(txn|offer|sess|user-sess|pam-token|pam-groups|limit|known|lock|sso|ping|keys)/,
     )
     expect([key, await client.pttl(key)]).toEqual([key, expect.any(Number)])
     expect(await client.pttl(key)).not.toBe(-1)

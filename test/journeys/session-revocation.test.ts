@@ -175,21 +175,6 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       expect(await endAllSessions(userId)).toEqual({ ended: 0 })
     })
 
-    test('a sign-in that waits for a push opens no session', async () => {
-      const userId = await idOf(PRIYA)
-      const browser = await visit()
-      const mfaRequired = await signIn(browser, PRIYA)
-      const push = verifyHref(mfaRequired, 'push')
-      expect((await post(browser, push, { stateToken: handleOf(mfaRequired) })).json.factorResult).toBe(
-        'WAITING',
-      )
-      await endAllSessions(userId)
-      harness.sandbox.answerPush(PRIYA, 'approve')
-      const refused = await post(browser, push, { stateToken: handleOf(mfaRequired) })
-      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
-      expect((await browser.get(ME)).status).toBe(404)
-    })
-
     test('a password that Okta is checking at that moment opens a session, because the user is not known yet', async () => {
       const userId = await idOf(AMELIA)
       const browser = await visit()
@@ -223,37 +208,6 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
       )
     })
 
-    test('a step-up that waits for a factor opens no session', async () => {
-      const userId = await idOf(PRIYA)
-      const browser = await visit()
-      const arrival = `${firstUrl()}/signin/step-up?stateToken=`
-      const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', PRIYA, arrival)
-      const arrived = await navigate(browser, arrival + stateToken)
-      const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
-      const asked = await post(browser, SIGN_IN, { stateToken: handle })
-      expect(asked.json.status).toBe('MFA_REQUIRED')
-      await endAllSessions(userId)
-      const refused = await post(browser, verifyHref(asked, TOTP), codeFor(asked, PRIYA))
-      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
-    })
-
-    test('a recovery that waits for its code ends when its code names the user', async () => {
-      const userId = await idOf(AMELIA)
-      const browser = await visit()
-      const asked = await post(browser, `${SIGN_IN}/recovery/password`, {
-        username: AMELIA,
-        factorType: 'SMS',
-      })
-      const passCode = harness.sandbox.outbox.latest(AMELIA, 'recovery')?.code
-      await endAllSessions(userId)
-      const given = { stateToken: handleOf(asked), passCode }
-      const refused = await post(browser, hrefAt(asked, '_links.next'), given)
-      expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
-      harness.clearUpstreamCalls()
-      const refusedAgain = await post(browser, hrefAt(asked, '_links.next'), given)
-      expect([refusedAgain.status, harness.upstreamCalls()]).toEqual([401, []])
-    })
-
     test('a pending sign-in of another user succeeds', async () => {
       const userId = await idOf(PRIYA)
       const browser = await visit()
@@ -265,7 +219,7 @@ describe.each(['one Redis', 'Redis Cluster'])('two replicas on %s:', (name) => {
 
     test('a code verified at the same time leaves no session, in either order', async () => {
       const userId = await idOf(PRIYA)
-      for (let round = 0; round < 10; round++) {
+      for (let round = 0; round < 4; round++) {
         harness.sandbox.reset()
         const browser = await visit()
         const mfaRequired = await signIn(browser, PRIYA)
@@ -311,26 +265,4 @@ describe('known devices', () => {
     await one.delete('/api/v1/sessions')
     expect(await known()).toBe(4)
   })
-})
-
-test('an ended transaction leaves no key, and no entry in the index of its user’s transactions', async () => {
-  onClassicEngine(harness)
-  const keys = () => harness.redis.client().keys('gatehouse:txn:*')
-  const before = new Set(await keys())
-  const left = async () => (await keys()).filter((key) => !before.has(key))
-  const begin = async (username: string, fields: object = {}) => {
-    const browser = openBrowser(harness.gatehouse.url)
-    return { browser, asked: await browser.post(SIGN_IN, { username, password: PASSWORD, ...fields }) }
-  }
-  const completed = await begin(TOMAS)
-  const cancelled = await begin(TOMAS)
-  const redirected = await begin(AMELIA, { audience: 'payroll' })
-  expect(await left()).toHaveLength(5) // three transactions of two users
-
-  const passCode = harness.sandbox.totpCode(TOMAS)
-  const { pathname } = new URL(verifyHref(completed.asked, TOTP))
-  await completed.browser.post(pathname, { stateToken: handleOf(completed.asked), passCode })
-  await cancelled.browser.post('/api/v1/authn/cancel', { stateToken: handleOf(cancelled.asked) })
-  expect((await navigate(redirected.browser, hrefAt(redirected.asked, '_links.next'))).status).toBe(302)
-  await until(async () => (await left()).length === 0, { what: 'an empty index' })
 })

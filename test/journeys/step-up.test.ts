@@ -3,8 +3,7 @@ import { openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
-import { handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
-import { until } from '../support/until.ts'
+import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 let harness: Harness
 beforeAll(async () => {
@@ -65,35 +64,6 @@ describe('a step-up started by an app', () => {
     expect(again.text).not.toContain(real)
   })
 
-  test('requires a factor if the policy does', async () => {
-    const { browser, handle } = await importStepUp()
-    const asked = await browser.post('/api/v1/authn', {
-      stateToken: handle,
-      username: TOMAS,
-      password: PASSWORD,
-    })
-    expect(asked.json).toMatchObject({ status: 'MFA_REQUIRED', type: 'SESSION_STEP_UP', stateToken: handle })
-    const done = await browser.post(verifyHref(asked, 'token:software:totp'), {
-      stateToken: handle,
-      passCode: harness.sandbox.totpCode(TOMAS),
-    })
-    expect(done.json.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'otp', 'mfa'])
-  })
-
-  test.each([
-    ['policy requires enrollment → MFA_ENROLL', 'erin.enroll@example.test', 'MFA_ENROLL'],
-    ['policy requires verification → MFA_REQUIRED', TOMAS, 'MFA_REQUIRED'],
-    ['complete → SUCCESS', AMELIA, 'SUCCESS'],
-  ])('with a session at the org: %s', async (_, login, status) => {
-    const { browser, handle } = await importStepUp(undefined, login)
-    const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
-    expect(stateAnswer.json).toMatchObject({ status, type: 'SESSION_STEP_UP' })
-    if (status === 'SUCCESS')
-      expect(hrefAt(stateAnswer, '_links.next')).toContain('/login/step-up/redirect?stateToken=00')
-    else expect(valueAt(stateAnswer.json, '_embedded.factors')).not.toEqual([])
-  })
-
   test('started with `audience`: the same redirect; an unsupported app is 400 and named', async () => {
     const browser = await onClassicEngine(harness).visit()
     const done = await browser.post('/api/v1/authn', {
@@ -112,42 +82,6 @@ describe('a step-up started by an app', () => {
     expect([unsupported.status, unsupported.json.errorCode]).toEqual([400, 'E0000001'])
     expect(JSON.stringify(unsupported.json.errorCauses)).toMatch(/library/)
   })
-})
-
-test('both calls of a step-up with credentials share the time limit of one step, as its lock expects', async () => {
-  const shortTimeout = await startHarness({
-    env: { STEP_UP: 'on' },
-    tunables: (tunables) => ({
-      ...tunables,
-      upstream: {
-        ...tunables.upstream,
-        authn: { ...tunables.upstream.authn, connectTimeoutMs: 3000, totalTimeoutMs: 3000 },
-      },
-    }),
-  })
-  try {
-    const { stateToken } = onClassicEngine(shortTimeout).sandbox.startStepUp(
-      APP,
-      undefined,
-      `${shortTimeout.gatehouse.url}/signin/step-up`,
-    )
-    const browser = openBrowser(shortTimeout.gatehouse.url)
-    const arrived = await navigate(
-      browser,
-      `${shortTimeout.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
-    )
-    const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
-    shortTimeout.sandbox.faults.authn.set({ kind: 'delay', ms: 2000 }) // each call alone would be in time
-    const answer = await browser.post('/api/v1/authn', {
-      stateToken: handle,
-      username: AMELIA,
-      password: PASSWORD,
-    })
-    expect([answer.status, answer.json.errorCode]).toEqual([504, 'E0000009'])
-    expect(shortTimeout.upstreamCalls().length).toBeLessThanOrEqual(2)
-  } finally {
-    await shortTimeout.stop()
-  }
 })
 
 describe('an imported token', () => {
@@ -192,21 +126,6 @@ describe('an imported token', () => {
     expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
   })
 
-  test.each(['passCode', 'answer', 'password', 'signatureData'])(
-    'opens no session with a made-up %s, which the org ignores for a push',
-    async (name) => {
-      const { browser, handle } = await importStepUp(undefined, PRIYA)
-      const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-      const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
-      harness.sandbox.answerPush(PRIYA, 'approve')
-      const made = { stateToken: handle, [name]: 'made-up' }
-      const done = await browser.post(hrefAt(waiting, '_links.next'), made)
-      expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
-      expect(done.setCookies.join()).not.toContain('gatehouse=')
-      expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-    },
-  )
-
   test('opens a session with a code that was typed here', async () => {
     const { browser, handle } = await importStepUp(undefined, PRIYA)
     const asked = await browser.post('/api/v1/authn', { stateToken: handle })
@@ -243,22 +162,6 @@ describe('an imported token', () => {
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
   })
 
-  test('does not replace a session that another user opens while its code is verified', async () => {
-    const { browser, handle } = await importStepUp(undefined, PRIYA)
-    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-    const release = harness.sandbox.faults.authn.hold({ path: '/api/v1/authn/factors', times: 1 })
-    const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
-    const isVerified = () => harness.upstreamCalls().some(({ path }) => path.endsWith('/verify'))
-    harness.clearUpstreamCalls()
-    const pending = browser.post(verifyHref(asked, 'token:software:totp'), code)
-    await until(isVerified)
-    await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    release()
-    const refused = await pending
-    expect([refused.status, refused.json.errorCode]).toEqual([403, 'E0000006'])
-    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
-  })
-
   test('of the same user is accepted in the open session', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
@@ -284,36 +187,6 @@ describe('the arrival', () => {
     const answer = await navigate(browser, arrival(stateToken), { headers })
     expect([answer.status, answer.location]).toEqual([403, undefined])
     expect(answer.text).not.toContain(stateToken)
-  })
-
-  test.each([
-    '',
-    'short',
-    'x'.repeat(513),
-    'with%20space-0123456789',
-    '<script>alert(1)</script>-0123456789',
-  ])('with an invalid state token (%s) is 400', async (token) => {
-    const answer = await navigate(openBrowser(harness.gatehouse.url), arrival(token))
-    expect([answer.status, answer.location]).toEqual([400, undefined])
-    expect(answer.text).not.toContain('<script>')
-  })
-
-  test('is limited by address', async () => {
-    const limited = await startHarness({
-      env: { STEP_UP: 'on' },
-      tunables: (tunables) => ({
-        ...tunables,
-        limits: { ...tunables.limits, stepUpPerAddress: { attempts: 2, perSeconds: 60 } },
-      }),
-    })
-    try {
-      const browser = openBrowser(limited.gatehouse.url)
-      const go = () =>
-        navigate(browser, `${limited.gatehouse.url}/signin/step-up?stateToken=${'a'.repeat(40)}`)
-      expect([(await go()).status, (await go()).status, (await go()).status]).toEqual([303, 303, 429])
-    } finally {
-      await limited.stop()
-    }
   })
 
   test('does not exist unless STEP_UP is on', async () => {
@@ -371,29 +244,5 @@ describe('the redirect to the app', () => {
       expect([refused.status, refused.location]).toEqual([403, undefined])
       expect(refused.text).toContain('E0000079')
     }
-  })
-
-  test('to an identity provider goes to the exact link of Okta, and the sign-in continues', async () => {
-    const browser = await harness.visit()
-    browser.allowAnyTransaction()
-    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    const stateToken = handleOf(mfaRequired)
-    const real = harness.sandbox.tokensIssued().at(-1)
-    const link = `${harness.authnUrl}/sso/idps/0oaIdp1?stateToken=${real}&fromURI=%2Fhome`
-    harness.sandbox.faults.authn.set({
-      kind: 'status',
-      status: 200,
-      path: '/api/v1/authn',
-      times: 1,
-      body: {
-        status: 'MFA_REQUIRED',
-        stateToken: real,
-        _links: { next: { href: link, hints: { allow: ['GET'] } } },
-      },
-    })
-    const answer = await browser.post('/api/v1/authn', { stateToken })
-    const out = await navigate(browser, hrefAt(answer, '_links.next'))
-    expect([out.status, out.location]).toEqual([302, link])
-    expect((await browser.post('/api/v1/authn', { stateToken })).json.status).toBe('MFA_REQUIRED')
   })
 })

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Browser, PageAnswer } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { errorOf, factorAt, handleOf, hrefAt } from '../support/transaction-view.ts'
 
 /** The limits on codes, messages that contain codes, pushes and recoveries. */
 let harness: Harness
@@ -21,10 +21,8 @@ async function limitedTo(limits: SomeLimits): Promise<void> {
   })
 }
 
-const PABLO = 'pablo.password@example.test'
 const SANA = 'sana.sms@example.test'
 const PENNY = 'penny.patient@example.test'
-const QUENTIN = 'quentin.query@example.test'
 const UNKNOWN = 'nobody.at.all@example.test'
 const TOTP = 'token:software:totp'
 const WRONG = [403, 'E0000068']
@@ -71,49 +69,6 @@ describe('wrong codes', () => {
     expect(done.json.status).toBe('SUCCESS')
   })
 
-  test('a wrong answer counts too; a right answer and a failure of the org do not', async () => {
-    await limitedTo({ code: { perUser: atMost(2) } })
-    for (let n = 0; n < 3; n++) {
-      const page = await openVerification(QUENTIN)
-      harness.sandbox.faults.authn.set({ kind: 'html', path: '/api/v1/authn/factors', times: 1 })
-      expect((await page.verify('question', { answer: 'lighthouse' })).status).toBe(502)
-      expect((await page.verify('question', { answer: 'lighthouse' })).json.status).toBe('SUCCESS')
-    }
-    const page = await openVerification(QUENTIN)
-    const answers: unknown[] = []
-    for (let n = 0; n < 3; n++) answers.push(errorOf(await page.verify('question', { answer: 'windmill' })))
-    expect(answers).toEqual([WRONG, WRONG, LIMITED])
-  })
-
-  test('count too if the org refuses them with 200', async () => {
-    await limitedTo({ code: { perUser: atMost(2) } })
-    const page = await openVerification(TOMAS)
-    page.browser.allowAnyTransaction()
-    const body = {
-      status: 'MFA_CHALLENGE',
-      factorResult: 'REJECTED',
-      stateToken: harness.sandbox.tokensIssued().at(-1),
-    }
-    const path = '/api/v1/authn/factors'
-    harness.sandbox.faults.authn.set({ kind: 'status', status: 200, path, times: 2, body })
-    const asked = page.held
-    const guess = async () => {
-      const verify = { stateToken: handleOf(asked), ...wrongCode }
-      const answer = await page.browser.post(verifyHref(asked, TOTP), verify)
-      return answer.json.factorResult ?? errorOf(answer)
-    }
-    expect([await guess(), await guess(), await guess()]).toEqual(['REJECTED', 'REJECTED', LIMITED])
-  })
-
-  test('are limited by address', async () => {
-    await limitedTo({ code: { perAddress: atMost(2) } })
-    expect(errorOf(await (await openVerification(TOMAS)).verify(TOTP, wrongCode))).toEqual(WRONG)
-    expect(
-      errorOf(await (await openVerification(QUENTIN)).verify('question', { answer: 'windmill' })),
-    ).toEqual(WRONG)
-    expect(errorOf(await (await openVerification(TOMAS)).verify(TOTP, wrongCode))).toEqual(LIMITED)
-  })
-
   test('of a recovery are limited equally for known and unknown users', async () => {
     await limitedTo({ code: { perUser: atMost(3) } })
     const conversations: unknown[] = []
@@ -130,23 +85,6 @@ describe('wrong codes', () => {
     }
     expect(conversations[0]).toEqual([...Array.from({ length: 3 }, () => [WRONG, null]), [LIMITED, '3']])
     expect(conversations[1]).toEqual(conversations[0])
-  })
-})
-
-describe('wrong passwords of a password factor', () => {
-  test('count together with wrong passwords at sign-in; beyond the limit nothing is sent upstream', async () => {
-    await limitedTo({ password: { perUser: atMost(3) } })
-    const pages = [await openVerification(PABLO), await openVerification(PABLO)]
-    const wrong = { password: 'Not-The-Password-1' }
-    const signIn = { username: PABLO, ...wrong }
-    expect(errorOf(await (await harness.visit()).post('/api/v1/authn', signIn))).toEqual([401, 'E0000004'])
-    for (const page of pages) expect(errorOf(await page.verify('password', wrong))).toEqual(WRONG)
-    harness.clearUpstreamCalls()
-    expect(errorOf(await (pages[0] as PortalPage).verify('password', { password: PASSWORD }))).toEqual(
-      LIMITED,
-    )
-    expect(errorOf(await (await harness.visit()).post('/api/v1/authn', signIn))).toEqual(LIMITED)
-    expect(harness.upstreamCalls()).toEqual([])
   })
 })
 
@@ -174,18 +112,6 @@ describe('messages that contain a code', () => {
     expect((await own.verify('sms')).json.status).toBe('MFA_CHALLENGE') // the device is known now
     aheadMs += 31_000
     expect(errorOf(await own.follow('_links.resend.0'))).toEqual(LIMITED)
-  })
-
-  test('a message that the org refused as too soon is refunded', async () => {
-    await limitedTo({ message: { perUser: atMost(2) } })
-    const page = await openVerification(SANA)
-    await page.verify('sms')
-    for (let n = 0; n < 3; n++)
-      expect(errorOf(await page.follow('_links.resend.0'))).toEqual([429, 'E0000109'])
-    aheadMs += 31_000
-    expect((await page.follow('_links.resend.0')).status).toBe(200)
-    aheadMs += 31_000
-    expect(errorOf(await page.follow('_links.resend.0'))).toEqual(LIMITED)
   })
 })
 
@@ -225,46 +151,6 @@ describe('pushes', () => {
     expect((await page.send('/api/v1/authn/previous')).json.status).toBe('MFA_REQUIRED')
     expect(errorOf(await page.send(verify))).toEqual(LIMITED)
   })
-
-  test('a push counts even if its response is refused because another user’s session is open', async () => {
-    await limitedTo({ push: { perUser: atMost(1) } })
-    const page = await openPage(harness)
-    const recoveryToken = harness.sandbox.recoveryToken(PRIYA)
-    await page.begin('/api/v1/authn/recovery/token', { recoveryToken })
-    await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
-    expect((await (await openPage(harness, page.browser)).signIn(AMELIA)).json.status).toBe('SUCCESS')
-    expect(errorOf(await page.verify('push'))).toEqual([403, 'E0000006'])
-    const otherPage = await openPage(harness)
-    await otherPage.signIn(PRIYA, { password: 'Chosen-By-Myself-7' })
-    expect(errorOf(await otherPage.verify('push'))).toEqual(LIMITED)
-  })
-
-  test.each(['passCode', 'answer', 'password'])('a push with a made-up %s counts too', async (name) => {
-    await limitedTo({ push: { perUser: atMost(2) } })
-    const page = await openVerification(PENNY)
-    const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
-    const answers: unknown[] = []
-    for (let n = 0; n < 3; n++) {
-      answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
-      await page.send('/api/v1/authn/previous')
-    }
-    expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
-  })
-})
-
-describe('messages requested with a made-up proof', () => {
-  test.each(['answer', 'password'])('with a made-up %s count too', async (name) => {
-    await limitedTo({ message: { perUser: atMost(2) } })
-    const page = await openVerification(SANA)
-    const verify = hrefAt(page.held, `${factorAt(page.held, 'sms')}._links.verify`)
-    const answers: unknown[] = []
-    for (let n = 0; n < 3; n++) {
-      aheadMs += 31_000
-      answers.push(errorOf(await page.send(verify, { [name]: 'made-up' })))
-      await page.send('/api/v1/authn/previous')
-    }
-    expect(answers).toEqual([[200, undefined], [200, undefined], LIMITED])
-  })
 })
 
 describe('recoveries', () => {
@@ -292,14 +178,6 @@ describe('recoveries', () => {
     },
   )
 
-  test('are limited by address', async () => {
-    await limitedTo({ recovery: { perAddress: atMost(2) } })
-    const statuses: number[] = []
-    for (let n = 0; n < 3; n++)
-      statuses.push((await startRecovery(await harness.visit(), `user-${n}`, 'EMAIL')).status)
-    expect(statuses).toEqual([200, 200, 429])
-  })
-
   test('a known device can start one when unknown devices have exhausted the limit', async () => {
     await limitedTo({ recovery: { perUser: atMost(1), perAddress: atMost(1), perKnownDevice: atMost(1) } })
     const known = await harness.visit()
@@ -310,16 +188,6 @@ describe('recoveries', () => {
     ]
     expect(await statuses(await harness.visit())).toEqual([200, 429])
     expect(await statuses(known)).toEqual([200, 429])
-  })
-
-  test('a recovery that failed at the org is refunded', async () => {
-    await limitedTo({ recovery: { perUser: atMost(1) } })
-    const body = { errorCode: 'E0000009', errorSummary: 'x', errorLink: 'x', errorId: 'x', errorCauses: [] }
-    harness.sandbox.faults.authn.set({ kind: 'status', status: 500, body, times: 2 })
-    const browser = await harness.visit()
-    const statuses: number[] = []
-    for (let n = 0; n < 4; n++) statuses.push((await startRecovery(browser, AMELIA, 'EMAIL')).status)
-    expect(statuses).toEqual([502, 502, 200, 429])
   })
 })
 

@@ -35,10 +35,8 @@ test('a relative link to the next page is resolved under that path', async () =>
 
 test.each([
   '<{origin}/v1/teams/example-team/groups?o=1>; rel=next',
-  '</v1/teams/example-team/groups?o=1>; rel=next',
   '<{origin}/gateway/v1/teams/example-team/groups?o=1>; rel=next',
   '<{origin}/gateway/pam/../other/v1/teams/example-team/groups?o=1>; rel=next',
-  '<{origin}/gateway/pam/gateway/pam/v1/teams/example-team/groups?o=1>; rel=next',
   '<{origin}/gateway%2fpam/v1/teams/example-team/groups?o=1>; rel=next',
 ])('a next link that leaves the path fails the list: %s', async (raw) => {
   harness.pam.control.setLinkForm({ raw })

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { createGroups } from '../../src/pam/groups.ts'
+import { noPages } from '../../src/pam/lists/pages.ts'
 import { createTestSession } from './pam-broker.ts'
 
 const SESSION = createTestSession('ada.lindqvist@example.com')
@@ -8,9 +9,8 @@ const PAGES = 50
 
 test('cached pages are reused, up to the maximum number of pages', async () => {
   const list = {
-    id: 'list',
-    generation: '',
-    fetchedAtMs: 0,
+    ...noPages(),
+    beganAt: 0,
     groups: Array.from({ length: PAGES }, (_, n) => ({
       id: `00000000-0000-4000-8000-0000000000${String(n).padStart(2, '0')}`,
       name: `group ${n}`,
@@ -21,12 +21,10 @@ test('cached pages are reused, up to the maximum number of pages', async () => {
     cache: { get: async () => ({ list, ageMs: 0, stale: false }) },
     userName: { kind: 'login' },
     directory: { kind: 'all' },
-    directoryMaxAgeMs: 0,
-    attributes: async () => undefined,
   })
   const cacheKeyOf = async (limit: number) => {
     const query = { search: undefined, role: undefined, sort: 'id' as const, cursor: undefined, limit }
-    return (await groups.list(SESSION, query, { requestId: 'request-id', maxAgeMs: undefined })).cacheKey
+    return (await groups.list(SESSION, query, 'request-id')).cacheKey
   }
   const turned = async () => {
     const kept = []

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { createSecret } from '../../src/config/secret.ts'
 import type { Group } from '../../src/pam/upstream/group.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -29,7 +28,7 @@ beforeEach(async () => {
   replicas = []
   for (let n = 0; n < 2; n++) {
     const store = openStore({
-      url: createSecret(redis.url),
+      url: redis.url,
       connectTimeoutMs: 60_000,
       commandTimeoutMs: 60_000,
     })
@@ -84,7 +83,7 @@ test('users can look up their own groups during the read of a long list', async 
 
 test('a stale long list is served while it is refreshed in the background over several periods', async () => {
   await readDirectory(3)
-  harness.advance(300_000)
+  harness.advance(571_000) // as late as the list may be served stale: it has 60 pages
   const before = counts().groupPages
   const isFresh = async () => {
     const answer = await replica(0).get(DIRECTORY)
@@ -119,6 +118,7 @@ test("the read of a user's own list is continued for as long as that list may be
   harness.pam.control.generateGroups(PAGES * PAGE_SIZE, LOGIN)
   const me = (n: number) => replica(n).get('/api/v1/pam/me')
   const lists = () => counts().userLists[LOGIN]
+  await replica(1).get('/api/v1/pam/me', { login: 'nobody@example.com' }) // now it knows PAM's time
   expect((await me(0)).status).toBe(503)
   harness.advance(PERIOD_MS)
   expect([(await me(1)).status, lists()]).toEqual([200, 1])
@@ -142,21 +142,6 @@ test('directory access is decided on pages of the last 60 s', async () => {
   expect([(await broker.get('/api/v1/pam/me')).status, lists()]).toEqual([200, 2])
 })
 
-test('without Redis, each replica continues its own read', async () => {
-  for (const close of closers.splice(0)) await close()
-  await redis.kill()
-  try {
-    const store = openStore({ url: createSecret(redis.url), connectTimeoutMs: 500, commandTimeoutMs: 500 })
-    closers.push(() => store.close())
-    replicas = [await harness.replica({ store })]
-    const answer = await readDirectory(3)
-    expect(answer.status).toBe(200)
-    expect(counts()).toMatchObject({ groupLists: 1, groupPages: PAGES })
-  } finally {
-    await redis.restart()
-  }
-})
-
 test('an interrupted read in Redis reveals nothing, and expires', async () => {
   await replica(0).get(DIRECTORY)
   const client = redis.client()
@@ -176,17 +161,4 @@ test('pages that were read are discarded when the lookup is forbidden', async ()
   const before = counts().groupLists
   await readDirectory(3)
   expect(counts().groupLists - before).toBe(1)
-})
-
-test('polling with maxAge=0 does not prevent a long list from being completed', async () => {
-  let answer = await replica(0).get(`${DIRECTORY}&maxAge=0`)
-  for (let round = 1; round < 8; round++) {
-    expect([answer.status, answer.body.errorCode]).toEqual([503, 'pam_rate_limited'])
-    harness.advance(PERIOD_MS + 1000)
-    answer = await replica(round).get(`${DIRECTORY}&maxAge=0`)
-    if ((await replica(round).get(DIRECTORY)).status === 200) break
-  }
-  const completed = await replica(0).get(DIRECTORY)
-  expect(completed.status).toBe(200)
-  expect(idsIn(completed)).toBe(PAGES * PAGE_SIZE)
 })

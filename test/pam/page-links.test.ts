@@ -29,9 +29,7 @@ test.each(HOSTILE_LINK_FORMS)(
     harness.pam.control.generateGroups(250, LOGIN)
     harness.pam.control.setLinkForm(form, { origin: other.origin })
 
-    const broker = await harness.replica({
-      tunables: (same) => ({ ...same, lists: { ...same.lists, maxPages: 10 } }),
-    })
+    const broker = await harness.replica({ pageLimits: { maxPages: 10 } })
     const answer = await broker.get('/api/v1/pam/me')
     expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
     expect(elsewhere).toEqual([])

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
-import { defaultTunables } from '../../src/config/load-config.ts'
+import { defaultTunables } from '../../src/config/tunables.ts'
 import { noSession } from '../../src/errors.ts'
 import { parseQuery } from '../../src/http/request-body.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
@@ -9,7 +9,7 @@ import { createPam, type PamOptions, type PamTunables } from '../../src/pam/crea
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { createUpstreamClient } from '../../src/upstream/upstream-client.ts'
+import { createHttpApi } from '../../src/upstream/http-api.ts'
 import { serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { checkAnswer } from '../support/api-contract.ts'
@@ -51,7 +51,7 @@ export interface PamBrokerOptions extends Partial<Omit<PamOptions, 'tunables' | 
 }
 
 export const KEY = { id: 'sandbox-key-1', secret: 'sandbox-secret-1-9pVb3LwY' }
-export const STANDBY_KEY = { id: 'sandbox-key-2', secret: 'sandbox-secret-2-Xq7RtM5c' }
+export const OTHER_KEY = { id: 'sandbox-key-2', secret: 'sandbox-secret-2-Xq7RtM5c' }
 export const LOGIN = 'ada.lindqvist@example.com'
 
 /** The tests use the shipped times and limits (config/default.json). */
@@ -77,28 +77,28 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   const collected = collectLog('debug', { maxFieldChars: 200 })
   const { log } = collected
   const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
-  const client = createUpstreamClient({
+  const api = createHttpApi({
     baseUrl,
     connectTimeoutMs: 10_000,
     totalTimeoutMs,
-    maxResponseBytes: 4_194_304,
     maxConnections,
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     name: 'pam',
     metrics,
   })
   const pam = createPam({
-    client,
+    api,
     baseUrl,
     team: 'example-team',
-    keys: () => [KEY],
+    key: KEY,
     tokenPath: '/v1/teams/{team_name}/service_token',
     userName: { kind: 'login' },
     directory: { kind: 'all' },
     tunables: tunables(TUNABLES),
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
+    maxConnections,
     store: createMemoryStore(),
-    secretKeys: () => MASTER_KEYS,
+    secretKeys: MASTER_KEYS,
     requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
@@ -145,7 +145,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     async close() {
       pam.stop()
       await served.close()
-      await client.close()
+      await api.close()
     },
   }
 }
@@ -200,7 +200,8 @@ export function createTestSession(login: string): Session {
     profile: {},
     amr: ['pwd'],
     loginHash: 'login-hash',
-    device: 'device-hash',
+    deviceId: 'device',
+    deviceHash: 'hash-of-device',
     userAgent: 'test',
     createdAtMs: 0,
     lastSeenAtMs: 0,

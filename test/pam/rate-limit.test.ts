@@ -1,26 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { type Deferred, deferred } from '../support/deferred.ts'
 import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
 let harness: PamHarness
-/** While it is set, time stands still: waits do not end until it is released. */
-let standstill: (Deferred & { waiting: number }) | undefined
 /** Waiting advances the shared clock, so that waits take no real time. */
 const sleep = async (ms: number) => {
-  if (standstill !== undefined) {
-    standstill.waiting += 1
-    return standstill.promise
-  }
   if (ms > 40) harness.advance(ms)
   await delay(1)
 }
 const USERS = Array.from({ length: 10 }, (_, n) => `user-${n}@example.com`)
 
 beforeEach(async () => {
-  standstill = undefined
   harness = await startPamHarness({ sleep })
   for (const login of [LOGIN, ...USERS]) harness.pam.control.setUserGroups(login, ['Everyone'])
   await harness.broker.get('/api/v1/pam/groups') // now it has a token and knows the API's time
@@ -56,10 +48,7 @@ test('callers wait for a rate limit that ends within 2 s', async () => {
   expect((await me()).status).toBe(200)
   expect(harness.pam.now() - from).toBeGreaterThanOrEqual(1000)
   expect(harness.pam.now() - from).toBeLessThanOrEqual(2000)
-  expect(await counted(harness.broker.metrics, 'rate_limit_holds_total')).toEqual({
-    'pam waited': 1,
-    'pam probe': 1,
-  })
+  expect(await counted(harness.broker.metrics, 'rate_limit_holds_total')).toEqual({ 'pam waited': 1 })
 })
 
 test('callers do not wait for a rate limit that ends later', async () => {
@@ -79,29 +68,25 @@ test('during a rate limit, stale lists are served', async () => {
     const answer = await me()
     expect([answer.status, answer.body.meta]).toMatchObject([200, { stale: true }])
   }
-  expect(await counted(harness.broker.metrics, 'rate_limit_holds_total')).toMatchObject({ 'pam deferred': 1 })
+  expect(await counted(harness.broker.metrics, 'rate_limit_holds_total')).toMatchObject({ 'pam refused': 2 })
 })
 
-test('after a rate limit, one call probes, and the others wait for its response', async () => {
+test('after a rate limit, a replica sends one call, and more when the response says that they remain', async () => {
   limit(30)
   await me()
   harness.advance(31_000)
   const before = harness.pam.requestLog.entries.length
-  const gone = () => harness.pam.requestLog.entries.length - before
-  const release = harness.pam.faults.hold({ times: 1 })
-  const others = { ...deferred(), waiting: 0 }
-  standstill = others
+  const sent = () => harness.pam.requestLog.entries.length - before
+  harness.pam.control.setRateLimit({ limit: 25, periodSeconds: 60, parts: 1 })
+  const releaseFirst = harness.pam.faults.hold({ times: 1 })
   const asking = USERS.map((login) => me(login))
-  await until(() => gone() + others.waiting === USERS.length)
-  expect([gone(), others.waiting]).toEqual([1, USERS.length - 1])
-
-  release()
-  expect((await Promise.race(asking)).status).toBe(200)
-  expect(gone()).toBe(2) // the user's status and list
-  standstill = undefined
-  others.resolve()
-  expect((await Promise.all(asking)).map(({ status }) => status)).toEqual(USERS.map(() => 200))
-  expect((await counted(harness.broker.metrics, 'rate_limit_holds_total'))['pam probe']).toBe(1)
+  await until(() => harness.broker.received() === 2 + USERS.length && sent() > 0)
+  expect(sent()).toBe(1)
+  const releaseNext = harness.pam.faults.hold({ times: 6 })
+  releaseFirst()
+  await until(() => sent() === 1 + 6) // a quarter of the 24 that remain
+  releaseNext()
+  for (const { status } of await Promise.all(asking)) expect(status).toBe(200)
 })
 
 test('when the rate limit runs low, background refreshes are deferred and users are served', async () => {
@@ -120,13 +105,13 @@ test('when the rate limit runs low, background refreshes are deferred and users 
   expect((await me()).body.meta).toMatchObject({ stale: true })
   expect((await me('user-2@example.com')).status).toBe(200)
   await until(
-    async () => (await counted(harness.broker.metrics, 'rate_limit_holds_total'))['pam deferred'] === 1,
+    async () => (await counted(harness.broker.metrics, 'rate_limit_holds_total'))['pam refused'] === 1,
   )
-  expect(harness.pam.requestLog.entries.length).toBe(calls + 2)
+  expect(harness.pam.requestLog.entries.length).toBe(calls + 1)
 })
 
-test('a used-up rate limit closes the gate before the first 429', async () => {
-  harness.pam.control.setRateLimit({ limit: 4, periodSeconds: 60, parts: 1 })
+test('a used-up rate limit closes the API before the first 429', async () => {
+  harness.pam.control.setRateLimit({ limit: 2, periodSeconds: 60, parts: 1 })
   expect([(await me('user-1@example.com')).status, (await me('user-2@example.com')).status]).toEqual([
     200, 200,
   ])
@@ -134,7 +119,7 @@ test('a used-up rate limit closes the gate before the first 429', async () => {
   expect(harness.pam.control.counts().errors).toEqual({})
 })
 
-test('a 429 without a valid time closes the gate for a second', async () => {
+test('a 429 without a valid time closes the API for a second', async () => {
   for (const at of ['0', 'soon']) {
     harness.advance(10_000)
     harness.pam.faults.set({
@@ -185,7 +170,7 @@ test.each(Object.keys(FORMS))('%s is understood, even if the broker’s clock is
   }
 })
 
-test('jitter delays the opening of the gate by up to a second', async () => {
+test('jitter delays the opening of the API by up to a second', async () => {
   const broker = await harness.replica({ random: () => 0.999 })
   const from = harness.pam.now()
   limit(30)
@@ -197,7 +182,7 @@ test('jitter delays the opening of the gate by up to a second', async () => {
   expect(harness.pam.now() - from).toBe(30_999)
 })
 
-test('the gate is never closed for more than 5 min, jitter included', async () => {
+test('the API is never closed for more than 5 min, jitter included', async () => {
   const broker = await harness.replica({ random: () => 0.999 })
   const tomorrow = String(afterMs(86_400) / 1000)
   const headers = { 'X-RateLimit-Retry-At': tomorrow, 'X-RateLimit-Reset': tomorrow }

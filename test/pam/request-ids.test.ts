@@ -16,7 +16,7 @@ const linesOf = (event: string, broker: PamBroker = harness.broker) =>
 
 test.each<[string, PamHarnessOptions, () => void]>([
   ['pam_token_minted', {}, () => undefined],
-  ['pam_key_refused', { keys: () => [{ id: KEY.id, secret: 'wrong' }] }, () => undefined],
+  ['pam_key_refused', { key: { id: KEY.id, secret: 'wrong' } }, () => undefined],
   ['pam_token_unusable', {}, () => harness.pam.control.setReportedTeam('other-team')],
   [
     'pam_response_invalid',

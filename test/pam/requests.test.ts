@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { KEY, LOGIN, STANDBY_KEY } from './pam-broker.ts'
+import { KEY, LOGIN, OTHER_KEY } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
 const TEAM = '/v1/teams/example-team'
 let harness: PamHarness
 beforeEach(async () => {
-  harness = await startPamHarness({ keys: () => [KEY, STANDBY_KEY] })
+  harness = await startPamHarness()
   harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
 })
 afterEach(() => harness.close())
@@ -58,22 +58,27 @@ test('every path contains PAM_TEAM as one segment', async () => {
   const ofTeam = '/v1/teams/Other%20Team%2F1'
   const issuing = `${TEAM}/service_token`
   expect(await paths('/v1/teams/{team_name}/service_token')).toEqual(new Set([`${ofTeam}/service_token`]))
+  harness.advance(10_000) // a token is minted once in 10 s
   expect(await paths(issuing)).toEqual(
-    new Set([issuing, `${ofTeam}/users/${encodeURIComponent(LOGIN)}`, `${ofTeam}/groups`]),
+    new Set([issuing, `${ofTeam}/users/${encodeURIComponent(LOGIN)}/groups`, `${ofTeam}/groups`]),
   )
 })
 
-test('when a key expires, its tokens are refused, and the standby key is used', async () => {
+test('when a key expires, its tokens are refused, and a replica that starts with another key uses that', async () => {
   expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
   harness.pam.control.expireKey(KEY.id, new Date(harness.pam.now() + 1000).toISOString())
   harness.advance(901_000)
-  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
+  expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(502)
+  harness.advance(10_000) // a token is minted once in 10 s
+  const restarted = await harness.replica({ key: OTHER_KEY })
+  expect((await restarted.get('/api/v1/pam/me')).status).toBe(200)
   expect(askedForTokens().map(({ body }) => Reflect.get(Object(body), 'key_id'))).toEqual([
     KEY.id,
     KEY.id,
-    STANDBY_KEY.id,
+    OTHER_KEY.id,
   ])
-  expect(harness.pam.control.counts().errors).toEqual({ authentication_error: 2 })
+  // the key once, and the token at each of the two replicas
+  expect(harness.pam.control.counts().errors).toEqual({ authentication_error: 3 })
 })
 
 test('a token that is not issued in time is an error, and no list is requested', async () => {

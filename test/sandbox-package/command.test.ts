@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -31,31 +32,15 @@ async function run(...[args, env]: Parameters<typeof start>): Promise<{ code: un
   return { code, output }
 }
 
+const badPeople = peopleFile('invalid.json', '[{"login": ""}]')
+const badRole = peopleFile('role.json', '{"people": [{"login": "a"}], "groups": {"Auditors": ["end_usr"]}}')
+const badOption = peopleFile('port.json', '{"people": [{"login": "a"}], "port": 1}')
 test.each<[string, number, string[], string]>([
   ['an unknown flag', 64, ['--brokr'], "Unknown option '--brokr'"],
   ['an origin without a broker', 64, ['--allowed-origin', 'http://localhost:5173'], 'need --broker'],
-  [
-    'people that are not valid',
-    78,
-    ['--people', peopleFile('invalid.json', '[{"login": ""}]')],
-    'people.0.login: ',
-  ],
-  [
-    'an unknown role',
-    78,
-    [
-      '--people',
-      peopleFile('role.json', '{"people": [{"login": "a"}], "groups": {"Auditors": ["end_usr"]}}'),
-    ],
-    'groups.Auditors.0: Invalid option: expected one of "pam_admin"',
-  ],
-  [
-    'a file with other options',
-    78,
-    ['--people', peopleFile('port.json', '{"people": [{"login": "a"}], "port": 1}')],
-    '--people: "port" is neither people nor groups',
-  ],
-  ['a file without people', 78, ['--people', peopleFile('null.json', 'null')], '--people: expected '],
+  ['people that are not valid', 78, ['--people', badPeople], 'people.0.login: '],
+  ['an unknown role', 78, ['--people', badRole], 'groups.Auditors.0: Invalid option: expected one of "pam_a'],
+  ['a file with other options', 78, ['--people', badOption], '--people: "port" is neither people nor groups'],
   ['a port that is no number', 78, ['--port', '1e3'], '--port: expected a port'],
 ])('%s exits with %d and says why', async (_, code, args, reason) => {
   const result = await run(args)
@@ -95,12 +80,20 @@ test('--json prints one line with the addresses of the running sandbox, which SI
 })
 
 test('without --json it prints the addresses and a table of the users, for variables too', async () => {
-  const child = start([], { SANDBOX_AUTHN_PORT: '0', SANDBOX_PAM_PORT: '0' })
+  const child = start([], {
+    SANDBOX_AUTHN_PORT: '0',
+    SANDBOX_PAM_PORT: '0',
+    SANDBOX_HOSTS: 'first.test, sandbox.test',
+  })
   let output = ''
   child.stdout.on('data', (chunk) => (output += chunk))
   while (!output.includes('hugo.norecovery@example.test')) await once(child.stdout, 'data')
   const [, url] = /^Authentication API {2}(\S+)/m.exec(output) ?? []
-  expect((await fetch(`${url}/sandbox/users`)).status).toBe(200)
+  const [answer]: IncomingMessage[] = await once(
+    request(`${url}/sandbox/users`, { headers: { host: 'sandbox.test:8081' } }).end(),
+    'response',
+  )
+  expect(answer?.resume().statusCode).toBe(200)
   child.kill('SIGINT')
   expect(await once(child, 'close')).toEqual([0, null])
 })

@@ -28,7 +28,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the tarball has only compiled code, its two type files, the configuration, the licence and three pages', () => {
+test('the tarball has only compiled code, its two type files, the configuration, the licence, two pages and their examples', () => {
   const files = readdirSync(join(folder, 'node_modules/gatehouse'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) =>
@@ -36,8 +36,8 @@ test('the tarball has only compiled code, its two type files, the configuration,
     )
   expect(files.filter((path) => !/^lib\/.*\.js$/.test(path)).sort()).toEqual([
     ...['LICENSE', 'README.md', 'config/default.json', 'config/sandbox.json'],
-    ...['docs/sandbox.md', 'docs/testing-your-portal.md'],
-    ...['lib/openapi/error-examples.json', 'lib/openapi/examples.json'],
+    ...['docs/openapi.json', 'docs/sandbox.md', 'examples/testing/fixtures.ts'],
+    ...['examples/testing/sign-in.spec.ts', 'examples/testing/sign-in.test.ts'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])
   expect(files).toEqual(expect.arrayContaining(['lib/wiring.js', 'lib/sandbox-package/main.js']))
@@ -54,11 +54,11 @@ test('the readme begins with the package: its code runs, and the files that it n
   const args = ['--input-type=module', '-e', run]
   expect(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })).toBe('404\n')
   const links = [...before.matchAll(/\]\(([^)#]+)/g)].map(([, path = '']) => path)
-  expect(links).toContain('docs/testing-your-portal.md')
+  expect(links).toContain('docs/sandbox.md')
   for (const path of links) expect(existsSync(join(folder, 'node_modules/gatehouse', path))).toBe(true)
 })
 
-/** The examples of docs/testing-your-portal.md; `npm run package:check` runs them on Node 24 too. */
+/** The examples of examples/testing; `npm run package:check` runs them on Node 24 too. */
 test.each(Object.entries(commands))('from the tarball, with this Node: %s', async (_, { args, env }) => {
   const { PATH, HOME } = process.env
   const child = spawn(process.execPath, args, { cwd: folder, env: { PATH, HOME, ...env } })

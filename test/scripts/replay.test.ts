@@ -11,6 +11,9 @@ const ORG = 'https://{yourOrg}'
 const TOKEN = '00stateTokenOfTheUpstream_abcdefghijklmnop'
 const POST = { hints: { allow: ['POST'] } }
 
+const USER = `${ORG}/api/v1/users/00u1/factors/opf1`
+const SEND = [{ name: 'sms', href: `${USER}/lifecycle/activate/sms`, ...POST }]
+const QR_CODE = { href: `${USER}/qr/00pictureTokenOfTheUpstream` }
 const VALID_RESPONSE = {
   stateToken: TOKEN,
   expiresAt: '2026-06-01T10:05:00.000Z',
@@ -20,20 +23,7 @@ const VALID_RESPONSE = {
     factor: {
       id: 'opf1',
       factorType: 'push',
-      _embedded: {
-        activation: {
-          _links: {
-            qrcode: { href: `${ORG}/api/v1/users/00u1/factors/opf1/qr/00pictureTokenOfTheUpstream` },
-            send: [
-              {
-                name: 'sms',
-                href: `${ORG}/api/v1/users/00u1/factors/opf1/lifecycle/activate/sms`,
-                ...POST,
-              },
-            ],
-          },
-        },
-      },
+      _embedded: { activation: { _links: { qrcode: QR_CODE, send: SEND } } },
     },
     target: { _links: { logo: { href: `${ORG}/assets/logo.png`, type: 'image/png' } } },
   },
@@ -56,18 +46,14 @@ describe('one recorded response', () => {
   test.each(['https://{yourOktaDomain}', 'https://{org}.example.com', '{{url}}', 'http://{a b}'])(
     'a placeholder is the upstream: %s',
     (host) => {
-      const answer = {
-        status: 'MFA_ENROLL',
-        _links: { skip: { href: `${host}/api/v1/authn/skip`, ...POST } },
-      }
-      expect(replayAnswer(JSON.stringify(answer))).toMatchObject({ kind: 'ok' })
-      const page = {
-        status: 'MFA_ENROLL',
-        _links: { skip: { href: `${host}/api/v1/authn/other/x`, ...POST } },
-      }
-      expect(replayAnswer(JSON.stringify(page))).toMatchObject({
-        notes: expect.arrayContaining(['POST /api/v1/authn/other/x: not a route of the broker']),
-      })
+      const enroll = (path: string) =>
+        JSON.stringify({
+          status: 'MFA_ENROLL',
+          _links: { skip: { href: `${host}/api/v1/authn/${path}`, ...POST } },
+        })
+      expect(replayAnswer(enroll('skip'))).toMatchObject({ kind: 'ok' })
+      const notes = ['POST /api/v1/authn/other/x: not a route of the broker']
+      expect(replayAnswer(enroll('other/x'))).toMatchObject({ notes: expect.arrayContaining(notes) })
     },
   )
 

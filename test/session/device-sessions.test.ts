@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
-import { createDeviceSessions } from '../../src/session/session-cookie.ts'
+import { createDeviceSessions } from '../../src/session/device-sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -22,7 +22,7 @@ afterEach(() => store.close())
 function replica(...keys: Buffer[]) {
   const { bind } = createDeviceSessions({
     store,
-    masterKeys: () => keys,
+    masterKeys: keys,
     log: collectLog().log,
     metrics,
   })
@@ -83,7 +83,7 @@ test('a rollback without a previous session leaves none', async () => {
 })
 
 test('an entry of a later version, or copied from another device, is ignored', async () => {
-  const seal = createSeal(() => [OLD], 'user-session')
+  const seal = createSeal([OLD], 'user-session')
   await replica(OLD)('one', 'another device')
   const [copied = ''] = [...entries.values()].map(({ content }) => String(content))
   await replica(OLD)('one')

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import type { SessionCookie } from '../../src/session/session-cookie.ts'
 import { keeper } from '../http/serve.ts'
-import { DEVICE_HEADER, GRANT, startSessionHarness } from './session-harness.ts'
+import { DEVICE_HEADER, FIRST_KEY, GRANT, startSessionHarness } from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
@@ -34,7 +34,7 @@ describe('a session cookie from another device than the one that opened the sess
   })
 
   test('is audited, with the session and the hash of the device', async () => {
-    const { statusFrom, audited, keyring, call, cookieHeader } = await signedIn()
+    const { statusFrom, audited, call, cookieHeader } = await signedIn()
     const { json } = await call('GET', '/api/v1/sessions/me', cookieHeader)
     await statusFrom('another')
     const [line] = audited()
@@ -43,9 +43,7 @@ describe('a session cookie from another device than the one that opened the sess
       address: '127.0.0.1',
       userId: GRANT.userId,
       loginHash: GRANT.loginHash,
-      deviceHash: createSigner(() => keyring.keys, 'log-hashes')
-        .sign('another')
-        .slice(0, 16),
+      deviceHash: createSigner([FIRST_KEY], 'log-hashes').sign('another').slice(0, 16),
       sessionId: (json as { id: string }).id,
     })
   })
@@ -65,28 +63,28 @@ describe('a session cookie from another device than the one that opened the sess
 })
 
 test('a device is recognized by a retired key, but not by a removed one', async () => {
-  const { call, cookieHeader, keyring, audited, statusFrom } = await signedIn()
+  const { call, cookieHeader, restartWith, audited, statusFrom } = await signedIn()
   const second = Buffer.alloc(32, 2)
-  keyring.keys = [second, ...keyring.keys]
+  restartWith(second, FIRST_KEY)
   expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
   expect(await statusFrom('another')).toBe(401)
   expect(audited()).toHaveLength(1)
-  keyring.keys = [second]
+  restartWith(second)
   expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
 })
 
 const requestWith = (headers: object) => ({ headers }) as Parameters<SessionCookie['isPresent']>[0]
 
 test('a cookie is valid as long as its signing key is configured, and new cookies are signed by the newest key', async () => {
-  const { cookie, keyring } = await signedIn()
+  const { cookie, restartWith } = await signedIn()
   const opened = () => requestWith({ cookie: cookie.setCookie('id-1').split(';')[0] })
   const second = Buffer.alloc(32, 2)
   const before = opened()
   expect(cookie.readId(before)).toBe('id-1')
-  keyring.keys = [second, ...keyring.keys]
+  restartWith(second, FIRST_KEY)
   const after = opened()
   expect([cookie.readId(before), cookie.readId(after)]).toEqual(['id-1', 'id-1'])
-  keyring.keys = [second]
+  restartWith(second)
   expect([cookie.readId(before), cookie.readId(after)]).toEqual([undefined, 'id-1'])
 })
 

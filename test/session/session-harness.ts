@@ -1,27 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import type { Request } from 'express'
+import { type Request, Router } from 'express'
+import type { Redis } from 'ioredis'
 import { storeUnavailable } from '../../src/errors.ts'
-import { createRouteTable, runRequestHooks } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
+import { beginForwardAuth, createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
+import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
-import {
-  createSessions,
-  refuseOtherSession,
-  type SessionGrant,
-  type Sessions,
-  withSession,
-} from '../../src/session/sessions.ts'
+import { createSessions, refuseOtherSession, type Sessions, withSession } from '../../src/session/sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { restartable } from '../support/restartable.ts'
 
 export const IDLE_MS = 30 * 60_000
 export const ABSOLUTE_MS = 12 * 3_600_000
 export const EXTEND_EVERY_MS = 60_000
 export const MAX_PER_USER = 4
+export const FIRST_KEY = Buffer.alloc(32, 1)
 export const START = Date.parse('2026-11-05T06:00:00Z')
 
 export const GRANT: SessionGrant = {
@@ -37,43 +34,47 @@ export const GRANT: SessionGrant = {
 export interface HarnessOptions {
   readonly secure?: boolean
   readonly sameSite?: 'lax' | 'strict'
+  readonly idleMs?: number
 }
 
 /** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
 export const DEVICE_HEADER = 'x-test-device'
 
 /** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
-export async function startSessionHarness({ secure = true, sameSite = 'lax' }: HarnessOptions = {}) {
+export async function startSessionHarness(options: HarnessOptions = {}) {
+  const { secure = true, sameSite = 'lax', idleMs = IDLE_MS } = options
   const clock = { now: START }
   const now = () => clock.now
-  const keyring = { keys: [Buffer.alloc(32, 1)] }
-  const masterKeys = () => keyring.keys
   const entries = new Map<string, MemoryEntry>()
   const traffic = { writes: 0, reads: 0, unavailable: false, full: false }
-  const store = countTraffic(createMemoryStore({ monotonic: now, entries }), traffic)
+  const store = withRedis(countTraffic(createMemoryStore({ monotonic: now, entries }), traffic))
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
-  const cookie = createSessionCookie({ masterKeys, secure, sameSite })
+  const { object: cookie, restartWith: restartCookie } = restartable([FIRST_KEY], (masterKeys) =>
+    createSessionCookie({ masterKeys, secure, sameSite }),
+  )
   const devices = new Map<string, string>()
   const readDeviceId = (req: Request) => {
     const { [DEVICE_HEADER]: given } = req.headers
     if (given !== undefined) return given === '' ? undefined : String(given)
     return devices.get(cookie.readId(req) ?? '')
   }
-  const sessions = createSessions({
-    store,
-    masterKeys,
-    cookie,
-    readDeviceId,
-    idleMs: IDLE_MS,
-    absoluteMs: ABSOLUTE_MS,
-    extendEveryMs: EXTEND_EVERY_MS,
-    maxPerUser: MAX_PER_USER,
-    log,
-    metrics,
-    now,
-  })
-  const options = {
+  const { object: sessions, restartWith: restartSessions } = restartable([FIRST_KEY], (masterKeys) =>
+    createSessions({
+      store,
+      masterKeys,
+      cookie,
+      readDeviceId,
+      idleMs,
+      absoluteMs: ABSOLUTE_MS,
+      extendEveryMs: EXTEND_EVERY_MS,
+      maxPerUser: MAX_PER_USER,
+      log,
+      metrics,
+      now,
+    }),
+  )
+  const routesOptions = {
     publicOrigin: 'https://portal.example',
     sessions,
     endAllSessions: sessions.endAll,
@@ -82,9 +83,8 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
     log,
   }
   const routes = withSession(sessions, [
-    ...createSessionRoutes(options),
-    ...createOwnSessionsRoutes(options),
-    ...createForwardAuthRoutes({ sessions, metrics }),
+    ...createSessionRoutes(routesOptions),
+    ...createOwnSessionsRoutes(routesOptions),
     {
       method: 'POST',
       path: '/open',
@@ -111,6 +111,9 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
       },
     },
   ])
+  const forwardAuth = Router({ caseSensitive: true, strict: true }) // as the application
+  for (const { path, handle } of withSession(sessions, createForwardAuthRoutes({ sessions })))
+    forwardAuth.route(path).all(beginForwardAuth(metrics), refuseOtherSession(sessions), handle)
   const chunks = { written: 0 }
   const served = await serve({
     before: [
@@ -122,7 +125,7 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
         }) as typeof write // its overloads differ only in optional parameters
         next()
       },
-      runRequestHooks(createRouteTable(routes)),
+      forwardAuth,
       refuseOtherSession(sessions),
     ],
     routes,
@@ -145,7 +148,10 @@ export async function startSessionHarness({ secure = true, sameSite = 'lax' }: H
       return { cookieHeader: setCookie.split(';')[0] ?? '', setCookie, id }
     },
     clock,
-    keyring,
+    restartWith(...keys: readonly Buffer[]) {
+      restartCookie(...keys)
+      restartSessions(...keys)
+    },
     entries,
     traffic,
     chunks,
@@ -173,6 +179,15 @@ export async function openSession(
   await write()
   await bindDevice()
   return { id, publicId, evicted: await replace(presentedId, true) }
+}
+
+/** The commands that connect-redis uses, on the entries of the embedded store, so that a test can control their clock. */
+function withRedis(store: Store): Store {
+  const redis = {
+    get: async (key: string) => (await store.get(key)) ?? null,
+    del: (keys: readonly string[]) => Promise.all(keys.map(store.delete)),
+  }
+  return { ...store, redis: redis as unknown as Redis } // connect-redis calls nothing else
 }
 
 function countTraffic(

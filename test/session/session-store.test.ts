@@ -1,58 +1,191 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import type { Redis } from 'ioredis'
 import { createSeal } from '../../src/crypto/keys.ts'
-import { keeper } from '../http/serve.ts'
-import { GRANT, startSessionHarness } from './session-harness.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import type { Session } from '../../src/session/session.ts'
+import { createSessionStore, newSessionId } from '../../src/session/session-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { collectLog } from '../observability/collect-log.ts'
+import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+const IDLE_MS = 60_000
+const clock = { now: 0 }
 
-const FIELDS = ['publicId', 'createdAtMs', 'lastSeenAtMs', 'device', ...Object.keys(GRANT)].filter(
-  (name) => name !== 'deviceId',
-)
-
-/** A signed-in browser. `statusWith` replaces the stored record and returns the status of the next session check. */
-async function signedIn() {
-  const { signIn, call, stored, entries, keyring } = keep(await startSessionHarness())
-  const { cookieHeader, id } = await signIn()
-  const [key = ''] = stored()
-  const seal = createSeal(() => keyring.keys, 'session')
-  const text = seal.open(String(entries.get(key)?.content), key) ?? ''
-  return {
-    id,
-    text,
-    record: JSON.parse(text) as Record<string, unknown>, // the record is an object
-    async statusWith(content: string) {
-      entries.set(key, { content: seal.seal(content, key), expiresAt: Number.POSITIVE_INFINITY })
-      return (await call('GET', '/api/v1/sessions/me', cookieHeader)).status
-    },
-  }
-}
-
-test('a record contains its version, its own id and the fields of the session', async () => {
-  const { id, text, record, statusWith } = await signedIn()
-  expect(Object.keys(record).toSorted()).toEqual(['version', 'ownId', ...FIELDS].toSorted())
-  expect(record).toMatchObject({ version: 1, ownId: id })
-  expect(await statusWith(text)).toBe(200)
+let server: RedisServer
+let redis: Redis
+const opened: Store[] = []
+beforeAll(async () => {
+  server = await startRedis()
+  redis = server.client()
+})
+afterAll(() => server.stop())
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((store) => store.close()))
+  await redis.flushall()
 })
 
-describe('no session', () => {
-  test.each(FIELDS)('a record without %s, or with another type, is not a session', async (field) => {
-    const { record, statusWith } = await signedIn()
-    const { [field]: _, ...without } = record
-    expect(await statusWith(JSON.stringify(without))).toBe(404)
-    expect(await statusWith(JSON.stringify({ ...record, [field]: null }))).toBe(404)
-    expect(await statusWith(JSON.stringify({ ...record, [field]: true }))).toBe(404)
+async function sessionsAt(url: string, keys: readonly Buffer[] = [OLD]) {
+  clock.now = Date.now()
+  const store = openStore({ url, connectTimeoutMs: 500, commandTimeoutMs: 500 })
+  opened.push(store)
+  await until(() => store.redis === undefined || store.redis.status === 'ready')
+  const metrics = createMetrics({ processMetrics: false })
+  const sessions = createSessionStore({
+    store,
+    metrics,
+    masterKeys: keys,
+    readDeviceId: () => undefined,
+    idleMs: IDLE_MS,
+    absoluteMs: 10 * IDLE_MS,
+    extendEveryMs: 1000,
+    maxPerUser: 5,
+    log: collectLog().log,
+    now: () => clock.now,
+  })
+  return { ...sessions, metrics }
+}
+const onRedis = (keys?: readonly Buffer[]) => sessionsAt(server.url, keys)
+
+const newSession = (): Session => ({
+  publicId: 'public-id',
+  userId: '00u1person',
+  login: 'ada@example.com',
+  profile: { firstName: 'Ada' },
+  amr: ['pwd'],
+  loginHash: 'hash-of-login',
+  deviceId: 'device',
+  deviceHash: 'hash-of-device',
+  userAgent: 'Test/1',
+  createdAtMs: clock.now,
+  lastSeenAtMs: clock.now,
+})
+
+describe.each([
+  ['MemoryStore', () => 'memory:'],
+  ['connect-redis', () => server.url],
+])('on %s', (_name, url) => {
+  test('a session is read as it was created and extended, until it is destroyed', async () => {
+    const { create, read, extend, destroy } = await sessionsAt(url())
+    const [id, session] = [newSessionId(), newSession()]
+    expect(await read(id)).toBeUndefined()
+    await create(id, session)
+    await create('another', { ...session, userId: '00u2other' })
+    expect(await read(id)).toMatchObject({ session })
+    const extended = { ...session, lastSeenAtMs: clock.now + 1000 }
+    expect(await extend(id, extended)).toBe(true)
+    expect(await read(id)).toMatchObject({ session: extended })
+    await destroy(id)
+    expect(await read(id)).toBeUndefined()
+    expect(await read('another')).toMatchObject({ session: { userId: '00u2other' } })
   })
 
-  test.each<[string, (record: Record<string, unknown>) => string]>([
-    ['under another id', (record) => JSON.stringify({ ...record, ownId: 'another-id' })],
-    ['of another version', (record) => JSON.stringify({ ...record, version: 2 })],
-    ['null', () => 'null'],
-    ['text', () => '"own-id"'],
-    ['a list', (record) => JSON.stringify([record])],
-    ['what is no JSON', (record) => JSON.stringify(record).slice(1)],
-  ])('%s', async (_name, damage) => {
-    const { record, statusWith } = await signedIn()
-    expect(await statusWith(damage(record))).toBe(404)
+  test('an extension does not restore a session that has ended', async () => {
+    const { create, read, extend, destroy } = await sessionsAt(url())
+    await create('one', newSession())
+    await destroy('one')
+    expect(await extend('one', newSession())).toBe(false)
+    expect(await read('one')).toBeUndefined()
+  })
+
+  test('a session expires by the broker’s clock, at its idle limit', async () => {
+    const { create, read } = await sessionsAt(url())
+    await create('one', newSession())
+    clock.now += IDLE_MS - 1
+    expect(await read('one')).toBeDefined()
+    clock.now += 1
+    expect(await read('one')).toBeUndefined()
+  })
+})
+
+test('an id is 256 random bits', () => {
+  const [one, two] = [newSessionId(), newSessionId()]
+  expect(Buffer.from(one, 'base64url')).toHaveLength(32)
+  expect(one).not.toBe(two)
+})
+
+describe('a record in Redis', () => {
+  const KEY = 'gatehouse:sess:one'
+  const sealed = (value: unknown, keys = [OLD]) =>
+    createSeal(keys, 'session').seal(JSON.stringify(value), 'gatehouse:sess:')
+
+  test('expires at the idle limit, and with an extension at the new one', async () => {
+    const { create, extend } = await onRedis()
+    const session = newSession()
+    const expectTtl = async (ttlMs: number) => {
+      const actualMs = await redis.pttl(KEY)
+      expect(actualMs).toBeLessThanOrEqual(ttlMs)
+      expect(actualMs).toBeGreaterThan(ttlMs - 10_000)
+    }
+    await create('one', session)
+    await expectTtl(IDLE_MS)
+    await extend('one', { ...session, lastSeenAtMs: clock.now + 30_000 })
+    await expectTtl(IDLE_MS + 30_000)
+  })
+
+  test('shows nothing of the session', async () => {
+    const { create } = await onRedis()
+    await create('one', newSession())
+    expect(await redis.keys('*')).toEqual([KEY])
+    expect(await redis.get(KEY)).toMatch(/^[\w-]+$/)
+  })
+
+  test('that was sealed with a retired key is read; with a removed key it cannot be', async () => {
+    const { create } = await onRedis([OLD])
+    const session = newSession()
+    await create('one', session)
+    expect(await (await onRedis([NEW, OLD])).read('one')).toMatchObject({ session })
+    expect(await (await onRedis([NEW])).read('one')).toEqual({ session: undefined })
+  })
+
+  test('as a copy under another id is not valid, but exists', async () => {
+    const { create, read } = await onRedis()
+    await create('one', newSession())
+    await redis.copy(KEY, 'gatehouse:sess:two')
+    expect(await read('two')).toEqual({ session: undefined })
+  })
+
+  const record = () => ({ version: 1, id: 'one', session: newSession() })
+  test.each<[string, () => string]>([
+    ['of another version', () => sealed({ ...record(), version: 2 })],
+    ['without an id', () => sealed({ version: 1, session: newSession() })],
+    ['without a session', () => sealed({ version: 1, id: 'one' })],
+    ['that is null', () => sealed(null)],
+    ['that was not sealed', () => JSON.stringify(record())],
+    ['that was cut', () => sealed(record()).slice(0, 20)],
+    ...Object.keys(newSession()).flatMap((field): [string, () => string][] => [
+      [`without ${field}`, () => sealed({ ...record(), session: { ...newSession(), [field]: undefined } })],
+      [`with a wrong ${field}`, () => sealed({ ...record(), session: { ...newSession(), [field]: true } })],
+    ]),
+  ])('%s cannot be read, and is counted and kept', async (_name, raw) => {
+    const { read, metrics } = await onRedis()
+    await redis.set(KEY, sealed(record()))
+    expect(await read('one')).toMatchObject({ id: 'one', session: newSession() })
+    const damaged = raw()
+    await redis.set(KEY, damaged)
+    expect(await read('one')).toEqual({ session: undefined })
+    expect(await metrics.registry.metrics()).toMatch(/unreadable_records_total\{kind="session"\} 1/)
+    expect(await redis.get(KEY)).toBe(damaged)
+  })
+
+  test('without Redis: 503, without the arguments of the command, and counted', async () => {
+    const { create, read, destroy, metrics } = await onRedis()
+    await create('one', newSession())
+    server.pause()
+    try {
+      for (const call of [read('one'), destroy('one')]) {
+        const error = await call.then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        )
+        expect(error).toMatchObject({ status: 503, code: 'E0000009' })
+        expect(JSON.stringify(error)).not.toContain('gatehouse:sess')
+      }
+    } finally {
+      server.resume()
+    }
+    expect(await metrics.registry.metrics()).toMatch(/store_failures_total 2/)
   })
 })

@@ -5,6 +5,7 @@ import { keeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,
   EXTEND_EVERY_MS,
+  FIRST_KEY,
   GRANT,
   type HarnessOptions,
   IDLE_MS,
@@ -22,7 +23,6 @@ const harness = async (options?: HarnessOptions) => keep(await startSessionHarne
 const grant = () => ({ ...GRANT, deviceId: randomUUID() })
 const ME = '/api/v1/sessions/me'
 const REFRESH = `${ME}/lifecycle/refresh`
-const STORE_KEY = /^gatehouse:(user-)?sess:[\w-]{43}$/
 
 describe('no session', () => {
   test('reading the session is 404, requiring it is 401, and no cookie is set', async () => {
@@ -52,12 +52,9 @@ describe('no session', () => {
 describe('an invalid session cookie', () => {
   test.each<[string, (cookieHeader: string) => string]>([
     ['an id alone', (cookieHeader) => cookieHeader.replace(/=.*$/, '=x')],
-    ['empty', (cookieHeader) => cookieHeader.replace(/=.*$/, '=')],
     ['without `s:`', (cookieHeader) => cookieHeader.replace(/=s%3A/, '=')],
     ['without its signature', (cookieHeader) => cookieHeader.replace(/\..*$/, '')],
-    ['with an empty signature', (cookieHeader) => cookieHeader.replace(/\..*$/, '.')],
     ['cut', (cookieHeader) => cookieHeader.slice(0, -1)],
-    ['one character longer', (cookieHeader) => `${cookieHeader}A`],
     [
       'with one character changed',
       (cookieHeader) => cookieHeader.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
@@ -67,11 +64,6 @@ describe('an invalid session cookie', () => {
       (cookieHeader) => cookieHeader.replace(/(?<=s%3A)./, (first) => (first === '_' ? '-' : '_')),
     ],
     ['under another name', (cookieHeader) => cookieHeader.replace('__Host-gatehouse=', 'gatehouse=')],
-    [
-      'under the name in another case',
-      (cookieHeader) => cookieHeader.replace('__Host-gatehouse=', '__host-gatehouse='),
-    ],
-    ['as JSON', (cookieHeader) => cookieHeader.replace('s%3A', 'j%3A')],
     ['in percent signs that mean nothing', (cookieHeader) => cookieHeader.replace(/=.*$/, '=%zz%')],
     ['very long', (cookieHeader) => cookieHeader + 'A'.repeat(8000)],
   ])('%s: no session, no cookie is set, nothing is written', async (_name, forge) => {
@@ -91,20 +83,13 @@ describe('an invalid session cookie', () => {
     expect(traffic.writes).toBe(0)
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
-
-  test('a cookie that was signed by a removed key is refused', async () => {
-    const { call, signIn, keyring } = await harness()
-    const { cookieHeader } = await signIn()
-    keyring.keys = [Buffer.alloc(32, 2)]
-    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
-  })
 })
 
 describe('key rotation', () => {
   test('cookies and records of a retired key are valid, and can be extended and ended', async () => {
-    const { call, signIn, keyring, clock, stored } = await harness()
+    const { call, signIn, restartWith, clock, stored } = await harness()
     const { cookieHeader } = await signIn()
-    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
     clock.now += EXTEND_EVERY_MS
     expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
@@ -114,29 +99,19 @@ describe('key rotation', () => {
     expect((await call('DELETE', ME, cookieHeader)).status).toBe(204)
     expect(stored().length).toBe(0)
   })
-
-  test('a new session uses the new key', async () => {
-    const { call, signIn, keyring } = await harness()
-    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
-    const { cookieHeader } = await signIn()
-    keyring.keys = [Buffer.alloc(32, 2)]
-    expect((await call('GET', ME, cookieHeader)).status).toBe(200)
-  })
 })
 
 describe('a new session', () => {
-  test('the cookie contains a long random id, and the store contains neither that id nor readable data', async () => {
+  test('the store contains no readable data, and does not show whose session it is', async () => {
     const { signIn, entries } = await harness()
-    const [one, two] = [await signIn(), await signIn()]
-    expect(one.id).toMatch(/^[\w-]{43}$/)
-    expect(one.id).not.toBe(two.id)
-    expect([...entries.keys()].every((key) => STORE_KEY.test(key))).toBe(true)
+    const { id } = await signIn()
     const stored = [...entries].map(([key, { content }]) =>
       typeof content === 'string' ? [key, content] : [key, ...content.values()],
     )
-    for (const secret of [one.id, 'ada@example.com', '"firstName"', '00u1person']) {
+    expect(stored).toHaveLength(3)
+    for (const secret of ['ada@example.com', '"firstName"', '00u1person'])
       expect(stored.join()).not.toContain(secret)
-    }
+    expect(stored.join().split(id)).toHaveLength(2) // in the key of the record only
   })
 
   test('the response contains a public id, and never the id in the cookie', async () => {
@@ -211,14 +186,6 @@ describe('idle and absolute limits, by the broker’s clock', () => {
     expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
   })
 
-  test('the record is deleted at the idle limit', async () => {
-    const { call, signIn, clock, stored } = await harness()
-    const { cookieHeader } = await signIn()
-    clock.now = START + IDLE_MS
-    await call('GET', ME, cookieHeader)
-    expect(stored().length).toBe(0)
-  })
-
   test('a store that keeps a record too long does not prolong a session', async () => {
     const { call, signIn, clock, entries } = await harness()
     const { cookieHeader } = await signIn()
@@ -289,6 +256,17 @@ describe('extending', () => {
     expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
       idleExpiresAt: '2026-11-05T06:32:01.000Z',
     })
+  })
+
+  test('with an idle time of one minute, a session stays open while it is in use', async () => {
+    const { call, signIn, clock, traffic } = await harness({ idleMs: 60_000 })
+    const { cookieHeader } = await signIn()
+    traffic.writes = 0
+    for (let second = 20; second <= 180; second += 20) {
+      clock.now = START + second * 1000
+      expect([second, (await call('GET', '/need', cookieHeader)).status]).toEqual([second, 200])
+    }
+    expect(traffic.writes).toBe(4) // every 40 s: the first use after half of the idle time
   })
 
   test('a refresh extends it at once', async () => {
@@ -409,9 +387,9 @@ describe('all sessions of a user', () => {
   })
 
   test('are found after a key rotation, under the old and the new key', async () => {
-    const { signIn, sessions, keyring } = await harness()
+    const { signIn, sessions, restartWith } = await harness()
     await signIn()
-    keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
     await signIn()
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(2)
   })
@@ -435,12 +413,12 @@ describe('all sessions of a user', () => {
   })
 
   test('an unreadable index entry is not deleted', async () => {
-    const { signIn, sessions, entries, keyring } = await harness()
+    const { signIn, sessions, entries } = await harness()
     await signIn()
     const [place = ''] = [...entries.keys()].filter((key) => key.startsWith('gatehouse:user-sess:'))
     const index = entries.get(place)?.content
     if (!(index instanceof Map)) throw new Error('an index is there')
-    const seal = createSeal(() => keyring.keys, 'user-session')
+    const seal = createSeal([FIRST_KEY], 'user-session')
     index.set(
       'odd',
       seal.seal(JSON.stringify({ version: 2, publicId: 'odd', id: 'x', createdAtMs: 1 }), place),
@@ -550,7 +528,7 @@ describe('the maximum number of sessions per user', () => {
   test('sessions under a retired key count', async () => {
     const own = await harness()
     const cookieHeaders = await full(own)
-    own.keyring.keys = [Buffer.alloc(32, 2), Buffer.alloc(32, 1)]
+    own.restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
     await own.signIn()
     expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
   })
@@ -593,7 +571,7 @@ describe('an index entry whose session is not written yet', () => {
     await own.signIn()
     for (const place of own.stored()) own.entries.delete(place)
     const index = [...own.entries].find(([, { content }]) => content instanceof Map)?.[0] ?? ''
-    expect(index).toMatch(STORE_KEY)
+    expect(index).toMatch(/^gatehouse:user-sess:[\w-]{43}$/)
     own.clock.now += 60_000
     await own.sessions.list('00u1person')
     expect([...own.entries.keys()]).not.toContain(index)
@@ -602,7 +580,7 @@ describe('an index entry whose session is not written yet', () => {
 
 describe('a record that was manipulated in the store', () => {
   test('is not valid as a copy under another session’s key', async () => {
-    const { call, signIn, entries, stored, lines, metrics } = await harness()
+    const { call, signIn, entries, stored } = await harness()
     const admin = await signIn()
     const attacker = await signIn()
     const [from, to] = stored()
@@ -611,24 +589,7 @@ describe('a record that was manipulated in the store', () => {
     entries.set(to, stolen)
     expect((await call('GET', ME, attacker.cookieHeader)).status).toBe(404)
     expect((await call('GET', ME, admin.cookieHeader)).status).toBe(200)
-    expect(lines()).toContainEqual(expect.objectContaining({ event: 'unreadable_record', name: 'session' }))
-    expect((await metrics.unreadableRecords.get()).values).toEqual([
-      expect.objectContaining({ labels: { kind: 'session' }, value: 1 }),
-    ])
   })
-
-  test.each(['', 'garbage', '{}', '{"version":1}', 'AAAA'])(
-    'is not a session if it was replaced by %j',
-    async (content) => {
-      const { call, signIn, entries, stored } = await harness()
-      const { cookieHeader } = await signIn()
-      const [key = ''] = stored()
-      entries.set(key, { content, expiresAt: Number.POSITIVE_INFINITY })
-      const answer = await call('GET', ME, cookieHeader)
-      expect(answer.status).toBe(404)
-      expect(answer.headers).not.toHaveProperty('set-cookie')
-    },
-  )
 })
 
 describe('a prepared session', () => {
@@ -766,18 +727,8 @@ test('a session that is signed out while it is extended is 401, and stays signed
   expect(stored()).toEqual([])
 })
 
-test('an extended session expires in the store at its new idle limit', async () => {
-  const { call, signIn, clock, entries, stored } = await harness()
-  const { cookieHeader } = await signIn()
-  clock.now += 1000
-  await call('POST', REFRESH, cookieHeader)
-  expect(entries.get(stored()[0] ?? '')?.expiresAt).toBe(START + 1000 + IDLE_MS)
-})
-
-test('an ended session is removed from the index, and ending an unknown session has no effect', async () => {
-  const { sessions, entries, stored, metrics } = await harness()
-  await sessions.end({ id: 'nobodys-id', session: undefined }, 'signed_out')
-  expect((await metrics.sessionsEnded.get()).values).toEqual([])
+test('an ended session is removed from the index', async () => {
+  const { sessions, entries, stored } = await harness()
   const { id } = await openSession(sessions, { ...GRANT, deviceId: 'a device' })
   await sessions.end({ id, session: await sessions.get(id, 'a device') }, 'signed_out')
   expect(stored()).toEqual([])
@@ -860,19 +811,6 @@ describe('reading a session', () => {
     await call('DELETE', ME, cookieHeader)
     expect(chunks.written).toBe(0)
   })
-
-  test('does not accept a record with another id', async () => {
-    const { call, signIn, sessions, stored, entries, keyring } = await harness()
-    const [one, other] = [await signIn(), await signIn()]
-    const [key = '', otherKey = ''] = stored()
-    const seal = createSeal(() => keyring.keys, 'session')
-    const record = seal.open(String(entries.get(otherKey)?.content), otherKey) ?? ''
-    expect(JSON.parse(record)).toMatchObject({ ownId: other.id })
-    entries.set(key, { content: seal.seal(record, key), expiresAt: Number.POSITIVE_INFINITY })
-    expect((await call('GET', ME, one.cookieHeader)).status).toBe(404)
-    expect((await call('GET', '/need', one.cookieHeader)).status).toBe(401)
-    expect(await sessions.list(GRANT.userId)).toHaveLength(1)
-  })
 })
 
 describe('X-Gatehouse-Session', () => {
@@ -952,11 +890,5 @@ describe('the cookie', () => {
     expect((await call('GET', ME, `${cookieHeader}; __Host-gatehouse=other`)).status).toBe(200)
     const shadowed = await call('GET', ME, `__Host-gatehouse=other; ${cookieHeader}`)
     expect([shadowed.status, shadowed.headers['set-cookie']]).toEqual([404, undefined])
-  })
-
-  test('is found among many other cookies', async () => {
-    const { call, signIn } = await harness()
-    const { cookieHeader } = await signIn()
-    expect((await call('GET', ME, `a=b; ${'c=d; '.repeat(200)}${cookieHeader}; e="f"`)).status).toBe(200)
   })
 })

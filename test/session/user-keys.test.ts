@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { createUserKeys } from '../../src/session/user-indexes.ts'
+import { createUserKeys } from '../../src/session/user-keys.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 
@@ -21,7 +21,7 @@ afterEach(() => store.close())
 const replica = (...keys: Buffer[]) =>
   createUserKeys({
     store,
-    names: createSigner(() => keys, 'user-key-names'),
+    names: createSigner(keys, 'user-key-names'),
     prefix: PREFIX,
     now: () => clock.now,
   })

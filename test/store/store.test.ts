@@ -1,4 +1,4 @@
-import { createSecret } from '../../src/config/secret.ts'
+import { Cluster, type Redis } from 'ioredis'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { createRedisClient } from '../../src/store/redis-client.ts'
@@ -33,15 +33,21 @@ describeStoreContract('redis with a password', () => onRedis(() => startRedis({ 
 describeStoreContract('redis behind sentinels', () => onRedis(() => startSentinels()))
 describeStoreContract('a redis cluster', () => onRedis(() => startRedisCluster(3)))
 
+const isReady = ({ status }: Redis) => status === 'ready'
+
 /** Times to live are read with another client, on the real clock. */
 async function onRedis(
   start: () => Promise<{ url: string; stop(): Promise<void> }>,
 ): Promise<StoreUnderTest> {
   const server = await start()
   const bounds = { commandTimeoutMs: 3000, connectTimeoutMs: 3000 }
-  const store = openStore({ url: createSecret(server.url), ...bounds })
+  const store = openStore({ url: server.url, ...bounds })
   const client = createRedisClient({ target: parseRedisUrl(server.url), ...bounds })
-  await until(() => store.ping().then(() => client.status === 'ready'), { what: 'connections' })
+  const isConnected = () =>
+    [store.redis, client].every((one) =>
+      one instanceof Cluster ? one.nodes('master').every(isReady) : one?.status === 'ready',
+    )
+  await until(() => store.ping().then(isConnected), { what: 'connections' })
   return {
     store,
     async timeToLive(key) {

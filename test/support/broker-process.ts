@@ -3,8 +3,6 @@ import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { defaultTunables } from '../../src/config/load-config.ts'
-import type { Tunables } from '../../src/config/tunables.ts'
 import { recordProcess } from './recorded-traffic.ts'
 import { until } from './until.ts'
 
@@ -27,21 +25,24 @@ export interface BrokerDirectory {
   remove(): Promise<void>
 }
 
-/** A directory with the built broker and its `config/default.json`, as in the image. Needs `npm run build:all`. */
-export async function makeBrokerDirectory(
-  change: (tunables: Tunables) => Tunables = (tunables) => tunables,
-): Promise<BrokerDirectory> {
+/**
+ * A directory with the built broker and its `config/default.json`, as in the image. `tunables` is the content of `CONFIG_FILE`.
+ * Needs `npm run build:all`.
+ */
+export async function makeBrokerDirectory(tunables: object = {}): Promise<BrokerDirectory> {
   const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))
   const isBrokerFile = (path: string) => !/\/build\/(demo|sandbox)|\.map$/.test(path)
   await cp(resolve('build'), join(home, 'build'), { recursive: true, filter: isBrokerFile })
   await symlink(resolve('node_modules'), join(home, 'node_modules'))
   await writeFile(join(home, 'package.json'), '{ "type": "module", "version": "0.0.0-test" }')
   await mkdir(join(home, 'config'))
-  await writeFile(join(home, 'config', 'default.json'), JSON.stringify(change(defaultTunables())))
+  await cp(resolve('config', 'default.json'), join(home, 'config', 'default.json'))
+  const configFile = join(home, 'changed.json')
+  await writeFile(configFile, JSON.stringify(tunables))
   const children: ChildProcess[] = []
 
   const spawnOne: BrokerDirectory['spawn'] = (env) => {
-    const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
+    const ports = { PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1', CONFIG_FILE: configFile }
     const started = spawnNode(join(home, 'build', 'main.js'), { ...ports, ...env })
     children.push(started.child)
     recordProcess(() => started.output.out + started.output.err)
@@ -85,7 +86,8 @@ export function spawnNode(main: string, env: Readonly<Record<string, string>>, .
   return { child, output, exited: once(child, 'close').then(([code]) => code as number | null) }
 }
 
-function portsIn(out: string): { public: string; ops: string } | undefined {
+/** The ports in the log of a broker that listens. */
+export function portsIn(out: string): { public: string; ops: string } | undefined {
   const port = (name: string) =>
     new RegExp(`"event":"listening","name":"${name}","port":(\\d+)`).exec(out)?.[1]
   const [publicPort, ops] = [port('public'), port('ops')]

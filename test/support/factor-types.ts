@@ -17,7 +17,7 @@ export interface FactorTypeRow {
   readonly prove: (page: PortalPage, harness: Harness, login: string) => Promise<unknown>
 }
 
-/** The bursts in config/default.json. */
+/** The bursts in docs/configuration.md#limits. */
 const CODES = 8
 const PASSWORDS = 5
 const MESSAGES = 6
@@ -61,25 +61,10 @@ export const FACTOR_TYPE_ROWS: Readonly<Record<string, FactorTypeRow>> = {
     amr: undefined,
     prove: (page) => page.verify('signed_nonce'),
   },
-  token: { login: 'rosa.enterprise', ...CODE, amr: ['pwd', 'hwk', 'mfa'], prove: proveByCode('token') },
-  'token:software:totp': {
-    login: 'otto.token',
-    ...CODE,
-    amr: ['pwd', 'otp', 'mfa'],
-    prove: proveByCode('token:software:totp'),
-  },
-  'token:hotp': {
-    login: 'hanna.hotp',
-    ...CODE,
-    amr: ['pwd', 'otp', 'mfa'],
-    prove: proveByCode('token:hotp'),
-  },
-  'token:hardware': {
-    login: 'yuki.hardware',
-    ...CODE,
-    amr: ['pwd', 'hwk', 'mfa'],
-    prove: proveByCode('token:hardware'),
-  },
+  token: byCode('token', 'rosa.enterprise', 'hwk'),
+  'token:software:totp': byCode('token:software:totp', 'otto.token', 'otp'),
+  'token:hotp': byCode('token:hotp', 'hanna.hotp', 'otp'),
+  'token:hardware': byCode('token:hardware', 'yuki.hardware', 'hwk'),
   webauthn: { login: 'wanda.key', ...KEY, prove: proveByKey('webauthn') },
   u2f: { login: 'uwe.key', ...KEY, prove: proveByKey('u2f') },
   web: { login: 'dario.duo', ...ELSEWHERE, amr: ['pwd', 'mfa'], prove: proveByDuo },
@@ -103,8 +88,10 @@ async function proveByPush(page: PortalPage, { sandbox }: Harness, login: string
   return page.follow('_links.next')
 }
 
-function proveByCode(factorType: string): FactorTypeRow['prove'] {
-  return (page, { sandbox }, login) => page.verify(factorType, { passCode: sandbox.totpCode(login) })
+function byCode(factorType: string, login: string, method: 'hwk' | 'otp'): FactorTypeRow {
+  const prove: FactorTypeRow['prove'] = (page, { sandbox }) =>
+    page.verify(factorType, { passCode: sandbox.totpCode(login) })
+  return { login, ...CODE, amr: ['pwd', method, 'mfa'], prove }
 }
 
 function proveByKey(factorType: 'webauthn' | 'u2f'): FactorTypeRow['prove'] {

@@ -1,12 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { defaultTunables, loadConfig } from '../../src/config/load-config.ts'
-import type { Tunables } from '../../src/config/tunables.ts'
-import { watchSecretFiles } from '../../src/config/watch-secrets.ts'
-import { createListener } from '../../src/http/listener.ts'
+import { attemptLimits } from '../../src/authn/throttling/attempt-limits.ts'
+import type { AttemptLimits } from '../../src/authn/throttling/limits.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
+import { defaultTunables, type Tunables } from '../../src/config/tunables.ts'
+import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
-import { createGatehouse } from '../../src/wiring.ts'
+import { type Constants, createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
 /** A complete broker in this process, from configuration to listener. */
@@ -26,40 +27,42 @@ export interface Gatehouse {
 
 export interface GatehouseOptions {
   readonly env: Record<string, string>
-  readonly tunables?: (tunables: Tunables) => Tunables
+  readonly tunables?: (tunables: TestTunables) => TestTunables
   readonly now?: () => number
+  readonly constants?: Constants
+  readonly listener?: Partial<ListenerOptions>
+}
+
+/** The tunables with all limits, those that are constants included. */
+export type TestTunables = Omit<Tunables, 'limits'> & {
+  readonly limits: AttemptLimits & Pick<Tunables['limits'], 'stepUpPerAddress'>
 }
 
 /**
- * The shipped tunables with long timeouts for the store and for clients, and without load shedding, so that a busy machine does not
- * fail a test. Tests of an unreachable store or of slow clients set their own timeouts.
+ * The shipped tunables with long timeouts for the store and for clients, so that a busy machine does not fail a test. Tests of an unreachable store or of slow clients set their own timeouts.
  */
-export function patientTunables(): Tunables {
+export function patientTunables(): TestTunables {
   const tunables = defaultTunables()
-  const { load } = tunables.http
-  const never = { sign_in: 3_600_000, recovery: 3_600_000, session: 3_600_000, pam: 3_600_000 }
   return {
     ...tunables,
-    transaction: { ...tunables.transaction, pollEveryMs: 100 }, // only few tests concern poll pacing
-    limits: { ...tunables.limits, signInsPerUser: { attempts: 10_000, perSeconds: 1 } }, // or the pacing of sign-ins
-    http: {
-      ...tunables.http,
-      headersTimeoutMs: 60_000,
-      requestTimeoutMs: 90_000,
-      load: { ...load, maxLagMs: never },
-    },
-    store: { connectTimeoutMs: 30_000, commandTimeoutMs: 30_000 },
+    store: PATIENT_STORE,
+    limits: { ...tunables.limits, ...attemptLimits(tunables.limits) },
   }
 }
+
+export const PATIENT_STORE = { connectTimeoutMs: 30_000, commandTimeoutMs: 30_000 }
 
 export const TEST_KEY = Buffer.alloc(32, 'plainly-fake-test-key').toString('base64')
 
 /** `env` overrides a small valid configuration with the embedded store. */
 export async function startGatehouse({
   env,
-  tunables = (same) => same,
+  tunables: change = (same) => same,
   now,
+  constants,
+  listener,
 }: GatehouseOptions): Promise<Gatehouse> {
+  const tunables = change(patientTunables())
   const port = await freePort()
   const url = `http://localhost:${port}`
   const config = loadConfig({
@@ -72,18 +75,33 @@ export async function startGatehouse({
       ...env,
     },
     parseRedisUrl,
-    tunables: tunables(patientTunables()),
+    tunables: {
+      ...tunables,
+      limits: { ...defaultTunables().limits, stepUpPerAddress: tunables.limits.stepUpPerAddress },
+    },
   })
   const logStream = new PassThrough()
   const chunks: string[] = []
   logStream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
+  const storeFailed = new Promise<void>((resolve) => {
+    logStream.on('data', (chunk: Buffer) => chunk.includes('"store_check_failed"') && resolve())
+  })
 
-  const broker = createGatehouse(config, { logStream, ...(now === undefined ? {} : { now }) })
-  const intervalMs = config.tunables.secrets.checkFilesEveryMs
-  const watch = watchSecretFiles({ config, log: broker.log, intervalMs })
-  const app = createListener(broker.app, config.tunables.http, broker)
-  const ops = createListener(broker.ops, config.tunables.http)
+  const broker = createGatehouse(config, {
+    logStream,
+    constants: {
+      health: { checkEveryMs: 3_600_000 },
+      ...constants,
+      // only few tests concern poll pacing
+      authn: { pollEveryMs: 100, limits: tunables.limits, ...constants?.authn },
+    },
+    ...(now === undefined ? {} : { now }),
+  })
+  const http = { ...config.tunables.http, headersTimeoutMs: 60_000, requestTimeoutMs: 90_000, ...listener }
+  const app = createListener(broker.app, http, broker)
+  const ops = createListener(broker.ops, http)
   await app.listen(port, '127.0.0.1')
+  await Promise.race([broker.health.started, storeFailed])
   const opsUrl = `http://127.0.0.1:${await ops.listen(0, '127.0.0.1')}`
 
   const logLines = () =>
@@ -105,7 +123,6 @@ export async function startGatehouse({
     async stop() {
       await app.drain(0)
       await ops.drain(0)
-      watch.stop()
       await broker.close()
       checkAuditLines(logLines())
     },

@@ -1,7 +1,7 @@
-import type { Tunables } from '../../src/config/tunables.ts'
+import type { TestTunables } from './gatehouse.ts'
 
 /** Limits for tests that make many attempts as one user or from one address but do not test throttling. */
-export function generousLimits(tunables: Tunables): Tunables {
+export function generousLimits(tunables: TestTunables): TestTunables {
   return { ...tunables, limits: aThousandTimes(tunables.limits) }
 }
 

@@ -1,11 +1,11 @@
-import type { Tunables } from '../../src/config/tunables.ts'
+import type { TestTunables } from './gatehouse.ts'
 import { generousLimits } from './generous-limits.ts'
 
-type Limits = Tunables['limits']
+type Limits = TestTunables['limits']
 export type SomeLimits = { readonly [Name in keyof Limits]?: Partial<Limits[Name]> }
 
 /** Only these limits apply; all others are very high. Recovery answers are quick. */
-export function onlyLimits(some: SomeLimits): (tunables: Tunables) => Tunables {
+export function onlyLimits(some: SomeLimits): (tunables: TestTunables) => TestTunables {
   return (shipped) => {
     const generous = generousLimits(shipped)
     const names = Object.keys(generous.limits) as (keyof Limits)[] // an object literal of this file

@@ -37,8 +37,6 @@ export interface MatrixVisitor {
   readonly userId: string
   /** The public id of the open session. */
   readonly publicId: string
-  /** The id of this device in the user's list. */
-  readonly deviceId: string
   readonly handle: string
   /** The SSO token. */
   readonly ssoToken: string
@@ -57,10 +55,12 @@ const IDLE_MS = 30 * 60_000
 export async function startMatrixHarness({
   env = {},
   tunables: change = (same) => same,
-}: Partial<Pick<GatehouseOptions, 'env' | 'tunables'>> = {}): Promise<MatrixHarness> {
+  ...rest
+}: Partial<Omit<GatehouseOptions, 'now'>> = {}): Promise<MatrixHarness> {
   const upstream = await startPermissiveUpstream()
   let shiftMs = 0
   const gatehouse = await startGatehouse({
+    ...rest,
     env: {
       PUBLIC_URL: ORIGINS.own,
       ALLOWED_ORIGINS: ORIGINS.allowed,
@@ -127,7 +127,6 @@ export async function startMatrixHarness({
           })
         ).json
       const { id, userId } = (await get('/api/v1/sessions/me')) as { id: string; userId: string } // a session
-      const { devices } = (await get('/api/v1/devices')) as { devices: { id: string }[] }
       const pair = (deviceCookie: string, sessionCookie: string) =>
         `${DEVICE_COOKIE}=${deviceCookie}; ${SESSION_COOKIE}=${sessionCookie}`
       const byKind = {
@@ -141,7 +140,6 @@ export async function startMatrixHarness({
       return {
         userId,
         publicId: id,
-        deviceId: devices[0]?.id ?? '',
         handle: String(begun.json.stateToken),
         ssoToken: String(late.json.sessionToken),
         picture: /\/api\/v1\/users\/[^"]*\/qr\/[^"]+/.exec(JSON.stringify(begun.json))?.[0] ?? '',
@@ -167,7 +165,7 @@ export function cookiesIn({ headers }: Answer): Readonly<Record<string, string>>
 }
 
 function signedBy(key: Buffer | undefined, device: string, session: string): [string, string] {
-  const masterKeys = () => [key ?? Buffer.alloc(32)]
+  const masterKeys = [key ?? Buffer.alloc(32)]
   const payload = device.split('.').slice(0, 2).join('.')
   const [id = ''] = session.replace(/^s:/, '').split('.')
   const opening = createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' }).setCookie(id)

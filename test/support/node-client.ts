@@ -1,20 +1,18 @@
 import { createGatehouse, type Gatehouse, type SignInStep } from 'gatehouse-client'
 import { type Browser, openBrowser } from './browser.ts'
 import { type Harness, PASSWORD } from './harness.ts'
-import { checkSteps, type StepsMet } from './step-members.ts'
 
-/** The package `gatehouse-client` in Node, on the cookies of a browser. The members of each step are compared with its interface. */
+/** The package `gatehouse-client` in Node, on the cookies of a browser. */
 export interface NodeClient {
   readonly gatehouse: Gatehouse
   readonly browser: Browser
 }
 
-export async function openNodeClient(
-  { gatehouse: { url } }: Pick<Harness, 'gatehouse'>,
-  met: StepsMet = new Map(),
-): Promise<NodeClient> {
+export async function openNodeClient({
+  gatehouse: { url },
+}: Pick<Harness, 'gatehouse'>): Promise<NodeClient> {
   const browser = openBrowser(url)
-  const gatehouse = checkSteps(createGatehouse({ baseUrl: url, cookieJar: browser.jar }), met)
+  const gatehouse = createGatehouse({ baseUrl: url, cookieJar: browser.jar })
   await gatehouse.session()
   return { gatehouse, browser }
 }
@@ -58,13 +56,4 @@ export async function lastOf(steps: AsyncIterable<SignInStep>): Promise<SignInSt
   for await (const step of steps) last = step
   if (last === undefined) throw new Error('no step came')
   return last
-}
-
-const DATA = new Set(
-  'status answer stateToken factor factors result next correctAnswer redirectUrl qrCode unlocked'.split(' '),
-)
-
-/** The members that are moves, or Duo's frame. */
-export function movesOf(members: ReadonlySet<string>): string[] {
-  return [...members].filter((name) => !DATA.has(name)).sort()
 }

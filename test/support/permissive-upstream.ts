@@ -64,12 +64,7 @@ export async function startPermissiveUpstream(): Promise<PermissiveUpstream> {
         hints: { allow: ['GET'] },
       })),
     ]
-    return {
-      status: 'MFA_REQUIRED',
-      stateToken,
-      _embedded: { user },
-      _links: { resend: links },
-    }
+    return { status: 'MFA_REQUIRED', stateToken, _embedded: { user }, _links: { resend: links } }
   }
 
   return {

@@ -63,8 +63,10 @@ export async function startPortal({
     application.closeAllConnections()
     await Promise.all([harness.stop(), new Promise((resolve) => application.close(resolve))])
   }
+  const { host } = new URL(harness.gatehouse.url.replace('localhost', '127.0.0.1'))
   const proxy = await startProxy(name, {
-    gatehousePort: Number(new URL(harness.gatehouse.url).port),
+    gatehouse: [host, host],
+    opsPort: Number(new URL(harness.gatehouse.opsUrl).port),
     applicationPort: (application.address() as AddressInfo).port, // listening on TCP
   }).catch(async (error: unknown) => {
     await stop()

@@ -20,7 +20,12 @@ export const OTHER_IDENTITY_HEADERS = [
 export interface Machine {
   /** The HTTPS port. */
   readonly port: number
-  readonly gatehousePort: number
+  /** The addresses with ports of two replicas, or twice that of one. */
+  readonly gatehouse: readonly [string, string]
+  /** The operations listener of both replicas. */
+  readonly opsPort: number
+  /** Free ports, for the proxy's own use. */
+  readonly localPorts: readonly [number, number, number]
   readonly applicationPort: number
   /** A web server with the portal's own pages, for a proxy that does not serve files. */
   readonly pagesPort: number
@@ -40,7 +45,7 @@ export interface ProxyExample {
   prepare(machine: Machine): readonly string[]
 }
 
-export type ProxyName = 'nginx' | 'Caddy' | 'HAProxy' | 'Apache'
+export type ProxyName = 'nginx' | 'nginx in Compose' | 'Caddy' | 'HAProxy' | 'Apache'
 
 /**
  * How to run each example of `deploy/proxies/`. Only the values that its header comment names are replaced, and settings of the
@@ -51,12 +56,15 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     programs: ['nginx'],
     applicationPath: '/app/',
     asksWhoIsSignedIn: true,
-    prepare({ port, gatehousePort, applicationPort, directory, certificates }) {
+    prepare({ port, gatehouse, localPorts, applicationPort, directory, certificates }) {
       const portal = example('nginx.conf', {
         'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
         '/etc/nginx/tls/portal.pem': certificates.certFile,
         '/etc/nginx/tls/portal.key': certificates.keyFile,
-        'server 127.0.0.1:8080': `server 127.0.0.1:${gatehousePort}`,
+        'server 127.0.0.1:8080': `server ${gatehouse[0]}`,
+        'server 127.0.0.1:8081': `server ${gatehouse[1]}`,
+        '18081': String(localPorts[0]),
+        '18082': String(localPorts[1]),
         'server 127.0.0.1:3000': `server 127.0.0.1:${applicationPort}`,
         'root /srv/portal': `root ${directory}`,
       })
@@ -76,14 +84,37 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     },
   },
 
+  'nginx in Compose': {
+    programs: ['nginx'],
+    applicationPath: '/',
+    asksWhoIsSignedIn: false,
+    prepare({ port, gatehouse, localPorts, directory, certificates }) {
+      const tls = `ssl; ssl_certificate ${certificates.certFile}; ssl_certificate_key ${certificates.keyFile};`
+      const text = example('../compose/nginx.conf', {
+        'worker_processes auto;': 'daemon off; master_process off;',
+        'error_log stderr crit;': 'error_log stderr info;',
+        '/tmp/': `${directory}/`,
+        'listen 8080;': `listen 127.0.0.1:${port} ${tls}`,
+        'gatehouse-1:8080': gatehouse[0],
+        'gatehouse-2:8080': gatehouse[1],
+        '18081': String(localPorts[0]),
+        '18082': String(localPorts[1]),
+        '8099': String(localPorts[2]),
+      })
+      return ['-p', directory, '-c', written(directory, 'nginx.conf', text)]
+    },
+  },
+
   Caddy: {
     programs: ['caddy'],
     applicationPath: '/app/',
     asksWhoIsSignedIn: true,
-    prepare({ port, gatehousePort, applicationPort, directory, certificates }) {
+    prepare({ port, gatehouse, opsPort, applicationPort, directory, certificates }) {
       const portal = example('Caddyfile', {
         [`\n${PORTAL_HOST} {`]: `\n${PORTAL}:${port} {\n\tbind 127.0.0.1\n\ttls ${certificates.certFile} ${certificates.keyFile}`,
-        '127.0.0.1:8080': `127.0.0.1:${gatehousePort}`,
+        '10.0.0.11:8080': gatehouse[0],
+        '10.0.0.12:8080': gatehouse[1],
+        'health_port 9090': `health_port ${opsPort}`,
         '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
         '/srv/portal': directory,
       })
@@ -96,13 +127,15 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     programs: ['haproxy'],
     applicationPath: '/app/',
     asksWhoIsSignedIn: true,
-    prepare({ port, gatehousePort, applicationPort, pagesPort, directory, certificates }) {
+    prepare({ port, gatehouse, localPorts, applicationPort, pagesPort, directory, certificates }) {
       const pem = readFileSync(certificates.certFile, 'utf8') + readFileSync(certificates.keyFile, 'utf8')
       const portal = example('haproxy.cfg', {
         'bind :443': `bind 127.0.0.1:${port}`,
         '/etc/haproxy/tls/portal.pem': written(directory, 'portal.pem', pem),
         '/etc/haproxy/gatehouse.lua': written(directory, 'gatehouse.lua', example('gatehouse.lua', {})),
-        '127.0.0.1:8080': `127.0.0.1:${gatehousePort}`,
+        '127.0.0.1:18080': `127.0.0.1:${localPorts[0]}`,
+        '127.0.0.1:8080': gatehouse[0],
+        '127.0.0.1:8081': gatehouse[1],
         '127.0.0.1:3000': `127.0.0.1:${applicationPort}`,
         '127.0.0.1:8000': `127.0.0.1:${pagesPort}`,
       })
@@ -114,13 +147,14 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
     programs: ['apache2', 'httpd'],
     applicationPath: '/open/',
     asksWhoIsSignedIn: false,
-    prepare({ port, gatehousePort, applicationPort, directory, certificates }) {
+    prepare({ port, gatehouse, applicationPort, directory, certificates }) {
       const portal = example('apache.conf', {
         '*:443': `127.0.0.1:${port}`,
         '/etc/apache2/tls/portal.pem': certificates.certFile,
         '/etc/apache2/tls/portal.key': certificates.keyFile,
         '/etc/apache2/apache.lua': written(directory, 'apache.lua', example('apache.lua', {})),
-        'http://127.0.0.1:8080': `http://127.0.0.1:${gatehousePort}`,
+        'http://127.0.0.1:8080': `http://${gatehouse[0]}`,
+        'http://127.0.0.1:8081': `http://${gatehouse[1]}`,
         'http://127.0.0.1:3000': `http://127.0.0.1:${applicationPort}`,
         '/srv/portal': directory,
       })
@@ -147,21 +181,10 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
 
 /** The modules that the example needs and that a distribution may have built in. */
 const APACHE_MODULES = [
-  'mpm_event',
-  'unixd',
-  'log_config',
-  'mime',
-  'dir',
-  'authn_core',
-  'authz_core',
-  'ssl',
-  'socache_shmcb',
-  'headers',
-  'lua',
-  'proxy',
-  'proxy_http',
-  'reqtimeout',
-  'unique_id',
+  ...'mpm_event unixd log_config mime dir authn_core authz_core ssl socache_shmcb headers lua proxy'.split(
+    ' ',
+  ),
+  ...'proxy_http slotmem_shm proxy_balancer lbmethod_byrequests reqtimeout unique_id'.split(' '),
 ]
 const APACHE_DIRECTORIES = ['/usr/lib/apache2/modules', '/usr/lib/apache2', '/usr/lib64/httpd/modules']
 

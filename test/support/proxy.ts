@@ -47,7 +47,8 @@ export interface PortalResponse {
 }
 
 interface Upstreams {
-  readonly gatehousePort: number
+  readonly gatehouse: readonly [string, string]
+  readonly opsPort: number
   readonly applicationPort: number
 }
 
@@ -73,7 +74,11 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
   const pages = await servePages()
   const { programs, prepare } = PROXIES[name]
   const pagesPort = (pages.address() as AddressInfo).port // listening on TCP
-  const args = prepare({ port, pagesPort, directory, certificates, ...upstreams })
+  const args = prepare({
+    ...{ port, pagesPort, directory, certificates },
+    localPorts: [await freePort(), await freePort(), await freePort()],
+    ...upstreams,
+  })
   const running = startProcess(args, directory, installed(programs))
   const stop = async () => {
     await running.end()

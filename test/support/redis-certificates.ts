@@ -19,36 +19,16 @@ export function makeCertificates(): Certificates {
   const directory = makeDirectory()
   const file = (name: string) => join(directory, name)
   const generateKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  const request = (name: string, key: string) => [
+    ...['req', '-x509', ...generateKey, '-subj', `/CN=${name}`],
+    ...['-keyout', file(`${key}.key`), '-out', file(`${key}.pem`)],
+  ]
+  openssl(request('test authority', 'ca'))
   openssl([
-    'req',
-    '-x509',
-    ...generateKey,
-    '-subj',
-    '/CN=test authority',
-    '-keyout',
-    file('ca.key'),
-    '-out',
-    file('ca.pem'),
-  ])
-  openssl([
-    ...[
-      'req',
-      '-x509',
-      ...generateKey,
-      '-subj',
-      '/CN=localhost',
-      '-keyout',
-      file('server.key'),
-      '-out',
-      file('server.pem'),
-    ],
+    ...request('localhost', 'server'),
     ...['-CA', file('ca.pem'), '-CAkey', file('ca.key')],
-    ...[
-      '-addext',
-      'subjectAltName=DNS:localhost,IP:127.0.0.1',
-      '-addext',
-      'basicConstraints=critical,CA:FALSE',
-    ],
+    ...['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+    ...['-addext', 'basicConstraints=critical,CA:FALSE'],
   ])
   return {
     ca: readFileSync(file('ca.pem'), 'utf8'),

@@ -13,7 +13,7 @@ export interface RedisCluster {
 
 export interface RedisClusterOptions {
   readonly password?: string
-  /** After this time without a response, a node is considered failed and a replica takes over. */
+  /** After this time without a response, a node is considered failed and a replica takes over. Long, as healthy nodes may be slow on a busy machine. */
   readonly nodeTimeoutMs?: number
 }
 
@@ -23,7 +23,7 @@ const SLOTS = 16_384
 export async function startRedisCluster(
   masterCount: number,
   replicaCount = 0,
-  { password, nodeTimeoutMs = 1000 }: RedisClusterOptions = {},
+  { password, nodeTimeoutMs = 5000 }: RedisClusterOptions = {},
 ): Promise<RedisCluster> {
   const args = [
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
@@ -47,9 +47,7 @@ export async function startRedisCluster(
     await follow(masters, clients.slice(masterCount))
     await until(
       async () => (await Promise.all(clients.map((client) => sees(client, servers.length)))).every(Boolean),
-      {
-        what: 'a cluster that serves every slot',
-      },
+      { what: 'a cluster that serves every slot' },
     )
     for (const client of clients) client.disconnect()
   } catch (error) {

@@ -59,9 +59,7 @@ export async function startSentinels({
     await until(
       async () =>
         (await Promise.all(sentinels.map((one) => knows(one, replicaCount, sentinelCount)))).every(Boolean),
-      {
-        what: 'sentinels that know each other and the replicas',
-      },
+      { what: 'sentinels that know each other and the replicas' },
     )
 
     const user = password === undefined ? '' : `:${encodeURIComponent(password)}@`

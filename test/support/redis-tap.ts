@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { SCRIPTS } from '../../src/store/redis-scripts.ts'
 import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 import { until } from './until.ts'
 
 /** The commands that a broker sent to Redis. */
 export interface Asked {
-  /** Command names in the order of execution. A script counts as one command. */
+  /** Names of commands and of the store's scripts, in the order of execution. */
   readonly commands: readonly string[]
   /** Round trips that were waited for: commands sent before the reply to the previous batch belong to that batch. */
   readonly roundTrips: number
@@ -22,6 +24,8 @@ export interface RedisTap {
 }
 
 const END = 'tap:end'
+const sha1 = (text: string) => createHash('sha1').update(text).digest('hex')
+const scriptNames = new Map(Object.entries(SCRIPTS).map(([name, { lua }]) => [sha1(lua), name]))
 
 /**
  * Broker and tap run in one process: commands that the broker writes in one turn of the event loop reach the tap before Redis can reply,
@@ -38,7 +42,8 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   let onEnd: (() => void) | undefined
   watch.on('monitor', (_time: string, [name = '', word]: string[], source: string) => {
     if (word === END) onEnd?.()
-    else if (ownPorts.has(Number(source.split(':').at(-1)))) commands.push(name.toLowerCase())
+    else if (ownPorts.has(Number(source.split(':').at(-1))))
+      commands.push(scriptNames.get(word ?? '') ?? name.toLowerCase())
   })
 
   const server = createServer((broker) => {

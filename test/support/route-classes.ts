@@ -93,7 +93,6 @@ export const ROUTE_CLASSES = {
     setsDevice: false,
     session: 'closes',
   },
-  'session: own device': { verdicts: { ...bySession(NO_SESSION), foreign: NOT_FOUND }, setsDevice: false },
   'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false, serves: 'any-site' },
 } as const satisfies Record<string, RouteClass>
 
@@ -136,9 +135,6 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
-  'GET /api/v1/devices': 'session: needed',
-  'DELETE /api/v1/devices': 'session: needed',
-  'DELETE /api/v1/devices/:id': 'session: own device',
   'GET /forward-auth': 'proxy check',
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',
@@ -174,56 +170,29 @@ const opened = (site: string) => ({
   'sec-fetch-dest': 'document',
 })
 
+const { own, allowed, sibling, foreign } = ORIGINS
+const image = { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }
+const called = (unsafe: Caller['unsafe'], headers: Caller['headers'], more: Partial<Caller> = {}): Caller => {
+  return { headers, unsafe, ...more }
+}
+const passes = called.bind(undefined, 'passes')
+const refused = called.bind(undefined, 'is refused')
+
 export const CALLERS: Readonly<Record<string, Caller>> = {
-  'a page of our origin': {
-    headers: { origin: ORIGINS.own, ...fetched('same-origin') },
-    unsafe: 'passes',
-    reads: ORIGINS.own,
-  },
-  'a page of our origin, its GET': { headers: fetched('same-origin'), unsafe: 'passes' },
-  'a page of our origin, in an old browser': {
-    headers: { origin: ORIGINS.own },
-    unsafe: 'passes',
-    reads: ORIGINS.own,
-  },
-  'a page of an allowed origin': {
-    headers: { origin: ORIGINS.allowed, ...fetched('same-site') },
-    unsafe: 'passes',
-    reads: ORIGINS.allowed,
-  },
-  'a page of an allowed origin, in an old browser': {
-    headers: { origin: ORIGINS.allowed },
-    unsafe: 'passes',
-    reads: ORIGINS.allowed,
-  },
-  'a page of a sibling': {
-    headers: { origin: ORIGINS.sibling, ...fetched('same-site') },
-    unsafe: 'is refused',
-  },
-  'a page of a sibling, in an old browser': { headers: { origin: ORIGINS.sibling }, unsafe: 'is refused' },
-  'a picture in a sibling page': {
-    headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
-    unsafe: 'is refused',
-  },
-  'a foreign page': {
-    headers: { origin: ORIGINS.foreign, ...fetched('cross-site') },
-    unsafe: 'is refused',
-  },
-  'a foreign page, in an old browser': { headers: { origin: ORIGINS.foreign }, unsafe: 'is refused' },
-  'a sandboxed frame': { headers: { origin: 'null', ...fetched('cross-site') }, unsafe: 'is refused' },
-  'a foreign form': {
-    headers: { origin: ORIGINS.foreign, ...opened('cross-site') },
-    unsafe: 'is refused',
-    opens: true,
-  },
-  'a link in a foreign page': { headers: opened('cross-site'), unsafe: 'is refused', opens: true },
-  'a foreign frame': {
-    headers: { ...opened('cross-site'), 'sec-fetch-dest': 'iframe' },
-    unsafe: 'is refused',
-  },
-  'the address bar': { headers: opened('none'), unsafe: 'passes', opens: true },
-  'no browser, or one without any of these headers': {
-    headers: {},
-    unsafe: 'passes without a session cookie',
-  },
+  'a page of our origin': passes({ origin: own, ...fetched('same-origin') }, { reads: own }),
+  'a page of our origin, its GET': passes(fetched('same-origin')),
+  'a page of our origin, in an old browser': passes({ origin: own }, { reads: own }),
+  'a page of an allowed origin': passes({ origin: allowed, ...fetched('same-site') }, { reads: allowed }),
+  'a page of an allowed origin, in an old browser': passes({ origin: allowed }, { reads: allowed }),
+  'a page of a sibling': refused({ origin: sibling, ...fetched('same-site') }),
+  'a page of a sibling, in an old browser': refused({ origin: sibling }),
+  'a picture in a sibling page': refused({ 'sec-fetch-site': 'same-site', ...image }),
+  'a foreign page': refused({ origin: foreign, ...fetched('cross-site') }),
+  'a foreign page, in an old browser': refused({ origin: foreign }),
+  'a sandboxed frame': refused({ origin: 'null', ...fetched('cross-site') }),
+  'a foreign form': refused({ origin: foreign, ...opened('cross-site') }, { opens: true }),
+  'a link in a foreign page': refused(opened('cross-site'), { opens: true }),
+  'a foreign frame': refused({ ...opened('cross-site'), 'sec-fetch-dest': 'iframe' }),
+  'the address bar': passes(opened('none'), { opens: true }),
+  'no browser, or one without any of these headers': called('passes without a session cookie', {}),
 }

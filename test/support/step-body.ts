@@ -5,3 +5,9 @@ export function stepBody(path: string, fields: object): { readonly type: string;
   const form = Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)])
   return { type: 'application/x-www-form-urlencoded', text: new URLSearchParams(form).toString() }
 }
+
+/** The members of all steps' bodies, without the handle. */
+export const STEP_FIELDS = {
+  ...{ oldPassword: 'a', newPassword: 'b', answer: 'c', passCode: '000000' },
+  ...{ factorType: 'EMAIL', provider: 'OKTA', id: 'fac123', sig_response: 'plainly-fake' },
+}

@@ -1,9 +1,9 @@
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { createUpstreamClient, type UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
+import { createHttpApi, type HttpApiOptions } from '../../src/upstream/http-api.ts'
 
 /** A client with generous limits; a test of a limit sets that limit. */
-export function clientFor(baseUrl: string, options: Partial<UpstreamClientOptions> = {}) {
-  return createUpstreamClient({
+export function clientFor(baseUrl: string, options: Partial<HttpApiOptions> = {}) {
+  return createHttpApi({
     baseUrl,
     connectTimeoutMs: 60_000,
     totalTimeoutMs: 60_000,

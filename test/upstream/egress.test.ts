@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { UpstreamClientOptions } from '../../src/upstream/upstream-client.ts'
+import type { HttpApiOptions } from '../../src/upstream/http-api.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
 import { deadPort, listenAnywhere, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
@@ -26,7 +26,7 @@ const GET = {
   headers: { Authorization: 'SSWS very-secret' },
 } as const
 
-function client(baseUrl: string, options: Partial<UpstreamClientOptions> = {}) {
+function client(baseUrl: string, options: Partial<HttpApiOptions> = {}) {
   const made = clientFor(baseUrl, options)
   open.push(() => made.close())
   return made

@@ -1,4 +1,4 @@
-import type { SessionEnd } from '../session-end.ts'
+import type { SessionEnd } from '../session-watch.ts'
 
 /** The next action of the user or the page. */
 export type Action =

@@ -1,5 +1,5 @@
 import type { GatehouseError } from '../gatehouse-error.ts'
-import type { SessionEnd } from '../session-end.ts'
+import type { SessionEnd } from '../session-watch.ts'
 import { ACTIONS, type Action, CAUSES, CODES, type MessageName, RESULTS, SESSION_ENDS } from './catalogue.ts'
 import { ENGLISH, TRY_AGAIN_ENGLISH } from './english.ts'
 import { GERMAN, TRY_AGAIN_GERMAN } from './german.ts'

@@ -1,14 +1,9 @@
 import { stringifySetCookie } from 'cookie'
 import type { Request, Response } from 'express'
 import { v4 as uuid } from 'uuid'
-import { z } from 'zod'
-import { createSeal, createSigner, type MasterKeys, type Signer } from '../../crypto/keys.ts'
+import type { Signer } from '../../crypto/keys.ts'
 import { readCookie } from '../../http/cookies.ts'
 import { getRequestContext } from '../../http/request-context.ts'
-import type { Logger } from '../../observability/logger.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
-import type { Store } from '../../store/store.ts'
 
 /** The browser that sent a request, with the headers that are forwarded to Okta. */
 export interface Client {
@@ -59,7 +54,7 @@ function headerText(value: string | undefined): string {
 
 /** The browser's id, in a cookie that survives sign-out. */
 export interface Device {
-  /** 32 hexadecimal characters: Okta's `deviceToken`, unless it was replaced (`DeviceTokens`). */
+  /** 32 hexadecimal characters: Okta's `deviceToken`. */
   readonly id: string
   /** False if the request had no valid device cookie. */
   readonly returned: boolean
@@ -81,35 +76,32 @@ export interface DeviceCookieDeps {
   readonly signer: Signer
   /** True for an https PUBLIC_URL: the cookie gets the `__Host-` prefix and Secure. */
   readonly secure: boolean
-  readonly cookieDays: number
-  readonly renewAfterHours: number
   readonly now?: () => number
   readonly newId?: () => string
-  /** The browser gets a new cookie with the same id. */
-  readonly onRenew?: (id: string) => void
 }
 
 /** `<id>.<issued, unix seconds in base 36>.<signature>` */
 const FORM = /^([0-9a-f]{32})\.([0-9a-z]{1,9})\.([\w-]{43})$/
-const HOUR_S = 3600
+const DAY_S = 86_400
+/** The longest that browsers allow (RFC 6265bis, section 5.6). */
+const LIFETIME_S = 400 * DAY_S
 
 export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
-  const { signer, secure, cookieDays, now = Date.now, newId = newDeviceId, onRenew } = deps
+  const { signer, secure, now = Date.now, newId = newDeviceId } = deps
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const valueIn = readCookie(name)
-  const maxAge = cookieDays * 24 * HOUR_S
   const devices = new WeakMap<Request, Device>()
   const verified = new WeakMap<Request, VerifiedCookie>()
 
   const read = (req: Request): VerifiedCookie => {
-    const cookie = verified.get(req) ?? verifyCookie(valueIn(req) ?? '', deps, now() / 1000)
+    const cookie = verified.get(req) ?? verifyCookie(valueIn(req) ?? '', signer, now() / 1000)
     verified.set(req, cookie)
     return cookie
   }
 
   const setCookie = (res: Response, id: string) => {
     const value = `${id}.${Math.floor(now() / 1000).toString(36)}`
-    const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge } as const
+    const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge: LIFETIME_S } as const
     res.append('Set-Cookie', stringifySetCookie(name, `${value}.${signer.sign(value)}`, attributes))
   }
 
@@ -120,7 +112,6 @@ export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
       const { id, isDue } = read(req)
       const device: Device = { id: id ?? newId(), returned: id !== undefined }
       if (isDue) setCookie(res, device.id)
-      if (isDue && id !== undefined) onRenew?.(id)
       devices.set(req, device)
       return device
     },
@@ -138,66 +129,11 @@ interface VerifiedCookie {
 const NONE: VerifiedCookie = { id: undefined, isDue: true }
 
 /** A malformed, forged or expired cookie is replaced, never sent upstream. */
-function verifyCookie(value: string, deps: DeviceCookieDeps, nowS: number): VerifiedCookie {
+function verifyCookie(value: string, signer: Signer, nowS: number): VerifiedCookie {
   const [, id, issued, signature] = FORM.exec(value) ?? []
   if (id === undefined || issued === undefined || signature === undefined) return NONE
-  const verdict = deps.signer.verify(`${id}.${issued}`, signature)
-  const ageHours = (nowS - Number.parseInt(issued, 36)) / HOUR_S
-  if (verdict === 'wrong' || ageHours > deps.cookieDays * 24) return NONE
-  return { id, isDue: verdict === 'retired' || ageHours > deps.renewAfterHours }
-}
-
-/**
- * Okta's `deviceToken` of each device: the id in its cookie or, once the device was forgotten, a new token. The cookie stays, because
- * sessions and transactions are bound to it.
- */
-export interface DeviceTokens {
-  /** Read once per request. Throws 503 if the store is unreachable: the token of a forgotten device must not be sent. */
-  of(device: Device): Promise<string>
-  /** Okta will treat the device as a new one, for all of its users. */
-  replace(deviceId: string): Promise<void>
-  /** Keeps a replaced token for as long as a renewed cookie. In the background. */
-  renew(deviceId: string): void
-}
-
-export interface DeviceTokensOptions {
-  readonly store: Store
-  readonly masterKeys: MasterKeys
-  /** At least the lifetime of the device cookie. */
-  readonly ttlMs: number
-  readonly log: Logger
-  readonly metrics: Metrics
-}
-
-export function createDeviceTokens(options: DeviceTokensOptions): DeviceTokens {
-  const { store, masterKeys, ttlMs } = options
-  const records = createSealedRecords({
-    ...options,
-    seal: createSeal(masterKeys, 'device-token'),
-    names: createSigner(masterKeys, 'device-token-names'),
-    keyOf: (hmac) => `gatehouse:device-token:${hmac}`,
-    codec: jsonCodec(z.object({ version: z.literal(1), deviceToken: z.string() })),
-    kind: 'device_token',
-  })
-  const tokens = new WeakMap<Device, Promise<string>>()
-
-  const read = async ({ id }: Device) => (await records.read(id))?.value.deviceToken ?? id
-  const renew = async (deviceId: string) => {
-    const replaced = await records.read(deviceId)
-    if (replaced === undefined) return
-    const [newest] = records.keysOf(deviceId)
-    // not a plain write: the device may have been forgotten again since the record was read
-    if (replaced.key === newest) await store.extendIf(newest, replaced.raw, ttlMs)
-    else await store.set(newest, records.seal(replaced.value, newest), ttlMs, 'absent')
-  }
-
-  return {
-    of(device) {
-      const token = tokens.get(device) ?? read(device)
-      tokens.set(device, token)
-      return token
-    },
-    replace: (deviceId) => records.write(deviceId, { version: 1, deviceToken: newDeviceId() }, ttlMs),
-    renew: (deviceId) => void renew(deviceId).catch(() => {}), // repeated when the cookie is renewed again
-  }
+  const verdict = signer.verify(`${id}.${issued}`, signature)
+  const ageS = nowS - Number.parseInt(issued, 36)
+  if (verdict === 'wrong' || ageS > LIFETIME_S) return NONE
+  return { id, isDue: verdict === 'retired' || ageS > DAY_S }
 }

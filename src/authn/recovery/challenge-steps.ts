@@ -1,4 +1,5 @@
 import {
+  rateLimited,
   sentRecently,
   stepNotOffered,
   tooManyWrongCodes,
@@ -15,7 +16,6 @@ import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
 import type { CodeCooldown } from './code-cooldown.ts'
 import { withMinDuration } from './min-duration.ts'
-import type { RecoveryLifetime } from './recovery-lifetime.ts'
 import { cancelAnswer, challengeAnswer } from './recovery-template.ts'
 
 /**
@@ -43,7 +43,7 @@ export interface ChallengeStep {
 export interface ChallengeStepsDeps {
   readonly upstream: Pick<AuthnUpstream, 'send'>
   readonly sendStep: SendStep
-  readonly lifetime: RecoveryLifetime
+  readonly lifetimeMs: number
   readonly startCooldown: CodeCooldown
   readonly audit: StepAudit
   readonly publicOrigin: string
@@ -52,9 +52,6 @@ export interface ChallengeStepsDeps {
   readonly maxWrongCodes: number
   readonly now: () => number
 }
-
-/** The code of the org's own rate limit. */
-export const RATE_LIMIT_CODE = 'E0000047'
 
 export function createChallengeSteps(deps: ChallengeStepsDeps): TakeChallengeStep {
   return async (current, step, client) => {
@@ -109,16 +106,14 @@ async function resend(
   deps: ChallengeStepsDeps,
 ): Promise<StepResult> {
   const { transaction, challenge, handle } = current
-  const { lifetime, startCooldown, publicOrigin, now } = deps
+  const { lifetimeMs, startCooldown, publicOrigin, now } = deps
   const { factorType } = challenge
   const waitMs = challenge.sentAtMs + deps.resendAfterMs - now()
   if (waitMs > 0) throw sentRecently(factorType, Math.ceil(waitMs / 1000))
-  const advertisedMs = await lifetime.advertisedMs()
   const code = { operation: step.operation, factorType, login: transaction.login ?? '' }
   const sendCode = await startCooldown(code, client)
   return withMinDuration(deps.answerMs, async () => {
-    const reply = await sendCode(() => send(current, { ...step, fields: {} }, client, deps))
-    const lifetimeMs = await lifetime.adjustMs(advertisedMs, reply)
+    await sendCode(() => send(current, { ...step, fields: {} }, client, deps))
     const recovery = { ...challenge, sentAtMs: now() }
     const after = { ...transaction, expiresAtMs: recovery.sentAtMs + lifetimeMs, recovery }
     return { outcome: challengeAnswer(after, handle, publicOrigin), after }
@@ -132,18 +127,32 @@ async function send(
   client: Client,
   { upstream, audit }: ChallengeStepsDeps,
 ): Promise<AuthnReply | undefined> {
-  const call = { path, body: { stateToken, ...fields }, bearsToken: true, isDecoy: decoy }
+  const call = { path, body: { stateToken, ...fields }, bearsToken: true }
   const reply = await upstream.send(call, client)
   if (reply.isError && !decoy) audit.upstreamError(reply, client)
   throwIfUnavailable(reply)
   return reply.isError ? undefined : reply
 }
 
+type AnsweredCall = Pick<AuthnReply, 'status' | 'headers'> & { readonly errorCode?: string | undefined }
+
 /** Throws the same error for known and unknown users. */
-function throwIfUnavailable({ status, errorCode }: { status: number; errorCode?: string | undefined }): void {
-  if (status >= 500 || errorCode === RATE_LIMIT_CODE)
+function throwIfUnavailable(reply: AnsweredCall): void {
+  throwIfRateLimited(reply)
+  const { status } = reply
+  if (status >= 500)
     throw upstreamTemporarilyUnavailable(
       1,
       new DependencyFailure('invalid_response', { upstreamStatus: status }),
     )
+}
+
+/** The org's own rate limit reveals nothing about a user. */
+export function throwIfRateLimited({ errorCode, headers }: AnsweredCall): void {
+  if (errorCode !== 'E0000047') return
+  throw rateLimited({
+    limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
+    resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
+    retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
+  })
 }

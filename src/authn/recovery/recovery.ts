@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Signer } from '../../crypto/keys.ts'
-import { rateLimited, stepNotOffered, upstreamUnavailable } from '../../errors.ts'
+import { stepNotOffered, upstreamUnavailable } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -13,10 +13,9 @@ import type { StepResult } from '../transaction/step-result.ts'
 import { createTransaction, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
-import { type ChallengeStep, createChallengeSteps, RATE_LIMIT_CODE } from './challenge-steps.ts'
+import { type ChallengeStep, createChallengeSteps, throwIfRateLimited } from './challenge-steps.ts'
 import { createCodeCooldown } from './code-cooldown.ts'
 import { withMinDuration } from './min-duration.ts'
-import { createRecoveryLifetime } from './recovery-lifetime.ts'
 import { challengeAnswer, challengeSteps, emailAnswer } from './recovery-template.ts'
 
 /**
@@ -43,7 +42,8 @@ export interface RecoveryDeps {
   readonly publicOrigin: string
   /** The minimum duration of requests for which Okta is called. */
   readonly answerMs: number
-  readonly challengeMinutes: number
+  /** Of a challenge, the same for known and unknown users: Okta states its own only for known ones. */
+  readonly lifetimeMs: number
   readonly resendAfterMs: number
   readonly maxWrongCodes: number
   readonly log: Logger
@@ -57,10 +57,9 @@ const START = {
 } as const
 
 export function createRecovery(deps: RecoveryDeps): Recovery {
-  const { audit, publicOrigin, answerMs, now } = deps
+  const { audit, publicOrigin, answerMs, lifetimeMs, now } = deps
   const startCooldown = createCodeCooldown(deps)
-  const lifetime = createRecoveryLifetime({ ...deps, configuredMs: deps.challengeMinutes * 60_000 })
-  const takeChallengeStep = createChallengeSteps({ ...deps, lifetime, startCooldown })
+  const takeChallengeStep = createChallengeSteps({ ...deps, startCooldown })
 
   return {
     async start(recoveryType, body, handle, client) {
@@ -75,12 +74,10 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
         stateTokenIn(reply, client, deps) // reports a recovery token, if any
         return { outcome: emailAnswer(recoveryType, relayState), after: undefined }
       }
-      const advertisedMs = await lifetime.advertisedMs()
       const sendCode = await startCooldown({ operation, factorType, login }, client)
       return withMinDuration(answerMs, async () => {
         const reply = await sendCode(send)
         const stateToken = stateTokenIn(reply, client, deps)
-        const lifetimeMs = await lifetime.adjustMs(advertisedMs, stateToken === undefined ? undefined : reply)
         const challenge = { factorType, recoveryType, relayState, sentAtMs: now() }
         const after = createChallengeTransaction(challenge, { login, stateToken, lifetimeMs }, client)
         return { outcome: challengeAnswer(after, handle, publicOrigin), after }
@@ -106,15 +103,11 @@ async function sendStart(
 ): Promise<AuthnReply> {
   const { path } = START[recoveryType]
   const reply = await upstream.send({ path, body: { ...body }, bearsToken: false }, client)
-  const { status, errorCode, headers } = reply
+  const { status } = reply
   if (status >= 500)
     throw upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus: status }))
-  if (errorCode !== RATE_LIMIT_CODE) return reply
-  throw rateLimited({
-    limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
-    resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
-    retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
-  })
+  throwIfRateLimited(reply)
+  return reply
 }
 
 /** The state token if Okta sent a code. undefined is not shown to the browser: the transaction becomes a decoy. */

@@ -1,93 +1,16 @@
-import { z } from 'zod'
-import type { Operation, Operations } from '../../http/operation.ts'
+import type { Operation, Operations } from '../../http/routes.ts'
 
 const PAGE = {
   method: 'GET',
   withoutHead: true, // HEAD must not consume a one-use link
   readableFrom: 'any-site', // the route accepts only navigations
-  loadKind: 'sign_in',
-  tag: 'Redirects',
-  cookies: { device: 'required' },
-  rendersErrorPages: true,
-} as const satisfies Partial<Operation>
-
-const OFFERED = {
-  ...PAGE,
-  summary: 'Follow a redirect that was offered in this sign-in',
-  description: 'Works once. Other parameters are ignored.',
-  query: z.object({
-    stateToken: z
-      .string()
-      .meta({ description: 'The handle.', examples: ['00example_handle_not_a_secret_000000000000000'] }),
-  }),
-  responses: {
-    302: { description: 'To Okta, with the real token', headers: ['Location', 'Set-Cookie'] },
-  },
-  errors: { 401: ['E0000011'], 403: ['E0000006', 'E0000079'] },
 } as const satisfies Partial<Operation>
 
 /** Pages that the browser itself opens. */
 export const NAVIGATION_OPERATIONS = {
-  beginStepUp: {
-    ...PAGE,
-    path: '/signin/step-up',
-    summary: 'Start a step-up: the target of Okta’s redirect to the sign-in page',
-    description: 'Returns 404 unless `STEP_UP=on`.',
-    cookies: { device: 'used' },
-    query: z.object({
-      stateToken: z
-        .string()
-        .min(20)
-        .max(512)
-        .meta({
-          description: 'Okta’s state token. The broker stores it and gives the browser a handle.',
-          examples: ['00example-state-token-not-a-secret'],
-        }),
-    }),
-    responses: {
-      303: { description: 'To `SIGN_IN_URL`, with a handle', headers: ['Location', 'Set-Cookie'] },
-    },
-    errors: { 400: ['E0000001'], 403: ['E0000006'], 404: ['E0000007'], 429: ['E0000047'] },
-  },
-  followStepUp: { ...OFFERED, path: '/login/step-up/redirect' },
-  followTokenRedirect: { ...OFFERED, path: '/login/token/redirect' },
-  followIdentityProvider: {
-    ...OFFERED,
-    path: '/sso/idps/:id',
-    params: z.object({
-      id: z
-        .string()
-        .min(1)
-        .meta({
-          description: 'The identity provider’s id, as in the link.',
-          examples: ['0oaExampleProvider1'],
-        }),
-    }),
-  },
-  redeemSsoToken: {
-    ...PAGE,
-    path: '/login/sessionCookieRedirect',
-    summary: 'Single sign-on: continue to an app',
-    description: 'Requires `SSO_REDIRECTS`. Works once, within five minutes.',
-    query: z.object({
-      token: z.string().meta({
-        description: 'The SSO token: the handle in `sessionToken` of the response with `SUCCESS`.',
-        examples: ['00example_handle_not_a_secret_000000000000000'],
-      }),
-      redirectUrl: z
-        .url()
-        .max(2048)
-        .meta({
-          description: 'The redirect target, at or below an entry of `SSO_REDIRECTS`.',
-          examples: ['https://app.example.com/start'],
-        }),
-    }),
-    responses: {
-      302: {
-        description: 'To Okta, with the real session token',
-        headers: ['Location', 'Set-Cookie'],
-      },
-    },
-    errors: { 400: ['E0000001'], 401: ['E0000011'], 403: ['E0000006'] },
-  },
+  beginStepUp: { ...PAGE, path: '/signin/step-up' },
+  followStepUp: { ...PAGE, path: '/login/step-up/redirect' },
+  followTokenRedirect: { ...PAGE, path: '/login/token/redirect' },
+  followIdentityProvider: { ...PAGE, path: '/sso/idps/:id' },
+  redeemSsoToken: { ...PAGE, path: '/login/sessionCookieRedirect' },
 } as const satisfies Operations

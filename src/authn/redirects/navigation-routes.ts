@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express'
-import { routesOf } from '../../http/operation.ts'
 import { getRequestContext } from '../../http/request-context.ts'
-import type { Route } from '../../http/routes.ts'
+import { type Route, routesOf } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { normalizePath } from '../transaction/link-paths.ts'
 import { NAVIGATION_OPERATIONS } from './navigation-operations.ts'

@@ -72,7 +72,7 @@ export class SsoTokens {
     const kept = await this.#take(handle, client)
     const session = kept === undefined ? undefined : await sessions.get(kept.sessionId, device.id)
     if (kept === undefined || session === undefined) throw unknownHandle(device.returned)
-    const { userId, loginHash, publicId: sessionId, device: deviceHash } = session
+    const { userId, loginHash, publicId: sessionId, deviceHash } = session
     log.audit('sso_token_redeemed', { requestId, address, userId, loginHash, deviceHash, sessionId })
     const url = new URL('/login/sessionCookieRedirect', upstreamOrigin)
     url.searchParams.set('checkAccountSetupComplete', 'true')

@@ -11,7 +11,7 @@ import {
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'
-import { createTransaction, type Transaction } from '../transaction/transaction.ts'
+import { createTransaction, LIFETIME, type Transaction } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 
 export interface StepUpOptions extends LimitReachedDeps {
@@ -22,11 +22,11 @@ export interface StepUpOptions extends LimitReachedDeps {
   readonly limitPerAddress: LimitConfig
   readonly addressNames: Signer
   readonly tokenNames: Signer
-  readonly ttlMs: number
-  /** How long the index of imported tokens keeps an entry: longer than an imported transaction lasts. */
-  readonly indexMs: number
   readonly audit: StepAudit
 }
+
+/** Longer than an imported transaction lasts, because the clocks of replicas may differ. */
+const INDEX_MS = LIFETIME.maxMs + 60_000
 
 const STATE_TOKEN = /^[\w.~-]{20,512}$/
 
@@ -46,7 +46,7 @@ export class StepUp {
 
   /** Returns the URL of the sign-in page with the handle. */
   async importToken(token: unknown, client: Client): Promise<string> {
-    const { isEnabled, signInUrl, ttlMs, audit, now } = this.#options
+    const { isEnabled, signInUrl, audit, now } = this.#options
     if (!isEnabled) throw notFound('path')
     await this.#enforceLimit(client)
     if (typeof token !== 'string' || !STATE_TOKEN.test(token))
@@ -57,7 +57,7 @@ export class StepUp {
       stateToken: token,
       status: 'IMPORTED', // until Okta's first answer
       origin: 'imported',
-      expiresAtMs: now() + ttlMs,
+      expiresAtMs: now() + LIFETIME.defaultMs,
     })
     audit.started('step_up', undefined, client)
     const page = new URL(signInUrl)
@@ -80,12 +80,12 @@ export class StepUp {
    * handles, each transaction would miss the steps of the other.
    */
   async #storeTransaction(handle: string, imported: Transaction): Promise<void> {
-    const { store, transactions, tokenNames, indexMs } = this.#options
+    const { store, transactions, tokenNames } = this.#options
     const creating = transactions.create(handle, imported)
     if (!store.preservesWriteOrder) await creating // another import that reads the index must also find the record
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
     const keyOf = (hmac: string) => `gatehouse:imported:${hmac}`
-    const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], indexMs)
+    const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], INDEX_MS)
     const reading = older.map((hmac) => store.get(keyOf(hmac))) // while keys are rotated
     const [, ...former] = await allSettledOrThrow(creating, swapping, ...reading)
     await Promise.all(former.filter((name) => name !== undefined).map((name) => transactions.end(name)))

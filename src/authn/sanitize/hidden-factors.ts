@@ -9,22 +9,15 @@ type Members = Readonly<Record<string, unknown>>
  * Removes hidden factors from an answer, so that their steps are not offered: from its lists, and the one in use with its
  * links. Okta may have challenged it before this broker received the transaction.
  */
-export function removeHiddenFactors(
-  answer: Members,
-  hidden: HiddenFactors,
-): { readonly answer: Members; readonly allHidden: boolean } {
-  if (isInUse(answer, hidden)) return { answer: withoutFactorInUse(answer), allHidden: false }
-  let allHidden = false
-  const shown = Object.entries(record(answer._embedded)).map(([name, value]) => {
-    if (!Array.isArray(value)) return [name, value]
-    const left = value.filter((entry) => !isHidden(record(entry).factorType, hidden))
-    if (left.length === 0 && value.length > 0) allHidden = true
-    return [name, left]
-  })
-  return {
-    answer: '_embedded' in answer ? { ...answer, _embedded: Object.fromEntries(shown) } : answer,
-    allHidden,
-  }
+export function removeHiddenFactors(answer: Members, hidden: HiddenFactors): Members {
+  if (!('_embedded' in answer)) return answer
+  if (isInUse(answer, hidden)) return withoutFactorInUse(answer)
+  const isShown = (entry: unknown) => !isHidden(record(entry).factorType, hidden)
+  const shown = Object.entries(record(answer._embedded)).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.filter(isShown) : value,
+  ])
+  return { ...answer, _embedded: Object.fromEntries(shown) }
 }
 
 /** Whether a hidden factor is being verified or enrolled. All security keys are challenged by their type. */

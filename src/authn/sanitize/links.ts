@@ -75,7 +75,7 @@ function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions
   const linkNames = new Set<string>()
 
   const copyOf = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(copyOf)
+    if (Array.isArray(value)) return value.filter((one) => !isUnsafeLink(one)).map(copyOf)
     return isRecord(value) ? copyMembers(value) : value
   }
 
@@ -83,6 +83,7 @@ function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions
     const copy: Record<string, unknown> = {}
     for (const key of Object.keys(members)) {
       const member = members[key]
+      if (isUnsafeLink(member) || (key === 'href' && isUnsafeHref(member))) continue
       const field = tokenField(key)
       if (field !== undefined) {
         tokens.push(
@@ -115,6 +116,20 @@ function upstreamUrl(href: string, origins: RewriteOptions['upstreamOrigins']): 
   } catch {
     return undefined // not a URL
   }
+}
+
+/** A link such as `javascript:…`, which a page must not follow. */
+function isUnsafeLink(value: unknown): boolean {
+  return isRecord(value) && isUnsafeHref(value.href)
+}
+
+function isUnsafeHref(href: unknown): boolean {
+  // parsed as a browser does, which ignores spaces and control characters in a scheme; other text leads to the org
+  return typeof href === 'string' && !/^https?:/i.test(href) && URL.canParse(href) && !isHttp(new URL(href))
+}
+
+function isHttp({ protocol }: URL): boolean {
+  return /^https?:$/.test(protocol)
 }
 
 function isPublicRoute(path: string): boolean {

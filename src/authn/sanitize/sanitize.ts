@@ -36,8 +36,6 @@ export interface Sanitized<Body> {
 
 export interface SanitizedStep extends Sanitized<Readonly<Record<string, unknown>>> {
   readonly offered: readonly OfferedStep[]
-  /** All factors in one of the lists were hidden. */
-  readonly allHidden: boolean
 }
 
 export interface SanitizerDeps {
@@ -45,7 +43,7 @@ export interface SanitizerDeps {
   readonly upstreamOrigins: RewriteOptions['upstreamOrigins']
   readonly publicOrigin: string
   /** The broker's secrets, which are removed from every answer. */
-  readonly ownSecrets: () => readonly string[]
+  readonly ownSecrets: readonly string[]
   readonly hiddenFactors: HiddenFactors
   readonly log: Logger
   readonly metrics: Metrics
@@ -58,10 +56,7 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
   return {
     step: (reply, { before, handle, ssoToken }, client) =>
       orUnusable(() => {
-        const { answer, allHidden } =
-          hiddenFactors.size === 0
-            ? { answer: reply.body, allHidden: false }
-            : removeHiddenFactors(reply.body, hiddenFactors)
+        const answer = hiddenFactors.size === 0 ? reply.body : removeHiddenFactors(reply.body, hiddenFactors)
         const rewritten = rewriteAnswer(answer, {
           upstreamOrigins,
           publicOrigin,
@@ -71,12 +66,12 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
         })
         if (!reply.isError) reportUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
         const body = ssoToken === undefined ? rewritten.body : { ...rewritten.body, sessionToken: ssoToken }
-        return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered, allHidden }
+        return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered }
       }),
 
     resource: (content, { path, stateTokens }, client) =>
       orUnusable(() => {
-        const pictureToken = PICTURE.exec(path)?.[2] ?? ''
+        const pictureToken = PICTURE.exec(path.replace(/\?.*/, ''))?.[2] ?? ''
         const rewritten = rewriteAnswer(
           { content },
           {
@@ -100,7 +95,7 @@ function filterTokens<Body>(
   { requestId }: Client,
 ): Sanitized<Body> {
   if (tokensInLinks > 0) metrics.tokenLeaksBlocked.inc({ found_in: 'link' }, tokensInLinks)
-  const { text, removed } = removeTokens(JSON.stringify(body), [...tokens, ...ownSecrets()])
+  const { text, removed } = removeTokens(JSON.stringify(body), [...tokens, ...ownSecrets])
   if (removed === 0) return { body, text }
   metrics.tokenLeaksBlocked.inc({ found_in: 'body' }, removed)
   log.error('token_leak_blocked', { requestId, count: removed })
@@ -108,8 +103,8 @@ function filterTokens<Body>(
 }
 
 /**
- * Turns two errors into 502. A RangeError: deep nesting exhausts the stack, or nested tokens exhaust the filter's
- * rounds. A SyntaxError: a removed token was a JSON number, so the rest is not JSON.
+ * Turns two errors into 502. A RangeError: deep nesting exhausts the stack. A SyntaxError: a removed token was a JSON number,
+ * so the rest is not JSON.
  */
 function orUnusable<Result>(sanitize: () => Result): Result {
   try {

@@ -1,20 +1,21 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../../observability/logger.ts'
 import type { EndAllSessions } from '../../session/end-all-sessions.ts'
-import type { SessionsToKeep } from '../../session/user-indexes.ts'
+import type { Sessions } from '../../session/sessions.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /**
  * Ends all sessions of a user whose password changed. The browser cannot retry, because the password has changed and
- * the transaction is over. So if it fails, the caller gets the error, and it is retried in the background for about 15
- * minutes. Sessions that the user opens meanwhile stay open.
+ * the transaction is over. So if it fails, the caller gets the error, and the sessions that were open then are ended in
+ * the background, within about 15 minutes. What the user begins meanwhile stays: sessions, transactions and known devices.
  */
 export type EndOtherSessions = (user: Transaction, handle: string, client: Client) => Promise<void>
 
 export interface OtherSessionsOptions {
   readonly endAllSessions: EndAllSessions
+  readonly sessions: Pick<Sessions, 'endAll'>
   /** The keys under which the transaction of a handle may be stored. */
   readonly keysOf: (handle: string) => readonly string[]
   readonly audit: Pick<StepAudit, 'sessionsRevoked'>
@@ -28,25 +29,21 @@ const REASON = 'password_change'
 const MAX_RETRIES = 25
 
 export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherSessions {
-  const { endAllSessions, keysOf, audit, log, now, retryMs = 500 } = options
+  const { endAllSessions, sessions, keysOf, audit, log, now, retryMs = 500 } = options
   const backoff = new ExponentialBackoff({ initialDelay: retryMs, maxDelay: 100 * retryMs })
   const retryPolicy = retry(handleAll, { maxAttempts: MAX_RETRIES, backoff }).dangerouslyUnref()
 
   return async ({ userId, login }, handle, client) => {
     if (userId === undefined) return
-    const end = async (keep?: SessionsToKeep) => {
-      const transactionKeys = keysOf(handle)
-      const count = await endAllSessions(userId, REASON, { ...keep, transactionKeys })
-      audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
-    }
+    const report = (count: number) => audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
     try {
-      await end()
+      report(await endAllSessions(userId, REASON, { transactionKeys: keysOf(handle) }))
     } catch (error) {
       const { requestId } = client
       const createdSinceMs = now()
       log.error('session_revocation_failed', { requestId, userId }, error)
       retryPolicy
-        .execute(() => end({ createdSinceMs }))
+        .execute(async () => report(await sessions.endAll(userId, REASON, { createdSinceMs })))
         .catch((failure: unknown) =>
           log.error('session_revocation_abandoned', { requestId, userId }, failure),
         )

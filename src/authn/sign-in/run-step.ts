@@ -1,32 +1,20 @@
-import type { Signer } from '../../crypto/keys.ts'
-import { BrokerError, stepInProgress, unknownHandle } from '../../errors.ts'
+import { BrokerError, stepInProgress } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { allSettledOrThrow, type Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-import type { Coalescing } from '../coalescing/coalescing.ts'
+import { type IdentifiedStep, unknownHandleError } from '../coalescing/request-coalescing.ts'
 import type { LockRequest, SharedResult, StepLock, StepLocks } from '../coalescing/step-locks.ts'
 import type { Attempt } from '../throttling/attempts.ts'
 import type { Reservation, Throttling } from '../throttling/throttling.ts'
 import { type StepAnswer, type StepOutcome, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import { createTransaction, type Transaction } from '../transaction/transaction.ts'
-import { isHandle, newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
-import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
+import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 
 /** One request of a sign-in. */
-export interface Step {
-  /** As the browser sent it; undefined if the step begins a transaction. */
-  readonly handle: string | undefined
-  /** Path, query and body: requests of one device and handle with the same identity are identical. */
-  readonly identity: readonly unknown[]
-  /** The path, if the step is a poll. */
-  readonly pollPath?: string | undefined
-  /** How many requests of the transaction may run while this one runs, itself included. */
-  readonly maxConcurrent?: number | undefined
-  /** The step sends Okta the device token. */
-  readonly sendsDeviceToken?: boolean | undefined
-  /** The attempt, if it is known from the request alone; otherwise the plan has it. */
+export interface Step extends IdentifiedStep {
+  /** The attempt as far as it is known from the request alone. undefined if Okta is not called. */
   readonly attempt?: Attempt | undefined
   /**
    * Checks the step against its transaction, before anything is sent. `before` is empty if the step begins a
@@ -36,7 +24,7 @@ export interface Step {
 }
 
 export interface StepPlan {
-  /** undefined if no limit applies. */
+  /** The attempt with what is known from the transaction. */
   readonly attempt?: Attempt | undefined
   /** Sends the step to Okta and decides its result. */
   run(): Promise<StepResult>
@@ -46,15 +34,10 @@ export interface StepPlan {
 export type RunStep = (step: Step, client: Client) => Promise<StepAnswer>
 
 export interface RunStepDeps {
-  readonly coalescing: Coalescing
   readonly locks: StepLocks
   readonly throttling: Pick<Throttling, 'reserve'>
   readonly store: Pick<Store, 'preservesWriteOrder'>
   readonly transactions: Omit<TransactionStore, 'open' | 'read' | 'end'>
-  /** Signs dedup keys: HMACs, so that no key contains a body. */
-  readonly dedupKeys: Signer
-  /** Read what the step needs in the same round trip as the lock. */
-  readonly upstream: Pick<AuthnUpstream, 'prefetchRateLimit' | 'prefetchDeviceToken'>
   readonly audit: Pick<StepAudit, 'handleFromOtherDevice'>
   readonly log: Logger
   readonly metrics: Metrics
@@ -62,19 +45,11 @@ export interface RunStepDeps {
 }
 
 /** The sign-in pipeline, from the step lock to the commit (docs/architecture.md#four-requests). */
-export function createRunStep(deps: RunStepDeps): RunStep {
-  const { coalescing, upstream, metrics } = deps
-  return async (step, client) => {
-    if (step.handle !== undefined && !isHandle(step.handle)) throw unknownHandleError(client, metrics)
-    const request = toLockRequest(step, client, deps)
-    const { maxConcurrent } = step
-    upstream.prefetchRateLimit()
-    if (step.sendsDeviceToken === true) upstream.prefetchDeviceToken(client)
-    return coalescing.run({ ...request, lockName: request.names[0], maxConcurrent }, async () => {
-      const locked = await acquireLock(request, step, client, deps)
-      if ('outcome' in locked) return locked.outcome
-      return commitStep(await executeStep(locked, step, client, deps), deps) // one round trip: all or nothing
-    })
+export function createStepPipeline(deps: RunStepDeps) {
+  return async (request: LockRequest, step: Step, client: Client): Promise<StepOutcome> => {
+    const locked = await acquireLock(request, step, client, deps)
+    if ('outcome' in locked) return locked.outcome
+    return commitStep(await executeStep(locked, step, client, deps), deps) // one round trip: all or nothing
   }
 }
 
@@ -105,14 +80,12 @@ async function executeStep(
   client: Client,
   deps: RunStepDeps,
 ): Promise<CompletedStep> {
-  const { lock } = locked
-  let { attempt } = locked
+  const { lock, attempt } = locked
   try {
     const before = readTransaction(lock, step, client, deps) // 401 E0000011: unknown, expired, another device's
     const handle = step.handle ?? newHandle()
     const plan = step.plan(before, handle) // 403 E0000079: not offered
-    if (plan.attempt !== undefined) attempt = deps.throttling.reserve(plan.attempt, client)
-    await attempt.enforce() // 429, audited
+    await attempt.enforce(plan.attempt) // 429, audited
     const result = await plan.run() // send, sanitize, decide
     attempt.consumeOrRefund(result)
     return { lock, before, handle, isNew: step.handle === undefined, result }
@@ -193,18 +166,6 @@ async function abandonStep(lock: StepLock, error: unknown, { locks, log }: RunSt
   }
 }
 
-/** A step that begins a transaction has its own lock, which identical requests share. */
-function toLockRequest(
-  { handle, identity, pollPath }: Step,
-  { device, fingerprint }: Client,
-  { transactions, dedupKeys }: Pick<RunStepDeps, 'transactions' | 'dedupKeys'>,
-): LockRequest {
-  // in a transaction, the fingerprint is left out, so that varying it does not gain attempts
-  const scope = handle === undefined ? [device.id, fingerprint] : [device.id, handle]
-  const dedupKey = dedupKeys.sign(JSON.stringify([...scope, ...identity]))
-  return { names: handle === undefined ? [dedupKey] : transactions.names(handle), dedupKey, pollPath }
-}
-
 function readTransaction(
   { transaction }: StepLock,
   { handle }: Step,
@@ -215,9 +176,4 @@ function readTransaction(
   if (transaction?.device === client.device.id) return transaction
   if (transaction !== undefined) audit.handleFromOtherDevice(transaction, client)
   throw unknownHandleError(client, metrics)
-}
-
-function unknownHandleError({ device }: Client, metrics: Metrics) {
-  metrics.requestsRefused.inc({ reason: 'unknown_handle' })
-  return unknownHandle(device.returned)
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { invalidField } from '../../errors.ts'
-import { FACTOR_TYPE_NAMES, listFactorTypes } from '../../factor-types.ts'
 
 /**
  * Request bodies. Only the listed fields are copied; unknown fields are dropped. Every string has a maximum length.
@@ -122,10 +121,7 @@ const profile = optional(
 /** No other characters: Java’s `equalsIgnoreCase` takes `ſms` for `sms`, and HIDDEN_FACTORS would not hide it. */
 const FACTOR_TYPE = /^[\w:.-]+$/
 
-const factorType = nonEmpty(64).regex(FACTOR_TYPE, { error: 'must be the name of a factor type' }).meta({
-  description: 'As in the list of factors. Further types may appear.',
-  examples: FACTOR_TYPE_NAMES,
-})
+const factorType = nonEmpty(64).regex(FACTOR_TYPE, { error: 'must be the name of a factor type' })
 
 export const enrollBody = stateBody.extend({
   factorType,
@@ -143,28 +139,32 @@ export const enrollResendBody = stateBody.extend({
 
 export const activateBody = stateBody.extend({
   passCode: optional(printable(256)),
+  nextPassCode: optional(printable(256)),
   attestation: optional(printable(32_768)),
   clientData: optional(printable(16_384)),
   registrationData: optional(printable(16_384)),
+  version: optional(printable(32)),
+  challenge: optional(printable(1024)),
 })
 
 export const sendLinkBody = stateBody.extend({ profile })
 
-const provenBy = (proof: string) => ({ description: `For ${listFactorTypes('proof', proof)}.` })
-const KEY_FIELD = provenBy('signatureData')
-
 /** One schema for every factor. Okta checks which fields a factor needs. */
 export const verifyBody = stateBody.extend({
-  passCode: optional(printableOrEmpty(256)).meta(provenBy('passCode')),
-  answer: optional(nonEmpty(1024)).meta(provenBy('answer')),
-  password: optional(password).meta(provenBy('password')),
-  clientData: optional(printable(16_384)).meta(KEY_FIELD),
-  signatureData: optional(printable(16_384)).meta(KEY_FIELD),
-  authenticatorData: optional(printable(16_384)).meta({ description: 'For `webauthn`.' }),
+  passCode: optional(printableOrEmpty(256)),
+  nextPassCode: optional(printable(256)),
+  answer: optional(nonEmpty(1024)),
+  password: optional(password),
+  clientData: optional(printable(16_384)),
+  signatureData: optional(printable(16_384)),
+  authenticatorData: optional(printable(16_384)),
 })
 
-/** Duo's form. `sig_response`, which Duo signed, counts as a code. */
-export const duoCallbackBody = stateBody.extend({ id: printable(64), sig_response: printable(8192) })
+/** Duo's form. `sig_response`, which Duo signed, counts as a code. Pages may leave `id` out, because the path has it. */
+export const duoCallbackBody = stateBody.extend({
+  id: optional(printable(64)),
+  sig_response: printable(8192),
+})
 
 const queryFlag = z.enum(['true', 'false'], { error: 'must be true or false, once' }).optional()
 export const queryFlags = z.object({ rememberDevice: queryFlag, autoPush: queryFlag, updatePhone: queryFlag })

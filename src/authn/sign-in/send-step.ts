@@ -1,10 +1,9 @@
 import { unknownHandle, upstreamUnavailable } from '../../errors.ts'
+import type { RevocationTimes } from '../../session/revocation-times.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
-import type { UserDevices } from '../devices/user-devices.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Sanitizer } from '../sanitize/sanitize.ts'
-import type { CallLimit, SignInPacing } from '../throttling/call-limits.ts'
 import type { Answer } from '../transaction/answer.ts'
 import {
   acceptedProof,
@@ -12,12 +11,11 @@ import {
   findActivated,
   opensSession,
 } from '../transaction/credentials.ts'
-import type { StepAnswer, StepResult } from '../transaction/step-result.ts'
+import { type StepAnswer, type StepResult, toRefusal } from '../transaction/step-result.ts'
 import {
   advance,
   afterRejectedStep,
   isDifferentUser,
-  type LifetimeBounds,
   lifetimeMs,
   type OfferedStep,
   type Transaction,
@@ -25,7 +23,12 @@ import {
 import { newHandle } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
-import { type AnsweredSignIn, type DecideDeps, decide } from './decide.ts'
+import {
+  type AnsweredSignIn,
+  type ConcludeStepDeps,
+  concludeStep,
+  wasUserSignedOut,
+} from './conclude-step.ts'
 import type { EndOtherSessions } from './end-other-sessions.ts'
 import type { UpstreamStep } from './upstream-step.ts'
 
@@ -37,24 +40,19 @@ export type SendStep = (
   client: Client,
 ) => Promise<StepResult>
 
-export interface SendStepDeps extends DecideDeps {
+export interface SendStepDeps extends ConcludeStepDeps {
   readonly upstream: AuthnUpstream
+  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
   readonly endOtherSessions: EndOtherSessions
-  readonly devices: Pick<UserDevices, 'add' | 'showAutoPush'>
-  readonly callLimit: CallLimit
-  readonly signInPacing: SignInPacing
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  readonly lifetime: LifetimeBounds
-  readonly maxOfferedSteps: number
   readonly pollEveryMs: number
 }
 
 export function createSendStep(deps: SendStepDeps): SendStep {
   return async (before, handle, step, client) => {
-    const sent = await send(before, step, client, deps)
-    const answer = readAnswer(sent.body)
-    const { reply, stored: autoPush } = await deps.devices.showAutoPush(sent, before, answer.user, client)
+    const reply = await deps.upstream.send(step.call, client)
+    const answer = readAnswer(reply.body)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
     const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
     const { status, headers, errorCode } = reply
@@ -67,30 +65,21 @@ export function createSendStep(deps: SendStepDeps): SendStep {
       return { outcome, after: before } // the next poll has the result
     }
     assertUsable(answered, deps)
-    if (shown.allHidden) reportAllHidden(answered, deps)
-    const after = advanceTransaction(answered, reply, { ...shown, autoPush }, deps)
+    const after = advanceTransaction(answered, reply, shown.offered, deps)
     auditAnswer(answered, after, deps)
-    // done first, because the password has changed even if the broker refuses the answer
+    const isSignedOut = await wasUserSignedOut(before, after, deps) // before this step may end the user's other sessions
+    // the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
+    if (isSignedOut) return { ...signedOut(), status: answer.status, factorResult: answer.factorResult }
     const shownUser = readAnswer(shown.body).user
     const signIn = { before, after, handle, answer, shownUser, outcome, offered: shown.offered, ssoToken }
-    const decided = await decide({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
-    return { ...decided, status: answer.status, factorResult: answer.factorResult }
+    const concluded = await concludeStep({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
+    return { ...concluded, status: answer.status, factorResult: answer.factorResult }
   }
 }
 
-function send(
-  before: Transaction,
-  { operation, call }: UpstreamStep,
-  client: Client,
-  { upstream, callLimit, signInPacing }: SendStepDeps,
-): Promise<AuthnReply> {
-  const sending = async () => {
-    if (typeof call.body.username === 'string') await signInPacing.wait(call.body.username, client)
-    return upstream.send(call, client)
-  }
-  // recovery has its own limits: anyone can start one for a name, and could use up the calls of its user
-  return before.recovery === undefined ? callLimit.send(before, operation, client, sending) : sending()
+function signedOut(): Pick<StepResult, 'outcome' | 'after'> {
+  return { outcome: toRefusal(unknownHandle()), after: undefined }
 }
 
 /** The field that brought the sign-in to this browser. */
@@ -150,30 +139,26 @@ function assertUsable(
   }
 }
 
-/** Reports that every factor the user could choose is hidden. */
-function reportAllHidden({ step, client }: AnsweredStep, { log, metrics }: SendStepDeps): void {
-  metrics.requestsRefused.inc({ reason: 'no_visible_factors' })
-  log.warn('no_visible_factors', { requestId: client.requestId, operation: step.operation })
-}
+/** A response of Okta offers some twenty; each answer of a transaction adds its own. */
+const MAX_OFFERED_STEPS = 2000
 
 function advanceTransaction(
   { before, step, answer, client }: AnsweredStep,
   reply: AuthnReply,
-  { offered, autoPush }: { readonly offered: readonly OfferedStep[]; readonly autoPush: boolean | undefined },
-  { lifetime, maxOfferedSteps, pollEveryMs, log, metrics, now }: SendStepDeps,
+  offered: readonly OfferedStep[],
+  { pollEveryMs, log, metrics, now }: SendStepDeps,
 ): Transaction {
-  const { operation, proof, factorId, factorType, enrollment, pollPath } = step
+  const { operation, proof, factorId, enrollment, pollPath } = step
   const times = { expiresAt: answer.expiresAt, date: reply.date }
   const after = advance(before, answer, {
     offered,
     proof,
     factorId,
     enrollment,
-    autoPush: { factorType, requested: step.autoPush, stored: autoPush },
     nextPoll: pollPath === undefined ? undefined : { path: pollPath, notBeforeMs: now() + pollEveryMs },
-    expiresAtMs: now() + lifetimeMs(before, times, lifetime, now()),
+    expiresAtMs: now() + lifetimeMs(before, times, now()),
   })
-  if (after.offered.length <= maxOfferedSteps) return after
+  if (after.offered.length <= MAX_OFFERED_STEPS) return after
   metrics.requestsRefused.inc({ reason: 'too_many_steps' })
   log.error('too_many_steps', { requestId: client.requestId, operation, count: after.offered.length })
   throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code: 'too many steps' }))

@@ -6,7 +6,7 @@ import {
   getProof,
   type Proof,
 } from '../transaction/credentials.ts'
-import type { Transaction } from '../transaction/transaction.ts'
+import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
 import { type AuthnCall, PRIMARY } from '../upstream/authn-upstream.ts'
 import type { Operation } from './operations.ts'
 import type { PrimaryBody, QueryFlags } from './schemas.ts'
@@ -23,8 +23,6 @@ export interface UpstreamStep {
   readonly enrollment?: Enrollment | undefined
   /** The path, if the step is a poll. */
   readonly pollPath?: string | undefined
-  /** The `autoPush` choice in the query. */
-  readonly autoPush?: boolean | undefined
   /** All other sessions of the user must end. */
   readonly revokesSessions?: boolean | undefined
 }
@@ -47,6 +45,8 @@ export interface OperationStep {
   readonly operation: Operation
   readonly path: string
   readonly query: QueryFlags
+  /** The query of the link that the page follows, as Okta wrote it. */
+  readonly offeredQuery: string
   readonly pollPath: string | undefined
   readonly attempted: AttemptedStep
 }
@@ -57,12 +57,12 @@ export function buildOperationStep(
   before: Transaction,
   deadline?: number,
 ): UpstreamStep {
-  const { operation, path, query, pollPath, attempted } = step
+  const { operation, path, query, offeredQuery, pollPath, attempted } = step
   const { fields, factorId, factorType } = attempted
   return {
     operation: operation.name,
     call: {
-      path: path + toQueryString(query),
+      path: path + addFlags(offeredQuery, query),
       body: { stateToken: before.stateToken, ...fields },
       bearsToken: true,
       encoding: operation.encoding,
@@ -73,14 +73,28 @@ export function buildOperationStep(
     factorId,
     enrollment: enrollmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
     pollPath,
-    autoPush: query.autoPush === undefined ? undefined : query.autoPush === 'true',
     revokesSessions: fields.revokeSessions === true,
   }
 }
 
-function toQueryString(query: QueryFlags): string {
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${value}`],
+function addFlags(offered: string, flags: QueryFlags): string {
+  const has = new URLSearchParams(offered)
+  const added = Object.entries(flags).flatMap(([name, value]) =>
+    value === undefined || has.has(name) ? [] : [`${name}=${value}`],
   )
-  return given.length === 0 ? '' : `?${given.join('&')}`
+  const all = [...(offered === '' ? [] : [offered.slice(1)]), ...added]
+  return all.length === 0 ? '' : `?${all.join('&')}`
+}
+
+/** The query of the offered link that a request with this query follows, as Okta wrote it; empty if there is none. */
+export function findQuery(offered: readonly OfferedStep[], path: string, search: string): string {
+  const asked = new URLSearchParams(search)
+  const isFollowed = (query: string) =>
+    // the browser's link has the handle instead of a state token
+    [...new URLSearchParams(query)].every(
+      ([name, value]) => asked.has(name, value) || (name === 'stateToken' && asked.has(name)),
+    )
+  return (
+    offered.findLast((step) => step.path === path && step.query !== '' && isFollowed(step.query))?.query ?? ''
+  )
 }

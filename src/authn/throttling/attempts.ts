@@ -1,11 +1,16 @@
 import { parseFactorType } from '../../factor-types.ts'
+import type { LoginNames } from '../../session/login-names.ts'
+import type { StepResult } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
-/** Each kind has its own limits. `push` is any challenge that the user approves elsewhere. */
-export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery'] as const
+/**
+ * Each kind has its own limits. `push` is any challenge that the user approves elsewhere. Every attempt is a `call` to Okta too;
+ * a step that is no guess and sends nothing, such as a poll, is only that.
+ */
+export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery', 'call'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 
-/** A guess, or a step that makes Okta send something to a user's phone or mailbox. */
+/** A step that Okta is called for. */
 export interface Attempt {
   readonly kind: AttemptKind
   readonly operation: string
@@ -26,25 +31,21 @@ export interface AttemptedStep {
   readonly factorType: string | undefined
 }
 
-/** The attempt of a step in a transaction; undefined if no limit applies, such as for a poll or a security key. */
+/** The attempt of a step in a transaction. */
 export function classifyAttempt(
   step: AttemptedStep,
   { login, userId, awaitedFactor }: Transaction,
   handle: string,
-): Attempt | undefined {
+): Attempt {
   const isPoll = step.factorId !== undefined && step.factorId === awaitedFactor
-  const kind = attemptKind(step, isPoll)
   const { operation, factorType } = step
-  return kind === undefined ? undefined : { kind, operation, login, userId, handle, factorType }
+  return { kind: attemptKind(step, isPoll), operation, login, userId, handle, factorType }
 }
 
-function attemptKind(
-  { operation, fields, factorType }: AttemptedStep,
-  isPoll: boolean,
-): AttemptKind | undefined {
+function attemptKind({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind {
   switch (operation) {
     case 'change_password':
-      return isNonEmpty(fields.oldPassword) ? 'password' : undefined
+      return isNonEmpty(fields.oldPassword) ? 'password' : 'call'
     case 'verify':
       return verificationKind(fields, factorType, isPoll)
     case 'duo_callback':
@@ -57,14 +58,14 @@ function attemptKind(
     case 'reset_password':
     case 'recovery_answer':
     case 'recovery_verify':
-      return hasCode(fields) ? 'code' : undefined
+      return hasCode(fields) ? 'code' : 'call'
     case 'activate_resend':
     case 'activate_email':
     case 'activate_sms':
     case 'recovery_resend':
       return 'message'
     default:
-      return undefined
+      return 'call'
   }
 }
 
@@ -76,14 +77,14 @@ function verificationKind(
   fields: AttemptedStep['fields'],
   factorType: string | undefined,
   isPoll: boolean,
-): AttemptKind | undefined {
+): AttemptKind {
   const { challenge, proof } = parseFactorType(factorType)
   if (challenge === 'approval' && !isPoll) return 'push'
   if (challenge === 'message') return isNonBlank(fields.passCode) ? 'code' : 'message'
   const isPassword = isNonEmpty(fields.password)
   if (isPassword && proof === 'password') return 'password'
   if (hasCode(fields)) return 'code'
-  return isPassword ? 'password' : undefined
+  return isPassword ? 'password' : 'call'
 }
 
 /** An empty code requests a message, and is not a guess. */
@@ -104,14 +105,96 @@ function isNonEmpty(value: unknown): boolean {
  * Enrolling with a phone number or email address sends a message, whatever the factor type, and a code with it is not a
  * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
  */
-function enrollmentKind(fields: AttemptedStep['fields']): AttemptKind | undefined {
+function enrollmentKind(fields: AttemptedStep['fields']): AttemptKind {
   const { challenge, proof } = parseFactorType(fields.factorType)
   const isToken = proof === 'passCode' && challenge === undefined
   if (hasCode(fields) && isToken) return 'code'
   if (challenge === 'message' || hasAddress(fields)) return 'message'
-  return hasCode(fields) ? 'code' : undefined
+  return hasCode(fields) ? 'code' : 'call'
 }
 
 function hasAddress({ profile }: AttemptedStep['fields']): boolean {
   return typeof profile === 'object' && profile !== null && ('phoneNumber' in profile || 'email' in profile)
+}
+
+/** What a step's result tells about its attempt. */
+export type AttemptResult = Omit<StepResult, 'after' | 'session'>
+
+/** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
+const REJECTED_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
+/** Okta rejects an activation or recovery token as an unknown token, or as wrong credentials. */
+const REJECTED_TOKEN_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
+/** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
+const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
+/** They may reach the user even if the response is lost, or a client could disconnect early and send without limit. */
+export const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
+
+/**
+ * LOCKED_OUT stays counted like any failure, or the limits would reveal which users are locked out. A push stays
+ * counted if it was sent, or if a code with it was rejected.
+ */
+export function staysCounted(kind: AttemptKind, result: AttemptResult): boolean {
+  const { outcome, status, factorResult, wrongOldPassword } = result
+  const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
+  // if Okta answered with a status, it was sent, even if the broker refuses the answer
+  const isSent = SENT.has(kind) && (errorCode === undefined || status !== undefined)
+  if (kind === 'token') return REJECTED_TOKEN_CODES.has(errorCode)
+  if (kind === 'message' || kind === 'recovery') return isSent
+  const isRejected = REJECTED_CODES.has(errorCode)
+  if (kind === 'push') return isSent || isRejected
+  if (kind === 'password') return isRejected || status === 'LOCKED_OUT' || wrongOldPassword === true
+  // some factors reject a code with status 200
+  const isWrongCode = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
+  return isRejected || status === 'LOCKED_OUT' || isWrongCode
+}
+
+/**
+ * Whether the call stays counted: Okta answered it with a 4xx, but not with its own rate limit; or it rejected a guess with
+ * another status. If an answer has a status, it was a success, even if the broker refuses it.
+ */
+export function isRefusedCall(kind: AttemptKind, result: AttemptResult): boolean {
+  const { outcome, status } = result
+  if (status === undefined && isRefusal(outcome.status)) return true
+  return (kind === 'password' || kind === 'code') && staysCounted(kind, result)
+}
+
+/** Whether a status of Okta refuses a call. */
+export function isRefusal(status = 0): boolean {
+  return status >= 400 && status < 500 && status !== 429
+}
+
+/** A user as named in an attempt. Users whose logins differ only in the domain (LOGIN_DOMAINS) share a key prefix. */
+export interface NamedUser {
+  /** Names the key prefix. */
+  readonly shared: readonly string[]
+  /** The user who has signed in, after a full sign-in with this name. */
+  readonly distinct: readonly string[]
+  /** All users that the name may mean. A failure counts in the `inARow` window of each. */
+  readonly candidates: readonly (readonly string[])[]
+}
+
+function soleUser(...name: readonly string[]): NamedUser {
+  return { shared: name, distinct: name, candidates: [name] }
+}
+
+export function byUserId(userId: string): NamedUser {
+  return soleUser('user', userId)
+}
+
+export function byLogin({ canonical, distinct, candidates }: LoginNames, login: string): NamedUser {
+  return {
+    shared: ['login', canonical(login)],
+    distinct: ['login', distinct(login)],
+    candidates: candidates(login).map((name) => ['login', name]),
+  }
+}
+
+/** A password is counted by login in every step, because primary authentication knows only the login. */
+export function countedUser(
+  logins: LoginNames,
+  { kind, userId, login, handle }: Attempt,
+): NamedUser | undefined {
+  if (userId !== undefined && (kind !== 'password' || login === undefined)) return byUserId(userId)
+  if (login !== undefined) return byLogin(logins, login)
+  return handle === undefined ? undefined : soleUser('transaction', handle)
 }

@@ -11,10 +11,17 @@ import {
   type WindowKey,
 } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
-import { ATTEMPT_KINDS, type Attempt, type AttemptKind } from './attempts.ts'
+import {
+  ATTEMPT_KINDS,
+  type Attempt,
+  type AttemptKind,
+  byLogin,
+  byUserId,
+  countedUser,
+  type NamedUser,
+} from './attempts.ts'
 import type { ReachedLimit } from './limit-reached.ts'
 
-/** As in `config/default.json`. */
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
 /** Whose attempts are counted together. For a known device, only the `perKnown…` limits and `perTransaction` apply. */
@@ -67,9 +74,24 @@ export interface UserNames {
   readonly logins: readonly string[]
 }
 
-/** The windows in which the attempt is counted: those of its user, if it names one, and those of its address. */
+/** The windows of an address in which every call is counted. They need no user. */
+export function windowsOfCall(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
+  return ofAddress(deps, { ...attempt, kind: 'call' }, client)
+}
+
+/** The windows of the attempt's kind: those of its user, if it names one, and those of its address. */
 export function windowsOfAttempt(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
+  if (attempt.kind === 'call') return []
   return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
+}
+
+/** The windows that count instead of those of the address if the device is known. */
+export function windowsIfKnown(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
+  return ofUser(deps, { ...attempt, kind: 'call' }, client)
+}
+
+export function isOfCall({ name }: WindowKey): boolean {
+  return name.startsWith('call:')
 }
 
 interface DeviceOf {
@@ -127,39 +149,6 @@ export function reachedLimits(attempt: AttemptWindows, { overridden, full }: Cou
   return [{ label, max: window.maxAttempts, leftMs: full.leftMs }]
 }
 
-/** A user as named in an attempt. Users whose logins differ only in the domain (LOGIN_DOMAINS) share a key prefix. */
-interface NamedUser {
-  /** Names the key prefix. */
-  readonly shared: readonly string[]
-  /** The user who has signed in, after a full sign-in with this name. */
-  readonly distinct: readonly string[]
-  /** All users that the name may mean. A failure counts in the `inARow` window of each. */
-  readonly candidates: readonly (readonly string[])[]
-}
-
-function soleUser(...name: readonly string[]): NamedUser {
-  return { shared: name, distinct: name, candidates: [name] }
-}
-
-function byUserId(userId: string): NamedUser {
-  return soleUser('user', userId)
-}
-
-function byLogin({ canonical, distinct, candidates }: LoginNames, login: string): NamedUser {
-  return {
-    shared: ['login', canonical(login)],
-    distinct: ['login', distinct(login)],
-    candidates: candidates(login).map((name) => ['login', name]),
-  }
-}
-
-/** A password is counted by login in every step, because primary authentication knows only the login. */
-function countedUser(logins: LoginNames, { kind, userId, login, handle }: Attempt): NamedUser | undefined {
-  if (userId !== undefined && (kind !== 'password' || login === undefined)) return byUserId(userId)
-  if (login !== undefined) return byLogin(logins, login)
-  return handle === undefined ? undefined : soleUser('transaction', handle)
-}
-
 function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   const { names, logins } = deps
   const user = countedUser(logins, attempt)
@@ -176,7 +165,8 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
     ...perTransaction,
   ]
   const windowsIfKnown = [
-    ...windowsOf('perKnownDevice', device),
+    ...windowsIn(deps.limits.call, 'call', 'perKnownDevice', device),
+    ...(kind === 'call' ? [] : windowsOf('perKnownDevice', device)),
     ...windowsOf('perKnownUser', idIn(names, user.shared, user.distinct)),
     ...perTransaction,
   ]

@@ -1,28 +1,30 @@
+import { innermostFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { UserKeys } from '../../session/user-indexes.ts'
-import type { CountResult, Store } from '../../store/store.ts'
+import type { UserKeys } from '../../session/user-keys.ts'
+import type { CountResult, Store, WindowKey } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
-import type { StepResult } from '../transaction/step-result.ts'
-import type { Attempt, AttemptKind } from './attempts.ts'
+import { type Attempt, type AttemptResult, isRefusal, isRefusedCall, SENT, staysCounted } from './attempts.ts'
 import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'
 import {
   type AttemptWindows,
-  knownDeviceKeys,
+  isOfCall,
   type LimitsDeps,
   reachedLimits,
   type UserNames,
   windowsEndedBySignIn,
+  windowsIfKnown,
   windowsOfAttempt,
+  windowsOfCall,
   windowsOfUser,
 } from './limits.ts'
 
 /**
- * Throttling of guesses, and of messages and calls to a user's phone or mailbox (docs/security.md#throttling; limits
- * and their reasons: docs/configuration.md#limits). An attempt is reserved in every limit before anything is sent to Okta, and refunded unless
- * it failed.
+ * Throttling of guesses, of messages and calls to a user's phone or mailbox, and of calls that Okta refuses
+ * (docs/security.md#throttling; limits and their reasons: docs/configuration.md#limits). An attempt is reserved in
+ * every limit before anything is sent to Okta, and refunded unless it failed.
  *
- * Reserving takes one round trip to Redis: one script for the limits of the user and one for those of the address, sent
+ * Reserving takes one round trip to Redis: a script for each of the limits of the user and those of the address, sent
  * in the same tick. While SECRET_KEYS has several keys, it takes another read. Refunds are sent in the background.
  */
 export interface Throttling {
@@ -30,8 +32,6 @@ export interface Throttling {
   reserve(attempt: Attempt | undefined, client: Client): Reservation
   /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
   rememberDevice(user: UserNames, client: Client): Promise<void>
-  /** Whether the user has fully signed in on this device before. False if neither user id nor login is given. */
-  isKnownDevice(user: Pick<Attempt, 'userId' | 'login'>, client: Client): Promise<boolean>
   /** Resets all limits of a user except those of one device or transaction. Throws 503 if the store is unreachable. */
   resetUser(user: UserNames): Promise<void>
 }
@@ -41,26 +41,32 @@ export interface Reservation {
   /**
    * Throws 429 E0000047, audited and counted in the metric, if a limit is used up; 503 if the store is unreachable. If
    * it throws, nothing stays counted. Counts again if the attempt was refunded, or reached the store too late.
+   * `planned`: the attempt with what is known only from its transaction, which is counted too.
    */
-  enforce(): Promise<void>
+  enforce(planned?: Attempt): Promise<void>
   /** In the background. Before `enforce` if the step lock was not acquired: then no limit is enforced or audited. */
   refund(): void
-  /** Refunds the attempt unless it failed, or sent a message, a push or a recovery code. */
-  consumeOrRefund(result: StepResult): void
+  /**
+   * Refunds the attempt unless it failed, or sent a message, a push or a recovery code. The call itself is refunded
+   * unless Okta refused it.
+   */
+  consumeOrRefund(result: AttemptResult): void
   /** The same for a step that threw. */
   consumeOrRefundOnError(error: unknown): void
 }
 
 export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
   readonly store: Pick<Store, 'countAttempt' | 'refundAttempt' | 'clearWindows' | 'get' | 'set'>
-  readonly knownMs: number
   /** Known devices end with all sessions of their user. */
   readonly knownDevices: Pick<UserKeys, 'add'>
   readonly log: Logger
 }
 
+/** How long a device stays known without another full sign-in: 90 days. */
+const KNOWN_MS = 90 * 86_400_000
+
 export function createThrottling(deps: ThrottlingDeps): Throttling {
-  const { store, knownMs, knownDevices, log } = deps
+  const { store, knownDevices, log } = deps
   return {
     reserve: (attempt, client) =>
       attempt === undefined ? NOT_COUNTED : createReservation(deps, attempt, client),
@@ -68,8 +74,8 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
     async rememberDevice(user, client) {
       const ended = windowsEndedBySignIn(deps, user, client)
       const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey }) => [
-        store.clearWindows(keyPrefix, windows, { key: knownDeviceKey, ttlMs: knownMs }),
-        knownDevices.add(user.userId, knownDeviceKey, knownMs),
+        store.clearWindows(keyPrefix, windows, { key: knownDeviceKey, ttlMs: KNOWN_MS }),
+        knownDevices.add(user.userId, knownDeviceKey, KNOWN_MS),
       ])
       try {
         await Promise.all(writes)
@@ -77,12 +83,6 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
         // the sign-in still succeeds; the device becomes known with the next one
         log.warn('known_device_not_stored', { requestId: client.requestId }, error)
       }
-    },
-
-    async isKnownDevice(user, client) {
-      for (const key of knownDeviceKeys(deps, user, client))
-        if ((await store.get(key)) !== undefined) return true
-      return false
     },
 
     async resetUser(user) {
@@ -112,49 +112,78 @@ interface CountedWindows extends CountResult {
 }
 
 function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Client): Reservation {
+  const requests = [...windowsOfAttempt(deps, attempt, client), ...windowsOfCall(deps, attempt, client)]
   // a store that stalled must not count an attempt whose request has ended, because nothing would refund it
-  const countSoon = () => countAttempt(deps, attempt, client, deps.now() + COUNT_WITHIN_MS)
+  const countSoon = () => countAll(deps, requests, client, deps.now() + COUNT_WITHIN_MS)
   let counted: Promise<readonly CountedWindows[]> | undefined = countSoon()
+  let { kind } = attempt
   counted.catch(() => {}) // `enforce` throws it
 
-  const enforceOn = async (counting: Promise<readonly CountedWindows[]>) => {
+  const enforceOn = async (counting: Promise<readonly CountedWindows[]>, planned: Attempt) => {
     let results = await counting
     if (results.some(({ late }) => late)) {
       refund(deps, results, client)
-      results = await countAttempt(deps, attempt, client)
+      results = await countAll(deps, requests, client)
     }
-    return enforceLimits(deps, results, attempt, client)
+    if (planned !== attempt) results = await countMore(deps, results, planned, client)
+    return enforceLimits(deps, results, planned, client)
   }
   /** Ends the reservation: later calls find nothing to refund. */
-  const end = (staysCounted: boolean) => {
+  const end = (callStays: boolean, guessStays: boolean) => {
     const ended = counted
     counted = undefined
-    if (!staysCounted)
-      ended?.then(
-        (results) => refund(deps, results, client),
-        () => {}, // nothing was counted
-      )
+    const keeps = (window: WindowKey) => (isOfCall(window) ? callStays : guessStays)
+    ended?.then(
+      (results) => refund(deps, results, client, keeps),
+      () => {}, // nothing was counted
+    )
   }
 
   return {
-    async enforce() {
-      counted = enforceOn(counted ?? countSoon())
+    async enforce(planned = attempt) {
+      kind = planned.kind
+      counted = enforceOn(counted ?? countSoon(), planned)
       await counted
     },
-    refund: () => end(false),
-    consumeOrRefund: (result) => end(staysCounted(attempt.kind, result)),
-    consumeOrRefundOnError: (error) => end(SENT.has(attempt.kind) && mayHaveReachedUpstream(error)),
+    refund: () => end(false, false),
+    consumeOrRefund: (result) => end(isRefusedCall(kind, result), staysCounted(kind, result)),
+    consumeOrRefundOnError(error) {
+      const mayBeSent = SENT.has(kind) && mayHaveReachedUpstream(error)
+      end(isRefusal(innermostFailure(error)?.upstreamStatus), mayBeSent)
+    },
   }
 }
 
-/** Counts for user and address in one tick. If one of them fails, the other is refunded. */
-async function countAttempt(
+/** Counts what is known only from the transaction, beside `results`. */
+async function countMore(
   deps: ThrottlingDeps,
-  attempt: Attempt,
+  results: readonly CountedWindows[],
+  planned: Attempt,
+  client: Client,
+): Promise<readonly CountedWindows[]> {
+  const isAddressFull = results.some(({ full }) => full !== undefined)
+  // a call that is no guess has no limit of its user, so whether the device is known matters only then
+  const requests =
+    planned.kind !== 'call'
+      ? windowsOfAttempt(deps, planned, client)
+      : isAddressFull
+        ? windowsIfKnown(deps, planned, client)
+        : []
+  try {
+    return [...results, ...(await countAll(deps, requests, client))]
+  } catch (error) {
+    refund(deps, results, client)
+    throw error
+  }
+}
+
+/** Counts for user and address in one tick. If one of them fails, the others are refunded. */
+async function countAll(
+  deps: ThrottlingDeps,
+  requests: readonly AttemptWindows[],
   client: Client,
   notAfterMs?: number,
 ): Promise<readonly CountedWindows[]> {
-  const requests = windowsOfAttempt(deps, attempt, client)
   const outcomes = await Promise.allSettled(requests.map((request) => countOne(deps, request, notAfterMs)))
   const results = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   const failure = outcomes.find((one) => one.status === 'rejected')
@@ -169,14 +198,14 @@ async function countAttempt(
  * all sessions would miss it.
  */
 async function countOne(
-  { store, knownMs }: ThrottlingDeps,
+  { store }: ThrottlingDeps,
   request: AttemptWindows,
   notAfterMs: number | undefined,
 ): Promise<CountedWindows> {
   const { override, formerKnownDeviceKeys = [] } = request
   for (const former of formerKnownDeviceKeys) {
     if (override === undefined || (await store.get(former)) === undefined) continue
-    await store.set(override.ifKeyExists, '1', Math.min(knownMs, CARRY_OVER_MS), 'absent')
+    await store.set(override.ifKeyExists, '1', Math.min(KNOWN_MS, CARRY_OVER_MS), 'absent')
     break // the old key stays, because other replicas may still use it
   }
   const result = await store.countAttempt(notAfterMs === undefined ? request : { ...request, notAfterMs })
@@ -206,38 +235,13 @@ function refund(
   { store, log }: ThrottlingDeps,
   results: readonly CountedWindows[],
   { requestId }: Client,
+  keeps: (window: WindowKey) => boolean = () => false,
 ): void {
   for (const { request, countedWindows } of results) {
+    const refunded = countedWindows.filter(({ window }) => !keeps(window))
+    if (refunded.length === 0) continue
     store
-      .refundAttempt(request.keyPrefix, countedWindows)
+      .refundAttempt(request.keyPrefix, refunded)
       .catch((error: unknown) => log.warn('attempt_refund_failed', { requestId }, error))
   }
-}
-
-/** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
-const REJECTED_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
-/** Okta rejects an activation or recovery token as an unknown token, or as wrong credentials. */
-const REJECTED_TOKEN_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
-/** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
-const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
-/** They may reach the user even if the response is lost, or a client could disconnect early and send without limit. */
-const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
-
-/**
- * LOCKED_OUT stays counted like any failure, or the limits would reveal which users are locked out. A push stays
- * counted if it was sent, or if a code with it was rejected.
- */
-function staysCounted(kind: AttemptKind, result: StepResult): boolean {
-  const { outcome, status, factorResult, wrongOldPassword } = result
-  const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
-  // if Okta answered with a status, it was sent, even if the broker refuses the answer
-  const isSent = SENT.has(kind) && (errorCode === undefined || status !== undefined)
-  if (kind === 'token') return REJECTED_TOKEN_CODES.has(errorCode)
-  if (kind === 'message' || kind === 'recovery') return isSent
-  const isRejected = REJECTED_CODES.has(errorCode)
-  if (kind === 'push') return isSent || isRejected
-  if (kind === 'password') return isRejected || status === 'LOCKED_OUT' || wrongOldPassword === true
-  // some factors reject a code with status 200
-  const isWrongCode = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
-  return isRejected || status === 'LOCKED_OUT' || isWrongCode
 }

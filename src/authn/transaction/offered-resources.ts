@@ -29,7 +29,7 @@ export interface OfferingTransaction {
 }
 
 export interface OfferedResource {
-  /** Okta's path. */
+  /** Okta's path and query. */
   readonly path: string
   readonly stateTokens: readonly string[]
   /** The user of the transaction, if known. */
@@ -53,9 +53,9 @@ const VERSION = 1
 const StoredResource = z.object({
   version: z.literal(VERSION),
   path: z.string(),
-  stateTokens: z.array(z.string()).readonly().default([]), // missing in records of early versions
-  /** Names of the transactions that offered it, newest first; missing in records of earlier versions. */
-  transactions: z.array(z.string()).optional(),
+  stateTokens: z.array(z.string()).readonly(),
+  /** Names of the transactions that offered it, newest first. */
+  transactions: z.array(z.string()),
 })
 type StoredResource = z.infer<typeof StoredResource>
 
@@ -85,9 +85,9 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
     pictureHandle,
 
     async keep(device, offered, by) {
-      const kept = offered.map(async ({ path }) => {
+      const kept = offered.map(async ({ path, query }) => {
         const publicPath = publicPathOf(path, () => pictureHandle(device, path))
-        if (publicPath !== undefined) await keepOne(nameOf(device, publicPath), path, by)
+        if (publicPath !== undefined) await keepOne(nameOf(device, publicPath), path + query, by)
       })
       await Promise.all(kept)
     },
@@ -116,12 +116,11 @@ function isNewerVersion(text: string | undefined): boolean {
   return data !== undefined && data.version > VERSION
 }
 
-/** The user of an open transaction that offered it; undefined if none is open. Early records name no transactions. */
+/** The user of an open transaction that offered it; undefined if none is open. */
 async function findOfferingUser(
   { transactions: offeredBy }: StoredResource,
   transactions: Pick<TransactionStore, 'read'>,
 ): Promise<OfferedResource['user'] | undefined> {
-  if (offeredBy === undefined) return { userId: undefined, login: undefined }
   for (const name of offeredBy) {
     const transaction = await transactions.read(name)
     if (transaction === undefined || transaction.origin === 'redirect-only') continue

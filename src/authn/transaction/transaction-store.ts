@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { UserKeys } from '../../session/user-indexes.ts'
+import type { UserKeys } from '../../session/user-keys.ts'
 import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import type { Transaction } from './transaction.ts'
@@ -103,57 +103,43 @@ const StoredEnrollment = z.object({
   replaces: z.boolean(),
 })
 
-const StoredAutoPush = z.object({
-  stored: z.boolean().optional(),
-  requested: z.boolean().optional(),
-  approved: z.boolean().optional(),
+const StoredTransaction: z.ZodType<Transaction> = z.object({
+  version: z.literal(1),
+  origin: z.enum(['begun', 'imported', 'redirect-only']),
+  stateToken: z.string(),
+  retiredTokens: z.array(z.string()),
+  status: z.string(),
+  userId: z.string().optional(),
+  login: z.string().optional(),
+  offered: z.array(
+    z.object({
+      path: z.string(),
+      query: z.string(),
+      methods: z.array(z.string()),
+      href: z.string().optional(),
+    }),
+  ),
+  factorTypes: z.record(z.string(), z.string()),
+  enrollment: StoredEnrollment.optional(),
+  activeFactors: z.array(z.string()),
+  awaitedFactor: z.string().optional(),
+  factorFailed: z.boolean().optional(),
+  pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
+  device: z.string(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number(),
+  credentialAccepted: z.boolean(),
+  userProved: z.boolean(),
+  sessionId: z.string().optional(),
+  amr: z.array(z.string()),
+  recovery: z
+    .object({
+      decoy: z.boolean(),
+      factorType: z.enum(['SMS', 'CALL']),
+      recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
+      relayState: z.string().optional(),
+      sentAtMs: z.number(),
+      wrongCodes: z.number(),
+    })
+    .optional(),
 })
-
-const StoredTransaction: z.ZodType<Transaction> = z
-  .object({
-    version: z.literal(1),
-    origin: z.enum(['begun', 'imported', 'redirect-only']),
-    stateToken: z.string(),
-    retiredTokens: z.array(z.string()),
-    status: z.string(),
-    userId: z.string().optional(),
-    login: z.string().optional(),
-    offered: z.array(
-      z.object({
-        path: z.string(),
-        query: z.string(),
-        methods: z.array(z.string()),
-        href: z.string().optional(),
-      }),
-    ),
-    factorTypes: z.record(z.string(), z.string()),
-    enrollment: StoredEnrollment.optional(),
-    enrolment: StoredEnrollment.optional(), // its name in records of earlier versions
-    activeFactors: z.array(z.string()).default([]), // missing in records of earlier versions
-    awaitedFactor: z.string().optional(),
-    factorFailed: z.boolean().optional(),
-    pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
-    device: z.string(),
-    createdAtMs: z.number(),
-    expiresAtMs: z.number(),
-    credentialAccepted: z.boolean(),
-    userProved: z.boolean().optional(), // missing in records of earlier versions
-    sessionId: z.string().optional(),
-    autoPush: StoredAutoPush.optional(),
-    amr: z.array(z.string()),
-    recovery: z
-      .object({
-        decoy: z.boolean(),
-        factorType: z.enum(['SMS', 'CALL']),
-        recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
-        relayState: z.string().optional(),
-        sentAtMs: z.number(),
-        wrongCodes: z.number(),
-      })
-      .optional(),
-  })
-  .transform(({ enrolment, ...stored }) => ({
-    ...stored,
-    enrollment: stored.enrollment ?? enrolment,
-    userProved: stored.userProved ?? stored.credentialAccepted,
-  }))

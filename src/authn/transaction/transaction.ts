@@ -1,13 +1,5 @@
 import type { Answer } from './answer.ts'
-import {
-  type AutoPush,
-  type AutoPushStep,
-  acceptedProof,
-  type Enrollment,
-  nextAutoPush,
-  nextEnrollment,
-  type Proof,
-} from './credentials.ts'
+import { acceptedProof, type Enrollment, nextEnrollment, type Proof } from './credentials.ts'
 
 /** A sign-in transaction, and its rules. Pure: no packages, no I/O, time as a parameter. */
 export interface Transaction {
@@ -49,7 +41,6 @@ export interface Transaction {
   readonly sessionId?: string | undefined
   /** The accepted authentication methods (RFC 8176). */
   readonly amr: readonly string[]
-  readonly autoPush?: AutoPush | undefined
   /** Set while a recovery code is awaited: known and unknown users get the same answers. */
   readonly recovery?: RecoveryChallenge | undefined
 }
@@ -58,7 +49,7 @@ export interface Transaction {
 export interface OfferedStep {
   /** Okta's path, normalized (`normalizePath`). */
   readonly path: string
-  /** Okta's query with its `?`, or empty. Only redirects use it. */
+  /** Okta's query with its `?`, or empty. */
   readonly query: string
   /** From `hints.allow`; empty if the link has no hints, which allows every method. */
   readonly methods: readonly string[]
@@ -109,7 +100,6 @@ export function advance(
     enrollment?: Enrollment | undefined
     /** If the step is a poll: its path, and the earliest time of the next one. */
     nextPoll?: { readonly path: string; readonly notBeforeMs: number } | undefined
-    autoPush?: AutoPushStep | undefined
     expiresAtMs: number
   },
 ): Transaction {
@@ -128,7 +118,6 @@ export function advance(
     factorFailed: answer.factorResult === 'FAILED' ? true : undefined,
     pollNotBeforeMs: nextPollTimes(transaction, answer, step.nextPoll),
     expiresAtMs: step.expiresAtMs,
-    autoPush: nextAutoPush(transaction.autoPush, step.autoPush ?? {}, accepted),
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     userProved: transaction.userProved || accepted?.provesUser === true,
     recovery: undefined, // Okta answers a recovery transaction with a success only if the code was right
@@ -224,26 +213,21 @@ export function toRedirectOnly(
 }
 
 /** Bounds of a transaction's time to live. */
-export interface LifetimeBounds {
-  readonly minMs: number
-  readonly maxMs: number
-  readonly defaultMs: number
-}
+export const LIFETIME = { minMs: 60_000, maxMs: 60 * 60_000, defaultMs: 5 * 60_000 }
 
 /**
  * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not matter, within the
- * bounds. The default if `expiresAt` is missing, unreadable or past. An imported transaction also ends `maxMs` after
+ * LIFETIME. The default if `expiresAt` is missing, unreadable or past. An imported transaction also ends `maxMs` after
  * its import, because the index of imported tokens keeps its entry no longer.
  */
 export function lifetimeMs(
   { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,
   { expiresAt, date }: { readonly expiresAt: string | undefined; readonly date: string | undefined },
-  bounds: LifetimeBounds,
   nowMs: number,
 ): number {
   const sent = Date.parse(date ?? '')
   const left = Date.parse(expiresAt ?? '') - (Number.isNaN(sent) ? nowMs : sent)
   const isUsable = left > 0 // false for NaN
-  const ms = isUsable ? Math.min(Math.max(left, bounds.minMs), bounds.maxMs) : bounds.defaultMs
-  return origin === 'imported' ? Math.min(ms, createdAtMs + bounds.maxMs - nowMs) : ms
+  const ms = isUsable ? Math.min(Math.max(left, LIFETIME.minMs), LIFETIME.maxMs) : LIFETIME.defaultMs
+  return origin === 'imported' ? Math.min(ms, createdAtMs + LIFETIME.maxMs - nowMs) : ms
 }

@@ -1,46 +1,24 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Signer } from '../../crypto/keys.ts'
-import { upstreamTemporarilyUnavailable, upstreamTimeout } from '../../errors.ts'
+import pLimit from 'p-limit'
+import {
+  type BrokerError,
+  upstreamTemporarilyUnavailable,
+  upstreamTimeout,
+  upstreamUnavailable,
+} from '../../errors.ts'
 import type { BodyEncoding } from '../../http/request-body.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
-import { createFailFastStore } from '../../store/fail-fast-store.ts'
-import type { Store } from '../../store/store.ts'
-import {
-  createRateLimitGate,
-  type RateLimitGateOptions,
-  RateLimitRefusal,
-} from '../../upstream/rate-limit-gate.ts'
-import type { GateCaller } from '../../upstream/rate-limit-record.ts'
-import {
-  createUpstreamClock,
-  type UpstreamClient,
-  type UpstreamClock,
-  type UpstreamRequest,
-  type UpstreamResponse,
-} from '../../upstream/upstream-client.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { HttpApi, UpstreamRequest, UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
-import type { Client, DeviceTokens } from '../browser/client.ts'
-import {
-  type ApiTokens,
-  type ApiTokensOptions,
-  createApiTokens,
-  createTokenCheck,
-  isInvalidToken,
-  type TokenState,
-  tryTokens,
-} from './api-tokens.ts'
-import { type AuthnReply, isResendTooSoon, toReply } from './read-answer.ts'
-import { toBrokerError, toRateLimitedError } from './upstream-errors.ts'
+import type { Client } from '../browser/client.ts'
+import { type AuthnReply, toReply } from './read-answer.ts'
 
 /** Calls Okta's Authentication API as a trusted application. */
 export interface AuthnUpstream {
-  /** Reads the rate limit as seen by other replicas. Called when a step begins, so that it shares a round trip. */
-  prefetchRateLimit(): void
-  /** The same for the device token. */
-  prefetchDeviceToken(client: Client): void
   /**
    * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
-   * answer, HTML, a redirect, an incomplete body), and 429 if the rate-limit gate is closed.
+   * answer, HTML, a redirect, an incomplete body).
    */
   send(call: AuthnCall, client: Client): Promise<AuthnReply>
   /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
@@ -58,69 +36,56 @@ export interface AuthnCall {
   readonly encoding?: BodyEncoding | undefined
   /** The body has a state or recovery token, so E0000011 may be about that token. */
   readonly bearsToken: boolean
-  /** The state token is random, so Okta always rejects it. Only a refusal of our API token counts as a failure. */
-  readonly isDecoy?: boolean
   /** By the monotonic clock. Default: this is the only call of the step. */
   readonly deadline?: number | undefined
 }
 
-export interface AuthnUpstreamOptions extends Omit<ApiTokensOptions, 'monotonic'> {
-  readonly client: UpstreamClient
-  /** Identifies the org's rate limit. */
-  readonly baseUrl: string
-  /** `authn.rateLimit` in `config/default.json`. */
-  readonly rateLimit: AuthnRateLimit
-  readonly store: Store
-  readonly deviceTokens: Pick<DeviceTokens, 'of'>
-  readonly names: Signer
+export interface AuthnUpstreamOptions extends ApiTokenStateDeps {
+  readonly api: HttpApi
+  /** The SSWS token. */
+  readonly apiToken: string
   /** For all calls of one step: shorter than the step lock. */
   readonly timeoutMs: number
-  readonly now: () => number
+  /** Calls in flight. */
+  readonly maxConnections: number
   readonly monotonic?: () => number
-}
-
-type GateTunables = 'jitterMs' | 'maxClosedMs' | 'refreshEveryMs' | 'reserveShare'
-
-export interface AuthnRateLimit extends Pick<RateLimitGateOptions, GateTunables> {
-  readonly maxWaitMs: number
 }
 
 export const PRIMARY = '/api/v1/authn' // the path of primary authentication
 
+/** The longest wait for other calls, as a share of the time for a step. */
+const MAX_WAIT_SHARE = 0.5
+
 export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstream {
-  const { client, timeoutMs, monotonic = () => performance.now() } = options
-  const calls = createLimitedCalls({ ...options, monotonic })
-  const tokens = createApiTokens({ ...options, monotonic })
-  const post = createPost(calls, tokens, options)
-  const isOurTokenAccepted = createTokenCheck(tokens, (from, deadline) =>
-    post({ path: PRIMARY, body: {} }, from, deadline),
-  )
+  const { timeoutMs, maxConnections, metrics, monotonic = () => performance.now() } = options
+  const queue = createCallQueue(maxConnections, () => metrics.requestsShed.inc({ reason: 'upstream' }))
+  const sendCall = createSendCall({ ...options, queue, monotonic })
+  const token = createApiTokenState(options)
+  const post = createPost(sendCall)
   const deadlineNow = () => monotonic() + timeoutMs
 
   return {
-    prefetchRateLimit: calls.prefetch,
-    prefetchDeviceToken: ({ device }) => void options.deviceTokens.of(device).catch(() => {}), // `send` throws it
     deadline: deadlineNow,
-    tokenState: tokens.state,
-    close: () => client.close(),
+    tokenState: token.current,
+    close: () => options.api.close(),
 
     async send(call, from) {
-      const { bearsToken, isDecoy = false, deadline = deadlineNow() } = call
-      const reply = await post(call, from, deadline)
-      if (!isInvalidToken(reply)) return reply
-      if (bearsToken && (await isOurTokenAccepted(from, deadline, isDecoy))) return reply
-      tokens.reportRefused()
+      const reply = await post(call, from, call.deadline ?? deadlineNow())
+      if (!isInvalidToken(reply)) {
+        if (call.encoding !== 'form') token.observe(reply)
+        return reply
+      }
+      // not checked with a second call: the steps of a decoy, whose state token Okta never knows, would cost more
+      if (call.bearsToken && token.current() !== 'failing') return reply
+      token.reportRefused()
       throw tokenRefused()
     },
 
     async fetch(path, accept, from) {
-      const deadline = deadlineNow()
-      for (const apiToken of tokens.candidates().tokens) {
-        const answer = await calls.send({ method: 'GET', path, accept, client: from, deadline }, apiToken)
-        if (answer.status !== 401) return answer
-      }
+      const answer = await sendCall({ method: 'GET', path, accept, client: from, deadline: deadlineNow() })
       // never 401, which would end the client's transaction; and no alarm: the next step shows whether the token is refused
-      throw tokenRefused()
+      if (answer.status === 401) throw tokenRefused()
+      return answer
     },
   }
 }
@@ -131,26 +96,15 @@ function tokenRefused() {
 
 type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
 
-function createPost(
-  calls: LimitedCalls,
-  tokens: ApiTokens,
-  { deviceTokens }: Pick<AuthnUpstreamOptions, 'deviceTokens'>,
-) {
+function createPost(sendCall: SendCall) {
   return async ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
     const isForm = encoding === 'form'
     const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
     // replaces the browser's
-    const context = path === PRIMARY ? { context: { deviceToken: await deviceTokens.of(client.device) } } : {}
-    const call = {
-      ...{ path, accept, encoding, client, deadline },
-      method: 'POST',
-      body: { ...body, ...context },
-    } as const
-    return tryTokens(
-      tokens.candidates(),
-      (apiToken) => calls.send(call, apiToken),
-      (answer) => toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer),
-    )
+    const context = path === PRIMARY ? { context: { deviceToken: client.device.id } } : {}
+    const call = { path, accept, encoding, client, deadline, body: { ...body, ...context } }
+    const answer = await sendCall({ ...call, method: 'POST' })
+    return toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer)
   }
 }
 
@@ -162,66 +116,34 @@ interface SingleCall extends Partial<Posted> {
   readonly deadline: number
 }
 
-type LimitedCalls = ReturnType<typeof createLimitedCalls>
+type SendCall = ReturnType<typeof createSendCall>
 
-/** Sends single calls through the rate-limit gate. The specification has one limit for the whole API. */
-function createLimitedCalls(options: AuthnUpstreamOptions & { monotonic: () => number }) {
-  const { client, rateLimit, names, now, monotonic } = options
-  const clock = createUpstreamClock({ now, monotonic })
-  const gate = createGate(options, clock)
+interface SendCallDeps extends Pick<AuthnUpstreamOptions, 'api' | 'apiToken' | 'timeoutMs'> {
+  readonly queue: CallQueue
+  readonly monotonic: () => number
+}
 
-  return {
-    prefetch: gate.prefetch,
-
-    /** Throws 429 E0000047, like the API itself, if the gate is closed; 502, 503 or 504 if there is no answer. */
-    async send(call: SingleCall, apiToken: string): Promise<UpstreamResponse> {
-      try {
-        return await gate.run(toGateCaller(call, names, rateLimit.maxWaitMs), async (report) => {
-          const timeoutMs = Math.ceil(call.deadline - monotonic())
-          if (timeoutMs <= 0) throw upstreamTimeout(new DependencyFailure('timeout')) // nothing was sent
-          const answer = await client.send(toRequest(call, apiToken, timeoutMs))
-          clock.observe(answer)
-          if (!isResendTooSoon(answer)) await report(answer, answer.status === 429)
-          return answer
-        })
-      } catch (error) {
-        if (error instanceof RateLimitRefusal) throw toRateLimitedError(error, now())
-        throw error instanceof UpstreamFailure ? toBrokerError(error) : error
-      }
-    },
+function createSendCall({ api, queue, apiToken, timeoutMs, monotonic }: SendCallDeps) {
+  /** Throws 502, 503 or 504 if there is no answer. */
+  return async (call: SingleCall): Promise<UpstreamResponse> => {
+    const leftMs = () => Math.ceil(call.deadline - monotonic())
+    try {
+      return await queue(Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()), async () => {
+        if (leftMs() <= 0) throw new UpstreamFailure('timeout')
+        return api.send(toRequest(call, apiToken, leftMs()))
+      })
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? toBrokerError(error) : error
+    }
   }
 }
 
-function createGate(options: AuthnUpstreamOptions & { monotonic: () => number }, clock: UpstreamClock) {
-  const { rateLimit, store, names, baseUrl, metrics, monotonic } = options
-  return createRateLimitGate({
-    ...rateLimit,
-    store: createFailFastStore({ store, monotonic }),
-    clock,
-    monotonic,
-    api: 'authn',
-    scope: () => names.sign(baseUrl),
-    prefix: 'x-rate-limit',
-    random: Math.random,
-    sleep: (ms) => delay(ms),
-    onOutcome: (outcome) => metrics.rateLimitHolds.inc({ upstream: 'authn', outcome }),
-    onRemaining: (remaining) => metrics.upstreamRateLimitRemaining.set({ upstream: 'authn' }, remaining),
-    onUnreadable: () => metrics.unreadableRecords.inc({ kind: 'limit' }),
-  })
-}
-
-/** Body fields that identify the party that a call is for. Only a state token continues a sign-in. */
-const PARTIES = ['stateToken', 'username', 'token', 'recoveryToken'] as const
-
-/** Each party has its role, so that a user name cannot be mistaken for a token, for example. */
-function toGateCaller({ path, body = {}, client }: SingleCall, names: Signer, maxWaitMs: number): GateCaller {
-  const role = PARTIES.find((name) => typeof body[name] === 'string')
-  const party = role === undefined ? ['path', path] : [role, body[role]]
-  return {
-    priority: role === undefined || role === 'stateToken' ? 'ongoing' : 'new',
-    parties: () => [['address', client.address], party].map((one) => names.sign(JSON.stringify(one))),
-    budget: { leftMs: maxWaitMs },
-  }
+function toBrokerError(failure: UpstreamFailure): BrokerError {
+  const { outcome, retryAfterMs } = failure
+  if (outcome === 'timeout') return upstreamTimeout(failure)
+  if (retryAfterMs !== undefined)
+    return upstreamTemporarilyUnavailable(Math.ceil(retryAfterMs / 1000), failure)
+  return upstreamUnavailable(failure)
 }
 
 function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): UpstreamRequest {
@@ -239,4 +161,74 @@ function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): Upstr
   if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
   const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
   return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
+}
+
+/** Runs the call when fewer than the maximum are in flight. A call that would wait longer fails, and is not sent. */
+type CallQueue = <T>(maxWaitMs: number, call: () => Promise<T>) => Promise<T>
+
+const RETRY_AFTER_MS = 1000
+
+function createCallQueue(maxInFlight: number, onTimeout: () => void): CallQueue {
+  const limit = pLimit(maxInFlight)
+  return (maxWaitMs, call) =>
+    new Promise((resolve, reject) => {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        onTimeout()
+        reject(new UpstreamFailure('pool_exhausted', { retryAfterMs: RETRY_AFTER_MS }))
+      }, maxWaitMs)
+      void limit(async () => {
+        clearTimeout(timer)
+        if (!isLate) await call().then(resolve, reject)
+      })
+    })
+}
+
+/** Whether Okta accepts the SSWS token. */
+interface ApiTokenState {
+  current(): TokenState
+  /** An answer other than E0000011: it may show that Okta accepts the token. */
+  observe(reply: AuthnReply): void
+  /** Okta refuses the token: an operator must act. */
+  reportRefused(): void
+}
+
+/** `unknown` until Okta has accepted or refused the token; `failing` while it refuses it. */
+export type TokenState = 'ok' | 'failing' | 'unknown'
+
+export interface ApiTokenStateDeps {
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+function createApiTokenState({ log, metrics }: ApiTokenStateDeps): ApiTokenState {
+  let state: TokenState = 'unknown'
+
+  return {
+    current: () => state,
+    observe(reply) {
+      if (state === 'ok' || !provesToken(reply)) return
+      if (state === 'failing') log.warn('upstream_token_accepted_again', { upstream: 'authn' })
+      state = 'ok'
+      metrics.upstreamTokenRefused.set(0)
+    },
+    reportRefused() {
+      if (state !== 'failing') log.error('upstream_token_refused', { upstream: 'authn' })
+      state = 'failing'
+      metrics.upstreamTokenRefused.set(1)
+    },
+  }
+}
+
+/** Rate limits and failures prove nothing. */
+function provesToken({ status, errorCode }: AuthnReply): boolean {
+  return status < 300 || status === 403 || (status === 401 && errorCode === 'E0000004')
+}
+
+/** Okta's code for an invalid API token, and for an unknown state or recovery token. */
+const INVALID_TOKEN_CODE = 'E0000011'
+
+function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
+  return status === 401 && errorCode === INVALID_TOKEN_CODE
 }

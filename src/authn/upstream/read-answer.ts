@@ -1,6 +1,6 @@
 import { upstreamUnavailable } from '../../errors.ts'
 import { isUserId } from '../../session/session.ts'
-import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName } from '../transaction/credentials.ts'
@@ -22,9 +22,11 @@ const ERROR_CODE = /^E\d{7}$/
 
 /** Throws 502 if the response does not have the API's form. */
 export function toReply(answer: UpstreamResponse): AuthnReply {
-  const { status, json: body } = answer
-  const isError = status >= 400
-  const isStatus = isError || (status >= 200 && status < 300)
+  const isError = answer.status >= 400
+  const isStatus = isError || (answer.status >= 200 && answer.status < 300)
+  // an empty success, such as a 204 to a cancel, becomes the empty object that clients know
+  const isEmpty = isStatus && !isError && answer.bytes.length === 0
+  const { status, json: body } = isEmpty ? { status: 200, json: {} } : answer
   if (!isRecord(body) || !isStatus || (isError && typeof body.errorCode !== 'string'))
     throw upstreamUnavailable(new UpstreamFailure('invalid_response', { upstreamStatus: status }))
   const code = text(body.errorCode) ?? ''
@@ -40,17 +42,18 @@ const SENT_RECENTLY: ReadonlySet<unknown> = new Set(['E0000109', 'E0000133'])
 const RESEND_AFTER_S = 30
 
 /** Whether a 429 means only that the last code was sent too recently. */
-export function isResendTooSoon({ json }: Pick<UpstreamResponse, 'json'>): boolean {
+function isResendTooSoon({ json }: Pick<UpstreamResponse, 'json'>): boolean {
   return SENT_RECENTLY.has(record(json).errorCode)
 }
 
+/** Only with a 429: on other answers, the remaining number would show how many calls a step of someone else cost. */
 function headersForBrowser(answer: UpstreamResponse, date: string | undefined): Record<string, string> {
+  if (answer.status !== 429) return {}
   const headers: Record<string, string> = {}
   for (const name of RATE_LIMIT_HEADERS) {
     const value = firstOf(answer.headers[name.toLowerCase()])
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
-  if (answer.status !== 429) return headers
   const waitS = isResendTooSoon(answer)
     ? RESEND_AFTER_S
     : retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)

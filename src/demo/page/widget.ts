@@ -9,7 +9,8 @@ interface Widget {
     success: (result: { status: string; user?: { profile?: { login?: string } } }) => void,
     failure: (error: Error) => void,
   ): void
-  once(event: 'afterRender', handle: () => void): void
+  on(event: 'afterRender', handle: () => void): void
+  off(event: 'afterRender', handle: () => void): void
   remove(): void
 }
 declare const OktaSignIn: new (options: {
@@ -20,14 +21,23 @@ declare const OktaSignIn: new (options: {
 
 let ready = render()
 
-/** Resolves when the widget shows its first screen. */
+/**
+ * Resolves when the widget shows its first screen. All widgets of a page share their events: one that was removed during an
+ * animation still sends `afterRender` at its end, before the new widget has a form.
+ */
 function render(): Promise<Widget> {
   const made = new OktaSignIn({
     baseUrl: location.origin,
     useClassicEngine: true,
     features: { selfServiceUnlock: true, smsRecovery: true, callRecovery: true },
   })
-  const rendered = new Promise<Widget>((resolve) => made.once('afterRender', () => resolve(made)))
+  const rendered = new Promise<Widget>((resolve) => {
+    made.on('afterRender', function onRender() {
+      if (byId('widget').querySelector('input[name="username"]') === null) return
+      made.off('afterRender', onRender)
+      resolve(made)
+    })
+  })
   made.renderEl({ el: '#widget' }, succeed, (error) => {
     byId('outcome').textContent = error.message
   })

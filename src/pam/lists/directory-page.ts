@@ -1,6 +1,5 @@
 import { type Group, isUuid } from '../upstream/group.ts'
-import type { GroupList } from './list-records.ts'
-import { memoize } from './memoize.ts'
+import type { GroupList } from './group-lists.ts'
 
 export interface PageQuery {
   /** Part of a name, case-insensitive. */
@@ -28,14 +27,13 @@ export function selectGroups(
   list: GroupList,
   { search, role, sort, limit, cursor }: PageQuery,
 ): DirectoryPage {
-  const sorted = sortedBy[sort](list)
+  const sorted = sortedBy(sort, list)
   const term = search === undefined ? undefined : foldCase(search)
-  const names = term === undefined ? [] : foldedNames(sorted)
   const page: SortedGroup[] = []
   const first = findFirstAfter(sorted, cursor === undefined ? undefined : parseCursor(sort, cursor))
-  for (const [offset, item] of sorted.slice(first).entries()) {
+  for (const item of sorted.slice(first)) {
     if (role !== undefined && !item.group.roles.includes(role)) continue
-    if (term !== undefined && !names[first + offset]?.includes(term)) continue
+    if (term !== undefined && !item.foldedName.includes(term)) continue
     if (page.length === limit) return toPage(page, formatCursor(sort, page.at(-1)))
     page.push(item)
   }
@@ -54,6 +52,7 @@ export function isCursor(sort: Sort, cursor: string): boolean {
 interface SortedGroup {
   /** Unique. */
   readonly key: string
+  readonly foldedName: string
   readonly group: Group
 }
 
@@ -61,21 +60,24 @@ interface SortedGroup {
 const MAX_SORTED_CHARS = 200
 const SEPARATOR = '\0'
 
+const sortedLists: Readonly<Record<Sort, WeakMap<GroupList, readonly SortedGroup[]>>> = {
+  id: new WeakMap(),
+  name: new WeakMap(),
+}
+
 /** Sorting by name compares code units in lower case, so the order is the same in every locale. Equal names are sorted by id. */
-const KEY_BY: Readonly<Record<Sort, (group: Group) => string>> = {
-  id: ({ id }) => id,
-  name: ({ id, name }) => `${foldCase(name).slice(0, MAX_SORTED_CHARS)}${SEPARATOR}${id}`,
-}
-
-const sortedBy: Readonly<Record<Sort, (list: GroupList) => readonly SortedGroup[]>> = {
-  id: memoize((list) => sortGroups(list, KEY_BY.id)),
-  name: memoize((list) => sortGroups(list, KEY_BY.name)),
-}
-
-function sortGroups({ groups }: GroupList, keyOf: (group: Group) => string): readonly SortedGroup[] {
-  return groups
-    .map((group) => ({ key: keyOf(group), group }))
+function sortedBy(sort: Sort, list: GroupList): readonly SortedGroup[] {
+  const known = sortedLists[sort].get(list)
+  if (known !== undefined) return known
+  const sorted = list.groups
+    .map((group) => {
+      const foldedName = foldCase(group.name)
+      const nameKey = `${foldedName.slice(0, MAX_SORTED_CHARS)}${SEPARATOR}${group.id}`
+      return { key: sort === 'id' ? group.id : nameKey, foldedName, group }
+    })
     .sort((one, other) => (one.key < other.key ? -1 : 1))
+  sortedLists[sort].set(list, sorted)
+  return sorted
 }
 
 /** The index of the first group after `key`. The group of `key` may have been removed. */
@@ -108,10 +110,6 @@ function parseCursor(sort: Sort, cursor: string): string | undefined {
   const key = Buffer.from(cursor.slice(NAME_CURSOR.length), 'base64url').toString('utf16le')
   return formatNameCursor(key) === cursor && isUuid(NAME_KEY.exec(key)?.[1] ?? '') ? key : undefined
 }
-
-const foldedNames = memoize((sorted: readonly SortedGroup[]) =>
-  sorted.map(({ group }) => foldCase(group.name)),
-)
 
 /** Names that differ in letter case or in the encoding of accents are equal. */
 function foldCase(text: string): string {

@@ -1,95 +1,96 @@
 import { z } from 'zod'
-import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
-import { type Group, isSameTeam, StoredGroups } from '../upstream/group.ts'
-import type { ListTunables, PamDeps } from '../upstream/pam-deps.ts'
+import type { UpstreamResponse } from '../../upstream/http-api.ts'
+import { Group, isSameTeam, parseGroup } from '../upstream/group.ts'
+import type { PageLimits, PamDeps } from '../upstream/pam-deps.ts'
 import { fieldsOf, PamFailure, unreadable } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
-import { ObservedRateLimit } from './refresh-interval.ts'
 
-export interface PagesOptions<Item> extends Pick<PamDeps, 'origin' | 'team' | 'monotonic'> {
-  readonly limits: Pick<ListTunables, 'maxPages' | 'maxItems' | 'maxTotalMs' | 'maxLinkHeaderBytes'>
-  /** undefined: the item is left out. */
-  readonly parse: (item: unknown) => Item | undefined
+export interface PagesOptions extends Pick<PamDeps, 'origin' | 'team' | 'monotonic'> {
+  readonly limits: PageLimits
 }
+
+/** A longer list is an error and is never truncated. */
+export const PAGE_LIMITS: PageLimits = { maxPages: 500, maxItems: 50_000, maxTotalMs: 30_000 }
+const MAX_LINK_HEADER_BYTES = 4096
 
 /** `path` includes the query. `timeoutMs` is the time left for the whole list. */
 export type FetchPage = (path: string, timeoutMs: number) => Promise<UpstreamResponse>
 
 /** The pages of a list that were read so far. Stored, so that another replica can continue after a failure. */
-export const ReadProgress = z.object({
-  /** When the first page was requested, by the API's clock. */
+export const ListPages = z.object({
+  version: z.literal(1),
+  /** When the first page was requested, by the API's clock. Later changes may be missing, so the list is as old as this. */
   beganAtMs: z.number(),
-  /** The query of the next page. */
-  next: z.string(),
+  /** The query of the next page; missing after the last page. */
+  next: z.string().optional(),
   /** The queries of the pages that were read. */
   asked: z.array(z.string()),
   /** The number of groups, deleted ones included. */
   items: z.number(),
-  groups: StoredGroups,
-  rate: ObservedRateLimit.optional(),
+  /** Without deleted groups. When all pages were read: sorted by id, each group once. */
+  groups: z.array(Group),
+  /** PAM does not know the user. */
+  isUnknown: z.literal(true).optional(),
 })
-export type ReadProgress = ProgressOf<Group>
-/** The items are groups, or those of another list. */
-type ProgressOf<Item> = Omit<z.output<typeof ReadProgress>, 'groups'> & { groups: Item[] }
+export type ListPages = z.output<typeof ListPages>
 
-export function newReadProgress<Item = Group>(): ProgressOf<Item> {
-  return { beganAtMs: 0, next: '', asked: [], items: 0, groups: [] }
+export function noPages(beganAtMs = 0): ListPages {
+  return { version: 1, beganAtMs, next: '', asked: [], items: 0, groups: [] }
 }
 
 /**
- * Reads all pages of a list. The first request has no pagination parameters; then `Link rel="next"` is followed until there is none
- * (PAM spec, "Limits"). A list is never incomplete: a link that must not be followed, a loop, two different next pages, a malformed
- * group or an exceeded limit is an error. After a failure, a call with the same `read` continues where this one stopped. If a later
- * page does not exist, the whole list is read again, once.
+ * Reads the remaining pages of a list. The first request has no pagination parameters; then `Link rel="next"` is followed until there
+ * is none (PAM spec, "Limits"). A list is never incomplete: a link that must not be followed, a loop, two different next pages, a
+ * malformed group or an exceeded limit is an error. After a failure, a call with the same `pages` continues where this one stopped. If
+ * a later page does not exist, the whole list is read again, once.
+ *
+ * @throws PamFailure
  */
-export async function readPages<Item extends { readonly id: string }>(
+export async function readPages(
   path: string,
   fetchPage: FetchPage,
-  options: PagesOptions<Item>,
-  read = newReadProgress<Item>(),
-): Promise<Item[]> {
+  options: PagesOptions,
+  pages: ListPages,
+): Promise<void> {
   const deadline = options.monotonic() + options.limits.maxTotalMs
-  const continueRead = () => readRemaining(read, path, fetchPage, options, deadline)
+  const readRemaining = async () => {
+    while (pages.next !== undefined) await readPage(path, fetchPage, options, pages, deadline)
+  }
   try {
-    return await continueRead()
+    await readRemaining()
   } catch (error) {
     if (!(error instanceof PamFailure) || error.outcome !== 'page_gone') throw error
-    Object.assign(read, newReadProgress<Item>())
-    return continueRead()
+    Object.assign(pages, noPages())
+    await readRemaining()
   }
+  // A list that changes between two pages may contain a group twice: the later one is used. With a fixed order, cursors keep their position.
+  const groups = [...new Map(pages.groups.map((group) => [group.id, group])).values()]
+  pages.groups = groups.sort((one, other) => (one.id < other.id ? -1 : 1))
 }
 
-async function readRemaining<Item extends { readonly id: string }>(
-  read: ProgressOf<Item>,
+async function readPage(
   path: string,
   fetchPage: FetchPage,
-  options: PagesOptions<Item>,
+  options: PagesOptions,
+  pages: ListPages,
   deadline: number,
-): Promise<Item[]> {
-  const { limits, monotonic, parse } = options
-  for (;;) {
-    if (read.asked.includes(read.next)) throw unreadable('loop')
-    if (read.asked.length >= limits.maxPages) throw unreadable('too many pages')
-    const leftMs = deadline - monotonic()
-    if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
+): Promise<void> {
+  const { limits, monotonic } = options
+  const query = pages.next ?? ''
+  if (pages.asked.includes(query)) throw unreadable('loop')
+  if (pages.asked.length >= limits.maxPages) throw unreadable('too many pages')
+  const leftMs = deadline - monotonic()
+  if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
 
-    const target = path + read.next
-    const answer = await fetchPage(target, leftMs)
-    const list = parseList(answer.json)
-    if (read.items + list.length > limits.maxItems) throw unreadable('too many items')
-    const groups = list.flatMap((item) => parse(item) ?? [])
-    const next = parseNextQuery(answer, target, path, options)
-    read.asked.push(read.next)
-    read.items += list.length
-    read.groups.push(...groups)
-    if (next === undefined) return removeDuplicates(read.groups)
-    read.next = next
-  }
-}
-
-/** A list that changes between two pages may contain an item twice. The later one is used. */
-function removeDuplicates<Item extends { readonly id: string }>(groups: readonly Item[]): Item[] {
-  return [...new Map(groups.map((group) => [group.id, group])).values()]
+  const answer = await fetchPage(path + query, leftMs)
+  const list = parseList(answer.json)
+  if (pages.items + list.length > limits.maxItems) throw unreadable('too many items')
+  const groups = list.flatMap((item) => parseGroup(item) ?? [])
+  const next = parseNextQuery(answer, path + query, path, options)
+  pages.asked.push(query)
+  pages.items += list.length
+  pages.groups.push(...groups)
+  pages.next = next
 }
 
 function parseList(json: unknown): readonly unknown[] {
@@ -103,10 +104,10 @@ function parseNextQuery(
   { headers }: UpstreamResponse,
   current: string,
   path: string,
-  { origin, team, limits }: PagesOptions<unknown>,
+  { origin, team }: PagesOptions,
 ): string | undefined {
   const lines = headers.link === undefined ? [] : [headers.link].flat()
-  if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > limits.maxLinkHeaderBytes)
+  if (lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) > MAX_LINK_HEADER_BYTES)
     throw unreadable('link header too long')
 
   const links = lines.flatMap((line) => {

@@ -1,30 +1,45 @@
 import { z } from 'zod'
-import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { isSameTeam } from '../upstream/group.ts'
 import type { CallContext, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { fieldsOf, PamFailure, type PamOutcome, unreadable } from '../upstream/pam-errors.ts'
-import type { KeyPauses, PamKey } from './key-pauses.ts'
+import { fieldsOf, isPamOutcome, PamFailure, type PamOutcome, unreadable } from '../upstream/pam-errors.ts'
+
+/** A service user's key, as the token request contains it. */
+export interface PamKey {
+  readonly id: string
+  readonly secret: string
+}
 
 /** As stored. Times are by the API's clock. */
-export const IssuedToken = z.object({ token: z.string(), expiresAtMs: z.number(), lifetimeMs: z.number() })
+export const IssuedToken = z.object({
+  version: z.literal(1),
+  token: z.string(),
+  expiresAtMs: z.number(),
+  lifetimeMs: z.number(),
+})
 export type IssuedToken = Readonly<z.output<typeof IssuedToken>>
 
 /**
- * Exchanges a key for a token.
+ * Exchanges a key for a token. undefined: less than 10 s ago, a token was issued for the same purpose.
  *
- * @throws PamFailure
+ * @throws PamFailure; while the key is paused, the failure that paused it
  */
-export type Mint = (context: CallContext) => Promise<IssuedToken>
+export type Mint = (context: CallContext, purpose: MintPurpose) => Promise<IssuedToken | undefined>
 
-export interface MintOptions extends Pick<PamDeps, 'team' | 'clock' | 'log' | 'metrics'> {
+/** `replacement`: PAM has refused the token in use. Such tokens have their own limit, so the first refusal is never an error. */
+export type MintPurpose = 'first or next' | 'replacement'
+
+export interface MintOptions
+  extends Pick<PamDeps, 'team' | 'values' | 'keyOf' | 'clock' | 'log' | 'metrics'> {
   readonly call: PamCall
-  /** The current key, then the standby. Called each time, so that a changed file takes effect at once. */
-  readonly keys: () => readonly PamKey[]
-  readonly pauses: KeyPauses
+  readonly key: PamKey
   /** The path of the token-issuing operation, with the team's name. */
   readonly path: string
 }
+
+/** Over all replicas. PAM may refuse a lookup with every token; then a new one does not help. */
+export const MINT_EVERY_MS = 10_000
 
 /** The outcomes that pause a key, with their log event. */
 const PAUSES_KEY: Readonly<Partial<Record<PamOutcome, 'pam_key_refused' | 'pam_token_unusable'>>> = {
@@ -33,56 +48,75 @@ const PAUSES_KEY: Readonly<Partial<Record<PamOutcome, 'pam_key_refused' | 'pam_t
   other_team: 'pam_token_unusable',
 }
 
-/** Tries the keys in order, and skips paused ones. If none succeeds, it throws the failure of the first key. */
-export function createMint(options: MintOptions): Mint {
-  const { keys, pauses } = options
+/** Nothing was issued or refused. PAM has said when to try again, or has not answered. */
+const NOT_COUNTED: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back', 'no_answer'])
 
-  return async function mint(context) {
-    let first: PamFailure | undefined
-    for (const key of keys()) {
-      const pauseReason = await pauses.getPauseReason(key)
-      if (pauseReason !== undefined) {
-        first ??= new PamFailure(pauseReason, { reason: 'minting is paused' })
-        continue
-      }
-      try {
-        const issued = await mintWith(options, key, context)
-        await pauses.clear(key)
-        return issued
-      } catch (error) {
-        const failure = await handleFailure(options, error, key, context)
-        first ??= failure
-      }
+/** The limits and the pauses apply to this id and secret on all replicas, so a replica that starts with another key mints at once. */
+export function createMint(options: MintOptions): Mint {
+  const { call, key, path, team, values, clock } = options
+  const pauses = createPauses(options)
+
+  return async function mint(context, purpose) {
+    await pauses.check()
+    const issuedKey = pauses.keyOf(purpose)
+    if ((await values.get(issuedKey)) !== undefined) return undefined
+    try {
+      const body = { key_id: key.id, key_secret: key.secret }
+      const answer = await call({ path, body, subject: 'token', ...context })
+      const issued = parseIssuedToken(answer, team, clock.now())
+      await values.set(issuedKey, '', MINT_EVERY_MS)
+      await pauses.reset()
+      return issued
+    } catch (error) {
+      if (error instanceof PamFailure) await handleFailure(error, context, pauses, options)
+      throw error
     }
-    throw first ?? new PamFailure('authentication_error', { reason: 'there is no key' })
   }
 }
 
-async function mintWith(options: MintOptions, key: PamKey, context: CallContext): Promise<IssuedToken> {
-  const { call, path, team, clock } = options
-  const body = { key_id: key.id, key_secret: key.secret }
-  const answer = await call({ path, body, subject: 'token', ...context })
-  return parseIssuedToken(answer, team, clock.now())
+async function handleFailure(
+  error: PamFailure,
+  { requestId }: CallContext,
+  pauses: ReturnType<typeof createPauses>,
+  { log, metrics }: MintOptions,
+): Promise<void> {
+  const { outcome: name } = error
+  const fields = { requestId, upstream: 'pam', name } as const
+  const event = PAUSES_KEY[name]
+  metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
+  if (name === 'other_team' || name === 'unreadable') metrics.pamErrors.inc({ name })
+  if (name === 'unreadable') log.error('pam_token_unusable', fields, error)
+  if (event !== undefined) log.error(event, { ...fields, retryAfterSeconds: await pauses.grow(name) })
+  else if (!NOT_COUNTED.has(name)) await pauses.set(name, MINT_EVERY_MS)
 }
 
-/** Pauses the key and returns the failure if the next key should be tried. Otherwise throws the error again. */
-async function handleFailure(
-  { pauses, log, metrics }: MintOptions,
-  error: unknown,
-  key: PamKey,
-  { requestId }: CallContext,
-): Promise<PamFailure> {
-  const event = error instanceof PamFailure ? PAUSES_KEY[error.outcome] : undefined
-  metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
-  if (!(error instanceof PamFailure)) throw error
-  const { outcome } = error
-  if (outcome === 'other_team' || outcome === 'unreadable') metrics.pamErrors.inc({ name: outcome })
-  if (outcome === 'unreadable')
-    log.error('pam_token_unusable', { requestId, upstream: 'pam', name: outcome }, error)
-  if (event === undefined) throw error
-  const retryAfterSeconds = Math.ceil((await pauses.pause(key, outcome)) / 1000)
-  log.error(event, { requestId, upstream: 'pam', name: outcome, retryAfterSeconds })
-  return error
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [60_000, 15 * 60_000] as const
+
+/** The time in which a failed attempt is not repeated. It grows with each refusal in a row. */
+function createPauses({ key, values, keyOf: keyOfNames }: MintOptions) {
+  const keyOf = (name: MintPurpose | 'paused' | 'pause') =>
+    keyOfNames('limit:pam-key', [name, key.id, key.secret])
+  const set = (outcome: PamOutcome, ms: number) => values.set(keyOf('paused'), outcome, ms)
+
+  return {
+    keyOf,
+    set,
+    /** @throws the failure that paused the key */
+    async check(): Promise<void> {
+      const outcome = await values.get(keyOf('paused'))
+      if (outcome !== undefined && isPamOutcome(outcome))
+        throw new PamFailure(outcome, { reason: 'minting is paused' })
+    },
+    /** @returns the length of the pause in seconds */
+    async grow(outcome: PamOutcome): Promise<number> {
+      const lastMs = Number((await values.get(keyOf('pause'))) ?? 0)
+      const pauseMs = Math.min(Math.max(lastMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS)
+      await set(outcome, pauseMs)
+      await values.set(keyOf('pause'), String(pauseMs), pauseMs + MAX_PAUSE_MS) // the next refusal reads it
+      return Math.ceil(pauseMs / 1000)
+    },
+    reset: () => values.set(keyOf('pause'), '0', MINT_EVERY_MS),
+  }
 }
 
 /** If `expires_at` is missing, unreadable or past. A token that PAM refuses earlier is replaced. */
@@ -97,5 +131,5 @@ export function parseIssuedToken({ json }: UpstreamResponse, team: string, nowMs
   if (typeof team_name !== 'string' || !isSameTeam(team_name, team)) throw new PamFailure('other_team')
   const expiresAtMs = typeof expires_at === 'string' ? Date.parse(expires_at) : Number.NaN
   const lifetimeMs = expiresAtMs > nowMs ? expiresAtMs - nowMs : DEFAULT_LIFETIME_MS
-  return { token, expiresAtMs: nowMs + lifetimeMs, lifetimeMs }
+  return { version: 1, token, expiresAtMs: nowMs + lifetimeMs, lifetimeMs }
 }

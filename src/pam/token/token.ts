@@ -1,21 +1,16 @@
-import { LRUCache } from 'lru-cache'
 import type { Logger } from '../../observability/logger.ts'
-import type { UpstreamClock, UpstreamResponse } from '../../upstream/upstream-client.ts'
-import type { Coalescing, SharedFetch } from '../shared/coalescing.ts'
-import type { PamRecords } from '../shared/pam-records.ts'
-import type { CallContext, PamCall, PamRequest } from '../upstream/pam-call.ts'
+import type { SealedRecords } from '../../store/sealed-records.ts'
+import type { Coalesce } from '../shared/coalescing.ts'
+import type { CallContext, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
-import type { MintLimit } from './mint-limit.ts'
-import type { IssuedToken, Mint } from './mint-token.ts'
+import { type IssuedToken, MINT_EVERY_MS, type Mint } from './mint-token.ts'
 
 export interface ServiceTokenOptions
-  extends Pick<PamDeps, 'names' | 'scope' | 'clock' | 'random' | 'tunables' | 'log' | 'metrics'> {
+  extends Pick<PamDeps, 'scope' | 'keyOf' | 'clock' | 'monotonic' | 'random' | 'log' | 'metrics'> {
   readonly mint: Mint
-  readonly records: PamRecords<IssuedToken>
-  readonly coalescing: Coalescing<CachedToken>
-  /** Called when this process begins to use another token. */
-  readonly onNewToken: () => void
+  readonly records: Pick<SealedRecords<IssuedToken>, 'read' | 'write'>
+  readonly coalesce: Coalesce<CachedToken>
 }
 
 export interface CachedToken extends IssuedToken {
@@ -23,10 +18,8 @@ export interface CachedToken extends IssuedToken {
   readonly refreshAtMs: number
 }
 
-/** How often a process without lookups checks whether its token is due for a refresh. */
-const CHECK_EVERY_MS = 5000
-/** Discarded tokens that the store may still have, if it was out of reach when they were discarded. */
-const MAX_DISCARDED = 16
+/** The shortest time between two refreshes. */
+const REFRESH_EVERY_MS = 15_000
 
 export type ServiceToken = ReturnType<typeof createServiceToken>
 
@@ -35,155 +28,102 @@ export type ServiceToken = ReturnType<typeof createServiceToken>
  * the background before it expires. Until then the old token is used, even if the refresh fails.
  */
 export function createServiceToken(options: ServiceTokenOptions) {
-  const { names, scope, records, coalescing, clock, log, metrics } = options
-  const lockKey = () => `gatehouse:lock:pam-token:${names.sign(scope)}`
-  const memory = createTokenMemory(options)
-  const source = { ...options, memory }
-  const timer = setInterval(() => refreshIfDue(undefined), CHECK_EVERY_MS).unref()
+  const { clock, monotonic, log, metrics } = options
+  let current: CachedToken | undefined
+  let refused: string | undefined
+  let refreshedAt = Number.NEGATIVE_INFINITY
+  const isUsable = ({ token, expiresAtMs }: IssuedToken) =>
+    token !== refused && (!clock.isSet() || clock.now() < expiresAtMs)
 
-  function refreshIfDue(requestId: string | undefined): void {
-    const current = memory.current()
-    if (current === undefined || !clock.isSet() || clock.now() < current.refreshAtMs) return
-    const fetch = createFetch(current, { background: true, requestId }, source)
-    coalescing.refresh(lockKey(), fetch)?.then(memory.use, (error) => {
+  /** A stored token for which `isEnough` is true, else a new one. If none may be minted now, the current one stays in use. */
+  async function obtain(context: CallContext, isEnough: (token: IssuedToken) => boolean): Promise<string> {
+    current = await obtainToken(options, context, isEnough, () => ({ current, refused }))
+    return current.token
+  }
+
+  function refreshIfDue({ requestId }: CallContext, old: CachedToken): void {
+    if (!clock.isSet() || clock.now() < old.refreshAtMs || monotonic() < refreshedAt + REFRESH_EVERY_MS)
+      return
+    refreshedAt = monotonic()
+    const isNewer = ({ expiresAtMs }: IssuedToken) => expiresAtMs > old.expiresAtMs
+    obtain({ background: true, requestId }, isNewer).catch((error) => {
       metrics.pamTokens.inc({ outcome: 'refresh_failed' })
       log.warn('pam_token_refresh_failed', { requestId, upstream: 'pam' }, error)
     })
   }
 
   return {
-    /** @throws the last refusal if `limit` forbids minting, or sending an existing token */
-    async get(context: CallContext, limit: TokenLimit = NO_LIMIT): Promise<string> {
-      const fetch = createFetch(undefined, context, source)
-      const known = memory.valid() ?? (await fetch.read())
-      if (known === undefined)
-        return limit.mint(async () => memory.use(await coalescing.run(lockKey(), fetch)))
-      const token = memory.use(known)
-      refreshIfDue(context.requestId)
-      await limit.beforeSend()
-      return token
+    async get(context: CallContext): Promise<string> {
+      if (current === undefined || !isUsable(current)) return obtain(context, isUsable)
+      refreshIfDue(context, current)
+      return current.token
     },
-
-    /** Discards this token in memory and in the store. A newer token stays. */
-    async discard(token: string): Promise<void> {
-      if (memory.discard(token)) metrics.pamTokens.inc({ outcome: 'discarded' })
-      await records.removeIf(scope, (stored) => stored.token === token)
+    /** PAM has refused this token with a 401. It is replaced if it is still in use. */
+    refuse(token: string): void {
+      refused = token
     },
-
-    /** The token in memory, if there is one that has not expired. */
-    inMemory: () => memory.valid()?.token,
-
-    stop: () => clearInterval(timer),
   }
 }
 
-type TokenLimit = Pick<MintLimit, 'mint' | 'beforeSend'>
+/** A token is refreshed this long before it expires, or this share of its lifetime if that is shorter. */
+const REFRESH_BEFORE_MS = 5 * 60_000
+const REFRESH_BEFORE_SHARE = 0.2
+/** Replicas refresh earlier by a random part of this share of that time. */
+const JITTER_SHARE = 0.1
 
-/** For calls whose refusal does not discard the token. */
-const NO_LIMIT: TokenLimit = { mint: (mint) => mint(), beforeSend: async () => {} }
-
-type TokenMemory = ReturnType<typeof createTokenMemory>
-
-/** The token that this process uses, and those that it has discarded. */
-function createTokenMemory({ clock, onNewToken }: Pick<ServiceTokenOptions, 'clock' | 'onNewToken'>) {
-  const discarded = new LRUCache<string, true>({ max: MAX_DISCARDED })
-  let current: CachedToken | undefined
-
-  return {
-    /** It may have expired. */
-    current: () => current,
-    valid: () => (current !== undefined && isValid(current, clock) ? current : undefined),
-    isDiscarded: (token: string) => discarded.has(token),
-
-    /** Returns the token to send: another one if this one was discarded in the meantime. */
-    use(token: CachedToken): string {
-      if (!discarded.has(token.token)) {
-        const isNew = token.token !== current?.token
-        current = token
-        if (isNew) onNewToken()
-      }
-      return (current ?? token).token
-    },
-
-    /** False if it was discarded before. */
-    discard(token: string): boolean {
-      if (current?.token === token) current = undefined
-      const isNew = !discarded.has(token)
-      discarded.set(token, true)
-      return isNew
-    },
-
-    /** PAM may issue a token again that it has refused. */
-    recordIssued: (token: string) => void discarded.delete(token),
-  }
-}
-
-/** A stored token is used if it expires later than `old`. Otherwise a token is minted. */
-function createFetch(
-  old: IssuedToken | undefined,
+function obtainToken(
+  { mint, records, coalesce, scope, keyOf, clock, random, log, metrics }: ServiceTokenOptions,
   { background, requestId }: CallContext,
-  source: ServiceTokenOptions & { readonly memory: TokenMemory },
-): SharedFetch<CachedToken> {
-  const { mint, records, memory, scope, clock, log, metrics } = source
-  return {
+  isEnough: (token: IssuedToken) => boolean,
+  getState: () => { readonly current: CachedToken | undefined; readonly refused: string | undefined },
+): Promise<CachedToken> {
+  const withRefreshTime = (issued: IssuedToken): CachedToken => {
+    const beforeMs = Math.min(REFRESH_BEFORE_MS, issued.lifetimeMs * REFRESH_BEFORE_SHARE)
+    return { ...issued, refreshAtMs: issued.expiresAtMs - beforeMs * (1 + random() * JITTER_SHARE) }
+  }
+  return coalesce(keyOf('lock:pam-token'), {
     background,
     async read() {
-      const issued = await records.find(scope)
-      if (issued === undefined || memory.isDiscarded(issued.token) || !isValid(issued, clock))
-        return undefined
-      if (old !== undefined && issued.expiresAtMs <= old.expiresAtMs) return undefined
+      const stored = await records.read(scope).catch(() => undefined)
+      if (stored === undefined || !isEnough(stored.value)) return undefined
       if (!background) metrics.pamTokens.inc({ outcome: 'shared' })
-      return withRefreshTime(issued, source)
+      return withRefreshTime(stored.value)
     },
     async fetch() {
-      const issued = await mint({ background, requestId })
-      memory.recordIssued(issued.token)
+      const { current, refused } = getState()
+      const isRefused = current !== undefined && current.token === refused
+      const issued = await mint({ background, requestId }, isRefused ? 'replacement' : 'first or next')
+      if (issued === undefined && current !== undefined) return current
+      if (issued === undefined) throw new PamFailure('held_back', { retryAfterMs: MINT_EVERY_MS })
       metrics.pamTokens.inc({ outcome: background ? 'refreshed' : 'minted' })
       log.info('pam_token_minted', { requestId, upstream: 'pam', lifetimeMs: issued.lifetimeMs })
-      await records.write(scope, issued, issued.expiresAtMs - clock.now())
-      return withRefreshTime(issued, source)
+      await records.write(scope, issued, issued.expiresAtMs - clock.now()).catch(() => {})
+      return withRefreshTime(issued)
     },
-  }
+  })
 }
-
-/** The API's clock is unknown before its first response. Until then a stored token is valid, for the store removes expired ones. */
-function isValid({ expiresAtMs }: IssuedToken, clock: UpstreamClock): boolean {
-  return !clock.isSet() || clock.now() < expiresAtMs
-}
-
-function withRefreshTime(issued: IssuedToken, { tunables, random }: ServiceTokenOptions): CachedToken {
-  const { refreshBeforeMs, refreshBeforeShare, jitterShare } = tunables.token
-  const beforeMs = Math.min(refreshBeforeMs, issued.lifetimeMs * refreshBeforeShare)
-  return { ...issued, refreshAtMs: issued.expiresAtMs - beforeMs * (1 + random() * jitterShare) }
-}
-
-export type AuthorizedCall = (request: PamRequest, limit: MintLimit) => Promise<UpstreamResponse>
 
 /**
- * Sends requests with the service user's token. A 401 discards the token that was sent. If another token may help, the request is
- * repeated once.
+ * Sends requests with the service user's token. After a 401, the request is repeated with another token, a stored one or a new one, if
+ * there is one and it may help.
  */
-export function createAuthorizedCall(call: PamCall, token: ServiceToken, log: Logger): AuthorizedCall {
-  return async function authorizedCall(request, limit) {
-    for (let isRepeated = false; ; isRepeated = true) {
-      const bearer = await token.get(request, limit)
+export function createAuthorizedCall(call: PamCall, token: ServiceToken, log: Logger): PamCall {
+  return async function authorizedCall(request) {
+    for (let bearer = await token.get(request); ; ) {
       try {
-        const answer = await call({ ...request, bearer })
-        await limit.recordSuccess()
-        return answer
+        return await call({ ...request, bearer })
       } catch (error) {
-        if (!isTokenRefused(error)) throw error
-        await Promise.all([token.discard(bearer), limit.recordRefusal(error.outcome)])
+        if (!(error instanceof PamFailure) || error.status !== 401) throw error
+        token.refuse(bearer)
         if (!error.policy.renewsToken) throw error
-        if (!isRepeated) continue
-        const { requestId } = request
-        log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.outcome })
-        throw error
+        const other = await token.get(request)
+        if (other === bearer) {
+          const { requestId } = request
+          log.error('pam_new_token_refused', { requestId, upstream: 'pam', name: error.outcome })
+          throw error
+        }
+        bearer = other
       }
     }
   }
-}
-
-function isTokenRefused(error: unknown): error is PamFailure {
-  return error instanceof PamFailure && (error.status === 401 || error.policy.renewsToken)
 }

@@ -1,9 +1,9 @@
 import { type BrokerError, pamError } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
-import type { UpstreamResponse } from '../../upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
-/** One row of the table in docs/operations.md#pam-errors: the broker's reaction to a failure, and its response to the SPA. */
+/** One row of the table in docs/logs.md#pam-errors: the broker's reaction to a failure, and its response to the SPA. */
 export interface PamErrorPolicy {
   readonly retries: number
   /** Mint a new token and repeat the call, once. */
@@ -114,8 +114,6 @@ export interface PamFailureDetails {
   /** The HTTP status; undefined: no response. */
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
-  /** A background call that was dropped because the rate limit was low. It says nothing about the API. */
-  readonly wasDeferred?: boolean
   readonly cause?: unknown
 }
 
@@ -126,15 +124,13 @@ export class PamFailure extends DependencyFailure {
   readonly policy: PamErrorPolicy
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
-  readonly wasDeferred: boolean
 
   constructor(outcome: PamOutcome, details: PamFailureDetails = {}) {
-    const { reason, status, retryAfterMs, wasDeferred = false, cause } = details
+    const { reason, status, retryAfterMs, cause } = details
     super(outcome, { message: reason === undefined ? outcome : `${outcome}: ${reason}`, cause })
     this.policy = PAM_ERROR_POLICIES[outcome]
     this.status = status
     this.retryAfterMs = retryAfterMs
-    this.wasDeferred = wasDeferred
   }
 
   /** A PAM 401 never becomes a 401 for the SPA. */

@@ -57,8 +57,8 @@ export const factorBody = stateBody.extend({
     .transform((value) => value ?? undefined),
 })
 
-/** The fields of Duo's form. */
-export const duoForm = stateBody.extend({ id: required, sig_response: required })
+/** The fields of Duo's form. Pages may leave `id` out. */
+export const duoForm = stateBody.extend({ id: optional, sig_response: required })
 export type DuoForm = z.output<typeof duoForm>
 
 /** The query of Duo's frame in version 2 of the Web SDK. `parent` is the URL of the page that embeds it. */

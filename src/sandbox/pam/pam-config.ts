@@ -32,9 +32,6 @@ export const groupSchema = z.strictObject({
   federatedFromTeam: z.string().optional(),
   federationApprovedAt: time.optional(),
   disconnectedMode: z.boolean().default(false),
-  unixGid: z.int().optional(),
-  unixGroupName: z.string().optional(),
-  windowsGroupName: z.string().optional(),
 })
 
 export const configuredGroupSchema = groupSchema.extend({ roles: z.array(roleSchema).default([]) })
@@ -43,7 +40,6 @@ export const keySchema = z.strictObject({
   keyId: z.string().min(1),
   keySecret: z.string().min(1),
   serviceUser: z.string().min(1),
-  issuedAt: time.default('2026-01-01T00:00:00Z'),
   expiresAt: time.optional(),
 })
 
@@ -60,20 +56,15 @@ export const groupFormSchema = z.strictObject({
   activeDeletedAt: z.enum(['null', 'missing', 'empty', 'zero']).default('null'),
   /** Adds federated_from_team and federation_approved_at, as Advanced Server Access does. */
   federation: z.boolean().default(false),
-  /** Adds the attributes to the group itself. Otherwise they have their own list, as in both editions. */
-  attributes: z.boolean().default(false),
 })
 
 export const GROUP_FORMS: Readonly<Record<Edition, GroupForm>> = {
-  'privileged-access': { activeDeletedAt: 'null', federation: false, attributes: false },
-  'server-access': { activeDeletedAt: 'zero', federation: true, attributes: false },
+  'privileged-access': { activeDeletedAt: 'null', federation: false },
+  'server-access': { activeDeletedAt: 'zero', federation: true },
 }
 
-/**
- * A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). `groups`: users and
- * groups, but neither keys nor attributes (forbidden_error).
- */
-const accessSchema = z.enum(['full', 'groups', 'none', 'own'])
+/** A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). */
+const accessSchema = z.enum(['full', 'none', 'own'])
 
 const pamConfig = z
   .strictObject({
@@ -106,8 +97,6 @@ const pamConfig = z
     groups: z.array(configuredGroupSchema),
     /** PAM user name → names of the user's groups. */
     users: z.record(z.string().min(1), z.array(z.string().min(1))),
-    /** PAM user name → status. Default: ACTIVE. */
-    userStatus: z.record(z.string().min(1), z.enum(['ACTIVE', 'DISABLED', 'DELETED'])).default({}),
   })
   .superRefine((config, context) => {
     const names = new Set(config.groups.map((group) => group.name))
@@ -116,8 +105,6 @@ const pamConfig = z
     for (const [user, groups] of Object.entries(config.users))
       for (const [index, name] of groups.entries())
         if (!names.has(name)) addIssue(['users', user, index], `there is no group "${name}"`)
-    for (const user of Object.keys(config.userStatus))
-      if (!Object.hasOwn(config.users, user)) addIssue(['userStatus', user], `there is no user "${user}"`)
     for (const [index, key] of config.keys.entries())
       if (!Object.hasOwn(config.serviceUsers, key.serviceUser))
         addIssue(['keys', index, 'serviceUser'], `there is no service user "${key.serviceUser}"`)

@@ -76,8 +76,6 @@ export type PamControl = {
   deleteGroup(name: string, deletedAt?: string): void
   /** null deletes the user. */
   setUserGroups(user: string, groupNames: readonly string[] | null): void
-  /** Any text. The user's groups stay. */
-  setUserStatus(user: string, status: string): void
   setGroupForm(form: Partial<GroupForm>): void
   /** Lists deleted groups even if the request does not ask for them. */
   showDeleted(shown?: boolean): void
@@ -170,7 +168,6 @@ export function createPamControl({
       state().directory.remove(name, deletedAt)
     },
     setUserGroups: (user, names) => state().directory.setUserGroups(user, names ?? undefined),
-    setUserStatus: (user, status) => state().directory.setUserStatus(user, status),
     setGroupForm(form) {
       state().groupForm = parseInput(groupFormSchema, { ...state().groupForm, ...form }, 'setGroupForm')
     },

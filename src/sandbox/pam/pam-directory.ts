@@ -10,40 +10,17 @@ export type GroupBody = {
   deleted_at?: string | null
   federated_from_team?: string | null
   federation_approved_at?: string | null
-  unix_gid?: number | undefined
-  unix_group_name?: string | undefined
-  windows_group_name?: string | undefined
 }
-
-/** A user in a response. */
-export type UserBody = {
-  id: string
-  name: string
-  status: string
-  details: null
-  user_type: 'human'
-  role_grants: null
-  deleted_at: string | null
-}
-
-/** An attribute of a group. In a response, the name is `attribute_name`. */
-export type GroupAttribute = { id: string; name: string; attribute_value: string | number; managed: boolean }
 
 export type PamDirectory = {
   /** All groups of the team, including deleted ones, sorted by name. */
   groups(): readonly PamGroup[]
   /** @throws resource_does_not_exist for an unknown user */
   groupsOf(user: string): readonly PamGroup[]
-  /** @throws resource_does_not_exist for an unknown user */
-  userBody(user: string): UserBody
-  /** @throws resource_does_not_exist for an unknown group */
-  attributesOf(group: string): readonly GroupAttribute[]
   /** @throws resource_already_exists if another group has the name, unless it is deleted */
   create(name: string, roles: readonly string[]): PamGroup
   put(group: PamGroup): void
   remove(name: string, deletedAt: string): void
-  /** Any text, because new statuses may appear. The user's groups stay. */
-  setUserStatus(user: string, status: string): void
   /** undefined deletes the user. */
   setUserGroups(user: string, names: readonly string[] | undefined): void
   /** Replaces the generated groups with `count` new ones. With `user`, adds this user to all of them. */
@@ -53,15 +30,12 @@ export type PamDirectory = {
 export function createPamDirectory({
   groups: initialGroups,
   users: initialUsers,
-  userStatus,
 }: {
   groups: readonly PamGroup[]
   users: Readonly<Record<string, readonly string[]>>
-  userStatus: Readonly<Record<string, string>>
 }): PamDirectory {
   const groups = new Map(initialGroups.map((group) => [group.name, group]))
   const users = new Map(Object.entries(initialUsers).map(([user, names]) => [user, [...names]]))
-  const statuses = new Map(Object.entries(userStatus))
   let generated: string[] = []
   /** Caches sorted lists by user ('' for the team): sorting 10,000 groups for each page would be slow. */
   const sorted = new Map<string, readonly PamGroup[]>()
@@ -84,28 +58,6 @@ export function createPamDirectory({
       if (names === undefined) throw new PamError('resource_does_not_exist')
       return cachedSort(user, () => names.flatMap((name) => groups.get(name) ?? []))
     },
-    userBody(user) {
-      if (!users.has(user)) throw new PamError('resource_does_not_exist')
-      const status = statuses.get(user) ?? 'ACTIVE'
-      return {
-        id: generatedId(user),
-        name: user,
-        status,
-        details: null,
-        user_type: 'human',
-        role_grants: null,
-        deleted_at: status === 'DELETED' ? USER_DELETED_AT : null,
-      }
-    },
-    attributesOf(name) {
-      const group = groups.get(name)
-      if (group === undefined) throw new PamError('resource_does_not_exist')
-      return Object.entries(attributeFields(group)).flatMap(([attribute, value]) => {
-        if (value === undefined) return []
-        const id = generatedId(`${name}#${attribute}`)
-        return { id, name: attribute, attribute_value: value, managed: false }
-      })
-    },
     create(name, roles) {
       const existing = groups.get(name)
       if (existing !== undefined && existing.deletedAt === undefined)
@@ -120,10 +72,6 @@ export function createPamDirectory({
       const group = groups.get(name)
       if (group === undefined) throw new Error(`there is no group "${name}"`)
       put({ ...group, deletedAt })
-    },
-    setUserStatus(user, status) {
-      if (!users.has(user)) throw new Error(`there is no user "${user}"`)
-      statuses.set(user, status)
     },
     setUserGroups(user, names) {
       const unknown = names?.find((name) => !groups.has(name))
@@ -153,7 +101,6 @@ export function createPamDirectory({
   }
 }
 
-const USER_DELETED_AT = '2026-02-01T00:00:00Z'
 const GENERATED_ROLES = [['end_user'], [], ['delegated_resource_admin'], ['end_user', 'security_admin']]
 
 /** The sort key of lists, which offsets encode: the name, then the id. */
@@ -183,15 +130,10 @@ export function groupBody(group: PamGroup, form: GroupForm): GroupBody {
     name: group.name,
     roles: [...group.roles],
     ...(form.federation ? federation : {}),
-    ...(form.attributes ? attributeFields(group) : {}),
     ...(group.deletedAt === undefined
       ? ACTIVE_DELETED_AT[form.activeDeletedAt]
       : { deleted_at: group.deletedAt }),
   }
-}
-
-function attributeFields({ unixGid, unixGroupName, windowsGroupName }: PamGroup) {
-  return { unix_gid: unixGid, unix_group_name: unixGroupName, windows_group_name: windowsGroupName }
 }
 
 const NAMESPACE = '3f0c1b52-7f55-4c4e-9a5e-0c8d1d6f2a11'

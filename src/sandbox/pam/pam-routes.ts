@@ -1,12 +1,11 @@
 import { type Request, type Response, Router } from 'express'
-import { type Access, type Edition, type PamGroup, ROLES } from './pam-config.ts'
-import { generatedId, groupBody } from './pam-directory.ts'
+import { type Edition, type PamGroup, ROLES } from './pam-config.ts'
+import { groupBody } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 import { linkHeaders } from './pam-links.ts'
 import { bearerToken, requestTarget, requireJsonObject } from './pam-middleware.ts'
 import { type Listed, paginate, parseListQuery, rejectQuery } from './pam-pagination.ts'
 import type { PamState } from './pam-state.ts'
-import type { KeyDetails } from './pam-tokens.ts'
 
 /** The operations of the API (docs/conformance.md P and F-7). */
 export function createPamRoutes({ state }: { state: () => PamState }): Router {
@@ -43,33 +42,6 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
     if (isFirst) counts.userLists[user] = (counts.userLists[user] ?? 0) + 1
   })
 
-  router.get('/v1/teams/:team/users/:user', (req, res) => {
-    authorize(state(), req)
-    rejectQuery(queryOf(req))
-    res.json({ team_name: state().team, ...state().directory.userBody(req.params.user) })
-  })
-
-  router.get('/v1/teams/:team/groups/:group/attributes', (req, res) => {
-    authorize(state(), req, ['full'])
-    const attributes = state().directory.attributesOf(req.params.group)
-    sendPage(state(), attributes, ({ name, ...body }) => ({ attribute_name: name, ...body }), req, res)
-  })
-
-  /** The service user of the token. */
-  router.get('/v1/teams/:team/current_user', (req, res) => {
-    const name = authorize(state(), req, ['full', 'groups', 'none', 'own'])
-    rejectQuery(queryOf(req))
-    res.json({ id: generatedId(name), name, team_name: state().team })
-  })
-
-  router.get('/v1/teams/:team/service_users/:user/keys', (req, res) => {
-    authorize(state(), req, ['full'])
-    const { access, tokens, clockOffsetMs } = state()
-    if (!access.has(req.params.user)) throw new PamError('resource_does_not_exist')
-    const keys = tokens.keysOf(req.params.user)
-    sendPage(state(), keys, (key) => keyBody(key, clockOffsetMs), req, res)
-  })
-
   /** The only operation that creates a resource, for resource_already_exists and quota_exceeded. */
   router.post('/v1/teams/:team/groups', (req, res) => {
     authorize(state(), req)
@@ -90,8 +62,8 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   return router
 }
 
-/** Checks the token, the team and the service user's access. @returns the service user */
-function authorize(state: PamState, req: Request, allowed: readonly Access[] = ['full', 'groups']): string {
+/** Checks the token, the team and the service user's access. */
+function authorize(state: PamState, req: Request): void {
   const token = bearerToken(req)
   if (token === undefined) throw new PamError('authentication_error')
   if (state.deletedServerTokens.has(token)) throw new PamError('server_authorization_revoked')
@@ -100,21 +72,8 @@ function authorize(state: PamState, req: Request, allowed: readonly Access[] = [
   const access = state.access.get(serviceUser)
   checkTeamName(state, req.params.team)
   checkTeamEnabled(state)
-  if (access !== undefined && allowed.includes(access)) return serviceUser
+  if (access === 'full') return
   throw new PamError(access === 'none' ? 'authorization_error' : 'forbidden_error')
-}
-
-/** How Okta's API writes a time that is not set. */
-const ZERO_TIME = '0001-01-01T00:00:00Z'
-
-function keyBody({ id, issuedAt, expiresAt, lastUsed }: KeyDetails, offsetMs: number) {
-  const text = (ms: number) => new Date(ms + offsetMs).toISOString()
-  return {
-    expires_at: expiresAt === undefined ? ZERO_TIME : text(expiresAt),
-    id,
-    issued_at: text(issuedAt),
-    last_used: lastUsed === undefined ? null : text(lastUsed),
-  }
 }
 
 /** Team names are case-insensitive. */

@@ -3,16 +3,6 @@ import { PamError } from './pam-errors.ts'
 
 export type IssuedToken = { token: string; keyId: string; serviceUser: string; issuedAt: number }
 
-/** Times are in milliseconds; undefined: never. */
-export type KeyDetails = {
-  id: string
-  /** As the id, because lists are sorted by name. */
-  name: string
-  issuedAt: number
-  expiresAt: number | undefined
-  lastUsed: number | undefined
-}
-
 /** A key whose secret was checked. */
 export type VerifiedPamKey = { keyId: string; serviceUser: string }
 
@@ -24,7 +14,6 @@ export type PamTokens = {
   serviceUserOf(token: string): string | undefined
   /** The service user of a key, even if the key is expired. */
   serviceUserOfKey(keyId: string): string | undefined
-  keysOf(serviceUser: string): readonly KeyDetails[]
   issued(): readonly IssuedToken[]
   expireAll(): void
   revoke(token: string): void
@@ -50,7 +39,6 @@ export function createPamTokens({
   const keys = new Map(initialKeys.map((key) => [key.keyId, withExpiry(key)]))
   const active = new Map<string, { keyId: string; expiresAt: number }>()
   const issued: IssuedToken[] = []
-  const lastUsed = new Map<string, number>()
   let lifetimeMs = lifetimeSeconds * 1000
 
   function validKey(keyId: string) {
@@ -69,7 +57,6 @@ export function createPamTokens({
       const expiresAt = now() + lifetimeMs
       active.set(token, { keyId, expiresAt })
       issued.push({ token, keyId, serviceUser, issuedAt: now() })
-      lastUsed.set(keyId, now())
       return { token, expiresAt }
     },
     serviceUserOf(token) {
@@ -78,14 +65,6 @@ export function createPamTokens({
       return validKey(record.keyId)?.serviceUser
     },
     serviceUserOfKey: (keyId) => keys.get(keyId)?.serviceUser,
-    keysOf: (serviceUser) =>
-      [...keys]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .flatMap(([keyId, key]) => {
-          if (key.serviceUser !== serviceUser) return []
-          const expiresAt = Number.isFinite(key.expiresAt) ? key.expiresAt : undefined
-          return { id: keyId, name: keyId, issuedAt: key.issuedAt, expiresAt, lastUsed: lastUsed.get(keyId) }
-        }),
     issued: () => issued,
     expireAll: () => active.clear(),
     revoke(token) {
@@ -110,6 +89,5 @@ export function createPamTokens({
 
 function withExpiry(key: PamKey) {
   const expiresAt = key.expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(key.expiresAt)
-  const issuedAt = Date.parse(key.issuedAt)
-  return { keySecret: key.keySecret, serviceUser: key.serviceUser, issuedAt, expiresAt }
+  return { keySecret: key.keySecret, serviceUser: key.serviceUser, expiresAt }
 }

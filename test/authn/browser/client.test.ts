@@ -11,10 +11,8 @@ async function clientFrom(
   { trusted = [], forwardedOrigins = [] }: { trusted?: string[]; forwardedOrigins?: string[] } = {},
 ): Promise<Client> {
   const deviceCookie = createDeviceCookie({
-    signer: createSigner(() => [Buffer.alloc(32, 1)], 'device-cookie'),
+    signer: createSigner([Buffer.alloc(32, 1)], 'device-cookie'),
     secure: true,
-    cookieDays: 400,
-    renewAfterHours: 24,
   })
   const clientOf = createClientOf({ deviceCookie, sessionIdIn: () => undefined, forwardedOrigins })
   const { ask } = keep(

@@ -1,14 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
-import { transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
 import { until } from '../../support/until.ts'
 import {
   answers,
   askedTwice,
-  busy,
   ended,
   failureOf,
   gate,
-  HANDLE,
   type ReplicasOptions,
   replicas,
   type Take,
@@ -67,47 +64,6 @@ describe('a poll that comes too soon', () => {
     expect(entries.has(lock)).toBe(false)
   })
 
-  test('waits even if a poll of another path was sent in between', async () => {
-    const { replica, polled, due, lock, entries } = await pacing()
-    await polled()
-    const other = '/api/v1/authn/factors/other/verify'
-    const waiting = answers('WAITING', (before) => ({
-      ...before,
-      pollNotBeforeMs: { ...before.pollNotBeforeMs, [other]: NOW_MS + POLL_EVERY_MS },
-    }))
-    await replica().run({ identity: 'other', pollPath: other }, waiting)
-    const held = replica()
-    const results: unknown[] = []
-    const polls = held.run(POLL, answers('new')).then((answer) => results.push(answer))
-    await until(() => askedTwice(held))
-    expect(results).toEqual([])
-    due()
-    await polls
-    expect(results).toMatchObject([{ body: 'new' }])
-    expect(entries.has(lock)).toBe(false)
-  })
-
-  test('is one call, however many requests poll on however many replicas', async () => {
-    const { replica, polled, waiting, due, coalesced } = await pacing()
-    await polled()
-    let calls = 0
-    const three = [replica(), replica(), replica()]
-    const polls = three.flatMap(({ run }) =>
-      Array.from({ length: 10 }, () => run(POLL, (before) => waiting(`call ${++calls}`)(before))),
-    )
-    for (const one of three) await until(() => askedTwice(one))
-    expect(calls).toBe(0)
-    due()
-    for (const answer of await Promise.all(polls)) expect(answer).toMatchObject({ body: 'call 1' })
-    expect(calls).toBe(1)
-    expect(await coalesced()).toEqual(
-      expect.arrayContaining([
-        { scope: 'process', value: 27 },
-        { scope: 'replicas', value: 2 },
-      ]),
-    )
-  })
-
   test('shares the result of the poll that ended the transaction, also on another replica; a later poll gets 401', async () => {
     const { replica, polled, due, loginAt } = await pacing()
     await polled()
@@ -135,25 +91,6 @@ describe('a poll that comes too soon', () => {
     await replica().run({ identity: 'cancel' }, answers('', ended))
     expect(await poll).toMatchObject({ status: 401, code: 'E0000011' })
     expect(started()).toBe(0)
-  })
-
-  test('also waits while the transaction is stored under an older key', async () => {
-    const { replica, polled, due, keep, start, entries, transactions } = await pacing({
-      masterKeys: [Buffer.alloc(32, 2), Buffer.alloc(32, 1)],
-    })
-    const names = transactions.names(HANDLE)
-    entries.clear()
-    await keep(start(), transactionKey(names[1] ?? ''))
-    await polled()
-    const held = replica()
-    const { take, started, finish } = gate()
-    const poll = held.run(POLL, take)
-    await until(() => held.acquires.length >= 2 * names.length)
-    expect([started(), busy(held)]).toEqual([0, []])
-    due()
-    await until(() => started() === 1)
-    finish(answers('new'))
-    expect(await poll).toMatchObject({ body: 'new' })
   })
 
   test('gets 503 at once if it would wait longer than a step may wait', async () => {

@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import {
-  newHandle,
-  type TransactionStore,
-  transactionKey,
-} from '../../../src/authn/transaction/transaction-store.ts'
+import { type TransactionStore, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
 import { storeUnavailable, unknownHandle } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -48,19 +44,6 @@ describe('different steps of one transaction', () => {
       expect(await loginAt()).toBe('start++++')
     },
   )
-
-  test('do not wait for the steps of another transaction', async () => {
-    const { replica, transactions, start } = await replicas()
-    const another = newHandle()
-    await transactions.create(another, start())
-    const { take, started, finish } = gate()
-    const { run } = replica()
-    const slow = run(SAME, take)
-    await until(() => started() === 1)
-    expect(await run({ ...SAME, handle: another }, answers('quick'))).toMatchObject({ body: 'quick' })
-    finish(answers('slow'))
-    expect(await slow).toMatchObject({ body: 'slow' })
-  })
 
   test.each([
     ['the same replica', true],
@@ -160,17 +143,6 @@ describe('while SECRET_KEYS has several keys', () => {
     ])
     expect(started()).toBe(1)
   })
-
-  test('a later identical request is a new attempt, even if another request looks for the transaction meanwhile', async () => {
-    const { replica, store, newest } = await rotating()
-    await replica().run(SAME, answers('1'))
-    await store.set(lockKey(newest), 'of-another-request', 60_000)
-    const later = replica()
-    const answer = later.run(SAME, answers('2'))
-    await until(() => busy(later).length > 0)
-    await store.delete(lockKey(newest))
-    expect(await answer).toMatchObject({ body: '2' })
-  })
 })
 
 describe('a step that runs longer than its lock lasts', () => {
@@ -184,20 +156,6 @@ describe('a step that runs longer than its lock lasts', () => {
     finish(answers('late', withLogin('stale')))
     expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
     expect(await loginAt()).toBe('newer')
-  })
-
-  test('does not share a result that was rolled back', async () => {
-    const { replica, loginAt, shared } = await replicas({ lockTtlMs: 60, sharedMs: 60_000 })
-    const { take, started, finish } = gate()
-    const late = failureOf(replica().run({ identity: 'late' }, take))
-    await until(() => started() === 1)
-    await replica().run({ identity: 'quick' }, answers('quick', ended))
-    const sharedByQuick = shared()
-    expect(sharedByQuick).toHaveLength(1)
-    finish(answers('late', withLogin('stale'), { sessionId: 'rolled-back' }))
-    expect(await late).toMatchObject({ status: 503 })
-    expect(shared()).toEqual(sharedByQuick)
-    expect(await loginAt()).toBeUndefined()
   })
 
   test('does not delete a result that an identical request shared later', async () => {
@@ -230,45 +188,12 @@ describe('a step that runs longer than its lock lasts', () => {
     expect(await now).toMatchObject({ body: 'second' })
     expect(await store.get(lock)).toBeUndefined()
   })
-
-  test('does not release the lock of another step if it fails', async () => {
-    const { replica, store, lock } = await replicas({ lockTtlMs: 60 })
-    const [first, second] = [gate(), gate()]
-    const bug = new TypeError('a bug')
-    const late = failureOf(replica().run({ identity: 'first' }, first.take))
-    await until(() => first.started() === 1)
-    const now = replica({ lockTtlMs: 600_000 }).run({ identity: 'second' }, second.take)
-    await until(() => second.started() === 1)
-    const token = await store.get(lock)
-    first.finish(() => Promise.reject(bug))
-    expect(await late).toBe(bug)
-    expect(await store.get(lock)).toBe(token)
-    second.finish(answers('second'))
-    await now
-  })
 })
 
 test('if a replica dies, its lock expires, and then the identical step runs again', async () => {
   const { replica, store, lock } = await replicas()
   await store.set(lock, 'of-a-replica-that-died', 80)
   expect(await replica().run(SAME, answers('again'))).toMatchObject({ body: 'again' })
-})
-
-test('a shared result that cannot be read is ignored: the step runs again', async () => {
-  const { replica, store, shared, lock } = await replicas()
-  await replica().run(SAME, answers('first'))
-  const [key = ''] = shared()
-  const { take, started, finish } = gate()
-  const different = replica().run({ identity: 'different' }, take)
-  await until(() => started() === 1)
-  const other = replica()
-  const answer = other.run(SAME, answers('again'))
-  await until(() => busy(other).length > 1)
-  await store.set(key, 'garbage', 60_000)
-  finish(answers('different'))
-  expect(await answer).toMatchObject({ body: 'again' })
-  expect(await different).toMatchObject({ body: 'different' })
-  expect(await store.get(lock)).toBeUndefined()
 })
 
 describe('a step that fails', () => {
@@ -292,21 +217,6 @@ describe('a step that fails', () => {
     finish(() => Promise.reject(bug))
     expect(await first).toBe(bug)
     expect(await again).toMatchObject({ body: 'again' })
-  })
-
-  test('does not share the cause of a refusal', async () => {
-    const { replica } = await replicas()
-    const cause = new Error('very-secret')
-    const { take, started, finish } = gate()
-    const first = failureOf(replica().run(SAME, take))
-    await until(() => started() === 1)
-    const other = replica()
-    const waiting = failureOf(other.run(SAME, take))
-    await until(() => busy(other).length > 0)
-    finish(() => Promise.reject(storeUnavailable(cause)))
-    expect(await first).toMatchObject({ status: 503, cause })
-    expect(await waiting).toMatchObject({ status: 503, cause: new Error('shared refusal') })
-    expect(started()).toBe(1)
   })
 
   test.each([

@@ -1,10 +1,10 @@
 import { afterEach } from '@jest/globals'
 import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
-import { createCoalescing } from '../../../src/authn/coalescing/coalescing.ts'
+import { coalesceRequests } from '../../../src/authn/coalescing/request-coalescing.ts'
 import { StepLocks } from '../../../src/authn/coalescing/step-locks.ts'
 import type { RunStep, Step } from '../../../src/authn/sign-in/run-step.ts'
-import { createRunStep } from '../../../src/authn/sign-in/run-step.ts'
+import { createStepPipeline } from '../../../src/authn/sign-in/run-step.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import type { Reservation } from '../../../src/authn/throttling/throttling.ts'
 import { createAnswer, type StepAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
@@ -16,7 +16,7 @@ import {
 } from '../../../src/authn/transaction/transaction-store.ts'
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createUserKeys } from '../../../src/session/user-indexes.ts'
+import { createUserKeys } from '../../../src/session/user-keys.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
@@ -95,7 +95,7 @@ export async function replicas({
   const memory = createMemoryStore({ entries })
   const store: Store = { ...memory, ...faults(memory) }
   open.push(store)
-  const keys = () => masterKeys
+  const keys = masterKeys
   const metrics = createMetrics({ processMetrics: false })
   const { log, lines } = collectLog()
   const counted: string[] = []
@@ -141,14 +141,11 @@ export async function replicas({
       monotonic,
       ...own,
     })
-    const runStep = createRunStep({
-      coalescing: createCoalescing({ metrics }),
+    const pipeline = createStepPipeline({
       locks,
       throttling: { reserve: (attempt) => watchedReservation(attempt, counted, enforce) },
       store: watched,
       transactions,
-      dedupKeys: createSigner(keys, 'step-fingerprints'),
-      upstream: { prefetchRateLimit: () => {}, prefetchDeviceToken: () => {} },
       audit: new StepAudit({
         log,
         metrics,
@@ -159,6 +156,8 @@ export async function replicas({
       metrics,
       now,
     })
+    const dedupKeys = createSigner(keys, 'step-fingerprints')
+    const runStep: RunStep = coalesceRequests(pipeline, { transactions, dedupKeys, metrics })
     const run: Replica['run'] = (request, take, client = CLIENT) => runStep(stepOf(request, take), client)
     return { run, runStep, acquires }
   }
@@ -233,8 +232,8 @@ function watchedReservation(
   }
   note('reserve')
   return {
-    enforce() {
-      note('enforce')
+    enforce(planned) {
+      note(planned === undefined ? 'enforce' : `enforce ${planned.kind}`)
       return enforce()
     },
     refund: () => note('refund'),

@@ -33,10 +33,6 @@ test('a target may have 2,048 characters, also percent-encoded', () => {
 })
 
 describe('tricks', () => {
-  test('there are two hundred of them', () => {
-    expect(new Set(REDIRECT_ATTACKS).size).toBeGreaterThanOrEqual(200)
-  })
-
   test.each([...REDIRECT_ATTACKS, ...ODD_VALUES].map((trick) => [trick]))('%j is not allowed', (trick) => {
     expect(target(trick)).toBeUndefined()
   })

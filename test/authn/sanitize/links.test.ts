@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
-import { removeTokens } from '../../../src/authn/sanitize/token-search.ts'
 import { normalizePath } from '../../../src/authn/transaction/link-paths.ts'
 import { findStep, mergeSteps } from '../../../src/authn/transaction/transaction.ts'
 
@@ -26,27 +25,6 @@ const hrefOf = (href: string, options: Partial<RewriteOptions> = {}) => {
 const VERIFY = '/api/v1/authn/factors/ost1/verify'
 
 describe('tokens never reach the browser', () => {
-  test('session and recovery tokens are removed, and the state token is replaced with the handle, at any depth', () => {
-    const { body, tokens } = rewrite({
-      stateToken: TOKEN,
-      sessionToken: 'sessionTokenOfTheUpstream',
-      recoveryToken: 'recoveryTokenOfTheUpstream',
-      _embedded: {
-        list: [{ deep: [{ sessionToken: 'anotherSessionToken1', recoveryToken: null, stateToken: TOKEN }] }],
-        sessionToken: { nested: 'object' },
-      },
-    })
-    expect(body).toEqual({ stateToken: HANDLE, _embedded: { list: [{ deep: [{ stateToken: HANDLE }] }] } })
-    for (const token of [
-      TOKEN,
-      'sessionTokenOfTheUpstream',
-      'recoveryTokenOfTheUpstream',
-      'anotherSessionToken1',
-    ]) {
-      expect(tokens).toContain(token)
-    }
-  })
-
   test('every text of 16 characters or more in a token member is a token, at any depth, also in its links', () => {
     const text = (name: string) => `${name}-of-16-or-more-characters`
     const { tokens, body } = rewrite(
@@ -75,26 +53,6 @@ describe('tokens never reach the browser', () => {
     })
   })
 
-  test('a new state token is replaced too', () => {
-    const { body, tokens } = rewrite({ stateToken: '00anotherStateTokenOfTheUpstream' })
-    expect(body).toEqual({ stateToken: HANDLE })
-    expect(tokens).toEqual(expect.arrayContaining([TOKEN, '00anotherStateTokenOfTheUpstream']))
-  })
-
-  test('a token member of any type and letter case is removed, and its content is removed elsewhere too', () => {
-    const body = {
-      stateToken: null,
-      other: { SESSIONTOKEN: ['token-in-a-list-1234'] },
-      note: 'x token-in-a-list-1234',
-    }
-    const rewritten = rewrite(body)
-    expect(rewritten.body).toEqual({ other: {}, note: 'x token-in-a-list-1234' })
-    expect(removeTokens(JSON.stringify(rewritten.body), rewritten.tokens)).toEqual({
-      text: '{"other":{},"note":"x "}',
-      removed: 1,
-    })
-  })
-
   test('without a handle, the state token is removed like other tokens, also from queries of public routes', () => {
     const { body } = rewrite(
       { stateToken: TOKEN, _links: { next: { href: `${UPSTREAM}${VERIFY}?stateToken=${TOKEN}` } } },
@@ -106,14 +64,6 @@ describe('tokens never reach the browser', () => {
     expect(Object.keys(body)).toEqual(['_links'])
   })
 
-  test('the handle replaces the state token in queries of public routes', () => {
-    for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {
-      expect(hrefOf(`${UPSTREAM}${path}?stateToken=${TOKEN}&a=b`).href).toBe(
-        `${PUBLIC}${path}?stateToken=${HANDLE}&a=b`,
-      )
-    }
-  })
-
   test('a token that is only in a query is removed too', () => {
     const unknown = '00tokenThatOnlyALinkNames_abcdefgh'
     const { href, tokens } = hrefOf(`${UPSTREAM}/login/step-up/redirect?stateToken=${unknown}`, {
@@ -123,33 +73,12 @@ describe('tokens never reach the browser', () => {
     expect(tokens).toEqual([unknown])
   })
 
-  test('a percent-encoded token is removed too', () => {
-    const token = '00token/with+signs=in it_abcdefgh'
-    const href = `${UPSTREAM}/login/step-up/redirect?stateToken=${encodeURIComponent(token)}`
-    expect(hrefOf(href, { knownTokens: [token] }).href).toBe(
-      `${PUBLIC}/login/step-up/redirect?stateToken=${HANDLE}`,
-    )
-    expect(hrefOf(href, { knownTokens: [] }).href).not.toContain(encodeURIComponent(token))
-  })
-
-  test('a token parameter is removed by its name, in any spelling and even if its value is short', () => {
-    for (const [given, wanted] of [
-      ['?stateToken=short', `?stateToken=${HANDLE}`],
-      ['?stateToken=', `?stateToken=${HANDLE}`],
-      ['?a=b&stateToken=x%20y&c=%3A:', `?a=b&stateToken=${HANDLE}&c=%3A:`],
-      ['?STATETOKEN=short&statetoken=other', `?STATETOKEN=${HANDLE}&statetoken=${HANDLE}`],
-      ['?state%54oken=short', `?state%54oken=${HANDLE}`],
-      ['?sessionToken=short&recoveryToken=short2', '?sessionToken=&recoveryToken='],
-      ['?a=/x/stateToken=1&state%zzToken=2&b', '?a=/x/stateToken=1&state%zzToken=2&b'],
-      ['#/?stateToken=short', `#/?stateToken=${HANDLE}`],
-      ['#stateToken=short', `#stateToken=${HANDLE}`],
-    ] as const) {
-      const { href, offered } = hrefOf(`${UPSTREAM}/login/step-up/redirect${given}`)
-      expect(href).toBe(`${PUBLIC}/login/step-up/redirect${wanted}`)
-      expect(offered).toMatchObject([{ href: `${UPSTREAM}/login/step-up/redirect${given}` }])
-    }
-    const withoutHandle = hrefOf(`${UPSTREAM}/sso/idps/0oa1?stateToken=short`, { handle: undefined })
-    expect(withoutHandle.href).toBe(`${PUBLIC}/sso/idps/0oa1?stateToken=`)
+  test('a token parameter of a public route is removed by its name, even if its value is short', () => {
+    const path = '/login/step-up/redirect?a=b&STATETOKEN=short&sessionToken=x#/?stateToken=y'
+    expect(hrefOf(UPSTREAM + path)).toMatchObject({
+      href: `${PUBLIC}/login/step-up/redirect?a=b&STATETOKEN=${HANDLE}&sessionToken=#/?stateToken=${HANDLE}`,
+      offered: [{ href: UPSTREAM + path }],
+    })
   })
 
   test('a short token is removed from a page of the org and counted; parameters of other hosts stay', () => {
@@ -169,24 +98,12 @@ describe('tokens never reach the browser', () => {
     const page = hrefOf(`${UPSTREAM}/login/other?token=${TOKEN}#${TOKEN}`)
     expect([page.href, page.tokensInLinks]).toEqual([`${UPSTREAM}/login/other?token=#`, 1])
   })
-
-  test('a token that begins with another one is removed completely', () => {
-    const longer = `${TOKEN}AndMore`
-    const { href } = hrefOf(`https://third.example/${longer}`, { knownTokens: [TOKEN, longer] })
-    expect(href).toBe('https://third.example/')
-    expect(removeTokens(`a ${longer} b`, [TOKEN, longer])).toEqual({ text: 'a  b', removed: 1 })
-  })
 })
 
 describe('links to the API lead to PUBLIC_URL', () => {
   test.each<[string, string]>([
     ['a plain link', `${UPSTREAM}${VERIFY}`],
-    ['another origin of the org', `${ALIAS}${VERIFY}`],
-    ['letter case of scheme and host', `HTTPS://ORG.Example.COM${VERIFY}`],
-    ['the default port', `https://org.example.com:443${VERIFY}`],
-    ['user info', `https://user:word@org.example.com${VERIFY}`],
     ['a relative link', VERIFY],
-    ['a link without a scheme', `//org.example.com${VERIFY}`],
     ['dots in its path', `${UPSTREAM}/a/..${VERIFY}`],
     ['encoded dots in its path', `${UPSTREAM}/a/%2e%2e${VERIFY}`],
     ['white space around it', `  ${UPSTREAM}${VERIFY}\n`],
@@ -198,24 +115,12 @@ describe('links to the API lead to PUBLIC_URL', () => {
   })
 
   test.each<[string, string]>([
-    ['another host', `https://evil.example${VERIFY}`],
-    ['a host that begins alike', `https://org.example.com.evil.example${VERIFY}`],
-    ['a host that ends alike', `https://evilorg.example.com${VERIFY}`],
-    ['our host as a user name', `https://org.example.com@evil.example${VERIFY}`],
-    ['another port', `https://org.example.com:8443${VERIFY}`],
-    ['another scheme', `http://org.example.com${VERIFY}`],
-    ['another kind of URL', `blob:${UPSTREAM}${VERIFY}`],
-    ['data', 'data:text/html,/api/v1/authn'],
-    ['script', 'javascript:alert(1)//api/v1/'],
     ['not a URL', 'https://['],
     ['nothing', ''],
     ['an asset', `${UPSTREAM}/img/logo.png`],
     ['a page', `${UPSTREAM}/login/login.htm?fromURI=%2Fapi%2Fv1%2F`],
     ['a path that leaves the API', `${UPSTREAM}/api/v1/../../admin`],
-    ['a path with the same beginning', `${UPSTREAM}/api/v10/x`],
-    ['a path in another letter case', `${UPSTREAM}/API/V1/authn`],
     ['a longer identity provider path', `${UPSTREAM}/sso/idps/0oa1/more`],
-    ['a longer redirect path', `${UPSTREAM}/login/step-up/redirect/more`],
     ['another longer redirect path', `${UPSTREAM}/login/token/redirect/more`],
     ['a redirect in a folder', `${UPSTREAM}/app/login/step-up/redirect`],
     ['another redirect in a folder', `${UPSTREAM}/app/login/token/redirect`],
@@ -247,12 +152,6 @@ describe('links to the API lead to PUBLIC_URL', () => {
     expect(hrefOf(`${UPSTREAM}/api/v1/authn/brand/new?x=1#f`).href).toBe(
       `${PUBLIC}/api/v1/authn/brand/new?x=1#f`,
     )
-  })
-
-  test('an org on another port', () => {
-    const upstreamOrigins = ['http://127.0.0.1:4711'] as const
-    expect(hrefOf(`http://127.0.0.1:4711${VERIFY}`, { upstreamOrigins }).href).toBe(`${PUBLIC}${VERIFY}`)
-    expect(hrefOf(`http://127.0.0.1:4712${VERIFY}`, { upstreamOrigins }).offered).toEqual([])
   })
 
   test('at any depth, also in arrays of links, with or without hints', () => {
@@ -302,12 +201,6 @@ describe('links to the API lead to PUBLIC_URL', () => {
     }
   })
 
-  test('an href that is not a string is handled like other members', () => {
-    const { body, offered } = rewrite({ _links: { next: { href: [{ href: UPSTREAM + VERIFY }] } } })
-    expect(body).toEqual({ _links: { next: { href: [{ href: PUBLIC + VERIFY }] } } })
-    expect(offered.length).toBe(1)
-  })
-
   test('only an href is a link: other texts are not searched for new tokens', () => {
     const link = `${UPSTREAM}/x?token=an-ordinary-long-word`
     for (const answer of [{ note: link }, { href: [link] }, { href: { note: link } }]) {
@@ -333,6 +226,28 @@ describe('links to the API lead to PUBLIC_URL', () => {
   })
 })
 
+test('a link that is neither http nor https is dropped, at any depth', () => {
+  const bad = [
+    'javascript:alert(1)',
+    ' JaVa\tScript:alert(1)',
+    'data:text/html,x',
+    'xhttp:x',
+    'https1:x',
+    'file:///etc/passwd',
+  ]
+  const good = { href: UPSTREAM + VERIFY }
+  const { body } = rewrite({
+    _links: { next: { href: bad[0] }, cancel: good, resend: bad.map((href) => ({ href, name: 'sms' })) },
+    deep: [{ list: [{ _links: { logo: { href: bad[1] }, self: good }, text: bad[0] }, { href: bad[2] }] }],
+  })
+  const moved = { href: PUBLIC + VERIFY }
+  expect(body).toEqual({
+    _links: { cancel: moved, resend: [] },
+    deep: [{ list: [{ _links: { self: moved }, text: bad[0] }] }],
+  })
+  expect(rewrite({ href: bad[0], other: 1 }).body).toEqual({ other: 1 })
+})
+
 describe('all other content is unchanged', () => {
   test('in its order, also with names that have a meaning in JavaScript', () => {
     const text =
@@ -354,71 +269,6 @@ describe('all other content is unchanged', () => {
         expect(JSON.stringify(rewrite(JSON.parse(text)).body)).toBe(text)
       }),
     )
-  })
-
-  test('the given answer is not modified', () => {
-    const answer = { stateToken: TOKEN, _links: { next: { href: UPSTREAM + VERIFY } } }
-    const before = structuredClone(answer)
-    rewrite(answer)
-    expect(answer).toEqual(before)
-  })
-})
-
-describe('the token filter', () => {
-  test.each([
-    ['as it is', TOKEN],
-    ['percent-encoded', encodeURIComponent('00token with spaces/and=signs')],
-    ['in JSON’s own form', JSON.stringify('00token "with" quotes \\ and lines\n').slice(1, -1)],
-  ])('finds a token %s', (_name, form) => {
-    const tokens = [TOKEN, '00token with spaces/and=signs', '00token "with" quotes \\ and lines\n']
-    const { text, removed } = removeTokens(`{"a":"x${form}y","b":["${form}"]}`, tokens)
-    expect(text).toBe('{"a":"xy","b":[""]}')
-    expect(removed).toBe(2)
-  })
-
-  const spellings = [
-    (token: string) => token,
-    (token: string) =>
-      [...Buffer.from(token)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
-  ] as const
-
-  test('leaves no token that a removal created: one within itself, or within another token', () => {
-    const token = fc.string({ unit: fc.constantFrom(...'abXY01_-'), minLength: 16, maxLength: 24 })
-    const layers = fc.array(fc.tuple(fc.nat(), fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 8 })
-    fc.assert(
-      fc.property(token, token, layers, (one, other, drawn) => {
-        let text = ''
-        for (const [at, first, encoded] of drawn) {
-          const around = first ? one : other
-          const spell = spellings[encoded ? 1 : 0]
-          const splitAt = at % around.length
-          text = spell(around.slice(0, splitAt)) + text + spell(around.slice(splitAt))
-        }
-        const knownTokens = [one, other]
-        const hrefs = [`https://x.example/?t=${text}`, `${UPSTREAM}/sso/idps/1?t=${text}`]
-        for (const out of [text, ...hrefs.map((href) => hrefOf(href, { knownTokens }).href)]) {
-          const filtered = removeTokens(out, knownTokens).text
-          for (const spell of spellings)
-            for (const whole of knownTokens) expect(filtered).not.toContain(spell(whole))
-          expect(removeTokens(filtered, knownTokens)).toEqual({ text: filtered, removed: 0 })
-        }
-        const [third = ''] = hrefs.map((href) => hrefOf(href, { knownTokens }).href)
-        expect(removeTokens(third, knownTokens).removed).toBe(0) // nothing is left for the token filter, which would raise an alarm
-      }),
-    )
-  })
-
-  test('stops at deeply nested tokens with a RangeError', () => {
-    const deep = TOKEN.slice(0, 20).repeat(1000) + TOKEN.slice(20).repeat(1000)
-    expect(() => removeTokens(deep, [TOKEN])).toThrow(RangeError)
-    expect(() => hrefOf(`https://x.example/?t=${deep}`)).toThrow(RangeError)
-  })
-
-  test('leaves strings that are too short to be a token', () => {
-    expect(removeTokens('{"a":"ok"}', ['ok', '', 'a', '"', 'x'.repeat(15)])).toEqual({
-      text: '{"a":"ok"}',
-      removed: 0,
-    })
   })
 })
 

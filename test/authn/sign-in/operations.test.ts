@@ -1,113 +1,99 @@
 import { describe, expect, test } from '@jest/globals'
-import { OPERATIONS, type Operation, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
-import { ACTIVATION_PROOF, getProof, PASSWORD_PROOF } from '../../../src/authn/transaction/credentials.ts'
+import { OPERATIONS, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
-type Credential = Operation['credential']
+const PHONE = { factorType: 'sms', provider: 'OKTA', profile: { phoneNumber: '+1 555 0100' } }
+const LINK = { profile: { phoneNumber: '+1 555 0100', email: 'ada@example.com' } }
+const CODE = { passCode: '123456' }
+const VERIFY_FLAGS = ['rememberDevice', 'autoPush']
+const PHONE_FLAG = ['updatePhone']
 
-/** Every operation in a transaction: path, forwarded query, credential, and whether it polls. */
-const TABLE: readonly (readonly [
-  name: string,
-  path: string,
-  query: readonly string[],
-  credential: Credential,
-  polls: boolean,
-])[] = [
-  ['cancel', `${AUTHN}/cancel`, [], undefined, false],
-  ['previous', `${AUTHN}/previous`, [], undefined, false],
-  ['skip', `${AUTHN}/skip`, [], undefined, false],
-  ['change_password', `${AUTHN}/credentials/change_password`, [], 'password', false],
-  ['reset_password', `${AUTHN}/credentials/reset_password`, [], 'new-password', false],
-  ['recovery_answer', `${AUTHN}/recovery/answer`, [], undefined, false],
-  ['recovery_verify', `${AUTHN}/recovery/factors/:type/verify`, [], undefined, false],
-  ['recovery_resend', `${AUTHN}/recovery/factors/:type/resend`, [], undefined, false],
-  ['enroll', `${AUTHN}/factors`, ['updatePhone'], undefined, false],
-  ['verify', `${FACTOR}/verify`, ['rememberDevice', 'autoPush'], 'factor', true],
-  ['resend', `${FACTOR}/verify/resend`, ['rememberDevice', 'autoPush'], undefined, false],
-  ['activate', `${FACTOR}/lifecycle/activate`, ['updatePhone'], undefined, true],
-  ['activate_poll', `${FACTOR}/lifecycle/activate/poll`, ['updatePhone'], undefined, true],
-  ['duo_callback', `${FACTOR}/lifecycle/duoCallback`, [], undefined, false],
-  ['activate_resend', `${FACTOR}/lifecycle/resend`, ['updatePhone'], undefined, false],
-  ['activate_email', `${FACTOR}/lifecycle/activate/email`, ['updatePhone'], undefined, false],
-  ['activate_sms', `${FACTOR}/lifecycle/activate/sms`, ['updatePhone'], undefined, false],
-  ['activate', `${USER_FACTOR}/lifecycle/activate`, ['updatePhone'], undefined, true],
-  ['activate_email', `${USER_FACTOR}/lifecycle/activate/email`, ['updatePhone'], undefined, false],
-  ['activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, ['updatePhone'], undefined, false],
+interface Row {
+  readonly path: string
+  /** The query parameters that are passed on. */
+  readonly query?: readonly string[]
+  /** The fields besides the state token (docs/conformance.md F-2). */
+  readonly fields?: object
+  readonly credential?: string
+  readonly polls?: boolean
+  readonly allowed?: string
+  readonly encoding?: string
+}
+
+/** Every operation in a transaction. */
+const TABLE: readonly (readonly [name: string, row: Row])[] = [
+  ['cancel', { path: `${AUTHN}/cancel`, allowed: 'always' }],
+  ['previous', { path: `${AUTHN}/previous`, allowed: 'always' }],
+  ['skip', { path: `${AUTHN}/skip` }],
+  [
+    'change_password',
+    {
+      path: `${AUTHN}/credentials/change_password`,
+      fields: { oldPassword: ' a\u0000😀 ', newPassword: '\n' },
+      credential: 'password',
+    },
+  ],
+  [
+    'reset_password',
+    {
+      path: `${AUTHN}/credentials/reset_password`,
+      fields: { newPassword: 'new' },
+      credential: 'new-password',
+    },
+  ],
+  ['recovery_answer', { path: `${AUTHN}/recovery/answer`, fields: { answer: 'windmill' } }],
+  ['recovery_verify', { path: `${AUTHN}/recovery/factors/:type/verify`, fields: CODE }],
+  ['recovery_resend', { path: `${AUTHN}/recovery/factors/:type/resend` }],
+  ['enroll', { path: `${AUTHN}/factors`, query: PHONE_FLAG, fields: PHONE }],
+  [
+    'verify',
+    { path: `${FACTOR}/verify`, query: VERIFY_FLAGS, fields: CODE, credential: 'factor', polls: true },
+  ],
+  ['resend', { path: `${FACTOR}/verify/resend`, query: VERIFY_FLAGS }],
+  ['activate', { path: `${FACTOR}/lifecycle/activate`, query: PHONE_FLAG, fields: CODE, polls: true }],
+  ['activate_poll', { path: `${FACTOR}/lifecycle/activate/poll`, query: PHONE_FLAG, polls: true }],
+  [
+    'duo_callback',
+    {
+      path: `${FACTOR}/lifecycle/duoCallback`,
+      fields: { id: 'duo1', sig_response: 'AUTH|signed' },
+      encoding: 'form',
+    },
+  ],
+  ['activate_resend', { path: `${FACTOR}/lifecycle/resend`, query: PHONE_FLAG, fields: PHONE }],
+  ['activate_email', { path: `${FACTOR}/lifecycle/activate/email`, query: PHONE_FLAG, fields: LINK }],
+  ['activate_sms', { path: `${FACTOR}/lifecycle/activate/sms`, query: PHONE_FLAG, fields: LINK }],
+  ['activate', { path: `${USER_FACTOR}/lifecycle/activate`, query: PHONE_FLAG, fields: CODE, polls: true }],
+  ['activate_email', { path: `${USER_FACTOR}/lifecycle/activate/email`, query: PHONE_FLAG, fields: LINK }],
+  ['activate_sms', { path: `${USER_FACTOR}/lifecycle/activate/sms`, query: PHONE_FLAG, fields: LINK }],
 ]
 
-describe('the operations', () => {
-  test('are those of the API', () => {
-    expect(
-      OPERATIONS.map(({ name, path, query, credential, polls }) => [
-        name,
-        path,
-        Object.keys(query.shape),
-        credential,
-        polls,
-      ]),
-    ).toEqual(TABLE)
-  })
-
-  test('must be offered, except cancel and previous', () => {
-    const always = OPERATIONS.filter(({ allowed }) => allowed === 'always').map(({ name }) => name)
-    expect(always).toEqual(['cancel', 'previous'])
-    expect(new Set(OPERATIONS.map(({ allowed }) => allowed))).toEqual(new Set(['always', 'offered']))
-  })
-
-  test('accept JSON, except Duo’s form', () => {
-    const forms = OPERATIONS.filter(({ encoding }) => encoding === 'form').map(({ name }) => name)
-    expect(forms).toEqual(['duo_callback'])
-    expect(new Set(OPERATIONS.map(({ encoding }) => encoding))).toEqual(new Set(['form', 'json']))
-  })
-
-  /** The fields besides the state token (docs/conformance.md F-2). */
-  test.each<[name: string, fields: Readonly<Record<string, unknown>>]>([
-    ['change_password', { oldPassword: 'old', newPassword: 'new' }],
-    ['reset_password', { newPassword: 'new' }],
-    ['recovery_answer', { answer: 'windmill' }],
-    ['recovery_verify', { passCode: '123456' }],
-    ['enroll', { factorType: 'sms', provider: 'OKTA', profile: { phoneNumber: '+1 555 0100' } }],
-    ['verify', { passCode: '123456' }],
-    ['activate', { passCode: '123456' }],
-    ['duo_callback', { id: 'duo1', sig_response: 'AUTH|signed' }],
-    ['activate_resend', { factorType: 'sms', provider: 'OKTA', profile: { phoneNumber: '+1 555 0100' } }],
-    ['activate_email', { profile: { email: 'ada@example.com' } }],
-    ['activate_sms', { profile: { phoneNumber: '+1 555 0100' } }],
-  ])('%s accepts its fields at each of its paths', (name, fields) => {
-    const operations = OPERATIONS.filter((operation) => operation.name === name)
-    expect(operations.length).toBeGreaterThan(0)
-    for (const { body } of operations) {
-      expect(body.parse({ stateToken: '00handle', ...fields })).toEqual({
-        stateToken: '00handle',
-        ...fields,
-      })
-    }
-  })
-
-  test.each(['cancel', 'previous', 'skip', 'recovery_resend', 'resend', 'activate_poll'])(
-    '%s accepts only the state token',
-    (name) => {
-      const given = {
-        stateToken: '00handle',
-        passCode: '123456',
-        answer: 'a',
-        factorType: 'sms',
-        profile: {},
-      }
-      for (const { body } of OPERATIONS.filter((operation) => operation.name === name)) {
-        expect(body.parse(given)).toEqual({ stateToken: '00handle' })
-      }
-    },
+test('the table has every operation', () => {
+  expect(OPERATIONS.map(({ name, path }) => [name, path])).toEqual(
+    TABLE.map(([name, { path }]) => [name, path]),
   )
+})
+
+test.each(TABLE)('%s: %j', (name, row) => {
+  const { path, query = [], fields = {}, credential, polls = false } = row
+  const { allowed = 'offered', encoding = 'json' } = row
+  const operation = OPERATIONS.find((one) => one.path === path)
+  expect(operation).toMatchObject({ method: 'POST', name, polls, allowed, encoding })
+  expect(operation?.credential).toBe(credential)
+  expect(operation?.maxConcurrent).toBe(path.includes('/recovery/factors/') ? 2 : undefined)
+  expect(Object.keys(operation?.query.shape ?? {})).toEqual(query)
+  const body = { stateToken: '00handle', ...fields }
+  expect(operation?.body.parse({ ...body, unknown: 'x' })).toEqual(body)
 })
 
 describe('the path of a step', () => {
   test.each<[path: string, params: Record<string, string>, wanted: string]>([
     [`${AUTHN}/skip`, {}, `${AUTHN}/skip`],
     [`${FACTOR}/verify`, { id: 'ost1' }, `${AUTHN}/factors/ost1/verify`],
+    [`${AUTHN}/recovery/factors/:type/verify`, { type: 'sms' }, `${AUTHN}/recovery/factors/SMS/verify`],
     [
       `${USER_FACTOR}/lifecycle/activate`,
       { uid: 'u1', id: 'f1' },
@@ -119,111 +105,5 @@ describe('the path of a step', () => {
   ])('%s with %j', (path, params, wanted) => {
     const operation = OPERATIONS.find((one) => one.path === path)
     expect(operation && upstreamPath(operation, params)).toBe(wanted)
-  })
-})
-
-describe('the credential that a step proves', () => {
-  const BEGUN = { origin: 'begun', credentialAccepted: false } as const
-  const IMPORTED = { origin: 'imported', credentialAccepted: false } as const
-  const proof = (
-    credential: Credential,
-    transaction: Parameters<typeof getProof>[2],
-    shown: { factorType?: string; fields?: Record<string, unknown> } = {},
-  ) => getProof(credential, { factorType: undefined, fields: {}, ...shown }, transaction)
-
-  test('none if the step sends no credential', () => {
-    for (const transaction of [BEGUN, IMPORTED]) expect(proof(undefined, transaction)).toBeUndefined()
-  })
-
-  test('an old password proves the user, also in an imported transaction', () => {
-    const accepted = { kind: 'password', provesUser: true, amr: 'pwd' }
-    expect(PASSWORD_PROOF).toEqual(accepted)
-    for (const transaction of [BEGUN, IMPORTED]) expect(proof('password', transaction)).toEqual(accepted)
-  })
-
-  test('an activation token is accepted, but does not prove the user', () => {
-    expect(ACTIVATION_PROOF).toEqual({ kind: 'password', provesUser: false, amr: 'otp' })
-  })
-
-  test('a new password is accepted if no credential was accepted before, and does not prove the user', () => {
-    expect(proof('new-password', BEGUN)).toEqual({ kind: 'password', provesUser: false, amr: 'pwd' })
-    expect(proof('new-password', { ...BEGUN, credentialAccepted: true })).toBeUndefined()
-  })
-
-  test('a new password in an imported transaction is not a credential', () => {
-    expect(proof('new-password', IMPORTED)).toBeUndefined()
-    expect(proof('new-password', { ...IMPORTED, credentialAccepted: true })).toBeUndefined()
-  })
-
-  test('a factor that is sent from this browser proves the user', () => {
-    for (const transaction of [BEGUN, { ...BEGUN, credentialAccepted: true }]) {
-      const shown = { factorType: 'sms', fields: { passCode: '123456' } }
-      expect(proof('factor', transaction, shown)).toEqual({ kind: 'factor', provesUser: true, amr: 'sms' })
-    }
-  })
-
-  test('a factor that is approved elsewhere is accepted, but does not prove the user', () => {
-    for (const transaction of [BEGUN, { ...BEGUN, credentialAccepted: true }]) {
-      const accepted = { kind: 'factor', provesUser: false, amr: 'swk' }
-      expect(proof('factor', transaction, { factorType: 'push' })).toEqual(accepted)
-    }
-  })
-
-  describe('in an imported transaction, a factor', () => {
-    const counts = (factorType: string, fields: Record<string, unknown>) =>
-      proof('factor', IMPORTED, { factorType, fields }) !== undefined
-
-    /** The fields of a verification that prove each factor (docs/conformance.md F-2); none if it is approved elsewhere. */
-    test.each<[factorType: string, shownBy: readonly string[]]>([
-      ['password', ['password']],
-      ['question', ['answer']],
-      ['sms', ['passCode']],
-      ['call', ['passCode']],
-      ['email', ['passCode']],
-      ['token', ['passCode']],
-      ['token:software:totp', ['passCode']],
-      ['token:hotp', ['passCode']],
-      ['token:hardware', ['passCode']],
-      ['webauthn', ['signatureData']],
-      ['u2f', ['signatureData']],
-      ['push', []],
-      ['web', []],
-      ['signed_nonce', []],
-      ['claims_provider', []],
-      ['assertion:saml2', []],
-      ['assertion:oidc', []],
-      ['brand_new', []],
-    ])('%s is proved only by %j', (factorType, shownBy) => {
-      const names = ['passCode', 'answer', 'password', 'signatureData', 'clientData', 'rememberDevice']
-      expect(names.filter((name) => counts(factorType, { [name]: 'given' }))).toEqual(shownBy)
-      for (const value of ['', 7, undefined])
-        expect(names.filter((name) => counts(factorType, { [name]: value }))).toEqual([])
-    })
-
-    test('that is approved elsewhere is accepted once another credential was accepted', () => {
-      expect(proof('factor', { ...IMPORTED, credentialAccepted: true }, { factorType: 'push' })).toBeDefined()
-    })
-  })
-
-  /** RFC 8176. */
-  test.each<[factorType: string | undefined, amr: string]>([
-    ['password', 'pwd'],
-    ['question', 'kba'],
-    ['sms', 'sms'],
-    ['call', 'tel'],
-    ['email', 'otp'],
-    ['push', 'swk'],
-    ['token', 'hwk'],
-    ['token:software:totp', 'otp'],
-    ['token:hotp', 'otp'],
-    ['token:hardware', 'hwk'],
-    ['webauthn', 'hwk'],
-    ['u2f', 'hwk'],
-    ['signed_nonce', 'pop'],
-    ['claims_provider', 'mfa'],
-    ['brand_new', 'mfa'],
-    [undefined, 'mfa'],
-  ])('the authentication method of the factor %s is %s', (factorType, amr) => {
-    expect(proof('factor', BEGUN, factorType === undefined ? {} : { factorType })?.amr).toBe(amr)
   })
 })

@@ -54,49 +54,6 @@ function signIn(faults: Partial<IssuedSession> = {}) {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the commit of a step that opens a session', () => {
-  test('writes everything in one tick', async () => {
-    const { calls, record, opens } = signIn({
-      async write() {
-        calls.push('written')
-        queueMicrotask(() => calls.push('next tick'))
-      },
-    })
-    const { replica } = await replicas({
-      faults: (memory) => ({
-        async indexPut(...index) {
-          await record('ends with its user')()
-          return memory.indexPut(...index)
-        },
-        async commit(commit) {
-          await record('committed')()
-          return memory.commit(commit)
-        },
-      }),
-    })
-    const take = opens((before) => ({ ...before, userId: USER_ID }))
-    expect(await replica().run(SAME, take)).toMatchObject({ sessionId: 'one' })
-    const inOneTick = ['written', 'ends with its user', 'device taken', 'committed']
-    expect(calls.slice(0, 4).toSorted()).toEqual(inOneTick.toSorted())
-    expect(calls[0]).toBe('written')
-    expect(calls.slice(4)).toEqual(['next tick', 'after commit'])
-  })
-
-  test.each([
-    ['the session', 'write'],
-    ['the session of the device', 'bindDevice'],
-  ] as const)('audits nothing before everything is written: %s', async (_name, what) => {
-    const write = deferred()
-    const { calls, take } = signIn({ [what]: () => write.promise })
-    const { replica, shared } = await replicas()
-    const running = replica().run(SAME, take)
-    await until(() => shared().length > 0)
-    await turn()
-    expect(calls).not.toContain('after commit')
-    write.resolve()
-    await running
-    expect(calls).toContain('after commit')
-  })
-
   test('writes the session first if the store may reorder writes', async () => {
     const write = deferred()
     const { calls, take } = signIn({ write: () => write.promise })
@@ -173,28 +130,6 @@ describe('is rolled back: nothing is shared, and the lock is released', () => {
       expect([shared(), entries.has(lock), await loginAt()]).toEqual([[], false, 'newer'])
     },
   )
-
-  test('even if the shared result cannot be read', async () => {
-    const { calls, take } = signIn({ write: unreachable })
-    const { replica, entries, lock } = await replicas({
-      faults: () => ({ preservesWriteOrder: false, get: unreachable }),
-    })
-    expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503 })
-    expect([calls, entries.has(lock)]).toEqual([['rolled back'], false])
-  })
-
-  test('after every other write has ended', async () => {
-    const write = deferred()
-    const { calls, take } = signIn({ write: () => write.promise, bindDevice: unreachable })
-    const { replica, shared } = await replicas()
-    const failed = failureOf(replica().run(SAME, take))
-    await until(() => shared().length > 0)
-    await turn()
-    expect(calls).toEqual([])
-    write.resolve()
-    expect(await failed).toMatchObject({ status: 503 })
-    expect(calls).toEqual(['rolled back'])
-  })
 })
 
 test('a rollback that fails is logged, and the first error is thrown', async () => {
@@ -272,23 +207,6 @@ describe('the shared result of a session that is not stored yet', () => {
     expect(await failureOf(first)).toMatchObject({ status: 503 })
     expect(await other).toEqual(createAnswer('again'))
     expect(attempts()).toBe(1)
-  })
-
-  test('is not used if the commit was too late: other replicas run the step again', async () => {
-    const rollback = deferred()
-    const { take } = signIn({ rollback: () => rollback.promise })
-    const { replica, start, keep } = await replicas()
-    const holder = gate()
-    const late = failureOf(replica().run(SAME, holder.take))
-    await until(() => holder.started() === 1)
-    const second = replica()
-    const other = second.run(SAME, answers('again'))
-    await until(() => busy(second).length > 0)
-    await keep({ ...start(), login: 'newer' })
-    holder.finish(take)
-    expect(await other).toEqual(createAnswer('again'))
-    rollback.resolve()
-    expect(await late).toMatchObject({ status: 503 })
   })
 })
 

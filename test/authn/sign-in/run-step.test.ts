@@ -5,7 +5,6 @@ import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { createAnswer } from '../../../src/authn/transaction/step-result.ts'
 import { isHandle, newHandle } from '../../../src/authn/transaction/transaction-store.ts'
 import { rateLimited, stepNotOffered, storeUnavailable } from '../../../src/errors.ts'
-import { deferred } from '../../support/deferred.ts'
 import { until } from '../../support/until.ts'
 import { answers, busy, failureOf, gate, HANDLE, lockKey, replicas } from '../coalescing/step-replicas.ts'
 import { CLIENT } from '../test-client.ts'
@@ -14,27 +13,6 @@ const ATTEMPT: Attempt = { kind: 'password', operation: 'primary', login: 'ann' 
 const SAME = { identity: 'same', attempt: ATTEMPT } as const
 
 describe('an attempt', () => {
-  test('is reserved in the same tick as the lock is requested', async () => {
-    const answer = deferred()
-    const { replica, counted } = await replicas({
-      faults: (memory) => ({
-        async acquire(request) {
-          counted.push('acquire')
-          await answer.promise
-          return memory.acquire(request)
-        },
-      }),
-    })
-    const running = replica().run(SAME, async (before) => {
-      counted.push('take')
-      return answers('')(before)
-    })
-    expect(counted).toEqual(['acquire', 'reserve']) // the store has not answered yet
-    answer.resolve()
-    await running
-    expect(counted).toEqual(['acquire', 'reserve', 'enforce', 'take', 'consumeOrRefund'])
-  })
-
   test('is refunded at once if another step has the lock, and is enforced once the lock is acquired', async () => {
     const { replica, counted, store, lock } = await replicas()
     await store.set(lock, 'of-another-step', 60_000)
@@ -65,13 +43,6 @@ describe('an attempt', () => {
     expect(counted.toSorted()).toEqual(['consumeOrRefund', 'refund', 'reserve']) // consumeOrRefund: the first one's
   })
 
-  test('is refunded and not enforced if the step waits too long for the lock', async () => {
-    const { replica, counted, store, lock } = await replicas({ waitMs: 30 })
-    await store.set(lock, 'of-another-step', 60_000)
-    expect(await failureOf(replica().run(SAME, answers('')))).toMatchObject({ status: 503 })
-    expect(new Set(counted)).toEqual(new Set(['reserve', 'refund']))
-  })
-
   test('is refunded if the lock cannot be requested', async () => {
     const { replica, counted } = await replicas({
       faults: () => ({ acquire: () => Promise.reject(storeUnavailable()) }),
@@ -89,14 +60,7 @@ describe('an attempt', () => {
     expect([started(), entries.has(lock)]).toEqual([0, false])
   })
 
-  test('is consumed or refunded by the error if the step fails', async () => {
-    const { replica, counted } = await replicas()
-    const bug = new TypeError('a bug')
-    expect(await failureOf(replica().run(SAME, () => Promise.reject(bug)))).toBe(bug)
-    expect(counted).toEqual(['reserve', 'enforce', 'consumeOrRefundOnError'])
-  })
-
-  test('that only the plan has is reserved once the lock is acquired', async () => {
+  test('that only the plan has is enforced together with the reserved one', async () => {
     const { replica, counted } = await replicas()
     const { runStep } = replica()
     const take = async () => {
@@ -104,13 +68,14 @@ describe('an attempt', () => {
       return { outcome: createAnswer('fine'), after: undefined }
     }
     const step = stepWith({
+      attempt: { kind: 'call', operation: 'verify' },
       plan() {
         counted.push('plan')
         return { attempt: ATTEMPT, run: take }
       },
     })
     expect(await runStep(step, CLIENT)).toMatchObject({ body: 'fine' })
-    expect(counted).toEqual(['plan', 'reserve', 'enforce', 'take', 'consumeOrRefund'])
+    expect(counted).toEqual(['reserve', 'plan', `enforce ${ATTEMPT.kind}`, 'take', 'consumeOrRefund'])
   })
 })
 
@@ -178,19 +143,6 @@ describe('a handle', () => {
       })
     },
   )
-
-  test('that was sent is planned with its transaction', async () => {
-    const { replica } = await replicas()
-    const planned: unknown[] = []
-    const step = stepWith({
-      plan(before, handle) {
-        planned.push(before.login, handle)
-        return { run: async () => ({ outcome: createAnswer(''), after: before }) }
-      },
-    })
-    await replica().runStep(step, CLIENT)
-    expect(planned).toEqual(['start', HANDLE])
-  })
 
   test('that was not sent is created, with an empty transaction of the device', async () => {
     const { replica } = await replicas()

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
+import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
 import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
-import type { StepResult } from '../../../src/authn/transaction/step-result.ts'
-import { defaultTunables } from '../../../src/config/load-config.ts'
+import { createAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
+import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -16,16 +17,21 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
   let refunds = 0
   const { reserve } = createThrottling({
     store: {
-      countAttempt: async () => ({ overridden: false, full: undefined, countedWindows: [] }),
-      refundAttempt: async () => void refunds++,
+      countAttempt: async ({ windows }) => ({
+        overridden: false,
+        full: undefined,
+        countedWindows: windows.map((window) => ({ window, windowId: 'x' })),
+      }),
+      refundAttempt: async (_prefix, counted) => {
+        if (counted.some(({ window }) => window.name.startsWith(`${kind}:`))) refunds++
+      },
       clearWindows: async () => {},
       get: async () => undefined,
       set: async () => true,
     },
-    limits: defaultTunables().limits,
-    names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
+    limits: attemptLimits(defaultTunables().limits),
+    names: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
     logins: createLoginNames([]),
-    knownMs: 1000,
     knownDevices: { add: async () => {} },
     audit: { limitHit: () => {} },
     log: collectLog().log,
@@ -74,7 +80,7 @@ describe('an attempt that Okta refused', () => {
   test('stays counted if the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000068', summary: '', causes: [], headers: {} }
     const refused = { ...answered(), outcome } as unknown as StepResult
-    expect(await countedKinds(refused)).toEqual(['password', 'code', 'push'])
+    expect(await countedKinds(refused)).toEqual(['password', 'code', 'push', 'call'])
   })
 
   test('an attempt that was sent to a user stays counted if the broker refused the answer', async () => {
@@ -117,6 +123,21 @@ test.each([
   expect(await isCounted('code', { factorResult })).toBe(counts)
   expect(await isCounted('password', { factorResult })).toBe(false)
 })
+
+test.each([
+  [200, false],
+  [400, true],
+  [404, true],
+  [429, false],
+  [500, false],
+])(
+  'the call stays counted if Okta answered with %s: %s, also if the answer is no Error object',
+  async (status, counts) => {
+    const page = upstreamUnavailable(new UpstreamFailure('invalid_response', { upstreamStatus: status }))
+    expect(await isCounted('call', { outcome: createAnswer('{}', { status }) })).toBe(counts)
+    expect(await isCountedAfterError('call', page)).toBe(counts)
+  },
+)
 
 describe('a step without an answer', () => {
   const lost = upstreamTimeout(new UpstreamFailure('timeout'))

@@ -1,14 +1,15 @@
 import { describe, expect, test } from '@jest/globals'
+import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { knownDeviceKeys, windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
-import { defaultTunables } from '../../../src/config/load-config.ts'
+import { windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
+import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import { CLIENT as client } from '../test-client.ts'
 
 const deps = {
-  limits: defaultTunables().limits,
-  names: createSigner(() => [Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
+  limits: attemptLimits(defaultTunables().limits),
+  names: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
   logins: createLoginNames([]),
 }
 const code: Attempt = { kind: 'code', operation: 'verify' }
@@ -47,12 +48,18 @@ describe('an attempt is counted', () => {
   })
 
   test('by address too, if the kind has a limit for addresses', () => {
-    const windows = ofAddress({ ...password, login: 'ada' })?.windows
+    const windows = ofAddress({ kind: 'recovery', operation: 'recovery', login: 'ada' })?.windows
     expect(windows?.map(({ name, keySuffix }) => name + keySuffix)).toEqual([
-      'password:address:burst',
-      'password:address:sustained',
+      'recovery:address:burst',
+      'recovery:address:sustained',
     ])
     expect(ofAddress({ kind: 'push', operation: 'verify', login: 'ada' })).toBeUndefined()
+    const token = ofAddress({ kind: 'token', operation: 'primary' })?.windows
+    expect(token?.map(({ name }) => name)).toEqual(['token:address:burst', 'token:address:sustained'])
+    const keyAt = (address: string) =>
+      windowsOfAttempt(deps, { kind: 'token', operation: 'primary' }, { ...client, address })[0]?.keyPrefix
+    expect(keyAt('2001:db8:1:2::1')).toBe(keyAt('2001:db8:1:2:ffff::1')) // an IPv6 /64 is one address
+    expect(keyAt('2001:db8:1:2::1')).not.toBe(keyAt('2001:db8:1:3::1'))
   })
 })
 
@@ -77,8 +84,4 @@ test('an attempt in a transaction has a window of the transaction, also on known
   }
   expect(namesOf({ ...code, login: 'ada', handle: 'h' })).toEqual([1, 1])
   expect(namesOf({ ...code, login: 'ada' })).toEqual([0, 0])
-})
-
-test('without user id and login, no device is known', () => {
-  expect(knownDeviceKeys(deps, {}, client)).toEqual([])
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
 import {
   completesEnrollment,
+  type EnrollmentState,
   type EnrollmentStep,
   enrollmentOfStep,
   factorName,
@@ -10,145 +11,107 @@ import {
 } from '../../../src/authn/transaction/credentials.ts'
 
 const STEP: EnrollmentStep = { operation: 'enroll', fields: {}, updatePhone: false, factorType: undefined }
-const NONE = { enrollment: undefined, activeFactors: [] }
 const SMS = { factorType: 'sms', provider: 'OKTA', updatesPhone: false, replaces: false }
+const PUSH = { ...SMS, factorType: 'push' }
+const UPDATING = { ...SMS, updatesPhone: true }
+const [SMS_NAME, PUSH_NAME] = [factorName('sms', 'OKTA'), factorName('push', 'OKTA')]
+const WAITING = ['MFA_ENROLL_ACTIVATE', 'FACTOR_ENROLL_ACTIVATE']
 
-describe('the enrollment that a step starts', () => {
-  const enroll = (fields: EnrollmentStep['fields'], activeFactors: readonly string[] = []) =>
-    enrollmentOfStep({ ...STEP, fields }, { ...NONE, activeFactors })
+const enroll = (factorType: unknown, provider: unknown = 'OKTA'): Partial<EnrollmentStep> => ({
+  fields: { factorType, provider },
+})
+const during = (operation: string, more: Partial<EnrollmentStep> = {}) => ({ operation, ...more })
 
-  test('has the type and provider of the body', () => {
-    expect(enroll({ factorType: 'sms', provider: 'OKTA' })).toEqual(SMS)
-    expect(enroll({ factorType: 'sms' })).toEqual({ ...SMS, provider: undefined })
-    expect(enroll({ factorType: 'sms', provider: '' })).toEqual({ ...SMS, provider: undefined })
-  })
-
-  test.each([undefined, '', 7, null])('is undefined with the factor type %j', (factorType) => {
-    expect(enroll({ factorType, provider: 'OKTA' })).toBeUndefined()
-  })
-
-  test('replaces an active factor of the same type and provider', () => {
-    expect(enroll({ factorType: 'sms', provider: 'OKTA' }, [factorName('sms', 'OKTA')])?.replaces).toBe(true)
-    expect(enroll({ factorType: 'sms', provider: 'OKTA' }, [factorName('call', 'OKTA')])?.replaces).toBe(
-      false,
-    )
-    expect(
-      enroll({ factorType: 'token', provider: 'RSA' }, [factorName('token', 'SYMANTEC')])?.replaces,
-    ).toBe(false)
-    expect(enroll({ factorType: 'sms' }, [factorName('sms', undefined)])?.replaces).toBe(true)
-    expect(enroll({ factorType: 'sms' }, [factorName('sms', 'OKTA')])?.replaces).toBe(false)
-  })
-
-  test.each(['webauthn', 'u2f'])('does not replace a factor if it is another %s', (factorType) => {
-    expect(enroll({ factorType, provider: 'FIDO' }, [factorName(factorType, 'FIDO')])?.replaces).toBe(false)
-  })
-
-  test('changes the phone number if the query says so', () => {
-    const step = { ...STEP, fields: { factorType: 'sms' }, updatePhone: true }
-    expect(enrollmentOfStep(step, NONE)?.updatesPhone).toBe(true)
-  })
-
-  test('has a unique factor name', () => {
-    expect(factorName('token', undefined)).not.toBe(factorName('token', 'RSA'))
-    expect(factorName('sms', undefined)).toBe(factorName('sms', ''))
-  })
+test.each<[string, Partial<EnrollmentStep>, Partial<EnrollmentState>, object | undefined]>([
+  ['has the type and provider of the body', enroll('sms'), {}, SMS],
+  ['may have no provider', enroll('sms', ''), {}, { ...SMS, provider: undefined }],
+  ['needs a type', enroll(undefined), {}, undefined],
+  ['needs a type that is not empty', enroll(''), {}, undefined],
+  ['needs a type that is a text', enroll(7), {}, undefined],
+  ['replaces an active factor', enroll('sms'), { activeFactors: [SMS_NAME] }, { ...SMS, replaces: true }],
+  ['replaces none of another type', enroll('sms'), { activeFactors: [PUSH_NAME] }, SMS],
+  ['replaces none of another provider', enroll('sms'), { activeFactors: [factorName('sms', 'X')] }, SMS],
+  ...['webauthn', 'u2f'].map((type): [string, Partial<EnrollmentStep>, Partial<EnrollmentState>, object] => [
+    `does not replace another ${type}`,
+    enroll(type),
+    { activeFactors: [factorName(type, 'OKTA')] },
+    { ...SMS, factorType: type },
+  ]),
+  ['changes the phone number', { ...enroll('sms'), updatePhone: true }, {}, UPDATING],
+  ['continues in an activation', during('activate', { factorType: 'push' }), { enrollment: SMS }, SMS],
+  ['continues in a poll', during('activate_poll'), { enrollment: SMS }, SMS],
+  ['continues in a resend', during('activate_resend'), { enrollment: SMS }, SMS],
+  [
+    'has the type of the step’s factor if none is known',
+    during('activate', { factorType: 'push' }),
+    {},
+    { factorType: 'push', updatesPhone: false, replaces: false },
+  ],
+  ['is unknown without both', during('activate'), {}, undefined],
+  [
+    'changes the number by a later step',
+    during('activate', { updatePhone: true }),
+    { enrollment: SMS },
+    UPDATING,
+  ],
+  ['changes the number by an earlier step', during('activate'), { enrollment: UPDATING }, UPDATING],
+  ...['verify', 'skip', 'cancel', 'resend', ''].map(
+    (operation): [string, Partial<EnrollmentStep>, Partial<EnrollmentState>, undefined] => [
+      `does not continue in ${operation}`,
+      { ...enroll('sms'), operation, factorType: 'sms' },
+      { enrollment: SMS },
+      undefined,
+    ],
+  ),
+])('the enrollment of a step %s', (_what, step, before, expected) => {
+  expect(enrollmentOfStep({ ...STEP, ...step }, { activeFactors: [], ...before })).toEqual(expected)
 })
 
-describe('the enrollment that a step continues', () => {
-  test.each(['activate', 'activate_poll', 'activate_resend'])(
-    'is that of the transaction: %s',
-    (operation) => {
-      const step = { ...STEP, operation, factorType: 'push' }
-      expect(enrollmentOfStep(step, { ...NONE, enrollment: SMS })).toEqual(SMS)
-    },
-  )
-
-  test('is made from the type of the factor if the transaction has none', () => {
-    const step = { ...STEP, operation: 'activate' }
-    expect(enrollmentOfStep({ ...step, factorType: 'push' }, NONE)).toEqual({
-      factorType: 'push',
-      updatesPhone: false,
-      replaces: false,
-    })
-    expect(enrollmentOfStep(step, NONE)).toBeUndefined()
-  })
-
-  test('changes the phone number if this step or an earlier one says so', () => {
-    const step = { ...STEP, operation: 'activate' }
-    const updating = { ...SMS, updatesPhone: true }
-    expect(enrollmentOfStep({ ...step, updatePhone: true }, { ...NONE, enrollment: SMS })).toEqual(updating)
-    expect(enrollmentOfStep(step, { ...NONE, enrollment: updating })).toEqual(updating)
-  })
-
-  test.each(['verify', 'skip', 'cancel', 'resend', ''])('is undefined for %j', (operation) => {
-    const step = { ...STEP, operation, fields: { factorType: 'sms' }, factorType: 'sms' }
-    expect(enrollmentOfStep(step, { ...NONE, enrollment: SMS })).toBeUndefined()
-  })
+test('a factor without a provider has a name of its own', () => {
+  expect(factorName('token', undefined)).not.toBe(factorName('token', 'RSA'))
+  expect(factorName('sms', undefined)).toBe(factorName('sms', ''))
 })
 
 describe('after an answer', () => {
-  const WAITING = ['MFA_ENROLL_ACTIVATE', 'FACTOR_ENROLL_ACTIVATE']
-
-  test.each(WAITING)('with %s, the enrollment of the step continues, else the earlier one', (status) => {
-    const push = { ...SMS, factorType: 'push' }
-    expect(nextEnrollment({ status }, push, SMS)).toEqual(push)
-    expect(nextEnrollment({ status }, undefined, SMS)).toEqual(SMS)
-    expect(nextEnrollment({ status }, undefined, undefined)).toBeUndefined()
-  })
-
-  test.each(['MFA_ENROLL', 'SUCCESS', 'MFA_REQUIRED', ''])('with %j, no enrollment continues', (status) => {
-    expect(nextEnrollment({ status }, SMS, SMS)).toBeUndefined()
-  })
-
-  const answer = (status: string, factorResult?: string) => ({ status, factorResult }) as Answer
-
-  test.each(['enroll', 'activate', 'activate_poll'])('the factor is active after %s', (operation) => {
-    expect(completesEnrollment(operation, answer('SUCCESS'))).toBe(true)
-    expect(completesEnrollment(operation, answer('MFA_ENROLL'))).toBe(true)
-    expect(completesEnrollment(operation, answer('SUCCESS', 'SUCCESS'))).toBe(true)
-  })
-
-  test.each([...WAITING, 'LOCKED_OUT'])('the factor is not active with the status %s', (status) => {
-    expect(completesEnrollment('activate', answer(status))).toBe(false)
-    expect(completesEnrollment('activate', answer(status, 'SUCCESS'))).toBe(false)
-  })
-
-  test.each(['WAITING', 'TIMEOUT', 'REJECTED', 'ERROR'])(
-    'the factor is not active with the result %s',
-    (factorResult) => {
-      expect(completesEnrollment('activate_poll', answer('SUCCESS', factorResult))).toBe(false)
+  test.each([...WAITING, 'MFA_ENROLL', 'SUCCESS', ''])(
+    'with %j an enrollment continues, or not',
+    (status) => {
+      const continues = WAITING.includes(status)
+      expect(nextEnrollment({ status }, PUSH, SMS)).toEqual(continues ? PUSH : undefined)
+      expect(nextEnrollment({ status }, undefined, SMS)).toEqual(continues ? SMS : undefined)
     },
   )
 
-  test.each(['activate_resend', 'verify', 'skip', 'cancel'])(
-    'the factor is not active after %s',
-    (operation) => {
-      expect(completesEnrollment(operation, answer('SUCCESS'))).toBe(false)
-    },
-  )
+  test.each<[operation: string, status: string, factorResult: string | undefined, isActive: boolean]>([
+    ['enroll', 'SUCCESS', undefined, true],
+    ['activate', 'MFA_ENROLL', undefined, true],
+    ['activate_poll', 'SUCCESS', 'SUCCESS', true],
+    ['activate', 'MFA_ENROLL_ACTIVATE', 'SUCCESS', false],
+    ['activate', 'FACTOR_ENROLL_ACTIVATE', 'SUCCESS', false],
+    ['activate', 'LOCKED_OUT', 'SUCCESS', false],
+    ['activate_poll', 'SUCCESS', 'WAITING', false],
+    ['activate_poll', 'SUCCESS', 'REJECTED', false],
+    ['activate_resend', 'SUCCESS', undefined, false],
+    ['verify', 'SUCCESS', undefined, false],
+  ])('of %s with %s and %s, the factor is active: %s', (operation, status, factorResult, isActive) => {
+    expect(completesEnrollment(operation, { status, factorResult } as Answer)).toBe(isActive)
+  })
 
-  const PUSH = { ...SMS, factorType: 'push' }
-  const SMS_NAME = factorName('sms', 'OKTA')
-  const PUSH_NAME = factorName('push', 'OKTA')
   const settingUpPush = { enrollment: PUSH, activeFactors: [SMS_NAME] }
-  const found = (operation: string, status: string, activeFactors: string[], before = settingUpPush) =>
-    findActivated(operation, { status, activeFactors }, before)
-
-  test('a factor that a phone activated is found, because it is listed, or nothing is left to do', () => {
-    expect(found('previous', 'MFA_ENROLL', [SMS_NAME, PUSH_NAME])).toEqual(PUSH)
-    expect(found('state', 'SUCCESS', [])).toEqual(PUSH)
-  })
-
-  test('it is not found if another factor is listed, it was listed before, or a step led to SUCCESS', () => {
-    expect(found('previous', 'MFA_ENROLL', [SMS_NAME, factorName('push', 'DUO')])).toBeUndefined()
-    expect(
-      found('previous', 'MFA_ENROLL', [PUSH_NAME], { enrollment: PUSH, activeFactors: [PUSH_NAME] }),
-    ).toBeUndefined()
-    expect(found('skip', 'SUCCESS', [])).toBeUndefined()
-    expect(found('state', 'MFA_ENROLL', [])).toBeUndefined()
-  })
-
-  test('it is not found if no factor was being set up', () => {
-    expect(findActivated('state', { status: 'SUCCESS', activeFactors: [PUSH_NAME] }, NONE)).toBeUndefined()
-  })
+  test.each<
+    [operation: string, status: string, activeFactors: string[], before: EnrollmentState, isFound: boolean]
+  >([
+    ['previous', 'MFA_ENROLL', [SMS_NAME, PUSH_NAME], settingUpPush, true],
+    ['state', 'SUCCESS', [], settingUpPush, true],
+    ['previous', 'MFA_ENROLL', [SMS_NAME, factorName('push', 'DUO')], settingUpPush, false],
+    ['previous', 'MFA_ENROLL', [PUSH_NAME], { ...settingUpPush, activeFactors: [PUSH_NAME] }, false],
+    ['skip', 'SUCCESS', [], settingUpPush, false],
+    ['state', 'MFA_ENROLL', [], settingUpPush, false],
+    ['state', 'SUCCESS', [PUSH_NAME], { activeFactors: [] }, false],
+  ])(
+    'of %s with %s and the factors %j, a phone has activated one',
+    (operation, status, activeFactors, before, isFound) => {
+      expect(findActivated(operation, { status, activeFactors }, before)).toEqual(isFound ? PUSH : undefined)
+    },
+  )
 })

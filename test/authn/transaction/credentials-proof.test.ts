@@ -1,14 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
 import {
   ACTIVATION_PROOF,
-  type AutoPush,
   awaitsCredential,
   EXTERNAL_FACTOR_PROOF,
   getProof,
   isUnverifiedImport,
-  nextAutoPush,
   PASSWORD_PROOF,
-  type Proof,
 } from '../../../src/authn/transaction/credentials.ts'
 
 const own = { origin: 'own', credentialAccepted: false }
@@ -45,18 +42,38 @@ describe('an operation', () => {
     expect(getProof('new-password', nothing, importedAndAccepted)).toBeUndefined()
   })
 
-  const sent = (factorType: string, fields: object) => ({ factorType, fields: { ...fields } })
-  test.each([
-    [sent('token:software:totp', { passCode: '123456' }), 'otp', true],
-    [sent('question', { answer: 'blue' }), 'kba', true],
-    [sent('token:software:totp', { passCode: '' }), 'otp', false],
-    [sent('token:software:totp', { passCode: 123456 }), 'otp', false],
-    [sent('question', { passCode: 'blue' }), 'kba', false],
-    [sent('push', {}), 'swk', false],
-  ])('with the factor %j proves the user only by what was sent', (fields, amr, provesUser) => {
-    expect(getProof('factor', fields, own)).toEqual({ kind: 'factor', provesUser, amr })
-    expect(getProof('factor', fields, importedAndAccepted)?.provesUser).toBe(provesUser)
-    expect(getProof('factor', fields, imported)?.provesUser).toBe(provesUser || undefined)
+  /** The field that proves each factor (docs/conformance.md F-2), none if it is approved elsewhere, and its method (RFC 8176). */
+  test.each<[factorType: string | undefined, provedBy: readonly string[], amr: string]>([
+    ['password', ['password'], 'pwd'],
+    ['question', ['answer'], 'kba'],
+    ['sms', ['passCode'], 'sms'],
+    ['call', ['passCode'], 'tel'],
+    ['email', ['passCode'], 'otp'],
+    ['token', ['passCode'], 'hwk'],
+    ['token:software:totp', ['passCode'], 'otp'],
+    ['token:hotp', ['passCode'], 'otp'],
+    ['token:hardware', ['passCode'], 'hwk'],
+    ['webauthn', ['signatureData'], 'hwk'],
+    ['u2f', ['signatureData'], 'hwk'],
+    ['push', [], 'swk'],
+    ['web', [], 'mfa'],
+    ['signed_nonce', [], 'pop'],
+    ['claims_provider', [], 'mfa'],
+    ['assertion:saml2', [], 'mfa'],
+    ['assertion:oidc', [], 'mfa'],
+    ['brand_new', [], 'mfa'],
+    [undefined, [], 'mfa'],
+  ])('with the factor %s proves the user only by %j, with the method %s', (factorType, provedBy, amr) => {
+    const names = ['passCode', 'answer', 'password', 'signatureData', 'clientData', 'rememberDevice']
+    const shown = (name: string, value: unknown) => ({ factorType, fields: { [name]: value } })
+    for (const name of names) {
+      const provesUser = provedBy.includes(name)
+      expect(getProof('factor', shown(name, 'given'), own)).toEqual({ kind: 'factor', provesUser, amr })
+      expect(getProof('factor', shown(name, 'given'), imported) !== undefined).toBe(provesUser)
+      expect(getProof('factor', shown(name, 'given'), importedAndAccepted)?.provesUser).toBe(provesUser)
+      for (const value of ['', 7, undefined])
+        expect(getProof('factor', shown(name, value), imported)).toBeUndefined()
+    }
   })
 
   test('an activation token and a factor verified elsewhere do not prove the user', () => {
@@ -75,55 +92,4 @@ test.each([
   const others = ['FACTOR_REQUIRED', 'FACTOR_CHALLENGE', 'MFA_ENROLL', 'SUCCESS', '', undefined]
   const checked = [...all, ...others].filter((status) => awaitsCredential(operation, status))
   expect(checked).toEqual(statuses)
-})
-
-describe('the autoPush choice', () => {
-  const push = { factorType: 'push' }
-  const factor: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
-  const before: AutoPush = { stored: undefined, requested: true, approved: undefined }
-
-  test.each<[string, ReturnType<typeof nextAutoPush>, AutoPush | undefined]>([
-    ['is empty if nothing was chosen', nextAutoPush(undefined, push, factor), undefined],
-    [
-      'is requested with a push',
-      nextAutoPush(undefined, { ...push, requested: true }, undefined),
-      { stored: undefined, requested: true, approved: undefined },
-    ],
-    [
-      'is not requested with another factor',
-      nextAutoPush(undefined, { factorType: 'sms', requested: true }, factor),
-      undefined,
-    ],
-    ['is approved with the push', nextAutoPush(before, push, factor), { ...before, approved: true }],
-    ['is not approved by another factor', nextAutoPush(before, { factorType: 'sms' }, factor), before],
-    ['is not approved by a password', nextAutoPush(before, push, PASSWORD_PROOF), before],
-    ['is not approved by a poll without a result', nextAutoPush(before, push, undefined), before],
-    [
-      'of the latest push replaces an earlier one',
-      nextAutoPush(before, { ...push, requested: false }, factor),
-      { stored: undefined, requested: false, approved: false },
-    ],
-    [
-      'of an earlier sign-in stays stored',
-      nextAutoPush({ ...before, stored: true }, {}, undefined),
-      { ...before, stored: true },
-    ],
-    [
-      'that is stored replaces the one known before',
-      nextAutoPush({ ...before, stored: true }, { stored: false }, undefined),
-      { ...before, stored: false },
-    ],
-    [
-      'that is only stored is kept',
-      nextAutoPush(undefined, { stored: true }, undefined),
-      { stored: true, requested: undefined, approved: undefined },
-    ],
-    [
-      'stays approved after later steps',
-      nextAutoPush({ ...before, approved: true }, { factorType: 'sms' }, factor),
-      { ...before, approved: true },
-    ],
-  ])('%s', (_, next, expected) => {
-    expect(next).toEqual(expected)
-  })
 })

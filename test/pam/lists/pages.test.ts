@@ -1,26 +1,24 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { parseLinkHeader } from '../../../src/pam/lists/link-header.ts'
 import {
   type FetchPage,
-  newReadProgress,
+  noPages,
   type PagesOptions,
-  type ReadProgress,
   readPages as readAllPages,
 } from '../../../src/pam/lists/pages.ts'
-import { type Group, parseGroup } from '../../../src/pam/upstream/group.ts'
+import type { Group } from '../../../src/pam/upstream/group.ts'
 import { PamFailure } from '../../../src/pam/upstream/pam-errors.ts'
-import type { UpstreamResponse } from '../../../src/upstream/upstream-client.ts'
+import type { UpstreamResponse } from '../../../src/upstream/http-api.ts'
 
 const ORIGIN = 'https://pam.example.test'
 const TEAM = 'example-team'
 const PATH = `/v1/teams/${TEAM}/groups`
-const LIMITS = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000, maxLinkHeaderBytes: 4096 }
+const LIMITS = { maxPages: 20, maxItems: 1000, maxTotalMs: 1000 }
 
-type GroupPagesOptions = Omit<PagesOptions<Group>, 'parse'>
-
-const readPages = (path: string, fetchPage: FetchPage, options: GroupPagesOptions, read?: ReadProgress) =>
-  readAllPages(path, fetchPage, { ...options, parse: parseGroup }, read)
+const readPages = async (path: string, fetchPage: FetchPage, options: PagesOptions, pages = noPages()) => {
+  await readAllPages(path, fetchPage, options, pages)
+  return pages.groups
+}
 
 const answerOf = (list: unknown, link?: string | string[]): UpstreamResponse => ({
   status: 200,
@@ -34,7 +32,7 @@ const group = (n: number): Group => ({
   roles: ['end_user'],
 })
 
-async function read(link: string | string[], limits: Partial<GroupPagesOptions['limits']> = {}) {
+async function read(link: string | string[], limits: Partial<PagesOptions['limits']> = {}) {
   const asked: string[] = []
   const fetchPage = async (path: string) => {
     asked.push(path)
@@ -72,24 +70,10 @@ test.each([
   [`<${PATH}>; rel=next`, 'unreadable: loop'],
   [`<${PATH}?o=1>; rel=next, <${PATH}?o=2>; rel=next`, 'unreadable: two next pages'],
   [`<${PATH}?o=1>; rel=next; anchor="/elsewhere"`, 'unreadable: next page of something else'],
-  [`<${PATH}?o=1; rel=next`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel="next`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel=`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1> rel=next`, 'unreadable: malformed link header'],
-  [`${PATH}?o=1; rel=next`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel=next <${PATH}?o=1>`, 'unreadable: malformed link header'],
   [`<${PATH}?o=1>; rel='next'`, 'unreadable: malformed link header'],
-  [`<${PATH}?p=1>; rel="prev", <${PATH}?o=1>; rel='next'`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel=\u2018next\u2019`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel="'next'"`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel="next;"`, 'unreadable: malformed link header'],
-  [`<${PATH}?o=1>; rel=""`, 'unreadable: link without a relation'],
-  [`<${PATH}?o=1>; rel`, 'unreadable: link without a relation'],
   [`<${PATH}?o=1>`, 'unreadable: link without a relation'],
   [`<${PATH}?o=1>; next`, 'unreadable: link without a relation'],
   [`<${PATH}?o=1>; rev=next`, 'unreadable: link without a relation'],
-  [`<${PATH}?o=1>; rel*=UTF-8''next`, 'unreadable: link without a relation'],
-  [`<${PATH}?o=1>; rel=next; title='a, b'`, 'unreadable: malformed link header'],
   [[`<${PATH}?p=1>; rel=prev`, `<${PATH}?o=1>; rel='next'`], 'unreadable: malformed link header'],
   [`<http://[oops]:x/>; rel=next`, 'unreadable: not a URL'],
   [`<${PATH}?o=${'x'.repeat(9000)}>; rel=next`, 'unreadable: link header too long'],
@@ -123,17 +107,6 @@ test.each([
   '',
 ])('a list without a next link is complete: %j', async (link) => {
   expect(await read(link)).toEqual({ asked: [PATH], groups: 1, reason: undefined })
-})
-
-test('names, values and relations are parsed strictly', () => {
-  const [link] = parseLinkHeader('<a,b;c>; REL="x  NEXT"; title="\\"q\\""; n') ?? []
-  expect(link?.target).toBe('a,b;c')
-  expect([...(link?.parameters ?? [])]).toEqual([
-    ['rel', 'x  NEXT'],
-    ['title', '"q"'],
-    ['n', ''],
-  ])
-  expect(link?.relations).toEqual(['x', 'next'])
 })
 
 test('too many pages, too many groups, or too much time is an error', async () => {
@@ -192,8 +165,8 @@ test('ids are in lower case, and missing roles are an empty list', async () => {
     ])
   const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
   expect(await readPages(PATH, fetchPage, parts)).toEqual([
-    { id: id.toLowerCase(), name: 'A', roles: [] },
     { ...group(1), roles: [] },
+    { id: id.toLowerCase(), name: 'A', roles: [] },
   ])
 })
 
@@ -236,7 +209,7 @@ const layout = fc.record({
   absolute: fc.boolean(),
 })
 
-test('any list with any page size and link format is read completely, each group once', async () => {
+test('any list with any page size and link format is read completely, each group once, in the order of ids', async () => {
   const property = fc.asyncProperty(
     fc.uniqueArray(fc.nat(99_999), { maxLength: 60 }),
     fc.integer({ min: 1, max: 20 }),
@@ -266,14 +239,14 @@ test('any list with any page size and link format is read completely, each group
         limits,
         monotonic: () => 0,
       })
-      expect(groups).toEqual(numbers.map(group))
+      expect(groups).toEqual(numbers.sort((one, other) => one - other).map(group))
     },
   )
   await fc.assert(property, { numRuns: 300 })
 })
 
 describe('reading a list page by page', () => {
-  const parts = (limits: Partial<GroupPagesOptions['limits']> = {}, monotonic = () => 0) => ({
+  const parts = (limits: Partial<PagesOptions['limits']> = {}, monotonic = () => 0) => ({
     origin: ORIGIN,
     team: TEAM,
     limits: { ...LIMITS, ...limits },
@@ -305,14 +278,13 @@ describe('reading a list page by page', () => {
   })
 
   test('the limits for pages, groups and link bytes are exact', async () => {
-    const link = '<?o=2>; rel=next'
+    const link = '<?o=2>; rel=next'.padEnd(2048)
     await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 3 }))).resolves.toHaveLength(3)
     await expect(readPages(PATH, pagesUpTo(3), parts({ maxPages: 2 }))).rejects.toThrow('too many pages')
     await expect(readPages(PATH, pagesUpTo(3), parts({ maxItems: 3 }))).resolves.toHaveLength(3)
     await expect(readPages(PATH, pagesUpTo(3), parts({ maxItems: 2 }))).rejects.toThrow('too many items')
-    expect(await read(link, { maxLinkHeaderBytes: link.length })).toMatchObject({ groups: 2 })
-    expect(await read([link, link], { maxLinkHeaderBytes: 2 * link.length })).toMatchObject({ groups: 2 })
-    expect(await read([link, link], { maxLinkHeaderBytes: 2 * link.length - 1 })).toMatchObject({
+    expect(await read([link, link])).toMatchObject({ groups: 2 })
+    expect(await read([link, `${link} `])).toMatchObject({
       reason: 'unreadable: link header too long',
     })
   })
@@ -348,13 +320,14 @@ describe('reading a list page by page', () => {
   test('after a failed page, a later call continues after the pages that were read', async () => {
     const asked: unknown[][] = []
     const pages = pagesUpTo(3, asked)
-    const read = newReadProgress()
+    const read = noPages()
     const failing = async (path: string, timeoutMs: number) => {
       if (path.endsWith('?o=3')) throw new PamFailure('too_many_requests')
       return pages(path, timeoutMs)
     }
     await expect(readPages(PATH, failing, parts(), read)).rejects.toThrow('too_many_requests')
     expect(read).toEqual({
+      version: 1,
       beganAtMs: 0,
       next: '?o=3',
       asked: ['', '?o=2'],

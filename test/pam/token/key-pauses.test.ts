@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { createSecret } from '../../../src/config/secret.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { startRedis } from '../../support/redis-server.ts'
-import { KEY, LOGIN, STANDBY_KEY } from '../pam-broker.ts'
+import { KEY, LOGIN, OTHER_KEY } from '../pam-broker.ts'
 import { type PamHarness, type PamHarnessOptions, startPamHarness } from '../pam-harness.ts'
 
 let harness: PamHarness
@@ -83,34 +82,89 @@ test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 mi
   expect(await lookUp(other)).toBe(200)
 })
 
-test.each(CASES)('$name: the standby key is tried at once', async (one) => {
-  await start({ keys: () => [KEY, STANDBY_KEY] })
+test('after a success of another replica, the next pause is short on every replica', async () => {
+  await start()
+  const other = await harness.replica()
+  const [{ begin, end, answer }] = CASES as [(typeof CASES)[number]]
+  begin()
+  for (const pauseS of [60, 120, 240, 480, 900]) {
+    expect(await lookUp()).toBe(answer)
+    harness.advance(pauseS * 1000)
+  }
+  end()
+  expect(await lookUp(other)).toBe(200)
+  harness.advance(300_001) // too old to be served after an error
+  begin()
+  harness.pam.control.expireTokens()
+  expect(await lookUp()).toBe(answer)
+  end()
+  harness.advance(60_000)
+  expect(await lookUp()).toBe(200)
+})
+
+test.each(CASES)('$name: another key is used at once by a replica that starts with it', async (one) => {
+  await start()
   one.begin()
-  expect(await lookUp()).toBe(one.name === 'a refused key' ? 200 : one.answer)
+  expect(await lookUp()).toBe(one.answer)
+  one.end()
+  const other = await harness.replica({ key: OTHER_KEY })
+  expect([await lookUp(other), await lookUp()]).toEqual([200, 200]) // one token for all
   expect(asked()).toBe(2)
 })
 
-test.each(CASES)('$name: a key that changed is used at once, on each replica', async (one) => {
-  let keys = [KEY]
-  await start({ keys: () => keys })
+test.each([
+  ['unknown_error', 500, 3],
+  ['invalid_request', 400, 1],
+])('%s: no other replica tries to mint for 10 s', async (error, status, calls) => {
+  await start()
   const other = await harness.replica()
-  one.begin()
-  expect([await lookUp(), await lookUp(other)]).toEqual([one.answer, one.answer])
-  expect(asked()).toBe(1)
-  one.end()
-  keys = [STANDBY_KEY]
-  expect([await lookUp(other), await lookUp()]).toEqual([200, 200])
+  harness.pam.faults.set({ kind: 'status', status, path: ISSUING, body: { error } })
+  const refusal = await lookUp()
+  for (const broker of [other, harness.broker]) expect(await lookUp(broker)).toBe(refusal)
+  expect(asked()).toBe(calls)
+  harness.pam.faults.clear()
+  harness.advance(9999)
+  expect(await lookUp(other)).toBe(refusal)
+  harness.advance(1)
+  expect(await lookUp(other)).toBe(200)
+})
+
+test.each([
+  [
+    'too_many_requests',
+    () => harness.pam.control.failNext({ error: 'too_many_requests', path: ISSUING, retrySeconds: 5 }),
+    5000,
+  ],
+  ['no answer', () => harness.pam.faults.set({ kind: 'cut', path: ISSUING, times: 1 }), 0],
+] as const)('%s: the next attempt does not wait for 10 s', async (_, fail, waitMs) => {
+  await start()
+  fail()
+  expect(await lookUp()).not.toBe(200)
+  harness.advance(waitMs)
+  expect(await lookUp()).toBe(200)
+})
+
+test('tokens that live for less than 10 s are minted once in 10 s, and used meanwhile', async () => {
+  await start({ sandbox: { tokenLifetimeSeconds: 4 } })
+  for (let elapsedS = 0; elapsedS < 60; elapsedS++) {
+    const login = `user-${elapsedS}@example.com`
+    harness.pam.control.setUserGroups(login, [])
+    await harness.broker.get('/api/v1/pam/me', { login })
+    harness.advance(1000)
+  }
+  expect(asked()).toBeLessThanOrEqual(2 * 6) // PAM refuses the expired tokens, and each is replaced once
+  expect(asked()).toBeGreaterThanOrEqual(6)
 })
 
 test('without the store, each process keeps its own pause', async () => {
-  await start({ keys: () => [WRONG_KEY] })
+  await start({ key: WRONG_KEY })
   harness.store.disconnect(storeUnavailable())
   for (let n = 0; n < 5; n++) expect(await lookUp()).toBe('502 pam_credentials')
   expect(asked()).toBe(1)
 })
 
 test('a clock that is wrong by an hour neither shortens nor lengthens a pause', async () => {
-  await start({ keys: () => [WRONG_KEY] })
+  await start({ key: WRONG_KEY })
   expect(await lookUp()).toBe('502 pam_credentials')
   const replicas = await Promise.all(
     [3_600_000, -3_600_000].map((skewMs) => harness.replica({ now: () => harness.pam.now() + skewMs })),
@@ -139,30 +193,29 @@ test('on Redis, the pause applies to all replicas, reveals no key, and expires',
   ending.push(() => redis.stop())
   const connect = () => {
     const store = openStore({
-      url: createSecret(redis.url),
+      url: redis.url,
       connectTimeoutMs: 60_000,
       commandTimeoutMs: 60_000,
     })
     ending.unshift(() => store.close())
     return store
   }
-  let keys = [WRONG_KEY, { id: 'unknown-key', secret: 'unknown-secret' }]
-  await start({ store: connect(), keys: () => keys })
+  await start({ store: connect(), key: WRONG_KEY })
   const other = await harness.replica({ store: connect() })
   for (const broker of [harness.broker, other, harness.broker])
     expect(await lookUp(broker)).toBe('502 pam_credentials')
-  expect(asked()).toBe(2)
+  expect(asked()).toBe(1)
 
   const client = redis.client()
   const names = await client.keys('*')
   const pauses = names.filter((name) => name.startsWith('gatehouse:limit:pam-key:'))
-  expect(pauses).toHaveLength(4)
+  expect(pauses).toHaveLength(2)
   for (const name of pauses) expect(await client.pttl(name)).toBeGreaterThan(0)
   const raw = JSON.stringify([names, await Promise.all(pauses.map((name) => client.get(name)))])
-  const marks = [KEY.id, WRONG_KEY.secret, 'unknown-key', 'unknown-secret', 'example-team']
+  const marks = [KEY.id, WRONG_KEY.secret, 'example-team']
   expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
 
-  keys = [KEY]
-  expect([await lookUp(other), await lookUp()]).toEqual([200, 200])
-  expect(asked()).toBe(3)
+  const restarted = await harness.replica({ store: connect(), key: KEY })
+  expect(await lookUp(restarted)).toBe(200)
+  expect(asked()).toBe(2)
 })

@@ -19,13 +19,6 @@ test.each([
   expect(done.at('_embedded.user.passwordChanged')).toBe('2026-06-01T10:00:00.000Z')
 })
 
-test('after the change, the new password signs in without a warning, and the old one does not', async () => {
-  await client.follow(await warned(), '_links.next', { oldPassword: PASSWORD, newPassword: GOOD })
-  expect(outcome(await warned())).toBe('401 E0000004')
-  const options = { warnBeforePasswordExpired: true }
-  expect(outcome(await client.signIn('walter.warn', { password: GOOD, options }))).toBe('200 SUCCESS')
-})
-
 /** docs/conformance.md A-14: errors. */
 test('a wrong oldPassword is 403 E0000014 and named', async () => {
   const refused = await client.follow(await expired(), '_links.next', {
@@ -40,10 +33,6 @@ test('a wrong oldPassword is 403 E0000014 and named', async () => {
 })
 
 test.each<[string, string[]]>([
-  ['Ab1', ['at least 8 characters']],
-  ['ABCDEFG1', ['a lowercase letter']],
-  ['abcdefg1', ['an uppercase letter']],
-  ['Abcdefgh', ['a number']],
   ['Expired-Word-7', ['no parts of your username']],
   ['ab', ['at least 8 characters', 'an uppercase letter', 'a number']],
 ])('newPassword %s is 403 E0000014 with a cause for each unmet rule', async (newPassword, unmet) => {
@@ -56,6 +45,8 @@ test.each<[string, string[]]>([
   })
 })
 
+const TWO = { minLowerCase: 2, minUpperCase: 2, minNumber: 2, minSymbol: 2 }
+const STRICT = { minLength: 12, excludeUsername: false, ...TWO }
 /** docs/conformance.md A-8: each complexity requirement is checked on its own. */
 test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   ['no requirement', 'AbcDef12!?xy', undefined],
@@ -65,38 +56,15 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   ['minNumber', 'AbcDefg1!?xy', 'a number'],
   ['minSymbol', 'AbcDef12!zxy', 'a symbol'],
 ])('complexity: a new password that fails %s', async (_requirement, newPassword, unmet) => {
-  const strict = await startSandbox((config) => {
-    for (const policy of Object.values(config.passwordPolicies))
-      policy.complexity = {
-        minLength: 12,
-        minLowerCase: 2,
-        minUpperCase: 2,
-        minNumber: 2,
-        minSymbol: 2,
-        excludeUsername: false,
-      }
+  const strict = await startSandbox(({ passwordPolicies }) => {
+    for (const policy of Object.values(passwordPolicies)) policy.complexity = STRICT
   })
-  try {
-    const start = await strict.signIn('olga.expired')
-    const answer = await strict.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword })
-    const causes = unmet === undefined ? undefined : [{ errorSummary: `Passwords must have ${unmet}` }]
-    expect(outcome(answer)).toBe(unmet === undefined ? '200 SUCCESS' : '403 E0000014')
-    expect(answer.body.errorCauses).toEqual(causes)
-  } finally {
-    await strict.close()
-  }
-})
-
-test('the current password is not allowed as the new one', async () => {
-  const body = { oldPassword: PASSWORD, newPassword: PASSWORD }
-  expect(outcome(await client.follow(await expired(), '_links.next', body))).toBe('403 E0000014')
-})
-
-test('the transaction continues after a refused change', async () => {
-  const start = await expired()
-  await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword: 'short' })
-  const done = await client.follow(start, '_links.next', { oldPassword: PASSWORD, newPassword: GOOD })
-  expect(outcome(done)).toBe('200 SUCCESS')
+  const start = await strict.signIn('olga.expired')
+  const body = { oldPassword: PASSWORD, newPassword }
+  const answer = await strict.follow(start, '_links.next', body).finally(strict.close)
+  const causes = unmet === undefined ? undefined : [{ errorSummary: `Passwords must have ${unmet}` }]
+  expect(outcome(answer)).toBe(unmet === undefined ? '200 SUCCESS' : '403 E0000014')
+  expect(answer.body.errorCauses).toEqual(causes)
 })
 
 test.each([
@@ -109,20 +77,6 @@ test.each([
 })
 
 /** docs/conformance.md A-14: revokeSessions. */
-test.each([
-  ['revokeSessions true ends the other sessions', true, 401],
-  ['without revokeSessions, the other sessions stay open', undefined, 302],
-])('%s', async (_row, revokeSessions, status) => {
-  const before = await client.signIn('walter.warn')
-  const body = { oldPassword: PASSWORD, newPassword: GOOD, revokeSessions }
-  const done = await client.follow(await warned(), '_links.next', body)
-  const exchange = (token: unknown) =>
-    client.get(`/login/sessionCookieRedirect?token=${token}&redirectUrl=https://portal.example.test/`)
-  expect(await exchange(before.body.sessionToken)).toHaveProperty('status', status)
-  expect(await exchange(done.body.sessionToken)).toHaveProperty('status', 302)
-})
-
-/** The same row, for sessions that were opened with a session token. */
 test.each([
   ['revokeSessions true signs other browsers out', true, 'UNAUTHENTICATED'],
   ['revokeSessions false leaves other browsers signed in', false, 'SUCCESS'],

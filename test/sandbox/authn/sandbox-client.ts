@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { expect } from '@jest/globals'
 import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
 import { useFixture } from '../../support/fixture.ts'
@@ -27,6 +28,15 @@ export const PASSWORD = 'Demo-Password-1'
 export const DEVICE = '0123456789abcdef0123456789abcdef'
 export const OTHER_DEVICE = 'fedcba9876543210fedcba9876543210'
 export const START = Date.parse('2026-06-01T10:00:00.000Z')
+
+/** The one body of every refused sign-in: it does not show the reason. */
+export const AUTHENTICATION_FAILED = {
+  errorCode: 'E0000004',
+  errorSummary: 'Authentication failed',
+  errorLink: 'E0000004',
+  errorId: expect.stringMatching(/^oae[\w-]{22}$/),
+  errorCauses: [],
+}
 
 /** A sandbox for all tests of a file, reset before each test. */
 export function useSandbox(change?: (config: SandboxConfig) => void): Client {

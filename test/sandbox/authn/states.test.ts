@@ -6,14 +6,12 @@ const client = useSandbox()
 
 const AUTHN = '/api/v1/authn'
 const WARN = { options: { warnBeforePasswordExpired: true } }
-const anonymous = () => client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll').stateToken })
+const stepUp = (login?: string) =>
+  client.post(AUTHN, { stateToken: client.sandbox.startStepUp('payroll', login).stateToken })
 
 /** Requests that lead to each status with a state token. */
 const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Answer>> = {
-  SUCCESS: async () => {
-    const { stateToken } = client.sandbox.startStepUp('payroll', 'amelia.stone')
-    return client.post(AUTHN, { stateToken })
-  },
+  SUCCESS: () => stepUp('amelia.stone'),
   PASSWORD_EXPIRED: () => client.signIn('olga.expired'),
   PASSWORD_WARN: () => client.signIn('walter.warn', WARN),
   PASSWORD_RESET: () => client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') }),
@@ -25,11 +23,7 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
     client.follow(
       await client.signIn('erin.enroll', { options: { multiOptionalFactorEnroll: true } }),
       '_embedded.factors.question._links.enroll',
-      {
-        factorType: 'question',
-        provider: 'OKTA',
-        profile: { question: 'favorite_toy', answer: 'a kite' },
-      },
+      { factorType: 'question', provider: 'OKTA', profile: { question: 'favorite_toy', answer: 'a kite' } },
     ),
   MFA_ENROLL_ACTIVATE: async () =>
     client.follow(await client.signIn('erin.enroll'), '_embedded.factors.push._links.enroll', {
@@ -40,7 +34,7 @@ const REQUESTS_TO_REACH: Record<Exclude<Status, 'LOCKED_OUT'>, () => Promise<Ans
     client.post(`${AUTHN}/recovery/token`, { recoveryToken: client.sandbox.recoveryToken('amelia.stone') }),
   RECOVERY_CHALLENGE: () =>
     client.post(`${AUTHN}/recovery/password`, { username: 'amelia.stone', factorType: 'SMS' }),
-  UNAUTHENTICATED: anonymous,
+  UNAUTHENTICATED: () => stepUp(),
 }
 
 /** The operations (docs/conformance.md F-2) with a well-formed body; `duo-callback` is a form. */
@@ -93,16 +87,24 @@ const ACCEPTED: Record<keyof typeof REQUESTS_TO_REACH, readonly Operation[]> = {
   UNAUTHENTICATED: ['state', 'cancel', 'authenticate'],
 }
 
-test.each(Object.entries(REQUESTS_TO_REACH))('%s can be reached', async (status, reach) => {
-  expect(outcome(await reach())).toBe(`200 ${status}`)
-})
-
-/** docs/conformance.md F-1.15: LOCKED_OUT has no state token, so no operation is possible. */
-test('LOCKED_OUT has no state token', async () => {
-  const locked = await client.signIn('luis.locked')
-  expect(outcome(locked)).toBe('200 LOCKED_OUT')
-  expect(locked.body).not.toHaveProperty('stateToken')
-})
+const NEXT: Partial<Record<string, string>> = {
+  SUCCESS: 'original',
+  PASSWORD_EXPIRED: 'changePassword',
+  PASSWORD_WARN: 'changePassword',
+  PASSWORD_RESET: 'resetPassword',
+  MFA_CHALLENGE: 'verify',
+  MFA_ENROLL_ACTIVATE: 'poll',
+  RECOVERY: 'answer',
+  RECOVERY_CHALLENGE: 'verify',
+  UNAUTHENTICATED: 'authenticate',
+}
+test.each(Object.entries(REQUESTS_TO_REACH))(
+  '%s can be reached, and names its next link',
+  async (status, reach) => {
+    const answer = await reach()
+    expect([outcome(answer), answer.at('_links.next.name')]).toEqual([`200 ${status}`, NEXT[status]])
+  },
+)
 
 /** docs/conformance.md F-1.23: an operation that is not allowed in the state is 403 E0000079. */
 test.each(
@@ -141,37 +143,25 @@ test('every request of a transaction extends expiresAt', async () => {
   )
 })
 
-test.each<[string, () => Promise<unknown>]>([
-  ['unknown', async () => '00unknown'],
-  [
-    'expired',
-    async () => {
-      const { body } = await REQUESTS_TO_REACH.MFA_REQUIRED()
-      client.advance(30 * 60_000)
-      return body.stateToken
-    },
-  ],
-  [
-    'expired through the control API',
-    async () => {
-      const { body } = await REQUESTS_TO_REACH.MFA_REQUIRED()
-      client.sandbox.expireTransactions()
-      return body.stateToken
-    },
-  ],
-  [
-    'of a finished transaction',
-    async () => {
-      const { body } = await REQUESTS_TO_REACH.PASSWORD_WARN()
-      await client.post(`${AUTHN}/skip`, { stateToken: body.stateToken })
-      return body.stateToken
-    },
-  ],
-])('a state token that is %s: 401 E0000011', async (_state, tokenOf) => {
-  const answer = await client.post(AUTHN, { stateToken: await tokenOf() })
-  expect(outcome(answer)).toBe('401 E0000011')
-  expect(answer.body.errorSummary).toBe('Invalid token provided')
-})
+const INVALID_TOKENS: Record<string, () => Promise<unknown>> = {
+  unknown: async () => '00unknown',
+  expired: () => tokenThen(async () => client.advance(30 * 60_000)),
+  'expired through the control API': () => tokenThen(async () => client.sandbox.expireTransactions()),
+  'of a finished transaction': () => tokenThen((stateToken) => client.post(`${AUTHN}/skip`, { stateToken })),
+}
+test.each(Object.entries(INVALID_TOKENS))(
+  'a state token that is %s: 401 E0000011',
+  async (_state, tokenOf) => {
+    const answer = await client.post(AUTHN, { stateToken: await tokenOf() })
+    expect(outcome(answer)).toBe('401 E0000011')
+    expect(answer.body.errorSummary).toBe('Invalid token provided')
+  },
+)
+async function tokenThen(end: (stateToken: unknown) => Promise<unknown>): Promise<unknown> {
+  const { stateToken } = (await REQUESTS_TO_REACH.PASSWORD_WARN()).body
+  await end(stateToken)
+  return stateToken
+}
 
 test('an operation without a state token is 400 E0000001 and names it', async () => {
   const answer = await client.post(`${AUTHN}/skip`, {})

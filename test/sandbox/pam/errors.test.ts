@@ -46,41 +46,6 @@ test('setErrorShape applies to all errors, which name the wrong fields', async (
   })
 })
 
-test('failNext fails only the requested paths and number of requests', async () => {
-  server.control.failNext({ error: 'service_offline', times: 2, headers: { 'Retry-After': '7' } })
-  server.control.failNext({ error: 'gateway_timeout', path: `${TEAM}/service_token`, method: 'post' })
-  const answers = [await groups(), await groups(), await groups()]
-  expect(answers.map(({ status }) => status)).toEqual([503, 503, 200])
-  expect(answers[0]?.headers.get('retry-after')).toBe('7')
-  expect((await server.send('POST', `${TEAM}/service_token`, { body: KEY })).status).toBe(504)
-  expect((await server.send('POST', `${TEAM}/service_token`, { body: KEY })).status).toBe(200)
-  server.control.failNext({ error: 'unknown_error', times: 'always' })
-  for (let at = 0; at < 5; at += 1) expect((await groups()).status).toBe(500)
-  server.control.clearFailures()
-  expect((await groups()).status).toBe(200)
-  expect(server.control.counts().errors).toEqual({ service_offline: 2, gateway_timeout: 1, unknown_error: 5 })
-})
-
-test('an invalid failNext is refused, and the field named', () => {
-  const ask = server.control.failNext as (failure: unknown) => void
-  expect(() => ask({ error: 'no_such_error' })).toThrow(/^failNext\.error: /)
-  expect(() => ask({ error: 'unknown_error', times: 0 })).toThrow(/^failNext\.times: /)
-})
-
-test('too_many_requests through failNext or a fault has the retry time', async () => {
-  server.control.failNext({ error: 'too_many_requests', retrySeconds: 30 })
-  server.faults.set({ kind: 'rate-limited', retrySeconds: 90, method: 'POST', times: 1 })
-  const told = await groups()
-  const faulty = await server.send('POST', `${TEAM}/service_token`, { body: KEY })
-  for (const [answer, seconds] of [[told, 30] as const, [faulty, 90] as const]) {
-    expect([answer.status, answer.body.error]).toEqual([429, 'too_many_requests'])
-    expect(answer.headers.get('x-ratelimit-limit')).toBe('10000')
-    expect(answer.headers.get('x-ratelimit-remaining')).toBe('0')
-    for (const name of ['x-ratelimit-retry-at', 'x-ratelimit-reset'])
-      expect(answer.headers.get(name)).toBe(String(server.now() / 1000 + seconds))
-  }
-})
-
 test('every response has rate limit headers: success, refusal, unknown path, fault, failure', async () => {
   server.faults.add({ kind: 'html', path: `${TEAM}/users` })
   server.control.failNext({ error: 'unknown_error', shape: 'empty', path: `${TEAM}/service_token` })

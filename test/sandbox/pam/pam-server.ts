@@ -110,8 +110,26 @@ export function namesOf(answer: Answer): string[] {
   return listOf(answer).map((group) => group.name)
 }
 
+/** The address of the first link with that relation, if there is one. */
+export function linkTo(rel: string, { headers }: Answer, origin: string): string | undefined {
+  const link = parseLinks(headers.get('link') ?? '').find(({ rels }) => rels.includes(rel))
+  return link && new URL(link.target, origin).href
+}
+
+/** Follows the links with that relation to the end of the list. */
+export async function walk(server: PamServer, token: string, path: string, rel = 'next') {
+  const pages = [await server.send('GET', path, { token })]
+  for (let url = linkTo(rel, pages[0] as Answer, server.origin); url !== undefined; ) {
+    const page = await server.send('GET', url, { token })
+    pages.push(page)
+    url = linkTo(rel, page, server.origin)
+    if (pages.length > 500) throw new Error('this list never ends')
+  }
+  return { names: pages.flatMap(namesOf), pages }
+}
+
 /** Parses a Link header as in RFC 8288, section 3: the first `rel` of each link is used; names are case-insensitive. */
-export function parseLinks(header: string): { target: string; rels: string[] }[] {
+function parseLinks(header: string): { target: string; rels: string[] }[] {
   const links = header.matchAll(/<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)/g)
   return [...links].map(([, target = '', params = '']) => {
     const rel = [...params.matchAll(/;\s*([\w*-]+)(?:\s*=\s*("(?:[^"\\]|\\.)*"|[^\s",;]+))?/g)].find(

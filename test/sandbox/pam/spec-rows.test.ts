@@ -1,6 +1,16 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { PAM_ERROR_NAMES, PAM_ERRORS } from '../../../src/sandbox/pam/pam-errors.ts'
-import { type Answer, KEY, listOf, namesOf, START, startPamServer, TEAM, usePamServer } from './pam-server.ts'
+import { PAM_ERROR_NAMES } from '../../../src/sandbox/pam/pam-errors.ts'
+import {
+  type Answer,
+  KEY,
+  linkTo,
+  listOf,
+  START,
+  startPamServer,
+  TEAM,
+  usePamServer,
+  walk,
+} from './pam-server.ts'
 
 /** One test for each row of docs/conformance.md P, named after its table and row. */
 
@@ -26,38 +36,30 @@ test.each(ROLES)('Role, row %s: a group gives it to its members', async (role, n
 })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-const GROUP_FIELDS: [row: string, check: (group: Record<string, unknown>) => void][] = [
-  ['id', (group) => expect(group.id).toMatch(UUID)],
-  ['name', (group) => expect(group.name).toEqual(expect.any(String))],
-  ['roles', (group) => expect(group.roles).toEqual((group.roles as unknown[]).map(() => expect.any(String)))],
-  ['deleted_at', (group) => expect(group.deleted_at).toBeNull()],
-]
-test.each(GROUP_FIELDS)('Group, row %s', async (_row, check) => {
+test('Group: a UUID, a name, roles (none or several), and no time of deletion', async () => {
   const list = listOf(await groups())
   expect(list).toHaveLength(25)
-  for (const group of list) check(group)
-})
-test('Group, row roles: may be empty or hold several', async () => {
-  const counts = new Set(listOf(await groups()).map((group) => group.roles.length))
-  expect(counts).toEqual(new Set([0, 1, 2]))
+  for (const { id, name, roles, deleted_at } of list) {
+    expect([id, name, deleted_at]).toEqual([expect.stringMatching(UUID), expect.any(String), null])
+    expect(roles).toEqual(roles.map(() => expect.any(String)))
+  }
+  expect(new Set(list.map(({ roles }) => roles.length))).toEqual(new Set([0, 1, 2]))
 })
 test('Group, row deleted_at: a time once the group is deleted', async () => {
-  const deleted = listOf(await groups('?include_deleted=true')).filter((group) => group.deleted_at !== null)
-  expect(deleted.map((group) => group.deleted_at)).toEqual([
-    '2026-02-17T16:40:05.318204+01:00',
-    '2025-11-03T09:14:27Z',
-  ])
+  const deleted = listOf(await groups('?only_include_deleted=true')).map((group) => group.deleted_at)
+  expect(deleted).toEqual(['2026-02-17T16:40:05.318204+01:00', '2025-11-03T09:14:27Z'])
 })
 
-const TOKEN_FIELDS: [row: string, value: unknown][] = [
-  ['bearer_token', expect.stringMatching(/^pamtok_[\w-]{64}$/)],
-  ['expires_at', new Date(START + 3_600_000).toISOString()],
-  ['team_name', 'example-team'],
-]
-test.each(TOKEN_FIELDS)('Service user token, row %s', async (row, value) => {
+test('Service user token: exactly bearer_token, expires_at and team_name', async () => {
   const answer = await server.send('POST', `${TEAM}/service_token`, { body: KEY })
-  expect(answer.status).toBe(200)
-  expect(answer.body[row]).toEqual(value)
+  expect([answer.status, answer.body]).toEqual([
+    200,
+    {
+      bearer_token: expect.stringMatching(/^pamtok_[\w-]{64}$/),
+      expires_at: new Date(START + 3_600_000).toISOString(),
+      team_name: 'example-team',
+    },
+  ])
 })
 
 test.each(['key_id', 'key_secret'])('Service user API key, row %s: required and checked', async (field) => {
@@ -73,43 +75,17 @@ test.each(['key_id', 'key_secret'])('Service user API key, row %s: required and 
   expect([wrong.status, wrong.body.error]).toEqual([401, 'authentication_error'])
 })
 
-test('Issue a service user token, rows request and response body: exactly these fields', async () => {
-  const answer = await server.send('POST', `${TEAM}/service_token`, { body: KEY })
-  expect(Object.keys(answer.body).sort()).toEqual(['bearer_token', 'expires_at', 'team_name'])
+test('List groups: exactly the list, no Link if there is only one page, and 404 for another team', async () => {
+  const answer = await groups()
+  expect([answer.status, Object.keys(answer.body), answer.headers.has('link')]).toEqual([
+    200,
+    ['list'],
+    false,
+  ])
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  const other = await server.send('GET', '/v1/teams/no-such-team/groups', { token })
+  expect([other.status, other.body.error]).toEqual([404, 'resource_does_not_exist'])
 })
-
-const LIST_ROWS: [row: string, check: () => Promise<void>][] = [
-  ['method and path', async () => expect((await groups()).status).toBe(200)],
-  [
-    'path parameter team_name',
-    async () => {
-      const other = await server.send('GET', '/v1/teams/no-such-team/groups', { token })
-      expect([other.status, other.body.error]).toEqual([404, 'resource_does_not_exist'])
-    },
-  ],
-  [
-    'query parameters offset and count',
-    async () => {
-      const first = await groups('?count=20')
-      expect(listOf(first)).toHaveLength(20)
-      const second = await server.send('GET', nextOf(first), { token })
-      expect(listOf(second)).toHaveLength(5)
-    },
-  ],
-  [
-    'response body',
-    async () => {
-      const answer = await groups()
-      expect(Object.keys(answer.body)).toEqual(['list'])
-      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    },
-  ],
-  [
-    'response headers: no Link if there is only one page',
-    async () => expect((await groups()).headers.has('link')).toBe(false),
-  ],
-]
-test.each(LIST_ROWS)('List groups, row %s', async (_row, check) => check())
 
 const AUTHENTICATION: [sentence: string, headers: Record<string, string>][] = [
   ['no header', {}],
@@ -143,160 +119,103 @@ test('Authentication 3: an expired key issues no tokens, and its tokens become i
   expect([mint.status, mint.body.error]).toEqual([401, 'authentication_error'])
 })
 
-/** Requests that cause each error. The errors that are missing here occur only through `failNext`. */
-const ERROR_CAUSES: Partial<Record<(typeof PAM_ERROR_NAMES)[number], () => Promise<Answer>>> = {
-  invalid_request: () => groups('?count=none'),
-  authentication_error: () => server.send('GET', `${TEAM}/groups`),
-  authorization_error: () => {
-    server.control.setAccess('gatehouse', 'none')
-    return groups()
-  },
-  server_authorization_revoked: () =>
-    server.send('GET', `${TEAM}/groups`, { token: 'pamsrv_7hS2kq-deleted-server-token' }),
-  forbidden_error: () => {
-    server.control.setAccess('gatehouse', 'own')
-    return groups()
-  },
-  quota_exceeded: () => {
-    server.control.generateGroups(50_000)
-    return server.send('POST', `${TEAM}/groups`, { token, body: { name: 'One too many' } })
-  },
-  disabled_team: () => {
-    server.control.disableTeam()
-    return groups()
-  },
-  resource_does_not_exist: () => server.send('GET', `${TEAM}/users/nobody@example.test/groups`, { token }),
-  resource_deprecated: () => server.send('GET', `${TEAM}/group_list`, { token }),
-  resource_already_exists: () => server.send('POST', `${TEAM}/groups`, { token, body: { name: 'Security' } }),
-  unsupported_content_type: () =>
-    server.send('POST', `${TEAM}/service_token`, { body: '["not", "an object"]' }),
-  too_many_requests: () => {
-    server.control.setRateLimit({ limit: 1, periodSeconds: 60, parts: 1 })
-    return groups().then(() => groups())
-  },
+const mintWith = (body: unknown) => server.send('POST', `${TEAM}/service_token`, { body })
+const createGroup = (name: string) => server.send('POST', `${TEAM}/groups`, { token, body: { name } })
+/** The status of each error, and a request that causes it, where one does (the others occur only through `failNext`). */
+const ERRORS: Record<(typeof PAM_ERROR_NAMES)[number], [status: number, cause?: () => Promise<Answer>]> = {
+  invalid_request: [400, () => groups('?count=none')],
+  authentication_error: [401, () => server.send('GET', `${TEAM}/groups`)],
+  authorization_error: [401, () => after(() => server.control.setAccess('gatehouse', 'none'))],
+  server_authorization_revoked: [
+    401,
+    () => server.send('GET', `${TEAM}/groups`, { token: 'pamsrv_7hS2kq-deleted-server-token' }),
+  ],
+  forbidden_error: [403, () => after(() => server.control.setAccess('gatehouse', 'own'))],
+  quota_exceeded: [
+    403,
+    () =>
+      after(
+        () => server.control.generateGroups(50_000),
+        () => createGroup('One more'),
+      ),
+  ],
+  disabled_team: [403, () => after(() => server.control.disableTeam())],
+  resource_does_not_exist: [
+    404,
+    () => server.send('GET', `${TEAM}/users/nobody@example.test/groups`, { token }),
+  ],
+  resource_deprecated: [404, () => server.send('GET', `${TEAM}/group_list`, { token })],
+  resource_already_exists: [409, () => createGroup('Security')],
+  unsupported_content_type: [415, () => mintWith('["not", "an object"]')],
+  too_many_requests: [
+    429,
+    () => {
+      server.control.setRateLimit({ limit: 1, periodSeconds: 60, parts: 1 })
+      return groups().then(() => groups())
+    },
+  ],
+  client_closed_connection: [499],
+  unknown_error: [500],
+  service_offline: [503],
+  gateway_timeout: [504],
 }
-test.each(PAM_ERROR_NAMES.filter((name) => ERROR_CAUSES[name] !== undefined))(
-  'Errors, row %s: its own cause',
-  async (name) => {
-    const answer = await ERROR_CAUSES[name]?.()
-    expect([answer?.status, answer?.body.error]).toEqual([PAM_ERRORS[name].status, name])
-    expect(server.control.counts().errors).toEqual({ [name]: 1 })
-  },
-)
-
-const ERRORS: [name: (typeof PAM_ERROR_NAMES)[number], status: number][] = [
-  ['invalid_request', 400],
-  ['authentication_error', 401],
-  ['authorization_error', 401],
-  ['server_authorization_revoked', 401],
-  ['forbidden_error', 403],
-  ['quota_exceeded', 403],
-  ['disabled_team', 403],
-  ['resource_does_not_exist', 404],
-  ['resource_deprecated', 404],
-  ['resource_already_exists', 409],
-  ['unsupported_content_type', 415],
-  ['too_many_requests', 429],
-  ['client_closed_connection', 499],
-  ['unknown_error', 500],
-  ['service_offline', 503],
-  ['gateway_timeout', 504],
-]
-test.each(ERRORS)('Errors, row %s: status %i, once through failNext', async (error, status) => {
+function after(change: () => void, send = groups): Promise<Answer> {
+  change()
+  return send()
+}
+test.each(PAM_ERROR_NAMES)('Errors, row %s: through failNext once, and by its own cause', async (error) => {
+  const [status, cause] = ERRORS[error]
   server.control.failNext({ error })
   const answer = await groups()
   expect([answer.status, answer.body]).toEqual([status, { code: status, error, error_cause: [] }])
   expect((await groups()).status).toBe(200)
+  if (cause === undefined) return
+  const caused = await cause()
+  expect([caused.status, caused.body.error]).toEqual([status, error])
+  expect(server.control.counts().errors).toEqual({ [error]: 2 })
 })
 
-const LIMIT_ROWS: [row: string, check: () => Promise<void>][] = [
-  [
-    'page size: 100 at most, and by default',
-    async () => {
-      server.control.generateGroups(300)
-      expect(listOf(await groups())).toHaveLength(100)
-      expect(listOf(await groups('?count=250'))).toHaveLength(100)
-    },
-  ],
-  [
-    'count: sent once, repeated in every link',
-    async () => {
-      let answer = await groups('?count=7')
-      let pages = 1
-      for (; answer.headers.has('link') && hasNext(answer); pages += 1) {
-        const next = nextOf(answer)
-        expect(new URL(next).searchParams.get('count')).toBe('7')
-        answer = await server.send('GET', next, { token })
-      }
-      expect(pages).toBe(4)
-    },
-  ],
-  [
-    'pagination links: next and prev, only prev on the last page',
-    async () => {
-      const first = await groups('?count=10')
-      expect(relationsOf(first)).toEqual(['next'])
-      const second = await server.send('GET', nextOf(first), { token })
-      expect(relationsOf(second)).toEqual(['next', 'prev'])
-      const third = await server.send('GET', nextOf(second), { token })
-      expect(relationsOf(third)).toEqual(['prev'])
-    },
-  ],
-  [
-    'client procedure: following next returns every group once',
-    async () => {
-      const names: string[] = []
-      let answer = await groups('?count=4')
-      names.push(...namesOf(answer))
-      while (hasNext(answer)) {
-        answer = await server.send('GET', nextOf(answer), { token })
-        names.push(...namesOf(answer))
-      }
-      expect(names).toHaveLength(25)
-      expect(new Set(names).size).toBe(25)
-    },
-  ],
-  [
-    'future pagination: a list without pages may become paginated',
-    async () => {
-      server.control.generateGroups(300)
-      server.control.setPageSize(null)
-      const whole = await groups()
-      expect(listOf(whole)).toHaveLength(325)
-      expect(whole.headers.has('link')).toBe(false)
-      server.control.setPageSize(50)
-      expect(listOf(await groups())).toHaveLength(50)
-    },
-  ],
-  [
-    'rate limit response: 429 too_many_requests over the limit',
-    async () => {
-      server.control.setRateLimit({ limit: 2, periodSeconds: 60, parts: 1 })
-      const answers = [await groups(), await groups(), await groups()]
-      expect(answers.map((answer) => answer.status)).toEqual([200, 200, 429])
-      expect(answers[2]?.body.error).toBe('too_many_requests')
-    },
-  ],
-]
-test.each(LIMIT_ROWS)('Limits, row %s', async (_row, check) => check())
+const LIMIT_ROWS: Record<string, () => Promise<void>> = {
+  'page size: 100 at most, and by default': async () => {
+    server.control.generateGroups(300)
+    for (const query of ['', '?count=250']) expect(listOf(await groups(query))).toHaveLength(100)
+  },
+  'pagination links: next and prev, only prev on the last page; each repeats count': async () => {
+    const { names, pages } = await walk(server, token, `${TEAM}/groups?count=10`)
+    expect([pages.length, new Set(names).size]).toEqual([3, 25])
+    const relations = pages.map((page) =>
+      ['next', 'prev'].filter((rel) => {
+        const link = linkTo(rel, page, server.origin)
+        if (link) expect(new URL(link).searchParams.get('count')).toBe('10')
+        return link
+      }),
+    )
+    expect(relations).toEqual([['next'], ['next', 'prev'], ['prev']])
+  },
+  'future pagination: a list without pages may become paginated': async () => {
+    server.control.generateGroups(300)
+    server.control.setPageSize(null)
+    const whole = await groups()
+    expect([listOf(whole).length, whole.headers.has('link')]).toEqual([325, false])
+    server.control.setPageSize(50)
+    expect(listOf(await groups())).toHaveLength(50)
+  },
+}
+test.each(Object.entries(LIMIT_ROWS))('Limits, row %s', async (_row, check) => check())
 
 const unix = (ms: number) => String((START + ms) / 1000)
-const RATE_HEADERS: [header: string, values: [first: string, second: string, refused: string]][] = [
-  ['X-RateLimit-Limit', ['2', '2', '2']],
-  ['X-RateLimit-Remaining', ['1', '0', '0']],
-  ['X-RateLimit-Reset', [unix(30_000), unix(60_000), unix(60_000)]],
-  ['X-RateLimit-Retry-At', [unix(30_000), unix(30_000), unix(30_000)]],
-]
-test.each(RATE_HEADERS)('Rate limit headers on every response, row %s', async (header, values) => {
+test('Rate limit headers on every response', async () => {
   const own = await startPamServer({ rateLimit: { limit: 2, periodSeconds: 60, parts: 2 } })
-  const answers = [
-    await own.send('POST', `${TEAM}/service_token`, { body: KEY }),
-    await own.send('POST', `${TEAM}/service_token`, { body: { ...KEY, key_secret: 'wrong' } }),
-    await own.send('POST', `${TEAM}/service_token`, { body: KEY }),
-  ]
-  expect(answers.map((answer) => answer.status)).toEqual([200, 401, 429])
-  expect(answers.map((answer) => answer.headers.get(header))).toEqual(values)
+  const mint = (key: object) => own.send('POST', `${TEAM}/service_token`, { body: { ...KEY, ...key } })
+  const answers = [await mint({}), await mint({ key_secret: 'wrong' }), await mint({})]
   await own.close()
+  const shown = ['limit', 'remaining', 'reset', 'retry-at'].map((name) => `x-ratelimit-${name}`)
+  const seen = answers.map(({ status, headers }) => [status, ...shown.map((name) => headers.get(name))])
+  expect(seen).toEqual([
+    [200, '2', '1', unix(30_000), unix(30_000)],
+    [401, '2', '0', unix(60_000), unix(30_000)],
+    [429, '2', '0', unix(60_000), unix(30_000)],
+  ])
 })
 
 test('Versioning: the version is a path segment, and another version does not exist', async () => {
@@ -311,17 +230,3 @@ test('Versioning: deprecated resources are resource_deprecated, the old token op
     expect([answer.status, answer.body.error]).toEqual([404, 'resource_deprecated'])
   }
 })
-
-function hasNext(answer: Answer): boolean {
-  return relationsOf(answer).includes('next')
-}
-
-function relationsOf(answer: Answer): string[] {
-  return [...(answer.headers.get('link') ?? '').matchAll(/rel="(\w+)"/g)].map(([, rel]) => String(rel))
-}
-
-function nextOf(answer: Answer): string {
-  const url = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
-  if (url === undefined) throw new Error(`no next page: ${answer.headers.get('link')}`)
-  return url
-}

@@ -5,14 +5,13 @@ import { button } from '../parts/form.js'
 import { listOf, texts, timeOf } from '../parts/language.js'
 import { show, wordsOf } from '../parts/screen.js'
 import { createDirectory, groupTable } from './groups.js'
-import { createOwnList, OWN_DEVICES, OWN_SESSIONS } from './own-list.js'
+import { createSessionList } from './session-list.js'
 
 /** "My access": the session, the user's other sessions, roles and groups. */
 export async function showAccess(session: Session): Promise<void> {
   const facts = element('dl', { class: 'facts', 'aria-live': 'polite' }, ...factsOf(session))
   const access = element('div', {}, paragraph(texts.lookingUpGroups))
   const sessions = element('div', {})
-  const devices = element('div', {})
   show(
     fill(texts.hello, { name: String(session.profile.firstName ?? session.login) }),
     facts,
@@ -24,15 +23,12 @@ export async function showAccess(session: Session): Promise<void> {
     access,
     element('h3', {}, texts.whereSignedIn),
     sessions,
-    element('h3', {}, texts.myDevices),
-    devices,
     element('h3', {}, texts.allGroups),
     createDirectory(),
   )
   await Promise.all([
     fillSection(access, async () => accessFacts(await gatehouse.groups())),
-    fillSection(sessions, () => createOwnList(OWN_SESSIONS)),
-    fillSection(devices, () => createOwnList(OWN_DEVICES)),
+    fillSection(sessions, createSessionList),
   ])
 }
 

@@ -16,12 +16,7 @@ export function verifyScreen(step: client.MfaRequired, factor: client.Factor): P
   const kind = kindOf(factor)
   if (kind?.cannotVerify || !kind) return kind?.cannotVerify
   if (kind.send === '') return step.verify(factor)
-  if (pushesNow(step, factor)) return step.verify(factor, undefined, { autoPush: true })
-  const fields = [
-    ...(kind.send ? [] : [proofField(factor)]),
-    ...rememberBox(step),
-    ...autoPushBox(step, factor),
-  ]
+  const fields = [...(kind.send ? [] : [proofField(factor)]), ...rememberBox(step)]
   const go = (values: Values) =>
     step.verify(factor, kind.send ? undefined : proofOf(values), optionsOf(values))
   return { title: nameOf(factor, 'verify'), main: { label: kind.send ?? texts.verify, fields, go } }
@@ -196,31 +191,8 @@ function proofOf({ passCode = '', answer, password }: Values): client.Proof {
   return password === undefined ? { passCode } : { password }
 }
 
-function optionsOf({ rememberDevice, autoPush }: Values): client.VerifyOptions {
-  return { ...(rememberDevice && { rememberDevice: true }), ...(autoPush && { autoPush: true }) }
-}
-
-/** undefined if the answer has no such choice for the factor. */
-function autoPushOf(
-  { answer }: client.MfaRequired,
-  { factorType, id = '' }: client.Factor,
-): boolean | undefined {
-  if (factorType !== 'push') return undefined
-  return answer._embedded.policy?.factorsPolicyInfo?.[id]?.autoPushEnabled
-}
-
-function autoPushBox(step: client.MfaRequired, factor: client.Factor): Field[] {
-  const checked = autoPushOf(step, factor)
-  return checked === undefined ? [] : [['autoPush', texts.sendAutomatically, { ...BOX, checked }]]
-}
-
-let pushedFor: string | undefined
-
-/** Once in a sign-in: a user who comes back to this screen may want another factor. */
-function pushesNow(step: client.MfaRequired, factor: client.Factor): boolean {
-  if (!autoPushOf(step, factor) || pushedFor === step.stateToken) return false
-  pushedFor = step.stateToken
-  return true
+function optionsOf({ rememberDevice }: Values): client.VerifyOptions {
+  return rememberDevice ? { rememberDevice: true } : {}
 }
 
 function rememberBox({ answer }: client.MfaRequired | client.MfaChallenge): Field[] {

@@ -67,7 +67,6 @@ export const ENGLISH = {
   code: 'Code',
   codeSent: 'We have sent you a code.',
   doNotAskAgain: 'Do not ask again on this device',
-  sendAutomatically: 'Send the request automatically the next time',
 
   chooseFactor: 'Choose how to verify your identity',
   setUpFactor: 'Set up a second factor',
@@ -174,15 +173,6 @@ export const ENGLISH = {
     endOne: 'End the session of {name} on {time}',
     endAll: 'End all others ({n})',
     none: 'You are not signed in anywhere else.',
-  },
-  myDevices: 'My devices',
-  devices: {
-    current: '(this device)',
-    used: 'last sign-in {time}',
-    end: 'Forget',
-    endOne: 'Forget {name}, last sign-in {time}',
-    endAll: 'Forget all devices',
-    none: 'All devices are forgotten.',
   },
   allGroups: 'All groups',
   partOfName: 'Part of the name',

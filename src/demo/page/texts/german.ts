@@ -69,7 +69,6 @@ export const GERMAN: Texts = {
   code: 'Code',
   codeSent: 'Wir haben Ihnen einen Code gesendet.',
   doNotAskAgain: 'Auf diesem Gerät nicht mehr fragen',
-  sendAutomatically: 'Die Anfrage beim nächsten Mal automatisch senden',
 
   chooseFactor: 'Wie möchten Sie Ihre Identität bestätigen?',
   setUpFactor: 'Zweiten Faktor einrichten',
@@ -182,15 +181,6 @@ export const GERMAN: Texts = {
     endOne: 'Sitzung von {name}, {time}, beenden',
     endAll: 'Alle anderen beenden ({n})',
     none: 'Sie sind nirgendwo sonst angemeldet.',
-  },
-  myDevices: 'Meine Geräte',
-  devices: {
-    current: '(dieses Gerät)',
-    used: 'letzte Anmeldung: {time}',
-    end: 'Vergessen',
-    endOne: '{name} vergessen, letzte Anmeldung: {time}',
-    endAll: 'Alle Geräte vergessen',
-    none: 'Alle Geräte sind vergessen.',
   },
   allGroups: 'Alle Gruppen',
   partOfName: 'Teil des Namens',

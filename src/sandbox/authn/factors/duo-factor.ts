@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { validationFailed } from '../authn-error.ts'
 import { randomChallenge } from '../issued-tokens.ts'
 import { actionLink } from '../links.ts'
+import type { DuoForm } from '../schemas.ts'
 import type { Transaction } from '../transaction.ts'
 import type { FactorHandler, FactorStep, FactorView, Outcome } from './factor-handler.ts'
 import { push } from './push-factor.ts'
@@ -27,8 +28,9 @@ export const duo: FactorHandler = {
 }
 
 /** POST …/lifecycle/duoCallback: checks the response that Duo signed. The next poll finds the factor approved. */
-export function completeDuo(step: FactorStep, form: { id: string; sig_response: string }): Outcome {
-  if (form.id !== step.factor.id) throw validationFailed('id', ['id: must be the factor in the path'])
+export function completeDuo(step: FactorStep, form: DuoForm): Outcome {
+  if (form.id !== undefined && form.id !== step.factor.id)
+    throw validationFailed('id', ['id: must be the factor in the path'])
   if (!isEqual(form.sig_response, signDuoResponse(step)))
     return { kind: 'wrong', cause: 'The Duo response is not valid.' }
   step.challenge.pushAnswer = 'approve'

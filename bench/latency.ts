@@ -1,0 +1,136 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { Pool } from 'undici'
+import { type PreparedRequest, send } from './load.ts'
+import { quantile } from './measure.ts'
+import { publish, table, verdict } from './output.ts'
+import { ONCE, prepare } from './prepare-requests.ts'
+import { ask, runBenchmark, startNode } from './processes.ts'
+import { startRedis } from './redis.ts'
+import { PATH_NAMES } from './report.ts'
+import { startGatehouse } from './targets.ts'
+
+/**
+ * `npm run bench:latency`: what the broker adds to the time that a user waits, at a usual load: 20 sign-ins (password, push poll and
+ * code) and 200 page views (session checks and lists of groups) per second, which arrive whether the server has responded or not.
+ */
+
+const { values: options } = parseArgs({
+  options: {
+    /** Of load, for each delay. */
+    seconds: { type: 'string', default: '20' },
+    /** Prints the results and does not update the docs. */
+    dry: { type: 'boolean', default: false },
+  },
+})
+const seconds = Number(options.seconds)
+
+const PER_SECOND = { P: 20, V: 20, K: 20, S: 100, G: 100 } as const
+type Path = keyof typeof PER_SECOND
+const PATHS = ['P', 'V', 'K', 'S', 'G'] as const satisfies readonly Path[]
+const VISITORS = 500
+/** Of commands on their way to Redis. */
+const [SHORT_MS, LONG_MS] = [1, 5]
+/** What the broker may add at most. */
+const [MAX_P50_MS, MAX_P99_MS] = [2, 8]
+
+type Requests = Record<Path, readonly PreparedRequest[]>
+/** In milliseconds. */
+type Latencies = Record<Path, number[]>
+
+interface Measured {
+  readonly direct: Latencies
+  readonly broker: Latencies
+}
+
+await runBenchmark(async ({ stub, env, logs }) => {
+  const redis = await startRedis()
+  const proxy = await startNode(fileURLToPath(new URL('./redis-proxy.js', import.meta.url)), {
+    env: { REDIS_PORT: new URL(redis.url).port },
+    place: 'rest',
+    logFile: join(logs, 'proxy.log'),
+  })
+  const broker = await startGatehouse({
+    env: { ...env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
+    logFile: join(logs, 'broker.log'),
+  })
+  const origin = `http://127.0.0.1:${broker.port}`
+  await openLoop(origin, await prepareAll(origin)) // warms up
+  const measured: Measured[] = []
+  for (const delayMs of [0, SHORT_MS, LONG_MS]) {
+    const requests = await prepareAll(origin)
+    const direct = await openLoop(stub.url, directly(requests))
+    await ask(proxy.child, 'delayMs', delayMs)
+    measured.push({ direct, broker: await openLoop(origin, requests) })
+    await ask(proxy.child, 'delayMs', 0)
+  }
+  const head = [
+    ...['added ms', 'Redis round trips', `p50 (${MAX_P50_MS})`, `p99 (${MAX_P99_MS})`],
+    ...[SHORT_MS, LONG_MS].map((delayMs) => `${delayMs} ms to Redis: more p50, p99`),
+    'goals',
+  ]
+  const rows = PATHS.map((path) => rowOf(path, measured))
+  publish('latency', `${seconds} s for each delay`, [table(head, rows)], options.dry)
+  return true
+})
+
+/** In brackets, what is allowed. */
+function rowOf(path: Path, measured: readonly Measured[]): string[] {
+  const at = (share: number) => {
+    const added = measured.map(
+      ({ direct, broker }) => quantile(broker[path], share) - quantile(direct[path], share),
+    )
+    const [without = Number.NaN, short = Number.NaN, long = Number.NaN] = added
+    return { without, short: short - without, long: long - without }
+  }
+  const [fastest, p50, p99] = [at(0), at(0.5), at(0.99)]
+  const roundTrips = Math.round(fastest.long / LONG_MS)
+  const [mostShort, mostLong] = [(roundTrips + 1) * SHORT_MS, (roundTrips + 1) * LONG_MS]
+  const isMet = p50.without <= MAX_P50_MS && p99.without <= MAX_P99_MS
+  return [
+    PATH_NAMES[path],
+    String(roundTrips),
+    p50.without.toFixed(1),
+    p99.without.toFixed(1),
+    `${p50.short.toFixed(1)}, ${p99.short.toFixed(1)} (${mostShort})`,
+    `${p50.long.toFixed(1)}, ${p99.long.toFixed(1)} (${mostLong})`,
+    verdict(isMet && p50.short <= mostShort && p50.long <= mostLong),
+  ]
+}
+
+/** Independent of each other, as requests of many users are. */
+function arrivalsOf(path: Path) {
+  const count = PER_SECOND[path] * seconds
+  return Array.from({ length: count }, () => ({ path, atMs: 1000 * seconds * Math.random() }))
+}
+
+async function prepareAll(origin: string): Promise<Requests> {
+  const all = (path: Path) => prepare(origin, path, ONCE.has(path) ? PER_SECOND[path] * seconds : VISITORS)
+  return { S: await all('S'), G: await all('G'), P: await all('P'), V: await all('V'), K: await all('K') }
+}
+
+/** The same requests to the upstream. */
+function directly(requests: Requests): Requests {
+  return { ...requests, G: requests.G.map((request) => ({ ...request, path: '/v1/teams/bench/groups' })) }
+}
+
+/** Sends each request when it is due, and returns how long the responses took, in milliseconds. */
+async function openLoop(origin: string, requests: Requests): Promise<Latencies> {
+  const pool = new Pool(origin)
+  const latencies: Latencies = { P: [], V: [], K: [], S: [], G: [] }
+  const sent: Record<Path, number> = { P: 0, V: 0, K: 0, S: 0, G: 0 }
+  await Promise.all(
+    PATHS.flatMap(arrivalsOf).map(async ({ path, atMs }) => {
+      await pause(atMs)
+      const request = requests[path][sent[path]++ % requests[path].length]
+      if (request === undefined) throw new Error(`no request was prepared for ${path}`)
+      const sentAt = performance.now()
+      await send(pool, request)
+      latencies[path].push(performance.now() - sentAt)
+    }),
+  )
+  await pool.close()
+  return latencies
+}

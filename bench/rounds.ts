@@ -1,0 +1,115 @@
+import { join } from 'node:path'
+import type { Client } from 'undici'
+import { checkContract } from './contract.ts'
+import { connect, load, type PreparedRequest } from './load.ts'
+import { type Cost, measure } from './measure.ts'
+import { ONCE, type PathName, withPath } from './prepare-requests.ts'
+import type { ServerProcess, Setup } from './processes.ts'
+import type { RedisServers } from './redis.ts'
+import type { Target } from './targets.ts'
+
+export interface RoundsOptions extends Setup {
+  readonly targets: readonly (Target & { readonly redis: RedisServers })[]
+  readonly paths: readonly PathName[]
+  readonly rounds: number
+  /** Of each measurement. */
+  readonly seconds: number
+}
+
+/** The costs of the target on the path, in the order of the rounds. */
+export type Costs = (path: PathName, target: string) => readonly Cost[]
+
+const CONNECTIONS = 64
+const VISITORS = 500
+/** On paths whose requests can be sent only once: the number of requests, instead of a second of load. */
+const ONCE_PER_SECOND = 500
+
+/** V8 compiles for several seconds, longer for more code; a production server is warm. */
+const COLD_SECONDS = 4
+/** In later rounds, relative to the measurement. */
+const WARM_UP_SHARE = 1 / 3
+
+interface Running {
+  readonly target: Target & { readonly redis: RedisServers }
+  readonly server: ServerProcess
+  readonly origin: string
+  readonly connections: readonly Client[]
+  /** Requests of signed-in users, for the paths that only need a session. */
+  readonly signedIn: readonly PreparedRequest[]
+}
+
+/**
+ * Measures all targets on all paths. They run from start to end and take turns on each path, in the opposite order in every other
+ * round, so that a machine that is busy for a while slows all of them.
+ */
+export async function runRounds(options: RoundsOptions): Promise<Costs> {
+  const costs = new Map<string, Cost[]>()
+  const started = await startAll(options)
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const path of options.paths) {
+      const those = started.filter(({ target }) => target.paths.includes(path))
+      for (const running of round % 2 === 0 ? those.toReversed() : those) {
+        if (round === 1) await check(running, path)
+        const cost = await costOf(running, path, round, options)
+        const name = `${path} ${running.target.name}`
+        costs.set(name, [...(costs.get(name) ?? []), cost])
+        process.stderr.write(`round ${round} ${name}: ${cost.cpuUs.toFixed(1)} µs\n`)
+      }
+    }
+  }
+  return (path, target) => costs.get(`${path} ${target}`) ?? []
+}
+
+async function startAll({ targets, env, logs }: RoundsOptions): Promise<Running[]> {
+  const started: Running[] = []
+  for (const target of targets) {
+    const options = {
+      env: { ...env, REDIS_URL: target.redis.url },
+      logFile: join(logs, `${target.name}.log`),
+    }
+    const server = await target.start(options)
+    const origin = `http://127.0.0.1:${server.port}`
+    const connections = await connect(origin, CONNECTIONS)
+    const signedIn = await target.prepare(origin, 'S', VISITORS)
+    started.push({ target, server, origin, connections, signedIn })
+  }
+  return started
+}
+
+async function check(running: Running, path: PathName): Promise<void> {
+  const [client] = running.connections
+  const [request] = await requestsFor(running, path, 1)
+  if (client === undefined || request === undefined) throw new Error(`no request was prepared for ${path}`)
+  await checkContract(client, path, request)
+}
+
+async function costOf(
+  running: Running,
+  path: PathName,
+  round: number,
+  { seconds, stub }: RoundsOptions,
+): Promise<Cost> {
+  const { server, connections, target } = running
+  const warmUpSeconds = round === 1 ? COLD_SECONDS : seconds * WARM_UP_SHARE
+  const warmUpCount = Math.ceil(warmUpSeconds * ONCE_PER_SECOND)
+  const prepared = await requestsFor(running, path, warmUpCount + Math.ceil(seconds * ONCE_PER_SECOND))
+  const isOnce = ONCE.has(path)
+  const workOf = (requests: readonly PreparedRequest[], forSeconds: number) => ({
+    connections,
+    prepared: requests,
+    requests: isOnce ? requests.length : Number.POSITIVE_INFINITY,
+    seconds: isOnce ? Number.POSITIVE_INFINITY : forSeconds,
+  })
+  await load(workOf(isOnce ? prepared.slice(0, warmUpCount) : prepared, warmUpSeconds))
+  const work = workOf(isOnce ? prepared.slice(warmUpCount) : prepared, seconds)
+  return measure({ ...work, server, redis: target.redis, stub })
+}
+
+function requestsFor(
+  { target, origin, signedIn }: Running,
+  path: PathName,
+  onceCount: number,
+): Promise<readonly PreparedRequest[]> {
+  if (path === 'S' || path === 'F' || path === 'G') return Promise.resolve(withPath(path, signedIn))
+  return target.prepare(origin, path, ONCE.has(path) ? onceCount : VISITORS)
+}

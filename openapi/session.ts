@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { FORWARD_AUTH_OPERATIONS, IDENTITY_HEADERS } from '../src/session/forward-auth.ts'
+import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../src/session/session-operations.ts'
+import { describe, jsonResponse } from './description.ts'
+
+const publicId = z.uuid().meta({ description: 'A public id, safe to show. It is not the id in the cookie.' })
+const link = (...allow: readonly string[]) =>
+  z.strictObject({ href: z.url(), hints: z.strictObject({ allow: z.array(z.enum(allow)) }) })
+const time = (description: string) => z.iso.datetime().meta({ description })
+
+const profile = z.record(z.string(), z.unknown()).meta({
+  description: 'As in Okta’s Authentication API: firstName, lastName, locale, timeZone, login.',
+})
+
+const session = z
+  .strictObject({
+    id: publicId,
+    userId: z.string().min(1),
+    login: z.string(),
+    profile,
+    status: z.literal('ACTIVE'),
+    createdAt: time('When the session was opened.'),
+    expiresAt: time('When the session ends, even if it is in use.'),
+    idleExpiresAt: time('When the session ends if it is not used.'),
+    amr: z.array(z.string()).meta({
+      description: 'Authentication methods, by their names in RFC 8176.',
+      examples: [['pwd', 'otp', 'mfa']],
+    }),
+    _links: z.strictObject({ self: link('GET', 'DELETE'), refresh: link('POST'), user: link('GET') }),
+  })
+  .meta({ id: 'Session' })
+
+const user = z
+  .strictObject({
+    id: z.string().min(1).meta({ description: 'The user’s id in Okta.' }),
+    status: z.literal('ACTIVE'),
+    profile: profile.and(z.looseObject({ login: z.string() })),
+  })
+  .meta({ id: 'User', description: 'The signed-in user, in the format of Okta’s Users API.' })
+
+const ownSessions = z
+  .strictObject({
+    sessions: z.array(
+      z.strictObject({
+        id: publicId,
+        createdAt: time('When the session was opened.'),
+        lastSeenAt: time('When the session was last used, to the minute.'),
+        expiresAt: time('When the session ends, even if it is in use.'),
+        current: z.boolean().meta({ description: 'Whether this is the session of the request.' }),
+        userAgent: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: 'Sessions', description: 'The user’s own sessions, newest first.' })
+
+const publicIdParam = z.object({
+  publicId: publicId.meta({
+    description: 'The id of one of the user’s own sessions.',
+    examples: ['4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10'],
+  }),
+})
+
+const NOT_FOUND = { 404: ['E0000007'] } as const
+const OF_BROWSER = {
+  tag: 'Session',
+  cookies: { session: 'used' },
+  errors: NOT_FOUND,
+} as const
+const OF_USER = { tag: 'Session', cookies: { session: 'required' } } as const
+
+/** The session of this browser. */
+export const SESSION = describe(SESSION_OPERATIONS, {
+  getSession: {
+    ...OF_BROWSER,
+    summary: 'The current session',
+    description:
+      'Call it first on each page: it also sets the device cookie. It does not keep the session alive.',
+    cookies: { session: 'used', device: 'used' },
+    responses: { 200: jsonResponse('The session', session, ['Set-Cookie']) },
+  },
+  signOut: {
+    ...OF_BROWSER,
+    summary: 'Sign out',
+    description: 'The device cookie is kept.',
+    responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
+  },
+  refreshSession: {
+    ...OF_BROWSER,
+    summary: 'Keep the session alive',
+    responses: { 200: jsonResponse('The extended session', session) },
+  },
+  getUser: {
+    ...OF_USER,
+    summary: 'The signed-in user, in the format of Okta’s Users API',
+    description:
+      'Called by `user()` of the session that okta-auth-js’s `session.get()` returns. The data is from the time of the sign-in; ' +
+      'Okta is not called. It does not keep the session alive.',
+    responses: { 200: jsonResponse('The user', user) },
+  },
+})
+
+/** All sessions of the signed-in user. */
+export const OWN_SESSIONS = describe(OWN_SESSIONS_OPERATIONS, {
+  listSessions: {
+    ...OF_USER,
+    summary: 'The user’s own sessions',
+    description: 'It does not keep the session alive.',
+    responses: { 200: jsonResponse('All sessions, with the current one marked', ownSessions) },
+  },
+  endOtherSessions: {
+    ...OF_USER,
+    summary: 'End all other sessions of the user',
+    responses: { 204: { description: 'All but the current session have ended.' } },
+  },
+  endSession: {
+    ...OF_USER,
+    summary: 'End one of the user’s own sessions',
+    description: 'For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`.',
+    params: publicIdParam,
+    responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
+    errors: NOT_FOUND,
+  },
+})
+
+export const FORWARD_AUTH = describe(FORWARD_AUTH_OPERATIONS, {
+  forwardAuth: {
+    tag: 'Session',
+    summary: 'The signed-in user, for a proxy',
+    description:
+      'For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. A query is refused: 400.',
+    cookies: { session: 'required' },
+    responses: { 200: { description: 'Signed in.', headers: IDENTITY_HEADERS } },
+    withoutBody: true,
+  },
+})

@@ -1,0 +1,73 @@
+import type { StepAudit } from './audit.ts'
+import type { Client } from './browser/client.ts'
+import type { Recovery, RecoveryType } from './recovery/recovery.ts'
+import type { Step } from './sign-in/run-step.ts'
+import type { PrimaryBody, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
+import type { SendStep } from './sign-in/send-step.ts'
+import type { Attempt } from './throttling/attempts.ts'
+import { ACTIVATION_PROOF, PASSWORD_PROOF } from './transaction/credentials.ts'
+import type { StepResult } from './transaction/step-result.ts'
+import type { Transaction } from './transaction/transaction.ts'
+import { PRIMARY } from './upstream/authn-upstream.ts'
+
+/** The steps that begin a transaction. Those in one are in transaction-steps.ts. */
+export interface EntrySteps {
+  /** Primary authentication with credentials or an activation token. */
+  primary(body: PrimaryBody, client: Client): Step
+  /** Forgotten password or locked account. */
+  recovery(type: RecoveryType, body: RecoveryBody, client: Client): Step
+  /** The token of a recovery email, which is never stored. */
+  recoveryToken(body: RecoveryTokenBody, client: Client): Step
+}
+
+export interface EntryStepsDeps {
+  readonly sendStep: SendStep
+  readonly recovery: Pick<Recovery, 'start'>
+  readonly audit: Pick<StepAudit, 'started' | 'recoveryStarted'>
+}
+
+const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
+
+export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps): EntrySteps {
+  return {
+    primary(body, client) {
+      const { username: login, token } = body
+      const operation = 'primary'
+      const [kind, proof] =
+        token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
+      const call = { path: PRIMARY, body, bearsToken: token !== undefined }
+      return entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
+        audit.started(operation, login, client)
+        return sendStep({ ...before, login }, handle, { operation, call, proof }, client)
+      })
+    },
+
+    recovery(type, body, client) {
+      const { username: login, factorType } = body
+      const attempt = { kind: 'recovery', operation: 'recovery', login, factorType } as const
+      return entryStep([type, body], attempt, (_before, handle) => recovery.start(type, body, handle, client))
+    },
+
+    recoveryToken(body, client) {
+      const operation = 'recovery_token'
+      const call = { path: RECOVERY_TOKEN, body, bearsToken: true }
+      return entryStep([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {
+        audit.recoveryStarted({ operation: 'token' }, undefined, client)
+        return sendStep(before, handle, { operation, call, proof: undefined }, client)
+      })
+    },
+  }
+}
+
+function entryStep(
+  identity: readonly unknown[],
+  attempt: Attempt,
+  run: (before: Transaction, handle: string) => Promise<StepResult>,
+): Step {
+  return {
+    handle: undefined,
+    identity,
+    attempt,
+    plan: (before, handle) => ({ run: () => run(before, handle) }),
+  }
+}

@@ -1,0 +1,59 @@
+import { getDomain } from 'tldts'
+import { missing } from './environment.ts'
+import { VARIABLE_NAMES, type Values, type VariableName } from './variables.ts'
+
+type Conflict = readonly [VariableName, string]
+type IsSet = (name: VariableName) => boolean
+
+/** Problems between several variables. A variable that is not valid by itself is undefined here. */
+export function* conflictsIn(values: Partial<Values>, isSet: IsSet): Generator<Conflict> {
+  const { PORT, OPS_PORT, REDIS_URL, REDIS_CA_FILE } = values
+  if (PORT === OPS_PORT && PORT !== undefined && PORT !== 0)
+    yield ['OPS_PORT', 'must be a different port from PORT']
+  if (Number(values.SESSION_IDLE_MINUTES) > Number(values.SESSION_ABSOLUTE_HOURS) * 60)
+    yield ['SESSION_IDLE_MINUTES', 'must not be more than SESSION_ABSOLUTE_HOURS']
+  if (REDIS_URL?.value === 'memory:' && values.NODE_ENV === 'production')
+    yield ['REDIS_URL', 'must not be memory: in production: it works for one process only']
+  if (REDIS_CA_FILE !== undefined && REDIS_URL !== undefined && !/^rediss[+:]/i.test(REDIS_URL.value))
+    yield ['REDIS_CA_FILE', 'requires a REDIS_URL over TLS, such as rediss://']
+  if (values.PUBLIC_URL !== undefined) yield* conflictsOfOrigins(values, values.PUBLIC_URL)
+  yield* conflictsOfPam(values, isSet)
+}
+
+function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Generator<Conflict> {
+  const { SIGN_IN_URL, ALLOWED_ORIGINS } = values
+  for (const [index, origin] of (ALLOWED_ORIGINS ?? []).entries())
+    if (siteOf(origin) !== siteOf(publicUrl)) yield ['ALLOWED_ORIGINS', `entry ${index + 1} ${OTHER_SITE}`]
+  // a page on another origin would get a handle that it cannot use
+  if (
+    SIGN_IN_URL &&
+    ALLOWED_ORIGINS &&
+    ![publicUrl, ...ALLOWED_ORIGINS].includes(new URL(SIGN_IN_URL).origin)
+  )
+    yield ['SIGN_IN_URL', 'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS']
+  for (const name of ['AUTHN_BASE_URL', 'AUTHN_LINK_ORIGINS'] as const)
+    if ([values[name]].flat().includes(publicUrl))
+      yield [name, 'must not be PUBLIC_URL: the broker would call itself']
+}
+
+const OTHER_SITE =
+  'is not on the same site as PUBLIC_URL (scheme and public suffix list): browsers would not send the cookies'
+
+/** By scheme and registrable domain. A host without one (an address, localhost, a public suffix) is its own site. */
+function siteOf(origin: string): string {
+  const { protocol, hostname } = new URL(origin)
+  return `${protocol}//${getDomain(hostname, { allowPrivateDomains: true }) ?? hostname}`
+}
+
+function* conflictsOfPam({ PAM_USER_NAME }: Partial<Values>, isSet: IsSet): Generator<Conflict> {
+  if (!isSet('PAM_BASE_URL')) {
+    for (const name of VARIABLE_NAMES.filter((each) => each.startsWith('PAM_') && isSet(each)))
+      yield [name, 'is set, but PAM_BASE_URL is not']
+    return
+  }
+  for (const name of ['PAM_TEAM', 'PAM_KEY_ID', 'PAM_KEY_SECRET'] as const)
+    if (!isSet(name)) yield [name, missing(name)]
+  const isWanted = PAM_USER_NAME === undefined ? isSet('PAM_USER_DOMAINS') : PAM_USER_NAME !== 'login'
+  if (isSet('PAM_USER_DOMAINS') !== isWanted)
+    yield ['PAM_USER_DOMAINS', `${isWanted ? 'is required with' : 'requires'} PAM_USER_NAME=login-local-part`]
+}

@@ -1,0 +1,82 @@
+import { readFileSync, statSync } from 'node:fs'
+import type { z } from 'zod'
+import { isSecret, VARIABLE_NAMES, VARIABLES, type Values, type VariableName } from './variables.ts'
+
+/** Returns the text of a file, or throws. */
+export type ReadFile = (path: string) => string
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where a variable comes from. Nothing is set if the variable is not. */
+interface Source {
+  readonly name: VariableName
+  /** The variable to name in a problem: `name`, or the one with `_FILE`. */
+  readonly label: string
+  readonly path?: string | undefined
+  readonly text?: string | undefined
+  readonly problem?: string
+}
+
+/** Reads every variable. Problems and notes begin with the name of a variable, and contain no value. */
+export function readEnvironment(env: Environment, readFile: ReadFile = readText) {
+  const sources = VARIABLE_NAMES.map((name) => sourceOf(name, env, readFile))
+  const values: Record<string, unknown> = {}
+  const problems: string[] = []
+  const notes: string[] = []
+  for (const { name, label, path, text, problem } of sources) {
+    const { error, data } = VARIABLES.shape[name].safeParse(text)
+    const reasons = problem === undefined ? error?.issues.map((issue) => reasonOf(issue, name)) : [problem]
+    if (reasons === undefined) values[name] = data
+    else problems.push(...reasons.map((reason) => `${label}: ${reason}`))
+    if (isInQuotes(text ?? path ?? '')) (reasons ? problems : notes).push(`${label}: ${IN_QUOTES}`)
+  }
+  return {
+    sources,
+    /** Only the valid ones. */
+    values: values as Partial<Values>,
+    problems,
+    notes,
+  }
+}
+
+function sourceOf(name: VariableName, env: Environment, readFile: ReadFile): Source {
+  const given = (variable: string) => env[variable]?.trim() || undefined
+  const text = given(name)
+  const label = isSecret(name) ? `${name}_FILE` : name
+  const path = label.endsWith('_FILE') ? given(label) : undefined
+  if (path === undefined) return { name, label: name, text }
+  if (isSecret(name) && text !== undefined)
+    return { name, label: name, text, problem: `is set together with ${label}: keep one of them` }
+  try {
+    const content = readFile(path).trim()
+    return { name, label, path, ...(content === '' ? { problem: 'the file is empty' } : { text: content }) }
+  } catch (error) {
+    const { code } = Object(error)
+    const known = typeof code === 'string' && /^E[A-Z]+$/.test(code) ? ` (${code})` : ''
+    return { name, label, path, problem: `the file cannot be read${known}` }
+  }
+}
+
+export const missing = (name: VariableName) => `is required${isSecret(name) ? ` (or ${name}_FILE)` : ''}`
+
+function reasonOf(issue: z.core.$ZodIssue, name: VariableName): string {
+  if (issue.code === 'invalid_type') return missing(name)
+  const [entry] = issue.path
+  const at = typeof entry === 'number' ? `entry ${entry + 1} ` : ''
+  return at + (issue.code === 'invalid_value' ? `must be ${issue.values.join(' or ')}` : issue.message)
+}
+
+const IN_QUOTES =
+  'is in quotes, which become part of the value: in env files of Docker and in secret files, quotes are not removed'
+
+/** The whole value, or an entry of a list. */
+const isInQuotes = (text: string) =>
+  [text, ...text.split(',')].some((part) => /^(["']).*\1$/s.test(part.trim()))
+
+/** Regular files only: reading a pipe could block the process, and a device may never end. */
+function readText(path: string): string {
+  const stat = statSync(path)
+  const code = stat.size > 4_194_304 ? 'EFBIG' : stat.isFile() || stat.isDirectory() ? undefined : 'EFTYPE'
+  if (code !== undefined) throw Object.assign(new Error('unreadable'), { code })
+  return readFileSync(path, 'utf8')
+}

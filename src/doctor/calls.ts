@@ -1,0 +1,45 @@
+import { createHttpApi, type HttpApi, type UpstreamResponse } from '../upstream/http-api.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import type { DoctorContext } from './check.ts'
+
+/** The same code as the broker's own calls, so that certificates and the egress proxy are those of its calls. */
+export function createDoctorApi(baseUrl: string, { config, timeoutMs, slowMs }: DoctorContext): HttpApi {
+  const { egress } = config
+  const api = createHttpApi({
+    baseUrl,
+    connectTimeoutMs: timeoutMs,
+    totalTimeoutMs: timeoutMs + slowMs,
+    maxConnections: 8,
+    breaker: { consecutiveFailures: 100, halfOpenAfterMs: 1 }, // never opens: there are fewer calls
+    ca: egress.ca === undefined ? undefined : [egress.ca],
+    httpsProxy: egress.httpsProxy?.value,
+    noProxy: egress.noProxy.join(','),
+    name: 'doctor',
+  })
+  return { send: (request) => api.send({ timeoutMs, ...request }), close: () => api.close() }
+}
+
+/** The response, or the failure as data: each check judges it. */
+export function sendOrFail(
+  api: HttpApi,
+  request: Parameters<HttpApi['send']>[0],
+): Promise<UpstreamResponse | UpstreamFailure> {
+  return api.send(request).catch((error: unknown) => {
+    if (error instanceof UpstreamFailure) return error
+    throw error
+  })
+}
+
+/** Codes of Node and undici for a certificate that is not accepted, or a port that does not speak TLS. */
+export function isTlsFailure({ code = '' }: UpstreamFailure): boolean {
+  return /CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/.test(code)
+}
+
+/** `unreachable ECONNREFUSED` */
+export function reasonOf({ outcome, code }: UpstreamFailure): string {
+  return [outcome, code].filter((part) => part !== undefined).join(' ')
+}
+
+export function recordOf(json: unknown): Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null ? { ...json } : {}
+}

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto'
+import { isIP } from 'node:net'
+import { createSigner } from '../crypto/keys.ts'
+import { createProbe, isProofOf, PROBE_HEADER, type ProbeAnswer } from '../http/doctor-probe.ts'
+import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { reasonOf, recordOf, sendOrFail } from './calls.ts'
+import type { DoctorContext } from './check.ts'
+
+export interface ProbeRequest {
+  readonly method?: 'GET' | 'POST'
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: object
+  /** How long the broker waits before it answers. */
+  readonly waitMs?: number
+}
+
+export interface Probed {
+  readonly response: UpstreamResponse | UpstreamFailure
+  /** Undefined unless the running broker has answered this very probe. */
+  readonly answer: ProbeAnswer | undefined
+}
+
+export type SendProbe = (api: HttpApi, request?: ProbeRequest) => Promise<Probed>
+
+/** Without a session it is a 404, which does not use the store. */
+export const SESSION_PATH = '/api/v1/sessions/me'
+
+/** Asks the running broker what arrives of a request. */
+export function createProbes({ config, now, timeoutMs }: DoctorContext): SendProbe {
+  const signer = createSigner(config.secretKeys.value, 'doctor-probe') // as in wiring.ts
+  return async (api, { method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
+    const probe = { nonce: randomUUID(), waitMs }
+    const header = { [PROBE_HEADER]: createProbe(probe, { signer, now }) }
+    const request = { method, path, headers: { ...headers, ...header }, body, timeoutMs: timeoutMs + waitMs }
+    const response = await sendOrFail(api, request)
+    const given = response instanceof UpstreamFailure ? {} : recordOf(response.json)
+    return { response, answer: isProofOf(probe, String(given.proof), signer) ? read(given) : undefined }
+  }
+}
+
+function read(given: Readonly<Record<string, unknown>>): ProbeAnswer {
+  const text = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
+  const { addressProblem, bodyBytes } = given
+  const address = text('address') ?? ''
+  return {
+    proof: '',
+    path: text('path') ?? '',
+    publicUrl: text('publicUrl') ?? '',
+    address: isIP(address) > 0 ? address : '',
+    addressProblem:
+      addressProblem === 'missing' || addressProblem === 'malformed' ? addressProblem : undefined,
+    firstForwarded: text('firstForwarded'),
+    origin: text('origin'),
+    site: text('site'),
+    bodyBytes: Number(bodyBytes),
+  }
+}
+
+/** `HTTP 502`, or why there is no response. */
+export function outcomeOf({ response }: Probed): string {
+  return response instanceof UpstreamFailure ? reasonOf(response) : `HTTP ${response.status}`
+}

@@ -1,0 +1,160 @@
+import type { ProbeAnswer } from '../http/doctor-probe.ts'
+import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import { type DoctorContext, type Finding, fail, warn } from './check.ts'
+import { PROXY_FIX } from './client-address.ts'
+import { outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
+
+/** What the other checks need. */
+export interface Reached {
+  readonly api: HttpApi
+  /** Undefined: the broker has other SECRET_KEYS, or the probe's header does not arrive. */
+  readonly answer: ProbeAnswer | undefined
+  /** A response without a probe. */
+  readonly plain: UpstreamResponse
+}
+
+export interface ReachOptions {
+  readonly context: DoctorContext
+  readonly api: HttpApi
+  /** Does not use HTTPS_PROXY. */
+  readonly direct: HttpApi
+  readonly probe: SendProbe
+  readonly accept: (detail: string) => Finding
+}
+
+interface Result {
+  readonly finding: Finding
+  readonly reached?: Reached
+}
+
+/** Whether requests reach the broker, and responses the browser: paths, errors, bodies, and responses that take time. */
+export async function checkReach(options: ReachOptions): Promise<Result> {
+  const { probe, api, direct, accept } = options
+  const first = await probe(api)
+  if (!(first.response instanceof UpstreamFailure)) return reachWith(options, api, first, accept)
+  const again = await probe(direct)
+  const usesProxy = options.context.config.egress.httpsProxy !== undefined
+  if (!usesProxy || again.response instanceof UpstreamFailure) return { finding: unreachable(first.response) }
+  const detail = `PUBLIC_URL answers, but not through HTTPS_PROXY (${reasonOf(first.response)})`
+  const accepted = warn(detail, 'Add the host of PUBLIC_URL to NO_PROXY. Only the doctor calls it.')
+  return reachWith(options, direct, again, () => accepted)
+}
+
+function unreachable(failure: UpstreamFailure): Finding {
+  return isTlsFailure(failure)
+    ? fail(`the certificate of PUBLIC_URL is not accepted (${failure.code})`, CERTIFICATE_FIX)
+    : fail(`PUBLIC_URL does not answer (${reasonOf(failure)})`, NO_ANSWER_FIX)
+}
+
+const CERTIFICATE_FIX =
+  'If its authority is private, set UPSTREAM_CA_FILE for the doctor. Otherwise correct the certificate of the proxy.'
+export const NO_ANSWER_FIX =
+  'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
+
+async function reachWith(
+  options: ReachOptions,
+  api: HttpApi,
+  first: Probed,
+  accept: (detail: string) => Finding,
+): Promise<Result> {
+  const { probe, context } = options
+  const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
+  const second = await probe(api)
+  if (plain instanceof UpstreamFailure) return { finding: unreachable(plain) }
+  const { answer } = second
+  const finding =
+    first.answer === undefined || answer === undefined
+      ? await judgeUnproven(api, probe, plain)
+      : (judgeAnswer(answer, context.config.publicUrl.origin) ??
+        judgePlain(plain, answer) ??
+        (await judgeRequests(options, api)))
+  return { finding: finding ?? accept('the broker answers'), reached: { api, answer, plain } }
+}
+
+/** A probe is not answered by a cache, another server, a broker with other keys, or one that does not get the header. */
+async function judgeUnproven(
+  api: HttpApi,
+  probe: SendProbe,
+  plain: UpstreamResponse,
+): Promise<Finding | undefined> {
+  const { answer } = await probe(api, { path: `${SESSION_PATH}?${Date.now()}` })
+  if (answer?.path === SESSION_PATH)
+    return fail(
+      'a cache answers instead of the broker',
+      `The proxy must not cache /api/v1/: users would get each other’s data. ${PROXY_FIX}`,
+    )
+  const get = await sendOrFail(api, { method: 'GET', path: '/api/v1/authn', headers: {} })
+  const isBroker =
+    !(get instanceof UpstreamFailure) && get.status === 405 && 'errorCode' in recordOf(get.json)
+  if (isBroker || causeOf(plain).startsWith('X-Forwarded-For:')) return undefined
+  const { errorCode } = recordOf(plain.json)
+  if (plain.status === 404 && errorCode === 'E0000007') return WRONG_PATH
+  const detail = `not the expected response of the broker (HTTP ${plain.status})`
+  return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
+}
+
+const WRONG_PATH = fail(
+  'the proxy changes the path, so no route of the broker is found',
+  `The proxy must pass /api/v1/… unchanged (nginx: proxy_pass without a path). ${PROXY_FIX}`,
+)
+
+function judgeAnswer({ path, publicUrl }: ProbeAnswer, expected: string): Finding | undefined {
+  if (path !== SESSION_PATH) return WRONG_PATH
+  if (publicUrl === expected) return undefined
+  return fail(
+    'the running broker has another PUBLIC_URL',
+    'Set the same PUBLIC_URL for the broker and the doctor, and restart the broker.',
+  )
+}
+
+/** The header that a refusal of the broker names, such as `Origin: … is neither …`. */
+export function causeOf({ json }: UpstreamResponse): string {
+  const [cause] = [recordOf(json).errorCauses].flat()
+  return String(recordOf(cause).errorSummary ?? '')
+}
+
+/** The broker's own error: 404, or 400 if it does not know the client's address. */
+function judgePlain(
+  { status, json }: UpstreamResponse,
+  { addressProblem }: ProbeAnswer,
+): Finding | undefined {
+  if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in recordOf(json)) return undefined
+  if ('errorCode' in recordOf(json))
+    return fail(`the broker refuses requests (HTTP ${status})`, 'Look at the log and /readyz of the broker.')
+  return fail(
+    `the proxy replaces the errors of the broker (HTTP ${status})`,
+    `Pages read the broker’s errors: the proxy must pass them (nginx: proxy_intercept_errors off). ${PROXY_FIX}`,
+  )
+}
+
+/** Less than the broker accepts, and more than any sign-in sends. */
+const LARGE_BODY = { padding: 'x'.repeat(60_000) }
+
+async function judgeRequests({ probe, context }: ReachOptions, api: HttpApi): Promise<Finding | undefined> {
+  const startedAt = performance.now()
+  const slow = probe(api, { waitMs: context.slowMs }).then((probed) => ({
+    ...probed,
+    seconds: Math.round((performance.now() - startedAt) / 100) / 10,
+  }))
+  const post = { method: 'POST', path: '/api/v1/authn' } as const
+  const small = await probe(api, { ...post, body: {} })
+  if (small.answer === undefined)
+    return fail(
+      `the proxy refuses POST (${outcomeOf(small)})`,
+      `It must pass GET, POST, DELETE and OPTIONS. ${PROXY_FIX}`,
+    )
+  const large = await probe(api, { ...post, body: LARGE_BODY })
+  if (large.answer?.bodyBytes !== JSON.stringify(LARGE_BODY).length)
+    return fail(
+      `the proxy does not pass a body of 60 kB (${outcomeOf(large)})`,
+      `It must pass bodies of up to 64 kB (nginx: client_max_body_size 64k). ${PROXY_FIX}`,
+    )
+  const { answer, seconds, ...probed } = await slow
+  if (answer !== undefined) return undefined
+  return fail(
+    `the proxy ends a request after ${seconds} s, before the broker answers (${outcomeOf({ ...probed, answer })})`,
+    `A step may wait for Okta: the proxy must wait for 60 s (nginx: proxy_read_timeout). ${PROXY_FIX}`,
+  )
+}

@@ -1,0 +1,155 @@
+import pLimit, { type LimitFunction } from 'p-limit'
+import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-api.ts'
+import type { PamDeps } from './pam-deps.ts'
+import { PamFailure } from './pam-errors.ts'
+
+export interface RateLimitedRequest {
+  /** A user's own lookup, which goes first. Not: a directory's, or a refresh in the background. */
+  readonly isOwn: boolean
+  /** The time that this caller may still wait; decreases as it waits. */
+  readonly budget: { leftMs: number }
+}
+
+export interface RateLimitOptions
+  extends Pick<PamDeps, 'values' | 'clock' | 'monotonic' | 'random' | 'sleep' | 'startTimer' | 'metrics'> {
+  /** Calls in flight of this process. */
+  readonly maxConnections: number
+}
+
+export type RateLimit = ReturnType<typeof createRateLimit>
+
+/** The time until which no replica sends a call. */
+const CLOSED_KEY = 'gatehouse:pam-limit'
+/** Other replicas have calls in flight too: each takes this share of what remains. */
+const SHARE = 1 / 4
+/** When less than this share of the limit is left, it is for users' own lookups. */
+const RESERVED_SHARE = 1 / 4
+/** Connections that only users' own lookups may take. */
+const OWN_CONNECTIONS = 3 / 4
+/** If the API gives no time, or one in the past. */
+const DEFAULT_CLOSED_MS = 1000
+const MAX_CLOSED_MS = 300_000
+/** The API opens up to this much later, so that replicas do not all send at once. */
+const JITTER_MS = 1000
+const BUSY_RETRY_MS = 1000
+
+/**
+ * The service user's rate limit, one budget for all replicas. After a 429, or when nothing remains, a shared time closes the API for
+ * all replicas. It is checked when a call is about to be sent. Calls in flight count against what remains, so few calls are in
+ * flight when little remains; and one, until the API has told what remains.
+ */
+export function createRateLimit(options: RateLimitOptions) {
+  const { values, clock, random, maxConnections } = options
+  const maxOwn = Math.ceil(maxConnections * OWN_CONNECTIONS)
+  const maxOther = Math.max(1, maxConnections - maxOwn)
+  const [own, other] = [pLimit(1), pLimit(1)]
+  let reservedUntilMs = 0
+
+  async function getClosedMs(isOwn: boolean): Promise<number> {
+    const untilText = await values.get(CLOSED_KEY)
+    if (untilText === undefined) return isOwn ? 0 : reservedUntilMs - clock.now()
+    // Before the first response, this process does not know the API's time.
+    return clock.isSet() ? Math.min(Number(untilText) - clock.now(), MAX_CLOSED_MS) : DEFAULT_CLOSED_MS
+  }
+
+  return {
+    /** @throws PamFailure if the call cannot be sent within the budget: `too_many_requests`, or `held_back` */
+    run: <T>(request: RateLimitedRequest, send: () => Promise<T>): Promise<T> =>
+      queue(request.isOwn ? own : other, request, options, async () => {
+        await waitUntilOpen(request, () => getClosedMs(request.isOwn), options)
+        return send()
+      }),
+
+    /** To be called with every response. `isRefusal`: a 429. */
+    async observe(response: UpstreamResponse, isRefusal: boolean): Promise<void> {
+      const nowMs = clock.now()
+      const { limit = 0, remaining, untilMs = 0 } = readRateLimit(response, nowMs)
+      const inFlight = Math.max(1, Math.floor((remaining ?? Number.POSITIVE_INFINITY) * SHARE))
+      own.concurrency = Math.min(inFlight, maxOwn)
+      other.concurrency = Math.min(inFlight, maxOther)
+      const isLow = remaining !== undefined && remaining < limit * RESERVED_SHARE
+      reservedUntilMs = isLow ? Math.min(untilMs, nowMs + MAX_CLOSED_MS) : 0
+      if (!isRefusal && remaining !== 0) return
+      const leftMs = untilMs > nowMs ? untilMs - nowMs : DEFAULT_CLOSED_MS
+      const closedMs = Math.min(leftMs + random() * JITTER_MS, MAX_CLOSED_MS)
+      await values.set(CLOSED_KEY, String(nowMs + closedMs), closedMs)
+    },
+  }
+}
+
+/** Waits for one of the connections, as long as the budget lasts. */
+function queue<T>(
+  limit: LimitFunction,
+  { budget }: RateLimitedRequest,
+  { monotonic, startTimer }: RateLimitOptions,
+  send: () => Promise<T>,
+): Promise<T> {
+  const queuedAt = monotonic()
+  return new Promise((resolve, reject) => {
+    const busy = new PamFailure('held_back', { retryAfterMs: BUSY_RETRY_MS })
+    let isLate = false
+    const stopTimer = startTimer(() => {
+      isLate = true
+      reject(busy)
+    }, budget.leftMs)
+    const start = async () => {
+      stopTimer()
+      if (isLate) throw busy
+      budget.leftMs -= monotonic() - queuedAt
+      return send()
+    }
+    limit(start).then(resolve, reject)
+  })
+}
+
+async function waitUntilOpen(
+  { budget }: RateLimitedRequest,
+  getClosedMs: () => Promise<number>,
+  { sleep, metrics }: RateLimitOptions,
+): Promise<void> {
+  for (let waited = false; ; waited = true) {
+    const leftMs = await getClosedMs()
+    if (leftMs <= 0) return
+    const isRefused = leftMs > budget.leftMs
+    if (isRefused || !waited)
+      metrics.rateLimitHolds.inc({ upstream: 'pam', outcome: isRefused ? 'refused' : 'waited' })
+    if (isRefused) throw new PamFailure('too_many_requests', { retryAfterMs: leftMs })
+    budget.leftMs -= leftMs
+    await sleep(leftMs)
+  }
+}
+
+type Header = UpstreamResponse['headers'][string]
+
+/** `untilMs`: the sooner of Retry-At and Reset, else Retry-After, in milliseconds since 1970 by the API's clock. */
+function readRateLimit({ headers }: UpstreamResponse, nowMs: number) {
+  const times = [headers['x-ratelimit-reset'], headers['x-ratelimit-retry-at']]
+    .map((header) => parseTime(header) ?? 0)
+    .filter((time) => time > nowMs - CLOCK_TOLERANCE_MS) // one in the past is ignored
+  return {
+    limit: parseNumber(headers['x-ratelimit-limit']),
+    remaining: parseNumber(headers['x-ratelimit-remaining']),
+    untilMs: times.length > 0 ? Math.min(...times) : parseRetryAfter(headers['retry-after'], nowMs),
+  }
+}
+
+/** Unix times from here on are in milliseconds: in seconds, they would be after the year 5000. */
+const MIN_MILLISECONDS = 1e11
+
+function parseTime(header: Header): number | undefined {
+  const time = parseNumber(header)
+  return time === undefined || time >= MIN_MILLISECONDS ? time : time * 1000
+}
+
+/** A number of seconds, or an HTTP date in one of its three forms (RFC 9110, sections 5.6.7 and 10.2.3). */
+function parseRetryAfter(header: Header, nowMs: number): number | undefined {
+  const seconds = parseNumber(header)
+  if (seconds !== undefined) return nowMs + seconds * 1000
+  if (typeof header !== 'string' || !/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(header)) return undefined
+  const time = Date.parse(header.endsWith(' GMT') ? header : `${header} GMT`)
+  return Number.isNaN(time) ? undefined : time
+}
+
+function parseNumber(header: Header): number | undefined {
+  return /^\s*\d{1,15}(\.\d{1,9})?\s*$/.test(String(header)) ? Number(header) : undefined
+}

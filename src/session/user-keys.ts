@@ -1,0 +1,81 @@
+import type { Signer } from '../crypto/keys.ts'
+import type { Store } from '../store/store.ts'
+
+export type UserKeys = ReturnType<typeof createUserKeys>
+
+export interface UserKeysOptions {
+  readonly store: Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove' | 'delete'>
+  readonly names: Signer
+  /** Of the Redis keys of the index. */
+  readonly prefix: string
+  readonly now: () => number
+}
+
+/** The index is pruned each time that it has grown by this many keys. */
+const PRUNE_EVERY = 32
+/** More devices and open transactions than any user has. */
+const MAX_KEYS = 1000
+/** Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests would time out. */
+const BATCH_SIZE = 100
+
+/** The index user → store keys that are deleted when all sessions of the user end: open transactions, or known devices. */
+export function createUserKeys(options: UserKeysOptions) {
+  const { store, names, prefix, now } = options
+  const indexesOf = (userId: string) => names.signAll(userId).map((name) => `${prefix}${name}`)
+
+  return {
+    /**
+     * Adds a key that is being written, or updates its time to live. If there are more than `MAX_KEYS` keys, those that expire first
+     * are deleted, so that `deleteAll` stays fast however often a user signs in.
+     */
+    async add(userId: string, key: string, ttlMs: number): Promise<void> {
+      const index = `${prefix}${names.sign(userId)}`
+      const count = await store.indexPut(index, key, String(Math.ceil(now() + ttlMs)), ttlMs)
+      if (count % PRUNE_EVERY === 0) await prune(options, index)
+    },
+
+    /** To be called when a key was deleted. */
+    async remove(userId: string, key: string): Promise<void> {
+      await Promise.all(indexesOf(userId).map((index) => store.indexRemove(index, key)))
+    },
+
+    async deleteAll(userId: string, except: readonly string[] = []): Promise<void> {
+      const deleting = indexesOf(userId).map(async (index) => {
+        const keys = Object.keys(await store.indexAll(index)).filter((key) => !except.includes(key))
+        await deleteEach(store, index, keys)
+      })
+      await Promise.all(deleting)
+    },
+  }
+}
+
+async function prune({ store, now }: UserKeysOptions, index: string): Promise<void> {
+  const entries = Object.entries(await store.indexAll(index))
+  const keys = entries.map(([key, expires]) => ({ key, expiresAtMs: Number(expires) }))
+  const expired = keys.filter(({ expiresAtMs }) => expiresAtMs < now())
+  await Promise.all(expired.map(({ key }) => store.indexRemove(index, key)))
+  const live = keys.filter(({ expiresAtMs }) => expiresAtMs >= now())
+  const excess = Math.min(live.length - MAX_KEYS, BATCH_SIZE) // the rest is deleted when the index is pruned again
+  if (excess <= 0) return
+  const byExpiry = live.toSorted((one, other) => one.expiresAtMs - other.expiresAtMs)
+  await deleteEach(
+    store,
+    index,
+    byExpiry.slice(0, excess).map(({ key }) => key),
+  )
+}
+
+/** Removes each key from the index after its deletion, so that a retry after a failure still finds it. */
+async function deleteEach(
+  store: UserKeysOptions['store'],
+  index: string,
+  keys: readonly string[],
+): Promise<void> {
+  for (let start = 0; start < keys.length; start += BATCH_SIZE) {
+    const deleting = keys.slice(start, start + BATCH_SIZE).map(async (key) => {
+      await store.delete(key)
+      await store.indexRemove(index, key)
+    })
+    await Promise.all(deleting)
+  }
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { createSeal, createSigner } from '../crypto/keys.ts'
+import type { RevocationReason } from '../observability/audit-events.ts'
+import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
+import type { IdentifiedSession, SessionsOptions } from './session.ts'
+import type { SessionStore, StoredSession } from './session-store.ts'
+
+export type UserSessions = ReturnType<typeof createUserSessions>
+
+export interface SessionIndexEntry {
+  readonly publicId: string
+  /** The id in the cookie. It is sealed in the store. */
+  readonly id: string
+  readonly createdAtMs: number
+}
+
+export type EndReason = 'signed_out' | 'replaced' | RevocationReason
+
+export interface SessionToEnd extends StoredSession {
+  readonly id: string
+}
+
+/** Exceptions when all sessions of a user end. */
+export interface SessionsToKeep {
+  readonly id?: string | undefined
+  /** Sessions that were created at this time or later stay. */
+  readonly createdSinceMs?: number
+  /** The store keys of the transaction that ends the sessions. */
+  readonly transactionKeys?: readonly string[]
+}
+
+/** Lists and ends a user's sessions, and limits their number. */
+export function createUserSessions(options: SessionsOptions, sessionStore: SessionStore) {
+  const { maxPerUser, metrics } = options
+  const index = createIndex(options)
+  const { readAll, list } = createReader(index, sessionStore)
+
+  /** Deletes the record before its index entry: a session without an entry could not be ended later. */
+  const end = async ({ id, session }: SessionToEnd, reason: EndReason): Promise<void> => {
+    await sessionStore.destroy(id)
+    if (session !== undefined) await index.remove(session.userId, session.publicId)
+    metrics.sessionsEnded.inc({ reason })
+  }
+
+  return {
+    add: index.add,
+    remove: index.remove,
+    list,
+    end,
+
+    /** Returns how many sessions were ended. */
+    async endAll(userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> {
+      const { createdSinceMs = Number.POSITIVE_INFINITY } = keep
+      const all = await readAll(userId)
+      const ended = all
+        .filter(({ entry }) => entry.id !== keep.id && entry.createdAtMs < createdSinceMs)
+        .map(async ({ entry, stored }) => {
+          await sessionStore.destroy(entry.id)
+          if (stored !== undefined || !index.isRecent(entry)) await index.remove(userId, entry.publicId)
+          return stored !== undefined
+        })
+      const count = (await Promise.all(ended)).filter(Boolean).length
+      if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
+      return count
+    },
+
+    /** Ends the oldest sessions above the limit, and returns how many. */
+    async evict(userId: string): Promise<number> {
+      const excess = (await list(userId)).slice(maxPerUser)
+      await Promise.all(excess.map((one) => end(one, 'evicted')))
+      return excess.length
+    },
+  }
+}
+
+function createReader(index: ReturnType<typeof createIndex>, sessionStore: SessionStore) {
+  /** The session of each index entry. */
+  const readAll = async (userId: string) =>
+    Promise.all(
+      (await index.all(userId)).map(async (entry) => ({ entry, stored: await sessionStore.read(entry.id) })),
+    )
+
+  /** The newest session first. Removes the entries of sessions that have ended. */
+  const list = async (userId: string): Promise<readonly IdentifiedSession[]> => {
+    const all = await readAll(userId)
+    const ended = all.filter(({ entry, stored }) => stored === undefined && !index.isRecent(entry))
+    await Promise.all(ended.map(({ entry }) => index.remove(userId, entry.publicId)))
+    return all
+      .flatMap(({ entry: { id }, stored }) =>
+        stored?.session === undefined ? [] : { id, session: stored.session },
+      )
+      .toSorted(newestFirst)
+  }
+
+  return { readAll, list }
+}
+
+/** The order is the same on every replica; otherwise two replicas that evict at once would end different sessions. */
+function newestFirst({ session: one }: IdentifiedSession, { session: other }: IdentifiedSession): number {
+  return other.createdAtMs - one.createdAtMs || (other.publicId < one.publicId ? -1 : 1)
+}
+
+/** Longer than any store operation takes. */
+const WRITE_MS = 60_000
+
+/** The index user → sessions: a hash for each user. An entry may outlive its session, such as one that was idle for too long. */
+function createIndex(options: SessionsOptions) {
+  const { store, masterKeys, now } = options
+  const { keysOf, open, seal } = createSealedRecords({
+    ...options,
+    seal: createSeal(masterKeys, 'user-session'),
+    names: createSigner(masterKeys, 'user-session-names'),
+    keyOf: (hmac) => `gatehouse:user-sess:${hmac}`,
+    codec: jsonCodec(
+      z.object({ version: z.literal(1), publicId: z.string(), id: z.string(), createdAtMs: z.number() }),
+    ),
+    kind: 'user_session',
+  })
+
+  return {
+    /** @returns how many entries the index has now */
+    async add(
+      userId: string,
+      { publicId, id, createdAtMs }: SessionIndexEntry,
+      ttlMs: number,
+    ): Promise<number> {
+      const [key, ...older] = keysOf(userId)
+      const counts = await Promise.all([
+        store.indexPut(key, publicId, seal({ version: 1, publicId, id, createdAtMs }, key), ttlMs),
+        ...older.map(async (one) => Object.keys(await store.indexAll(one)).length),
+      ])
+      return counts.reduce((sum, count) => sum + count)
+    },
+
+    async all(userId: string): Promise<SessionIndexEntry[]> {
+      const entriesAt = async (key: string) =>
+        Object.values(await store.indexAll(key)).flatMap((raw) => open(raw, key) ?? [])
+      return (await Promise.all(keysOf(userId).map(entriesAt))).flat()
+    },
+
+    async remove(userId: string, publicId: string): Promise<void> {
+      await Promise.all(keysOf(userId).map((key) => store.indexRemove(key, publicId)))
+    },
+
+    /** A session and its entry are written concurrently, so the session of a recent entry may not exist yet. */
+    isRecent: ({ createdAtMs }: SessionIndexEntry) => now() - createdAtMs < WRITE_MS,
+  }
+}

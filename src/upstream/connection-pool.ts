@@ -1,0 +1,84 @@
+import { rootCertificates } from 'node:tls'
+import { promisify } from 'node:util'
+import { unzip } from 'node:zlib'
+import { type AxiosAdapter, AxiosHeaders, type AxiosResponse } from 'axios'
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import { toConnectionFailure } from './upstream-failure.ts'
+
+export interface ConnectionOptions {
+  readonly connectTimeoutMs?: number
+  readonly totalTimeoutMs: number
+  readonly maxResponseBytes?: number
+  readonly maxConnections: number
+  /** PEM of private certificate authorities, in addition to the public ones. */
+  readonly ca?: readonly string[] | undefined
+  readonly httpsProxy?: string | undefined
+  readonly noProxy?: string | undefined
+}
+
+/** A page of a PAM list has hundreds of groups. */
+export const MAX_RESPONSE_BYTES = 4_194_304
+
+/** The egress proxy is used for https only: plain http goes only to this host, and its credentials must not leave it. */
+export function createDispatcher(options: ConnectionOptions): Dispatcher {
+  const connect = {
+    timeout: options.connectTimeoutMs ?? 3000,
+    ...(options.ca === undefined ? {} : { ca: [...rootCertificates, ...options.ca] }),
+  }
+  const settings = {
+    connections: options.maxConnections,
+    connect,
+    headersTimeout: options.totalTimeoutMs,
+    bodyTimeout: options.totalTimeoutMs,
+    maxResponseSize: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
+  }
+  if (options.httpsProxy === undefined) return new Agent(settings)
+  return new EnvHttpProxyAgent({
+    ...settings,
+    requestTls: connect,
+    proxyTls: connect,
+    httpProxy: '',
+    httpsProxy: options.httpsProxy,
+    noProxy: options.noProxy ?? '',
+  })
+}
+
+/**
+ * An axios adapter on an undici dispatcher, which provides the connection pool, connect time-out, egress proxy and private certificate
+ * authorities. A request takes half the processor time of axios' own adapter. Redirects are never followed. `data` is a Buffer of at
+ * most `maxResponseBytes`.
+ */
+export function createUndiciAdapter(dispatcher: Dispatcher, maxResponseBytes: number): AxiosAdapter {
+  return async (config): Promise<AxiosResponse<Buffer>> => {
+    // not `AbortSignal.timeout`: it stays in memory until its time is over, even after the response
+    const abort = new AbortController()
+    const timer = setTimeout(() => abort.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
+    try {
+      const response = await dispatcher.request({
+        origin: config.baseURL ?? '',
+        path: config.url ?? '/', // not resolved against the origin, so `//host/path` cannot change the host
+        method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
+        headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
+        body: typeof config.data === 'string' ? config.data : null,
+        signal: abort.signal,
+      })
+      const body = Buffer.from(await response.body.arrayBuffer()) // the dispatcher limits the size
+      const headers = response.headers as AxiosResponse['headers']
+      const data = await decompress(body, String(headers['content-encoding']), maxResponseBytes)
+      return { data, status: response.statusCode, statusText: '', headers, config }
+    } catch (error) {
+      throw toConnectionFailure(error)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+const ZIPPED = /^(?:x-)?gzip$|^deflate$/i
+const unzipped: (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer> = promisify(unzip)
+
+/** A proxy may compress a response although the request allows only `identity`. The limit is that of the result. */
+async function decompress(bytes: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
+  if (bytes.length === 0) return bytes // a 204 may have this header too
+  return ZIPPED.test(encoding) ? unzipped(bytes, { maxOutputLength }) : bytes
+}

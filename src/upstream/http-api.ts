@@ -1,0 +1,231 @@
+import { Axios, type AxiosResponse } from 'axios'
+import {
+  BrokenCircuitError,
+  CircuitState,
+  ConsecutiveBreaker,
+  circuitBreaker,
+  handleWhen,
+  type IBreaker,
+  SamplingBreaker,
+  wrap,
+} from 'cockatiel'
+import type { Metrics } from '../observability/metrics.ts'
+import {
+  type ConnectionOptions,
+  createDispatcher,
+  createUndiciAdapter,
+  MAX_RESPONSE_BYTES,
+} from './connection-pool.ts'
+import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
+
+/** Sends calls to one origin, with a time limit. It never follows redirects, and sends no call again. */
+export interface HttpApi {
+  /** Resolves for every status; throws `UpstreamFailure` if there is no complete response. */
+  send(request: UpstreamRequest): Promise<UpstreamResponse>
+  close(): Promise<void>
+}
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST'
+  /** Starts with `/`; may contain a query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: unknown
+  /** Sent as a form instead of `body`. */
+  readonly form?: URLSearchParams
+  /** In milliseconds. The limit of all calls applies too. */
+  readonly timeoutMs?: number
+}
+
+export interface UpstreamResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The parsed body; undefined if it is empty, not JSON or not declared as JSON. */
+  readonly json: unknown
+  readonly bytes: Buffer
+}
+
+export interface HttpApiOptions extends ConnectionOptions {
+  /** Only its origin is used. */
+  readonly baseUrl: string
+  readonly breaker?: BreakerOptions
+  /** The label in metrics. */
+  readonly name: 'authn' | 'pam' | 'doctor'
+  readonly metrics?: Pick<Metrics, 'upstreamRequestDuration' | 'upstreamResponses'> | undefined
+}
+
+const monotonic = () => performance.now()
+
+export function createHttpApi(options: HttpApiOptions): HttpApi {
+  const { origin } = new URL(options.baseUrl)
+  const dispatcher = createDispatcher(options)
+  const breaker = createBreaker(options.breaker)
+  // not `axios.create`: its defaults, which are not needed here, would be merged into every call
+  const http = new Axios({
+    adapter: createUndiciAdapter(dispatcher, options.maxResponseBytes ?? MAX_RESPONSE_BYTES),
+    baseURL: origin,
+  })
+
+  return {
+    close: () => dispatcher.destroy(),
+
+    async send(request) {
+      const url = pathOn(origin, request.path)
+      const timeout = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
+      const config = { method: request.method, url, timeout, ...contentOf(request) }
+      return measured(options, async () =>
+        toUpstreamResponse(await breaker.run(() => http.request<Buffer>(config))),
+      )
+    },
+  }
+}
+
+/** Measures a call, by its status or the outcome of its failure. */
+async function measured(
+  { name, metrics }: HttpApiOptions,
+  call: () => Promise<UpstreamResponse>,
+): Promise<UpstreamResponse> {
+  const startedAt = monotonic()
+  let outcome = 'error'
+  try {
+    const response = await call()
+    outcome = String(response.status)
+    metrics?.upstreamResponses.inc({ upstream: name, status: outcome })
+    return response
+  } catch (error) {
+    if (error instanceof UpstreamFailure) outcome = error.outcome
+    throw error
+  } finally {
+    const seconds = (monotonic() - startedAt) / 1000
+    metrics?.upstreamRequestDuration.observe({ upstream: name, outcome }, seconds)
+  }
+}
+
+/** Normalizes path and query. */
+function pathOn(origin: string, path: string): string {
+  const url = new URL(path, origin)
+  if (url.origin !== origin) throw new Error('an upstream path must stay on its origin')
+  return url.pathname + url.search
+}
+
+function contentOf({ headers, body, form }: UpstreamRequest) {
+  const accept = { 'Accept-Encoding': 'identity' }
+  if (form !== undefined) {
+    const type = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    return { headers: { ...headers, ...type, ...accept }, data: form.toString() }
+  }
+  if (body === undefined) return { headers: { ...headers, ...accept } }
+  const type = { 'Content-Type': 'application/json' }
+  return { headers: { ...type, ...headers, ...accept }, data: JSON.stringify(body) }
+}
+
+function toUpstreamResponse(response: AxiosResponse<Buffer>): UpstreamResponse {
+  const headers = response.headers as UpstreamResponse['headers']
+  const json = parseJson(headers['content-type'], response.data)
+  return { status: response.status, headers, json, bytes: response.data }
+}
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
+
+function parseJson(contentType: string | string[] | undefined, bytes: Buffer): unknown {
+  if (typeof contentType !== 'string' || !JSON_TYPE.test(contentType) || bytes.length === 0) return undefined
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined // treated like a response without content
+  }
+}
+
+/**
+ * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
+ * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
+ * A response is no failure, whatever its status.
+ */
+export interface Breaker {
+  run<T>(call: () => Promise<T>): Promise<T>
+}
+
+export interface BreakerOptions {
+  readonly consecutiveFailures?: number
+  readonly halfOpenAfterMs?: number
+  readonly onChange?: (state: 'open' | 'closed') => void
+}
+
+/** Half of the calls in 30 seconds, if there were at least two calls per second. */
+const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
+
+export function createBreaker({
+  consecutiveFailures = 5,
+  halfOpenAfterMs = 2000,
+  onChange,
+}: BreakerOptions = {}): Breaker {
+  const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
+    circuitBreaker(
+      handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
+      { halfOpenAfter: halfOpenAfterMs, breaker },
+    )
+  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
+  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), 'timeout')
+  const both = wrap(failures, timeouts)
+  const isOpen = () => failures.state !== CircuitState.Closed || timeouts.state !== CircuitState.Closed
+
+  let wasOpen = false
+  const reportChange = () => {
+    if (isOpen() === wasOpen) return
+    wasOpen = !wasOpen
+    onChange?.(wasOpen ? 'open' : 'closed')
+  }
+  failures.onStateChange(reportChange)
+  timeouts.onStateChange(reportChange)
+
+  return {
+    async run(call) {
+      // cockatiel would make other calls wait for the probe
+      const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)
+      if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
+      try {
+        return await both.execute(call)
+      } catch (error) {
+        if (!(error instanceof BrokenCircuitError)) throw error
+        throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
+      }
+    },
+  }
+}
+
+/**
+ * The API's clock, advanced by the monotonic clock of this process. The API's times (token expiry, rate limits) and times that
+ * replicas compare are read on it, so no system clock of the broker has to be right.
+ */
+export interface UpstreamClock {
+  /** Milliseconds since 1970; the system clock until the first response. */
+  now(): number
+  /** Whether there has been a response. */
+  isSet(): boolean
+  observe(response: Pick<UpstreamResponse, 'headers'>): void
+}
+
+/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
+export const CLOCK_TOLERANCE_MS = 2000
+
+export function createUpstreamClock(options: { now: () => number; monotonic: () => number }): UpstreamClock {
+  const { now, monotonic } = options
+  let offsetMs: number | undefined
+
+  return {
+    now: () => (offsetMs === undefined ? now() : monotonic() + offsetMs),
+    isSet: () => offsetMs !== undefined,
+    observe({ headers }) {
+      const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
+      if (Number.isNaN(dateMs)) {
+        offsetMs ??= now() - monotonic() // without `Date`, the system clock is used
+        return
+      }
+      const seen = dateMs - monotonic()
+      // `Date` is rounded down to seconds, so the latest of the estimates that agree is the most accurate
+      const agrees = offsetMs !== undefined && Math.abs(seen - offsetMs) <= CLOCK_TOLERANCE_MS
+      offsetMs = agrees ? Math.max(seen, offsetMs ?? seen) : seen
+    },
+  }
+}

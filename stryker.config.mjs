@@ -1,0 +1,65 @@
+/** `npm run mutants`: which changes of the modules that hold the rules no test notices. `MODULE=pam/roles` chooses others. */
+const RULES = [
+  'authn/transaction',
+  'authn/throttling',
+  'authn/sanitize',
+  'authn/sign-in',
+  'session',
+  'pam',
+  'http/cross-site',
+]
+const modules = process.env.MODULE?.split(',') ?? RULES
+
+/** They call other modules in order, which journeys show. */
+const SHOWN_BY_JOURNEYS = [
+  'authn/sign-in/conclude-step',
+  'authn/sign-in/end-other-sessions',
+  'authn/sign-in/redirect-step',
+  'authn/sign-in/send-step',
+  'authn/sign-in/upstream-step',
+]
+
+/** Tests in other folders. */
+const FURTHER_TESTS = {
+  'authn/transaction': ['authn/sanitize/links'],
+  'authn/sign-in': ['authn/transaction/offered-resources'],
+}
+
+process.env.UNTIL_TIMEOUT_MS = '3000' // test/support/until.ts: with many mutants, a test waits for an event that never occurs
+
+export default {
+  mutate: [
+    ...modules.flatMap((name) => [`src/${name}.ts`, `src/${name}/**/*.ts`]),
+    ...SHOWN_BY_JOURNEYS.filter((name) => !modules.includes(name)).map((name) => `!src/${name}.ts`),
+  ],
+  testRunner: 'jest',
+  plugins: ['@stryker-mutator/jest-runner'],
+  testRunnerNodeArgs: ['--experimental-vm-modules'],
+  jest: {
+    projectType: 'custom',
+    enableFindRelatedTests: false,
+    config: {
+      testMatch: modules.flatMap((name) => [
+        `<rootDir>/test/${name}*.test.ts`,
+        `<rootDir>/test/${name}/**/*.test.ts`,
+        ...(FURTHER_TESTS[name] ?? []).map((further) => `<rootDir>/test/${further}.test.ts`),
+      ]),
+      testTimeout: 9000,
+      // jest's own runtime reloads the modules for each run, so that mutants outside of functions take effect
+      runtime: 'jest-runtime',
+      testEnvironment: 'node',
+    },
+  },
+  coverageAnalysis: 'perTest',
+  concurrency: 1,
+  maxTestRunnerReuse: 25, // Node 20 does not free modules of a vm context
+  timeoutMS: 20_000,
+  tempDirName: 'test-results/mutants',
+  ignorePatterns: ['build', 'dist', 'test-results', 'bench', 'tools'],
+  disableTypeChecks: false,
+  tsconfigFile: 'none', // TypeScript 7 has no API to read it with
+  incrementalFile: 'test-results/mutants.json',
+  reporters: ['clear-text'],
+  clearTextReporter: { allowColor: false, reportTests: false },
+  thresholds: { high: 95, low: 90, break: 90 },
+}

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { KEY, load, PAM, problemsOf } from './valid-environment.ts'
+
+const QUOTES =
+  'is in quotes, which become part of the value: in env files of Docker and in secret files, quotes are not removed'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-secrets-'))
+})
+
+afterEach(async () => {
+  await rm(folder, { recursive: true })
+})
+
+async function file(name: string, content: string): Promise<string> {
+  const path = join(folder, name)
+  await writeFile(path, content)
+  return path
+}
+
+test.each(['AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS', 'OPS_TOKEN', 'PAM_KEY_ID', 'PAM_KEY_SECRET'])(
+  '%s both directly and from a file is refused, even from an empty one',
+  async (name) => {
+    const value = { REDIS_URL: 'memory:', SECRET_KEYS: KEY }[name] ?? 'a-value-of-some-length'
+    const path = await file('secret', '')
+    expect(problemsOf({ ...PAM, [name]: value, [`${name}_FILE`]: path })).toEqual([
+      `${name}: is set together with ${name}_FILE: keep one of them`,
+    ])
+  },
+)
+
+test('something that is not a file, or is too large, is refused without waiting', async () => {
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const large = await file('large', '')
+  await truncate(large, 5_000_000)
+  const of = (path: string) => problemsOf({ OPS_TOKEN_FILE: path })
+  expect(of(pipe)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFTYPE)'])
+  expect(of('/dev/zero')).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFTYPE)'])
+  expect(of(large)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFBIG)'])
+})
+
+test('a file that is unreadable, empty or invalid is refused, and the error names its variable', async () => {
+  const problems = problemsOf({
+    AUTHN_API_TOKEN: undefined,
+    AUTHN_API_TOKEN_FILE: join(folder, 'missing'),
+    REDIS_URL: undefined,
+    REDIS_URL_FILE: folder,
+    SECRET_KEYS: undefined,
+    SECRET_KEYS_FILE: await file('keys', 'bm9uc2Vuc2U=\n'),
+    OPS_TOKEN_FILE: await file('empty', ' \n'),
+    UPSTREAM_CA_FILE: join(folder, 'missing'),
+    REDIS_CA_FILE: await file('ca.pem', 'no certificate'),
+  })
+  expect([...problems].sort()).toEqual([
+    'AUTHN_API_TOKEN_FILE: the file cannot be read (ENOENT)',
+    'OPS_TOKEN_FILE: the file is empty',
+    'REDIS_CA_FILE: has no PEM certificate',
+    'REDIS_URL_FILE: the file cannot be read (EISDIR)',
+    'SECRET_KEYS_FILE: must be keys of exactly 32 bytes in base64, comma-separated',
+    'UPSTREAM_CA_FILE: the file cannot be read (ENOENT)',
+  ])
+})
+
+test('each secret may be read from a file, whose final line break is ignored', async () => {
+  const config = load({
+    AUTHN_API_TOKEN: undefined,
+    AUTHN_API_TOKEN_FILE: ` ${await file('token', 'current\r\n')} `,
+    REDIS_URL: '',
+    REDIS_URL_FILE: await file('redis', 'redis://localhost\n'),
+    SECRET_KEYS: undefined,
+    SECRET_KEYS_FILE: await file('keys', KEY),
+    OPS_TOKEN_FILE: await file('ops', 'an-ops-token-of-some-length\n'),
+  })
+  expect(config.authn.apiToken.value).toBe('current')
+  expect(config.redis.url.value).toBe('redis://localhost')
+  expect(config.secretKeys.value).toEqual([Buffer.from(KEY, 'base64')])
+  expect(config.ops.token?.value).toBe('an-ops-token-of-some-length')
+  expect(config.secretFiles.map(({ variable }) => variable).sort()).toEqual([
+    ...['AUTHN_API_TOKEN_FILE', 'OPS_TOKEN_FILE', 'REDIS_URL_FILE', 'SECRET_KEYS_FILE'],
+  ])
+})
+
+test.each([{ code: 'E_MARKED' }, { code: 'EACCES marked' }, { code: 5 }, {}, null, 'marked'])(
+  'of an error while a file is read, only a code of the system is shown: %j',
+  (thrown) => {
+    const readFile = () => {
+      throw thrown
+    }
+    expect(problemsOf({ OPS_TOKEN_FILE: '/token' }, { readFile })).toEqual([
+      'OPS_TOKEN_FILE: the file cannot be read',
+    ])
+  },
+)
+
+test.each([
+  ['"x"', true],
+  ["'x'", true],
+  ['"a,b"', true],
+  ['a, "b" ,c', true],
+  ['"x', false],
+  [`"x'`, false],
+  ['a"x"', false],
+  ['"x"a', false],
+])('quotes around a valid value are noted: %s %s', (value, isNoted) => {
+  expect(load({ NODE_ENV: value }).notes).toEqual(isNoted ? [`NODE_ENV: ${QUOTES}`] : [])
+  expect(load({ ...PAM, PAM_KEY_ID: '', PAM_KEY_ID_FILE: '/id' }, { readFile: () => '"x"' }).notes).toEqual([
+    `PAM_KEY_ID_FILE: ${QUOTES}`,
+  ])
+})
+
+test('quotes around a refused value, and around the path of an unreadable file, are part of the problem', () => {
+  expect(problemsOf({ LOG_LEVEL: '"info"', OPS_TOKEN_FILE: '"/nowhere"' })).toEqual([
+    'OPS_TOKEN_FILE: the file cannot be read (ENOENT)',
+    `OPS_TOKEN_FILE: ${QUOTES}`,
+    'LOG_LEVEL: must be error or warn or info or debug',
+    `LOG_LEVEL: ${QUOTES}`,
+  ])
+})

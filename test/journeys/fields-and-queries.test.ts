@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { generousLimits } from '../support/generous-limits.ts'
+import { type StubHarness, startStubHarness } from '../support/harness.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { errorOf, hrefAt } from '../support/transaction-view.ts'
+
+/** What a page sends reaches Okta: the fields of each step, and the query of the link that it follows. */
+
+const STATE_TOKEN = '00plainly-fake-state-token-00000001'
+const FACTOR = '/api/v1/authn/factors/otp1'
+
+let harness: StubHarness
+beforeAll(async () => {
+  harness = await startStubHarness({ tunables: generousLimits })
+})
+afterAll(() => harness.stop())
+beforeEach(() => harness.stub.reset())
+
+const post = (path: string) => ({ href: harness.stub.origin + path, hints: { allow: ['POST'] } })
+const answer = (links: object, embedded: object = {}) => ({
+  stateToken: STATE_TOKEN,
+  status: 'MFA_CHALLENGE',
+  _embedded: { factor: { id: 'otp1', factorType: 'token:software:totp' }, ...embedded },
+  _links: links,
+})
+
+async function offered(links: object, embedded: object = {}): Promise<PortalPage> {
+  const page = await openPage(harness)
+  harness.stub.answers(answer(links, embedded), answer({}))
+  expect((await page.signIn('ada@example.test')).status).toBe(200)
+  return page
+}
+const sent = () => harness.stub.requests.at(-1)
+
+test.each([
+  ['verify', `${FACTOR}/verify`, { passCode: '123456', nextPassCode: '654321' }],
+  ['activate', `${FACTOR}/lifecycle/activate`, { passCode: '123456', nextPassCode: '654321' }],
+  [
+    'activate of a U2F key',
+    `${FACTOR}/lifecycle/activate`,
+    { registrationData: 'data', clientData: 'data', version: 'U2F_V2', challenge: 'a-challenge' },
+  ],
+])('%s: all its fields pass', async (_what, path, fields) => {
+  const page = await offered({ next: post(path) })
+  await page.follow('_links.next', fields)
+  expect(sent()?.body).toEqual({ ...fields, stateToken: STATE_TOKEN })
+})
+
+test('the form that a page posts after Duo’s frame needs no id', async () => {
+  const page = await offered({ next: post(`${FACTOR}/lifecycle/duoCallback`) })
+  const form = { stateToken: page.stateToken, sig_response: 'AUTH|plainly|fake' }
+  const { status } = await page.browser.post(hrefAt(page.held, '_links.next'), undefined, { form })
+  expect([status, sent()?.body]).toEqual([
+    200,
+    { stateToken: STATE_TOKEN, sig_response: 'AUTH|plainly|fake' },
+  ])
+})
+
+describe('the query of a followed link', () => {
+  test('is kept, with the flags that the page adds', async () => {
+    const page = await offered({ next: post(`${FACTOR}/verify?tenant=a%20b&mode=x&mode=y`) })
+    await page.follow('_links.next', { passCode: '1' }, { query: '&rememberDevice=true' })
+    expect(sent()?.url).toBe(`${FACTOR}/verify?tenant=a%20b&mode=x&mode=y&rememberDevice=true`)
+  })
+
+  test('with a state token keeps Okta’s own', async () => {
+    const page = await offered({ next: post(`${FACTOR}/verify?stateToken=${STATE_TOKEN}`) })
+    await page.follow('_links.next', { passCode: '1' })
+    expect(sent()?.url).toBe(`${FACTOR}/verify?stateToken=${STATE_TOKEN}`)
+  })
+
+  test('belongs to that link; any other query of the page is dropped', async () => {
+    const page = await offered({
+      next: post(`${FACTOR}/verify?mode=one`),
+      resend: [post(`${FACTOR}/verify?mode=two`)],
+    })
+    await page.follow('_links.next', { passCode: '1' })
+    expect(sent()?.url).toBe(`${FACTOR}/verify?mode=one`)
+    harness.stub.answers(answer({}))
+    await page.browser.post(`${FACTOR}/verify?mode=three`, { stateToken: page.stateToken, passCode: '2' })
+    expect(sent()?.url).toBe(`${FACTOR}/verify`)
+  })
+
+  test('of security questions is kept', async () => {
+    const questions = { href: `${harness.stub.origin}/api/v1/users/00u1/factors/questions?locale=de` }
+    const page = await offered({ questions })
+    harness.stub.answers([])
+    await page.browser.get(hrefAt(page.held, '_links.questions'))
+    expect(sent()?.url).toBe('/api/v1/users/00u1/factors/questions?locale=de')
+  })
+})
+
+test('the factor in a recovery path may be written in any letter case, as Okta accepts it', async () => {
+  const page = await openPage(harness)
+  harness.stub.answers({ status: 'RECOVERY_CHALLENGE', stateToken: STATE_TOKEN })
+  const begun = await page.begin('/api/v1/authn/recovery/password', {
+    username: 'ada@example.test',
+    factorType: 'SMS',
+  })
+  expect(begun.json.status).toBe('RECOVERY_CHALLENGE')
+  const path = '/api/v1/authn/recovery/factors/sms/verify'
+  harness.stub.answers({ status: 'PASSWORD_RESET', stateToken: STATE_TOKEN })
+  const { json, ...rest } = await page.send(path, { passCode: '123456' })
+  expect(errorOf({ json, ...rest })).toEqual([200, undefined])
+  expect(json.status).toBe('PASSWORD_RESET')
+  expect(sent()?.path).toBe('/api/v1/authn/recovery/factors/SMS/verify')
+})

@@ -1,2 +1,0 @@
-/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
-import '../identity-provider-factors.test.ts'
