@@ -4,7 +4,7 @@ import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { judgeKeys, REGISTRY_KEY, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from '../store/key-registry.ts'
 import { probeStore } from '../store/probe-store.ts'
-import { createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
+import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
 import { NO_DATABASE, NOT_CONNECTED, redisFailure } from '../store/redis-errors.ts'
 import { createRedisStore } from '../store/redis-store.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
@@ -87,6 +87,7 @@ function createDoctorClient(key: string, options: RedisClientOptions) {
         onState = resolve
         setTimeout(resolve, options.connectTimeoutMs, 'timeout').unref()
       })
+      await connected(client, options.connectTimeoutMs).catch(() => {}) // the reason is in `state`
       const refused = await client.get(key).then(() => undefined, codeOf)
       return refused === NOT_CONNECTED ? state : undefined // redis.write shows any other
     },

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import type { DNSLookupFunction, RedisOptions } from 'ioredis'
 import { Cluster, Redis } from 'ioredis'
 import { NOT_CONNECTED, redisFailure, SENTINELS_UNREACHABLE } from './redis-errors.ts'
@@ -59,6 +60,18 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
         })
   reportState(client, options.onEvent)
   return client
+}
+
+/**
+ * Waits until the client is connected, a cluster's client to all its primaries, because a command for a node that is being connected
+ * fails. Throws after `timeoutMs` without a connection, and when the client reports an error.
+ */
+export async function connected(client: Redis | Cluster, timeoutMs: number): Promise<void> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  if (client.status !== 'ready' && client.status !== 'end') await once(client, 'ready', { signal })
+  if (!(client instanceof Cluster)) return
+  const connecting = client.nodes('master').filter(({ status }) => status !== 'ready')
+  await Promise.allSettled(connecting.map((node) => once(node, 'ready', { signal }))) // one may be down
 }
 
 /** 50 ms, doubled with every attempt up to 2 s, with up to 50% of random jitter, so that replicas do not reconnect together. */

@@ -1,6 +1,6 @@
-import { once } from 'node:events'
 import type { Cluster, Redis } from 'ioredis'
 import { probeStore } from './probe-store.ts'
+import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
 import {
   type AttemptCounters,
@@ -45,8 +45,7 @@ export function createRedisStore({
     ...operations,
 
     async ping() {
-      if (redis.status !== 'ready' && redis.status !== 'end')
-        await run(once(redis, 'ready', { signal: AbortSignal.timeout(connectTimeoutMs) })) // an `error` event rejects
+      await run(connected(redis, connectTimeoutMs))
       await probeStore(operations)
     },
 

@@ -30,6 +30,15 @@ describe('failover', () => {
     await expectWorking(store)
   })
 
+  test('cluster: once a ping was answered, so is a command for any node', async () => {
+    const redis = stopped(await startRedisCluster(3))
+    for (let client = 0; client < 20; client++) {
+      const { store } = connect(redis.url)
+      await store.ping()
+      await Promise.all(Array.from({ length: 60 }, (_, n) => store.get(`gatehouse:key:${n}`)))
+    }
+  })
+
   test('cluster: after a primary is killed, its replica serves all its keys', async () => {
     const redis = stopped(await startRedisCluster(3, 3, { password: 'pw', nodeTimeoutMs: 2000 }))
     const { store } = connect(redis.url)

@@ -1,7 +1,6 @@
-import { Cluster, type Redis } from 'ioredis'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import { openStore } from '../../src/store/open-store.ts'
-import { createRedisClient } from '../../src/store/redis-client.ts'
+import { connected, createRedisClient } from '../../src/store/redis-client.ts'
 import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
@@ -33,8 +32,6 @@ describeStoreContract('redis with a password', () => onRedis(() => startRedis({ 
 describeStoreContract('redis behind sentinels', () => onRedis(() => startSentinels()))
 describeStoreContract('a redis cluster', () => onRedis(() => startRedisCluster(3)))
 
-const isReady = ({ status }: Redis) => status === 'ready'
-
 /** Times to live are read with another client, on the real clock. */
 async function onRedis(
   start: () => Promise<{ url: string; stop(): Promise<void> }>,
@@ -43,11 +40,8 @@ async function onRedis(
   const bounds = { commandTimeoutMs: 3000, connectTimeoutMs: 3000 }
   const store = openStore({ url: server.url, ...bounds })
   const client = createRedisClient({ target: parseRedisUrl(server.url), ...bounds })
-  const isConnected = () =>
-    [store.redis, client].every((one) =>
-      one instanceof Cluster ? one.nodes('master').every(isReady) : one?.status === 'ready',
-    )
-  await until(() => store.ping().then(isConnected), { what: 'connections' })
+  await until(() => store.ping().then(() => true), { what: 'a connection' })
+  await connected(client, 3000)
   return {
     store,
     async timeToLive(key) {
