@@ -8,7 +8,6 @@ import { createListener, type Listener } from './http/listener.ts'
 import { captureOutput } from './observability/capture-output.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { VERSION } from './observability/version.ts'
-import { parseRedisUrl } from './store/redis-url.ts'
 
 /** As in sysexits.h. */
 const EX_USAGE = 64
@@ -55,7 +54,7 @@ else {
 function checkConfig(): void {
   const config = configuration()
   if (config === undefined) return
-  const notes = configNotes(config, Date.now())
+  const notes = configNotes(config)
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
@@ -99,7 +98,7 @@ async function readPassword(): Promise<string> {
 /** Prints the problems and returns undefined if the configuration is not valid. */
 function configuration(): Config | undefined {
   try {
-    return loadConfig({ env: process.env, parseRedisUrl })
+    return loadConfig(process.env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     printError(error.message)

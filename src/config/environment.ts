@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 import { isSecret, VARIABLE_NAMES, VARIABLES, type Values, type VariableName } from './variables.ts'
 
@@ -18,7 +18,7 @@ interface Source {
 }
 
 /** Reads every variable. Problems and notes begin with the name of a variable, and contain no value. */
-export function readEnvironment(env: Environment, readFile: ReadFile = readText) {
+export function readEnvironment(env: Environment, readFile: ReadFile = (path) => readFileSync(path, 'utf8')) {
   const sources = VARIABLE_NAMES.map((name) => sourceOf(name, env, readFile))
   const values: Record<string, unknown> = {}
   const problems: string[] = []
@@ -51,9 +51,7 @@ function sourceOf(name: VariableName, env: Environment, readFile: ReadFile): Sou
     const content = readFile(path).trim()
     return { name, label, path, ...(content === '' ? { problem: 'the file is empty' } : { text: content }) }
   } catch (error) {
-    const { code } = Object(error)
-    const known = typeof code === 'string' && /^E[A-Z]+$/.test(code) ? ` (${code})` : ''
-    return { name, label, path, problem: `the file cannot be read${known}` }
+    return { name, label, path, problem: `the file cannot be read (${Object(error).code})` }
   }
 }
 
@@ -72,11 +70,3 @@ const IN_QUOTES =
 /** The whole value, or an entry of a list. */
 const isInQuotes = (text: string) =>
   [text, ...text.split(',')].some((part) => /^(["']).*\1$/s.test(part.trim()))
-
-/** Regular files only: reading a pipe could block the process, and a device may never end. */
-function readText(path: string): string {
-  const stat = statSync(path)
-  const code = stat.size > 4_194_304 ? 'EFBIG' : stat.isFile() || stat.isDirectory() ? undefined : 'EFTYPE'
-  if (code !== undefined) throw Object.assign(new Error('unreadable'), { code })
-  return readFileSync(path, 'utf8')
-}

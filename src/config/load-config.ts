@@ -4,8 +4,7 @@ import { deepFreeze } from './deep-freeze.ts'
 import { type Environment, type ReadFile, readEnvironment } from './environment.ts'
 import { ignoredProxyVariables, misspelledVariables } from './misspelled-variables.ts'
 import { createSecret } from './secret.ts'
-import { defaultTunables, type Tunables } from './tunables.ts'
-import { isSecret, type Values, type VariableName } from './variables.ts'
+import type { Values, VariableName } from './variables.ts'
 
 /**
  * The whole configuration, checked and frozen. Only `main`, `wiring`, `doctor` and `sandbox-package` see it; a module gets the part that it
@@ -13,40 +12,20 @@ import { isSecret, type Values, type VariableName } from './variables.ts'
  */
 export type Config = ReturnType<typeof loadConfig>
 
-export interface LoadConfigOptions {
-  readonly env: Environment
-  /** How secret and certificate files are read. */
-  readonly readFile?: ReadFile
-  /** Default: `config/default.json`, with the changes of `CONFIG_FILE`. */
-  readonly tunables?: Tunables
-  /** The store's own parser of `REDIS_URL`. It throws an Error that names what is wrong without the value. */
-  readonly parseRedisUrl: (url: string) => unknown
-}
-
 /** @throws ConfigError with every problem, by name and without a value */
-export function loadConfig({ env, readFile, parseRedisUrl, tunables }: LoadConfigOptions) {
+export function loadConfig(env: Environment, readFile?: ReadFile) {
   const { sources, values, problems, notes } = readEnvironment(env, readFile)
   const sourceOf = (name: VariableName) => sources.find((source) => source.name === name)
   const refuse = (name: VariableName, reason: string) => problems.push(`${sourceOf(name)?.label}: ${reason}`)
   const isSet = (name: VariableName) => (sourceOf(name)?.text ?? sourceOf(name)?.path) !== undefined
   for (const [name, reason] of conflictsIn(values, isSet)) refuse(name, reason)
-  try {
-    if (values.REDIS_URL && values.REDIS_URL.value !== 'memory:') parseRedisUrl(values.REDIS_URL.value)
-  } catch (error) {
-    refuse('REDIS_URL', error instanceof Error ? error.message : 'cannot be parsed')
-  }
   problems.push(...misspelledVariables(env))
   if (problems.length > 0) throw new ConfigError(...problems)
 
-  const complete = values as Values // each is valid
   return deepFreeze({
-    ...configOf(complete),
-    tunables: tunables ?? complete.CONFIG_FILE ?? defaultTunables(),
+    ...configOf(values as Values), // each is valid
     /** Valid but unusual settings that were found while reading. `configNotes` adds the others. */
     notes: [...notes, ...ignoredProxyVariables(env)],
-    secretFiles: sources.flatMap(({ name, label, path }) =>
-      isSecret(name) && path !== undefined ? [{ variable: label, path }] : [],
-    ),
     /** The names of the variables that are set. */
     variables: sources.filter(({ name }) => isSet(name)).map(({ label }) => label),
   })
@@ -84,6 +63,7 @@ function configOf(values: Values) {
       absoluteHours: values.SESSION_ABSOLUTE_HOURS,
       sameSite: values.SESSION_SAME_SITE,
     },
+    tunables: values.CONFIG_FILE,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
   }

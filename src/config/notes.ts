@@ -1,27 +1,21 @@
-import { statSync } from 'node:fs'
 import { ROLES } from '../pam/roles.ts'
 import type { Config } from './load-config.ts'
 
 /** Notes on valid but unusual settings. Each begins with the variable's name and contains no value. */
-export function configNotes(config: Config, nowMs: number, modeOf = fileMode): string[] {
-  const { authn, ops, pam, publicUrl, session, trustProxy } = config
+export function configNotes(config: Config): string[] {
+  const { authn, pam, publicUrl, session, trustProxy } = config
   const knownRoles: ReadonlySet<string> = new Set(ROLES)
   const unusual: readonly (readonly [found: unknown, note: string])[] = [
     [authn.loginDomains.length === 0, NO_LOGIN_DOMAINS],
     [authn.loginDomains.length > 1, SEVERAL_LOGIN_DOMAINS],
     [/^[^.]*-admin\./.test(new URL(authn.baseUrl).hostname), ADMIN_CONSOLE],
     [publicUrl.secure && trustProxy.length === 0, NO_PROXY],
-    [new Set(ops.token?.value).size === 1, 'OPS_TOKEN: is one repeated character. Use a random token'],
     [session.idleMinutes > 60, `SESSION_IDLE_MINUTES: is more than 60, ${AAL2}`],
     [session.absoluteHours > 24, `SESSION_ABSOLUTE_HOURS: is more than 24, ${AAL2}`],
-    [Number(pam?.keyExpiresAtMs) <= nowMs, 'PAM_KEY_EXPIRES_AT: is in the past'],
     [
       pam?.directory.kind === 'rules' && pam.directory.roles.some((role) => !knownRoles.has(role)),
       `PAM_DIRECTORY: has an unknown role. Known roles: ${ROLES.join(', ')}`, // or a role that is new in PAM
     ],
-    ...config.secretFiles.map(
-      ({ variable, path }) => [(modeOf(path) ?? 0) & 0o006, `${variable}: ${OPEN_FILE}`] as const,
-    ),
   ]
   return [...config.notes, ...unusual.filter(([found]) => found).map(([, note]) => note)]
 }
@@ -35,12 +29,3 @@ const ADMIN_CONSOLE =
 const NO_PROXY =
   "TRUST_PROXY: is not set, but PUBLIC_URL is https, so a proxy is in front. All users then share the proxy's address, in limits, in logs and at the org"
 const AAL2 = 'the limit of NIST SP 800-63B-4, section 2.2.3, for two factors (AAL2)'
-const OPEN_FILE = 'every user of this machine can read or write the file'
-
-function fileMode(path: string): number | undefined {
-  try {
-    return statSync(path).mode
-  } catch {
-    return undefined // deleted since it was read
-  }
-}

@@ -32,14 +32,12 @@ export const listOf = <T>(entry: z.ZodType<T, string>) =>
     .transform((values): readonly T[] => [...new Set(values)])
 
 /** A whole number in decimal digits. */
-export const wholeNumber = (
-  min: number,
-  max: number,
-  reason = `must be a whole number from ${min} to ${max}`,
-) =>
+export const wholeNumber = (min: number, max: number) =>
   z
     .string()
-    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max, reason)
+    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    })
     .transform(Number)
 
 export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on')

@@ -1,5 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
+import { parseRedisUrl } from '../store/redis-url.ts'
 import { ConfigError } from './config-error.ts'
 import { entriesOf, matching, parsed, visibleAscii } from './plain-values.ts'
 import { createSecret } from './secret.ts'
@@ -10,9 +11,18 @@ const notPlaceholder = matching(/^(?!.*replace-with-)/s, 'is still the placehold
 export const secret = <T>(schema: z.ZodType<T, string>) => notPlaceholder.pipe(schema).transform(createSecret)
 
 /** The SSWS token without its scheme, which the broker adds. */
-export const apiToken = matching(/^(?!.*\bSSWS\s)/is, 'must be the token alone, without SSWS before it')
-  .pipe(matching(/^[^,\r\n]*$/, 'must be one token'))
-  .pipe(visibleAscii)
+export const apiToken = matching(/^(?!.*\bSSWS\s)/is, 'must be the token alone, without SSWS before it').pipe(
+  visibleAscii,
+)
+
+/** The errors of `parseRedisUrl` name the invalid part without its value. */
+export const redisUrl = z.string().superRefine((url, context) => {
+  try {
+    if (url !== 'memory:') parseRedisUrl(url)
+  } catch (error) {
+    context.addIssue(String(Object(error).message))
+  }
+})
 
 export const opsToken = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
 

@@ -1,15 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { ConfigError } from './config-error.ts'
-import { type DeepReadonly, deepFreeze } from './deep-freeze.ts'
+import type { DeepReadonly } from './deep-freeze.ts'
 
 /** The settings in `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
 export type Tunables = DeepReadonly<z.infer<typeof SHAPE>>
 
-const FILE = 'config/default.json'
-
-/** Throws ConfigError, in case the file was replaced. */
-export const defaultTunables = (): Tunables => checkTunables(readDefaults())
+export const defaultTunables = (): Tunables => changedTunables('{}')
 
 /** The defaults with the changes of `CONFIG_FILE`. Throws ConfigError with every problem by its path, such as `http.maxConnections`. */
 export function changedTunables(text: string): Tunables {
@@ -20,7 +17,12 @@ export function changedTunables(text: string): Tunables {
     throw new ConfigError('is not JSON') // the parser's error quotes the text
   }
   if (!isGroup(changes)) throw new ConfigError('must be a JSON object')
-  return checkTunables(merge(readDefaults(), changes))
+  const { data, error } = SHAPE.safeParse(merge(readDefaults(), changes))
+  if (!error) return data
+  // the messages of zod have names and types, but no value
+  throw new ConfigError(
+    ...error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`.replace(/^: /, '')),
+  )
 }
 
 type Group = Readonly<Record<string, unknown>>
@@ -28,7 +30,8 @@ type Group = Readonly<Record<string, unknown>>
 const isGroup = (value: unknown): value is Group =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const readDefaults = (): Group => JSON.parse(readFileSync(new URL(`../../${FILE}`, import.meta.url), 'utf8'))
+const readDefaults = (): Group =>
+  JSON.parse(readFileSync(new URL('../../config/default.json', import.meta.url), 'utf8'))
 
 function merge(defaults: Group, changes: Group): Group {
   const merged = Object.entries(changes).map(([name, value]) => {
@@ -36,18 +39,6 @@ function merge(defaults: Group, changes: Group): Group {
     return [name, isGroup(before) && isGroup(value) ? merge(before, value) : value]
   })
   return { ...defaults, ...Object.fromEntries(merged) }
-}
-
-function checkTunables(data: unknown): Tunables {
-  const { data: tunables, error } = SHAPE.safeParse(data)
-  // the messages of zod have names and types, but no value
-  if (error)
-    throw new ConfigError(
-      ...error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`.replace(/^: /, '')),
-    )
-  const contradictions = [...contradictionsIn(tunables)]
-  if (contradictions.length > 0) throw new ConfigError(...contradictions)
-  return deepFreeze(tunables)
 }
 
 const count = z.int().min(1).max(1_000_000)
@@ -63,7 +54,15 @@ const inARow = limit.extend({ attempts: z.int().min(1).max(60) })
 
 const UPSTREAM = z.strictObject({ totalTimeoutMs: ms, maxConnections: count })
 
-const SHAPE = z.strictObject({
+const lists = z
+  .strictObject({ freshMs: msOrNone, staleMs: msOrNone, onErrorMs: msOrNone, meOnErrorMs: msOrNone })
+  .refine(
+    ({ freshMs, staleMs, onErrorMs, meOnErrorMs }) =>
+      freshMs <= staleMs && staleMs <= onErrorMs && freshMs <= meOnErrorMs,
+    'must have freshMs <= staleMs <= onErrorMs, and freshMs <= meOnErrorMs',
+  )
+
+const GROUPS = z.strictObject({
   http: z.strictObject({
     maxConnections: count,
     maxRequestsInFlight: count,
@@ -74,14 +73,7 @@ const SHAPE = z.strictObject({
   upstream: z.strictObject({ authn: UPSTREAM, pam: UPSTREAM }),
   session: z.strictObject({ maxPerUser: count }),
   store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
-  pam: z.strictObject({
-    lists: z.strictObject({
-      freshMs: msOrNone,
-      staleMs: msOrNone,
-      onErrorMs: msOrNone,
-      meOnErrorMs: msOrNone,
-    }),
-  }),
+  pam: z.strictObject({ lists }),
   recovery: z.strictObject({
     recoveryAnswerMs: msOrNone,
     challengeMinutes: minutes,
@@ -98,12 +90,10 @@ const SHAPE = z.strictObject({
   }),
 })
 
-/** Values that contradict each other. */
-function* contradictionsIn({ http, upstream, pam }: z.infer<typeof SHAPE>): Generator<string> {
-  const { freshMs, staleMs, onErrorMs, meOnErrorMs } = pam.lists
-  if (staleMs < freshMs) yield 'pam.lists.staleMs is less than pam.lists.freshMs'
-  if (onErrorMs < staleMs) yield 'pam.lists.onErrorMs is less than pam.lists.staleMs'
-  if (meOnErrorMs < freshMs) yield 'pam.lists.meOnErrorMs is less than pam.lists.freshMs'
-  if (http.readinessLeadMs + upstream.authn.totalTimeoutMs > http.shutdownGraceMs)
-    yield 'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs'
-}
+const SHAPE = GROUPS.refine(
+  ({ http, upstream }) => http.shutdownGraceMs >= http.readinessLeadMs + upstream.authn.totalTimeoutMs,
+  {
+    path: ['http', 'shutdownGraceMs'],
+    error: 'leaves no time for a running upstream call after http.readinessLeadMs',
+  },
+)

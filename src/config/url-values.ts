@@ -16,26 +16,19 @@ const isSafeBase = (text: string) => !hasUnsafePath(text.replace(/^\w+:\/\//, ''
 const originOf = (text: string) => new URL(text).origin
 const pathOf = (text: string) => new URL(text).pathname.replace(/\/$/, '')
 
-const isHttpsOr = (plainHttp: RegExp) => (text: string) => {
+const isHttpsOrLoopback = (text: string) => {
   const { protocol, hostname } = new URL(text)
-  return protocol === 'https:' || plainHttp.test(hostname)
+  return protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 }
-const isHttpsOrLoopback = isHttpsOr(/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/)
 const LOOPBACK = 'must be https; plain http only on loopback'
 const SAFE = 'must have no dot segments, no encoded slashes and only percent-encoded UTF-8 in its path'
 const isNoExample = (text: string) => !/^your-[a-z.]+\.example\.net$/.test(new URL(text).hostname)
 const EXAMPLE = 'is still the placeholder of the example'
 
-/** `https://host[:port]`, or plain http on localhost, where browsers treat it as secure enough for cookies. */
-export const publicOrigin = anyOrigin
-  .refine(isHttpsOr(/^(localhost|127\.0\.0\.1|\[::1\])$/), 'must be https; plain http only on localhost')
-  .transform(originOf)
-
 /** `https://host[:port]`, or plain http on a loopback address. */
-export const upstreamOrigin = anyOrigin
-  .refine(isHttpsOrLoopback, LOOPBACK)
-  .refine(isNoExample, EXAMPLE)
-  .transform(originOf)
+export const publicOrigin = anyOrigin.refine(isHttpsOrLoopback, LOOPBACK).transform(originOf)
+
+export const upstreamOrigin = publicOrigin.refine(isNoExample, EXAMPLE)
 
 const baseUrl = anyBase.refine(isHttpsOrLoopback, LOOPBACK).refine(isSafeBase, SAFE)
 
@@ -52,9 +45,6 @@ export const redirectPrefix = baseUrl.transform((text) => ({
   origin: originOf(text),
   pathPrefix: pathOf(text) || '/',
 }))
-
-/** Any http or https origin, which is compared with `PUBLIC_URL`. */
-export const webOrigin = anyOrigin.transform(originOf)
 
 const isWithoutStateToken = (text: string) => !new URL(text).searchParams.has('stateToken')
 

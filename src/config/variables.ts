@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
-import { listenHost, port, proxyException, trustedProxies } from './network-values.ts'
+import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
 import { domain, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, opsToken, secret, secretKeys } from './secret-values.ts'
+import { apiToken, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
 
@@ -13,7 +13,7 @@ export const VARIABLES = z.object({
   PUBLIC_URL: url.publicOrigin,
   AUTHN_BASE_URL: url.upstreamOrigin,
   AUTHN_API_TOKEN: secret(apiToken),
-  REDIS_URL: secret(z.string()),
+  REDIS_URL: secret(redisUrl),
   SECRET_KEYS: secret(secretKeys),
 
   PORT: port.default(8080),
@@ -22,7 +22,7 @@ export const VARIABLES = z.object({
   OPS_HOST: listenHost.default('127.0.0.1'),
   OPS_TOKEN: secret(opsToken).optional(),
 
-  ALLOWED_ORIGINS: listOf(url.webOrigin).default([]),
+  ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
   TRUST_PROXY: trustedProxies.default([]),
 
@@ -51,9 +51,9 @@ export const VARIABLES = z.object({
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
-  NO_PROXY: listOf(proxyException).default([]),
+  NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),
 
-  CONFIG_FILE: parsed(changedTunables).optional(),
+  CONFIG_FILE: parsed(changedTunables).prefault('{}'),
   LOG_LEVEL: z.enum(['error', 'warn', 'info', 'debug']).default('info'),
   NODE_ENV: z.string().optional(),
   GIT_REVISION: visibleAscii.default('unknown'),

@@ -1,10 +1,9 @@
 import type { RequestListener } from 'node:http'
 import { type Config, loadConfig } from '../config/load-config.ts'
 import { generateKey } from '../config/secret-values.ts'
-import { defaultTunables, type Tunables } from '../config/tunables.ts'
+import type { Tunables } from '../config/tunables.ts'
 import { parsePamConfig } from '../sandbox/pam/pam-config.ts'
 import type { SandboxConfig } from '../sandbox/sandbox-config.ts'
-import { parseRedisUrl } from '../store/redis-url.ts'
 import { createGatehouse, type Gatehouse, type GatehouseOptions } from '../wiring.ts'
 
 export interface SandboxBrokerOptions extends GatehouseOptions {
@@ -67,21 +66,17 @@ function brokerConfigFor({
   const { team, keys } = parsePamConfig(config.pam)
   const [key] = keys
   return loadConfig({
-    env: {
-      AUTHN_BASE_URL: upstreams.authnUrl,
-      AUTHN_API_TOKEN: config.apiTokens[0],
-      STEP_UP: 'on',
-      PAM_BASE_URL: upstreams.pamUrl,
-      PAM_TEAM: team,
-      PAM_KEY_ID: key?.keyId,
-      PAM_KEY_SECRET: key?.keySecret,
-      PAM_DIRECTORY: 'all',
-      REDIS_URL: 'memory:',
-      SECRET_KEYS: generateKey(),
-      LOG_LEVEL: 'warn',
-      ...env,
-    },
-    parseRedisUrl,
-    tunables: defaultTunables(),
+    AUTHN_BASE_URL: upstreams.authnUrl,
+    AUTHN_API_TOKEN: config.apiTokens[0],
+    STEP_UP: 'on',
+    PAM_BASE_URL: upstreams.pamUrl,
+    PAM_TEAM: team,
+    PAM_KEY_ID: key?.keyId,
+    PAM_KEY_SECRET: key?.keySecret,
+    PAM_DIRECTORY: 'all',
+    REDIS_URL: 'memory:',
+    SECRET_KEYS: generateKey(),
+    LOG_LEVEL: 'warn',
+    ...env,
   })
 }

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
@@ -34,17 +33,6 @@ test.each(['AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS', 'OPS_TOKEN', 'PAM_KEY_
     ])
   },
 )
-
-test('something that is not a file, or is too large, is refused without waiting', async () => {
-  const pipe = join(folder, 'pipe')
-  execFileSync('mkfifo', [pipe])
-  const large = await file('large', '')
-  await truncate(large, 5_000_000)
-  const of = (path: string) => problemsOf({ OPS_TOKEN_FILE: path })
-  expect(of(pipe)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFTYPE)'])
-  expect(of('/dev/zero')).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFTYPE)'])
-  expect(of(large)).toEqual(['OPS_TOKEN_FILE: the file cannot be read (EFBIG)'])
-})
 
 test('a file that is unreadable, empty or invalid is refused, and the error names its variable', async () => {
   const problems = problemsOf({
@@ -82,22 +70,7 @@ test('each secret may be read from a file, whose final line break is ignored', a
   expect(config.redis.url.value).toBe('redis://localhost')
   expect(config.secretKeys.value).toEqual([Buffer.from(KEY, 'base64')])
   expect(config.ops.token?.value).toBe('an-ops-token-of-some-length')
-  expect(config.secretFiles.map(({ variable }) => variable).sort()).toEqual([
-    ...['AUTHN_API_TOKEN_FILE', 'OPS_TOKEN_FILE', 'REDIS_URL_FILE', 'SECRET_KEYS_FILE'],
-  ])
 })
-
-test.each([{ code: 'E_MARKED' }, { code: 'EACCES marked' }, { code: 5 }, {}, null, 'marked'])(
-  'of an error while a file is read, only a code of the system is shown: %j',
-  (thrown) => {
-    const readFile = () => {
-      throw thrown
-    }
-    expect(problemsOf({ OPS_TOKEN_FILE: '/token' }, { readFile })).toEqual([
-      'OPS_TOKEN_FILE: the file cannot be read',
-    ])
-  },
-)
 
 test.each([
   ['"x"', true],

@@ -22,12 +22,13 @@ const pathsOf = (group: object, prefix = ''): string[] =>
     typeof value === 'object' ? pathsOf(value, `${prefix}${name}.`) : [prefix + name],
   )
 
+const LIST_TIMES = 'pam.lists: must have freshMs <= staleMs <= onErrorMs, and freshMs <= meOnErrorMs'
+
 const typeOf = (value: unknown) => (value === null ? 'null' : typeof value)
 
-test('the shipped tunables are valid and frozen', () => {
+test('the shipped tunables are valid', () => {
   const tunables = defaultTunables()
   expect(changedTunables(JSON.stringify(tunables))).toEqual(tunables)
-  expect(Object.isFrozen(tunables.upstream.authn)).toBe(true)
 })
 
 test('CONFIG_FILE changes what it names, and nothing else', () => {
@@ -44,7 +45,7 @@ test.each(pathsOf(defaultTunables()))('%s: a value of another type is refused by
     expect(problemsIn(setting(path, value))).toEqual([
       `${path}: Invalid input: expected number, received ${typeOf(value)}`,
     ])
-  expect(problemsIn(setting(path, -1))).toEqual([expect.stringMatching(`^${path}: Too small`)])
+  expect(problemsIn(setting(path, -1))).toContainEqual(expect.stringMatching(`^${path}: Too small`))
 })
 
 test.each([
@@ -58,11 +59,11 @@ test.each([
   [
     'http.shutdownGraceMs',
     12_999,
-    'http.shutdownGraceMs leaves no time for a running upstream call after http.readinessLeadMs',
+    'http.shutdownGraceMs: leaves no time for a running upstream call after http.readinessLeadMs',
   ],
-  ['pam.lists.staleMs', 59_999, 'pam.lists.staleMs is less than pam.lists.freshMs'],
-  ['pam.lists.onErrorMs', 599_999, 'pam.lists.onErrorMs is less than pam.lists.staleMs'],
-  ['pam.lists.meOnErrorMs', 59_999, 'pam.lists.meOnErrorMs is less than pam.lists.freshMs'],
+  ['pam.lists.staleMs', 59_999, LIST_TIMES],
+  ['pam.lists.onErrorMs', 599_999, LIST_TIMES],
+  ['pam.lists.meOnErrorMs', 59_999, LIST_TIMES],
 ])('%s = %j is refused, and the message names its path', (path, value, problem) => {
   expect(problemsIn(setting(path, value))).toEqual([problem])
 })

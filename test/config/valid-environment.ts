@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError } from '../../src/config/config-error.ts'
-import { type LoadConfigOptions, loadConfig } from '../../src/config/load-config.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
+import type { ReadFile } from '../../src/config/environment.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
 
 export const KEY = randomBytes(32).toString('base64')
 
@@ -24,17 +24,18 @@ export const PAM = {
   PAM_KEY_SECRET: 'marked-key-secret',
 }
 
-export function load(
-  more: Record<string, string | undefined> = {},
-  options: Partial<LoadConfigOptions> = {},
-) {
-  return loadConfig({ env: validEnvironment(more), parseRedisUrl, ...options })
+interface LoadOptions {
+  readonly readFile?: ReadFile
+}
+
+export function load(more: Record<string, string | undefined> = {}, { readFile }: LoadOptions = {}) {
+  return loadConfig(validEnvironment(more), readFile)
 }
 
 /** The problems of a configuration; empty if it is valid. */
 export function problemsOf(
   more: Record<string, string | undefined>,
-  options: Partial<LoadConfigOptions> = {},
+  options: LoadOptions = {},
 ): readonly string[] {
   try {
     load(more, options)

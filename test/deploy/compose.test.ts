@@ -9,7 +9,6 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { VARIABLE_NAMES } from '../../src/config/variables.ts'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { imageFacts, longestStopSeconds, packageVersion, readProject, readYaml } from './read-deploy.ts'
 
 const list = z.array(z.string()).default([])
@@ -151,7 +150,7 @@ describe('with secrets made by make-secrets.sh', () => {
       expect(brokers[0]?.secrets).toContain(name)
       return readFileSync(join(home, compose.secrets[name]?.file ?? ''), 'utf8')
     }
-    const config = loadConfig({ env: environment, readFile: inContainer, parseRedisUrl })
+    const config = loadConfig(environment, inContainer)
     const sandbox = loadSandboxConfig()
     const { team, keys } = parsePamConfig(sandbox.pam)
     expect(sandbox.apiTokens).toEqual(expect.arrayContaining([config.authn.apiToken.value]))

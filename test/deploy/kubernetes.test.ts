@@ -7,7 +7,6 @@ import { z } from 'zod'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { generateKey } from '../../src/config/secret-values.ts'
 import { isSecret, VARIABLE_NAMES } from '../../src/config/variables.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { imageFacts, longestStopSeconds, packageVersion, readEnvFile, readYaml } from './read-deploy.ts'
 
 const FOLDER = 'deploy/kubernetes'
@@ -185,11 +184,10 @@ test('the configuration loads: each variable is known, and each secret is a file
     ),
     'secret-keys': generateKey(),
   }
-  const config = loadConfig({
-    env: { ...environment, AUTHN_BASE_URL: 'https://org.example.net' },
-    readFile: (path) => contents[path.slice(mountPath.length + 1)] ?? `nothing at ${path}`,
-    parseRedisUrl,
-  })
+  const config = loadConfig(
+    { ...environment, AUTHN_BASE_URL: 'https://org.example.net' },
+    (path) => contents[path.slice(mountPath.length + 1)] ?? `nothing at ${path}`,
+  )
   expect(config.production).toBe(true)
 })
 

@@ -4,7 +4,6 @@ import { loadConfig } from '../../src/config/load-config.ts'
 import { generateKey } from '../../src/config/secret-values.ts'
 import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
 
 test('docs/sandbox.md: the example configuration is valid, and the sandbox accepts it', () => {
   const page = readFileSync(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
@@ -12,7 +11,7 @@ test('docs/sandbox.md: the example configuration is valid, and the sandbox accep
     [...page.matchAll(/^export ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
   )
   expect(env.SECRET_KEYS).toBe('$(node dist/main.js --new-key)')
-  const config = loadConfig({ env: { ...env, SECRET_KEYS: generateKey() }, parseRedisUrl })
+  const config = loadConfig({ ...env, SECRET_KEYS: generateKey() })
 
   const sandbox = loadSandboxConfig()
   const { team, keys } = parsePamConfig(sandbox.pam)

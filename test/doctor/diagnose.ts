@@ -1,7 +1,6 @@
 import { loadConfig } from '../../src/config/load-config.ts'
 import type { CheckResult } from '../../src/doctor/check.ts'
 import { type DoctorOptions, runDoctor } from '../../src/doctor/doctor.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
 import { deadPort } from '../support/stub-upstream.ts'
 
@@ -25,7 +24,7 @@ export async function diagnose(
     SECRET_KEYS: TEST_KEY,
     ...env,
   }
-  const config = loadConfig({ env: all, parseRedisUrl })
+  const config = loadConfig(all)
   const results = await runDoctor(config, { deadlines: PATIENT, ...options })
   const printed = JSON.stringify(results)
   const secrets = [all.AUTHN_API_TOKEN, all.SECRET_KEYS, all.PAM_KEY_ID, all.PAM_KEY_SECRET, all.REDIS_URL]

@@ -6,7 +6,6 @@ import type { AttemptLimits } from '../../src/authn/throttling/limits.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { defaultTunables, type Tunables } from '../../src/config/tunables.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
-import { parseRedisUrl } from '../../src/store/redis-url.ts'
 import { type Constants, createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
@@ -66,20 +65,15 @@ export async function startGatehouse({
   const port = await freePort()
   const url = `http://localhost:${port}`
   const config = loadConfig({
-    env: {
-      PUBLIC_URL: url,
-      AUTHN_API_TOKEN: 'plainly-fake-ssws-token',
-      REDIS_URL: 'memory:',
-      SECRET_KEYS: TEST_KEY,
-      LOG_LEVEL: 'debug',
-      ...env,
-    },
-    parseRedisUrl,
-    tunables: {
-      ...tunables,
-      limits: { ...defaultTunables().limits, stepUpPerAddress: tunables.limits.stepUpPerAddress },
-    },
+    PUBLIC_URL: url,
+    AUTHN_API_TOKEN: 'plainly-fake-ssws-token',
+    REDIS_URL: 'memory:',
+    SECRET_KEYS: TEST_KEY,
+    LOG_LEVEL: 'debug',
+    ...env,
   })
+  const { stepUpPerAddress } = tunables.limits
+  const limits = { ...config.tunables.limits, stepUpPerAddress }
   const logStream = new PassThrough()
   const chunks: string[] = []
   logStream.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')))
@@ -87,17 +81,20 @@ export async function startGatehouse({
     logStream.on('data', (chunk: Buffer) => chunk.includes('"store_check_failed"') && resolve())
   })
 
-  const broker = createGatehouse(config, {
-    logStream,
-    constants: {
-      health: { checkEveryMs: 3_600_000 },
-      ...constants,
-      // only few tests concern poll pacing
-      authn: { pollEveryMs: 100, limits: tunables.limits, ...constants?.authn },
+  const broker = createGatehouse(
+    { ...config, tunables: { ...tunables, limits } },
+    {
+      logStream,
+      constants: {
+        health: { checkEveryMs: 3_600_000 },
+        ...constants,
+        // only few tests concern poll pacing
+        authn: { pollEveryMs: 100, limits: tunables.limits, ...constants?.authn },
+      },
+      ...(now === undefined ? {} : { now }),
     },
-    ...(now === undefined ? {} : { now }),
-  })
-  const http = { ...config.tunables.http, headersTimeoutMs: 60_000, requestTimeoutMs: 90_000, ...listener }
+  )
+  const http = { ...tunables.http, headersTimeoutMs: 60_000, requestTimeoutMs: 90_000, ...listener }
   const app = createListener(broker.app, http, broker)
   const ops = createListener(broker.ops, http)
   await app.listen(port, '127.0.0.1')
