@@ -8,7 +8,7 @@ import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.t
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** When a session ends, everything that could restore it ends on every replica (docs/decisions/0021-session-revocation.md). */
+/** When a session ends, everything that could restore it ends on every replica. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const TARGET = 'http://localhost:3000/home'

@@ -108,7 +108,7 @@ function isNonEmptyString(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
 
-/** The statuses in which Okta checks an operation's credential. In others it may ignore it (docs/decisions/0020). */
+/** The statuses in which Okta checks an operation's credential. In others it may ignore it. */
 const CHECKED_STATUSES: Readonly<Record<string, ReadonlySet<string | undefined>>> = {
   primary: new Set(['UNAUTHENTICATED']),
   change_password: new Set(['PASSWORD_EXPIRED', 'PASSWORD_WARN']),
