@@ -139,7 +139,6 @@ async function start(): Promise<void> {
   await listen('ops', ops, config.ops)
   await broker.health.started.catch(exitIfInvalid) // with a wrong key, the device cookies of all visitors would be replaced
   await listen('public', app, config.listen)
-  broker.watchUpstreams()
 }
 
 function stopOnSignal(stop: () => Promise<void>): void {

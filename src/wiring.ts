@@ -32,8 +32,6 @@ export interface Gatehouse {
   readonly health: Health
   readonly log: Logger
   readonly metrics: Metrics
-  /** Starts the check of the PAM key's expiry, which `close` stops. */
-  watchUpstreams(): void
   /** Closes the store and every upstream connection. */
   close(): Promise<void>
 }
@@ -166,9 +164,6 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     health,
     log,
     metrics,
-    watchUpstreams() {
-      pam?.watchKey()
-    },
     async close() {
       health.stop()
       await Promise.all([authn.close(), pam?.close(), store.close()])
@@ -213,10 +208,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
   })
   return {
     ...pam,
-    close() {
-      pam.stop()
-      return api.close()
-    },
+    close: api.close,
   }
 }
 

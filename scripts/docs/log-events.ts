@@ -45,10 +45,6 @@ export const LOG_EVENT_TEXTS: {
         'PAM refuses the key or does not allow it to get tokens. No replica tries it for `retryAfterSeconds`.',
       action: 'Create a new key and put it first in both files.',
     },
-    pam_key_expired: {
-      meaning: 'The PAM key has expired, as PAM or `PAM_KEY_EXPIRES_AT` says.',
-      action: 'Create a new key.',
-    },
     pam_new_token_refused: {
       meaning: 'PAM refuses a lookup with a token that it has just issued.',
       action: 'Check the roles of the service user.',
@@ -159,10 +155,6 @@ export const LOG_EVENT_TEXTS: {
       meaning:
         'The PAM token could not be refreshed ahead of time. The old one stays in use; the broker retries every 15 s.',
       action: 'If it lasts, see `pam_call_failed`.',
-    },
-    pam_key_expires_soon: {
-      meaning: 'The PAM key expires in under two weeks; `count` is the number of days. Logged daily.',
-      action: 'Create a new key.',
     },
     pam_call_failed: { meaning: 'A PAM call failed; `name` is the error. Cached lists may be served.' },
     signal_ignored: {

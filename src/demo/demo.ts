@@ -42,7 +42,6 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const ops = createListener(broker.ops, broker.http)
   await site.listen(port, HOST)
   const opsPort = await ops.listen(0, HOST)
-  broker.watchUpstreams()
 
   return {
     url,
@@ -61,6 +60,5 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   async function reset(): Promise<void> {
     sandbox.reset()
     await broker.reset()
-    broker.watchUpstreams()
   }
 }

@@ -18,7 +18,6 @@ import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import { createPamRoutes, type RequireSession } from './routes.ts'
 import { createCoalescing } from './shared/coalescing.ts'
 import { createSharedValues } from './shared/shared-values.ts'
-import { watchKeyExpiry } from './token/key-expiry.ts'
 import { createMint, IssuedToken, type PamKey } from './token/mint-token.ts'
 import { createAuthorizedCall, createServiceToken } from './token/token.ts'
 import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
@@ -82,7 +81,8 @@ export function createPam(options: PamOptions) {
   const coalesce = createCoalescing<GroupList>({ ...deps, lockMs })
   const cache = createGroupCache({ ...deps, lists, purges, client, coalesce, interrupted: records })
   const groups = createGroups({ cache, userName, directory })
-  let keyExpiry: ReturnType<typeof watchKeyExpiry> | undefined
+  if (options.keyExpiresAtMs !== undefined)
+    options.metrics.pamKeyExpiry.set(Math.floor(options.keyExpiresAtMs / 1000))
 
   return {
     routes: createPamRoutes({ groups, requireSession, log }),
@@ -92,12 +92,6 @@ export function createPam(options: PamOptions) {
       const user = toPamUserName(login, userName)
       if (user !== undefined) await lists.purge({ kind: 'me', user })
     },
-    /** Reports when the key expires, until `stop`. */
-    watchKey(): void {
-      const { now = Date.now, keyExpiresAtMs } = options
-      keyExpiry ??= watchKeyExpiry({ ...deps, now, expiresAtMs: keyExpiresAtMs })
-    },
-    stop: () => keyExpiry?.stop(),
   }
 }
 

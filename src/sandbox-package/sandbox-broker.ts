@@ -20,8 +20,6 @@ export interface SandboxBroker extends Pick<Gatehouse, 'log' | 'metrics'> {
   readonly http: Tunables['http']
   /** Creates a new broker with an empty store: no sessions, transactions or counted attempts. */
   reset(): Promise<void>
-  /** As in `Gatehouse`; a reset stops it. */
-  watchUpstreams(): void
   close(): Promise<void>
 }
 
@@ -45,7 +43,6 @@ export function createSandboxBroker({
       broker = createGatehouse(brokerConfig, options)
       await before.close()
     },
-    watchUpstreams: () => broker.watchUpstreams(),
     close: () => broker.close(),
   }
 }

@@ -21,8 +21,6 @@ export interface PamBroker {
   received(): number
   /** Sends a GET request. An empty `login`: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
-  /** As `main` does at start. */
-  watchKey(): void
   /** As after all sessions of this login were ended. */
   refetch(login: string): Promise<void>
   logText(): string
@@ -138,12 +136,10 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
-    watchKey: pam.watchKey,
     refetch: pam.refetch,
     logText: collected.text,
     logLines: collected.lines,
     async close() {
-      pam.stop()
       await served.close()
       await api.close()
     },

@@ -18,8 +18,6 @@ export interface Gatehouse {
   logText(): string
   logLines(): Record<string, unknown>[]
   metrics(): Promise<string>
-  /** As `main` does at start; otherwise the broker calls Okta and PAM only for requests. */
-  watchUpstreams(): void
   /** Throws if an audit line did not match its schema. */
   stop(): Promise<void>
 }
@@ -116,7 +114,6 @@ export async function startGatehouse({
     async metrics() {
       return (await fetch(`${opsUrl}/metrics`)).text()
     },
-    watchUpstreams: broker.watchUpstreams,
     async stop() {
       await app.drain(0)
       await ops.drain(0)

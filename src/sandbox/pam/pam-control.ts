@@ -46,8 +46,6 @@ export type PamControl = {
   clearFailures(): void
   setErrorShape(shape: ErrorShape): void
 
-  /** Shifts the times in responses (Date, expires_at, rate-limit headers), but not the sandbox's own clock. */
-  setClockOffset(ms: number): void
   setRateLimit(rateLimit: RateLimit): void
 
   expireTokens(): void
@@ -119,9 +117,6 @@ export function createPamControl({
       state().errorShape = shape
     },
 
-    setClockOffset(ms) {
-      state().clockOffsetMs = ms
-    },
     setRateLimit(input) {
       const rateLimit = parseInput(rateLimitSchema, input, 'setRateLimit')
       state().limiter = createRateLimiter({ rateLimit, now })

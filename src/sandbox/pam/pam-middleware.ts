@@ -10,7 +10,7 @@ type State = () => PamState
 export function setDateHeader({ state, now }: { state: State; now: () => number }): RequestHandler {
   return function addDateHeader(_req, res, next) {
     state().counts.requests += 1
-    res.setHeader('Date', new Date(now() + state().clockOffsetMs).toUTCString())
+    res.setHeader('Date', new Date(now()).toUTCString())
     next()
   }
 }
@@ -46,7 +46,7 @@ export function enforceRateLimit({ state }: { state: State }): RequestHandler {
 export function rateLimitedResponse({ state, now }: { state: State; now: () => number }) {
   return (retrySeconds: number): CannedResponse => ({
     ...pamErrorResponse('too_many_requests', state().errorShape),
-    headers: retryHeaders(state(), now(), retrySeconds),
+    headers: retryHeaders(now(), retrySeconds),
   })
 }
 
@@ -56,8 +56,7 @@ export function injectFailures({ state, now }: { state: State; now: () => number
     const failure = state().failures.find((candidate) => candidate.remaining > 0 && matches(candidate, req))
     if (failure === undefined) return next()
     failure.remaining -= 1
-    if (failure.error === 'too_many_requests')
-      setHeaders(res, retryHeaders(state(), now(), failure.retrySeconds))
+    if (failure.error === 'too_many_requests') setHeaders(res, retryHeaders(now(), failure.retrySeconds))
     setHeaders(res, failure.headers)
     respondWithError(state(), res, failure.error, failure.shape)
   }
@@ -96,7 +95,7 @@ export function requestTarget(req: Request): { path: string; search: string } {
 
 function consumeRateLimit(state: PamState, req: Request, res: Response): boolean {
   const status = state.limiter.consume(rateLimitSubject(state, req))
-  setHeaders(res, rateLimitHeaders(status, state.clockOffsetMs))
+  setHeaders(res, rateLimitHeaders(status))
   return status.allowed
 }
 
@@ -124,12 +123,14 @@ function countError(state: PamState, error: PamErrorName): void {
   state.counts.errors[error] = (state.counts.errors[error] ?? 0) + 1
 }
 
-function retryHeaders(state: PamState, nowMs: number, retrySeconds: number): Record<string, string> {
+function retryHeaders(nowMs: number, retrySeconds: number): Record<string, string> {
   const at = nowMs + retrySeconds * 1000
-  const { 'X-RateLimit-Limit': _limit, ...headers } = rateLimitHeaders(
-    { limit: 0, remaining: 0, resetAt: at, retryAt: at },
-    state.clockOffsetMs,
-  )
+  const { 'X-RateLimit-Limit': _limit, ...headers } = rateLimitHeaders({
+    limit: 0,
+    remaining: 0,
+    resetAt: at,
+    retryAt: at,
+  })
   return headers
 }
 

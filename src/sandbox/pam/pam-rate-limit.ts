@@ -51,11 +51,8 @@ export function createRateLimiter({
 }
 
 /** The four headers of every response. Unix times in whole seconds, rounded up. */
-export function rateLimitHeaders(
-  status: Omit<RateLimitStatus, 'allowed'>,
-  offsetMs = 0,
-): Record<string, string> {
-  const unix = (ms: number) => String(Math.ceil((ms + offsetMs) / 1000))
+export function rateLimitHeaders(status: Omit<RateLimitStatus, 'allowed'>): Record<string, string> {
+  const unix = (ms: number) => String(Math.ceil(ms / 1000))
   return {
     'X-RateLimit-Limit': String(status.limit),
     'X-RateLimit-Remaining': String(status.remaining),

@@ -12,7 +12,7 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
   router.post('/v1/teams/:team/service_token', (req, res) => {
-    const { tokens, counts, reportedTeam, clockOffsetMs } = state()
+    const { tokens, counts, reportedTeam } = state()
     counts.tokenRequests += 1
     rejectQuery(queryOf(req))
     const { key_id, key_secret } = requireStrings(requireJsonObject(req), ['key_id', 'key_secret'])
@@ -21,7 +21,7 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
     checkTeamEnabled(state())
     const { token, expiresAt } = tokens.mint(verifiedKey)
     counts.tokensMinted += 1
-    const expires_at = new Date(expiresAt + clockOffsetMs).toISOString()
+    const expires_at = new Date(expiresAt).toISOString()
     res.json({ bearer_token: token, expires_at, team_name: reportedTeam })
   })
 

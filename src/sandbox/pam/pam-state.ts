@@ -44,7 +44,6 @@ export type PamState = {
   teamDisabled: boolean
   /** `team_name` in token responses. */
   reportedTeam: string
-  clockOffsetMs: number
   /** undefined: no pagination. */
   pageSize: number | undefined
   showDeleted: boolean
@@ -87,7 +86,6 @@ export function createPamState({
     limiter: createRateLimiter({ rateLimit: config.rateLimit, now }),
     teamDisabled: config.teamDisabled,
     reportedTeam: config.team,
-    clockOffsetMs: 0,
     pageSize: config.pageSize,
     showDeleted: false,
     groupForm: config.groupForm ?? GROUP_FORMS[config.edition],
