@@ -5,7 +5,7 @@ import { markdownTable } from './markdown.ts'
 const MEANINGS: Readonly<Record<string, string>> = {
   unknown_user: '`resource_does_not_exist` for the user',
   unknown_team: '`resource_does_not_exist` for the team',
-  page_gone: '`resource_does_not_exist` for a later page of a list, or for a group of it',
+  page_gone: '`resource_does_not_exist` for a later page of a list',
   other_team: 'the token is for a team other than `PAM_TEAM`',
   no_answer: 'no complete response',
   held_back: 'not sent: the circuit breaker is open, or no connection was free',

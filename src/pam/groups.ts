@@ -1,21 +1,13 @@
-import { LRUCache } from 'lru-cache'
 import { notFound } from '../errors.ts'
 import type { Session } from '../session/session.ts'
-import { createDirectoryAccess, type PamDirectory } from './directory-access.ts'
-import { type DirectoryPage, type PageQuery, selectGroups } from './lists/directory-page.ts'
-import type { GroupCache, LookupOptions, ServedList } from './lists/group-cache.ts'
-import type { GroupList } from './lists/group-lists.ts'
+import { type PamDirectory, requireDirectoryAccess } from './directory-access.ts'
+import { type PageQuery, selectGroups } from './lists/directory-page.ts'
+import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
+import type { LookupResult } from './present-lookup.ts'
 import { combineRoles } from './roles.ts'
-import type { ListRef } from './upstream/group.ts'
+import { isUuid } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
-
-export interface LookupResult extends Omit<ServedList, 'list'> {
-  data(): Readonly<Record<string, unknown>>
-  /** The same object as long as the data is the same, so that the rendered bytes can be cached with it. */
-  readonly cacheKey: object
-  readonly fetchedAtMs: number
-}
 
 export interface GroupsOptions {
   readonly cache: GroupCache
@@ -23,85 +15,48 @@ export interface GroupsOptions {
   readonly directory: PamDirectory
 }
 
-/** Access to the directory needs a list of at most this age. Without one, the answer is 503. */
-const DIRECTORY_MAX_AGE_MS = 60_000
-
 export type Groups = ReturnType<typeof createGroups>
 
 /** The lookups behind the routes. They throw `BrokerError`. */
-export function createGroups(options: GroupsOptions) {
-  const { cache, userName, directory } = options
-  const requireAccess = createDirectoryAccess(directory, (session, requestId) =>
-    getOwn(session, { requestId, maxAgeMs: DIRECTORY_MAX_AGE_MS }).then(({ served }) => served.list),
-  )
-
-  async function getOwn({ login }: Session, options: LookupOptions) {
+export function createGroups({ cache, userName, directory }: GroupsOptions) {
+  async function getOwn({ login }: Session, requestId: string, maxAgeMs?: number) {
     const user = toPamUserName(login, userName)
-    if (user === undefined) throw new PamFailure('unknown_user').toBrokerError()
-    return { user, served: await getList(cache, { kind: 'me', user }, options) }
+    if (user === undefined) throw new PamFailure('unknown_user')
+    return { user, ...(await cache.get({ kind: 'me', user }, requestId, maxAgeMs)) }
   }
 
   async function getDirectory(session: Session, requestId: string): Promise<ServedList> {
-    await requireAccess(session, requestId)
-    return getList(cache, { kind: 'directory' }, { requestId })
+    await requireDirectoryAccess(directory, session, requestId, getOwn)
+    return cache.get({ kind: 'directory' }, requestId).catch(refuse)
   }
 
   return {
     /** The user's own groups and roles. */
     async me(session: Session, requestId: string): Promise<LookupResult> {
-      const { user, served } = await getOwn(session, { requestId })
-      return toResult(served, served.list, () => ({ user, ...groupsAndRoles(served.list) }))
+      const served = await getOwn(session, requestId).catch(refuse)
+      const { user, list } = served
+      const { groups } = list
+      const data = () => ({ user, groups, ...combineRoles(groups.map((group) => group.roles)) })
+      return { served, name: 'me', data }
     },
 
     /** A page of the team's groups. */
-    async list(session: Session, query: PageQuery, requestId: string): Promise<LookupResult> {
+    async list(session: Session, requestId: string, query: PageQuery): Promise<LookupResult> {
       const served = await getDirectory(session, requestId)
-      const page = getPage(served.list, query)
-      return toResult(served, page, () => page)
+      return { served, name: JSON.stringify(query), data: () => selectGroups(served.list, query) }
     },
 
     /** One group of the team. */
-    async one(session: Session, id: string, requestId: string): Promise<LookupResult> {
+    async one(session: Session, requestId: string, id: string): Promise<LookupResult> {
+      if (!isUuid(id)) throw notFound('group (Group)')
       const served = await getDirectory(session, requestId)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')
-      return toResult(served, group, () => ({ ...group }))
+      return { served, name: group.id, data: () => group }
     },
   }
 }
 
-function groupsAndRoles({ groups }: ServedList['list']) {
-  return { groups, ...combineRoles(groups.map((group) => group.roles)) }
-}
-
-async function getList(cache: GroupCache, list: ListRef, options: LookupOptions): Promise<ServedList> {
-  try {
-    return await cache.get(list, options)
-  } catch (error) {
-    if (!(error instanceof PamFailure)) throw error
-    const isMaxAgeError = options.maxAgeMs !== undefined && error.outcome !== 'unknown_user'
-    throw isMaxAgeError ? error.toMaxAgeError() : error.toBrokerError()
-  }
-}
-
-function toResult(
-  { list, ageMs, stale }: ServedList,
-  cacheKey: LookupResult['cacheKey'],
-  data: LookupResult['data'],
-): LookupResult {
-  return { data, cacheKey, fetchedAtMs: list.beganAtMs, ageMs, stale }
-}
-
-const MAX_CACHED_PAGES = 50 // of one list
-const pagesOf = new WeakMap<GroupList, LRUCache<string, DirectoryPage>>()
-
-/** Caches pages, but not search results. */
-function getPage(list: GroupList, query: PageQuery): DirectoryPage {
-  if (query.search !== undefined) return selectGroups(list, query)
-  const pages = pagesOf.get(list) ?? new LRUCache({ max: MAX_CACHED_PAGES })
-  pagesOf.set(list, pages)
-  const name = JSON.stringify([query.role, query.sort, query.limit, query.cursor])
-  const page = pages.get(name) ?? selectGroups(list, query)
-  pages.set(name, page)
-  return page
+function refuse(error: unknown): never {
+  throw error instanceof PamFailure ? error.toBrokerError() : error
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Operations } from '../http/routes.ts'
-import { isCursor, SORTS } from './lists/directory-page.ts'
+import { parseCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
 
 export const DEFAULT_LIMIT = 100
@@ -24,14 +24,14 @@ const directoryQuery = z
     limit: text
       .refine(isLimit, { error: `must be a whole number from 1 to ${MAX_LIMIT}` })
       .transform(Number)
-      .optional(),
+      .default(DEFAULT_LIMIT),
     sort: z.enum(SORTS, { error: `must be one of ${SORTS.join(', ')}` }).default('id'),
     cursor: z
       .string({ error: INVALID_CURSOR })
       .max(MAX_CURSOR, { error: INVALID_CURSOR, abort: true })
       .optional(),
   })
-  .refine(({ sort, cursor }) => cursor === undefined || isCursor(sort, cursor), {
+  .refine(({ sort, cursor }) => cursor === undefined || parseCursor(sort, cursor) !== undefined, {
     error: INVALID_CURSOR,
     path: ['cursor'],
   })

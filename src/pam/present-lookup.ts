@@ -1,24 +1,44 @@
 import { createHash } from 'node:crypto'
 import type { Request, Response } from 'express'
-import type { LookupResult } from './groups.ts'
+import type { ServedList } from './lists/group-cache.ts'
+import type { GroupList } from './lists/list-store.ts'
+
+export interface LookupResult {
+  readonly served: ServedList
+  /** Identifies the data among those made from this list. */
+  readonly name: string
+  data(): Readonly<object>
+}
 
 interface Rendered {
   readonly body: Buffer
   readonly etag: string
 }
 
-/** Caches bytes and ETag as long as the data exists: rendering costs more than the rest of the request. */
+/** Of one list. */
+export const MAX_RENDERED = 100
+
+/** Caches bytes and ETag as long as the list exists: rendering costs more than the rest of the request. */
 export function createLookupPresenter(): (req: Request, res: Response, result: LookupResult) => void {
-  const caches = { fresh: new WeakMap<object, Rendered>(), stale: new WeakMap<object, Rendered>() }
+  const cache = new WeakMap<GroupList, Map<string, Rendered>>()
+
+  function getRendered(result: LookupResult): Rendered {
+    const { list, stale } = result.served
+    const responses = cache.get(list) ?? new Map<string, Rendered>()
+    cache.set(list, responses)
+    const name = `${stale} ${result.name}`
+    const known = responses.get(name)
+    if (known !== undefined) return known
+    if (responses.size >= MAX_RENDERED) responses.clear()
+    const rendered = render(result)
+    responses.set(name, rendered)
+    return rendered
+  }
 
   return function present(req, res, result) {
-    const { cacheKey } = result
-    const cache = caches[result.stale ? 'stale' : 'fresh']
-    const { body, etag } = cache.get(cacheKey) ?? render(result)
-    cache.set(cacheKey, { body, etag })
-
+    const { body, etag } = getRendered(result)
     res.setHeader('ETag', etag)
-    res.setHeader('Age', String(Math.floor(result.ageMs / 1000)))
+    res.setHeader('Age', String(Math.floor(result.served.ageMs / 1000)))
     if (matches(req.headers['if-none-match'], etag)) {
       res.status(304).end()
       return
@@ -40,9 +60,9 @@ function matches(ifNoneMatch: string | undefined, etag: string): boolean {
 }
 
 /** The ETag covers the data and whether it is stale, but not the times: the same list, read later, keeps its ETag. */
-function render({ data, stale, fetchedAtMs }: LookupResult): Rendered {
+function render({ data, served: { list, stale } }: LookupResult): Rendered {
   const text = JSON.stringify(data())
   const hash = createHash('sha256').update(`${stale} ${text}`).digest('base64url').slice(0, 27)
-  const meta = JSON.stringify({ fetchedAt: new Date(fetchedAtMs).toISOString(), stale })
+  const meta = JSON.stringify({ fetchedAt: new Date(list.beganAtMs).toISOString(), stale })
   return { body: Buffer.from(`${text.slice(0, -1)},"meta":${meta}}`), etag: `W/"${hash}"` }
 }

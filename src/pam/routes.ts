@@ -6,10 +6,9 @@ import { type Route, routesOf } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditFields, type Session } from '../session/session.ts'
-import type { Groups, LookupResult } from './groups.ts'
-import { DEFAULT_LIMIT, PAM_OPERATIONS } from './pam-operations.ts'
-import { createLookupPresenter } from './present-lookup.ts'
-import { isUuid } from './upstream/group.ts'
+import type { Groups } from './groups.ts'
+import { PAM_OPERATIONS } from './pam-operations.ts'
+import { createLookupPresenter, type LookupResult } from './present-lookup.ts'
 
 /** Finds the session of a request and extends it. Throws `noSession` if there is none. */
 export type RequireSession = (req: Request) => Promise<Session>
@@ -23,9 +22,15 @@ export interface PamRoutesOptions {
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesOptions): Route[] {
   const present = createLookupPresenter()
 
-  const lookup = (
+  const lookup = <Schema extends z.ZodObject>(
     operation: AuditFields<'group_lookup'>['operation'],
-    find: (session: Session, req: Request) => Promise<LookupResult>,
+    { query }: { readonly query: Schema },
+    find: (
+      session: Session,
+      requestId: string,
+      query: z.output<Schema>,
+      req: Request,
+    ) => Promise<LookupResult>,
   ): Route['handle'] =>
     async function handleLookup(req, res) {
       res.setHeader('Cache-Control', 'private, no-cache')
@@ -33,8 +38,9 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
       const audit = (outcome: { status: number; ageMs?: number; errorCode?: string }) =>
         log.audit('group_lookup', { ...auditFields(req, session), operation, ...outcome })
       try {
-        const result = await find(session, req)
-        audit({ status: 200, ageMs: Math.round(result.ageMs) })
+        const { requestId } = getRequestContext(req)
+        const result = await find(session, requestId, parseQuery(query, req), req)
+        audit({ status: 200, ageMs: Math.round(result.served.ageMs) })
         present(req, res, result)
       } catch (error) {
         if (error instanceof BrokerError) audit({ status: error.status, errorCode: error.code })
@@ -43,21 +49,11 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
     }
 
   return routesOf(PAM_OPERATIONS, {
-    getAccess: lookup('me', async (session, req) => {
-      parseQuery(PAM_OPERATIONS.getAccess.query, req)
-      return groups.me(session, getRequestContext(req).requestId)
-    }),
-    listGroups: lookup('list', async (session, req) => {
-      const query = parseQuery(PAM_OPERATIONS.listGroups.query, req)
-      const { limit = DEFAULT_LIMIT, search, role, sort, cursor } = query
-      return groups.list(session, { search, role, sort, limit, cursor }, getRequestContext(req).requestId)
-    }),
-    getGroup: lookup('one', async (session, req) => {
-      parseQuery(PAM_OPERATIONS.getGroup.query, req)
-      const { id } = req.params
-      if (typeof id !== 'string' || !isUuid(id)) throw notFound('group (Group)')
-      return groups.one(session, id, getRequestContext(req).requestId)
-    }),
+    getAccess: lookup('me', PAM_OPERATIONS.getAccess, groups.me),
+    listGroups: lookup('list', PAM_OPERATIONS.listGroups, groups.list),
+    getGroup: lookup('one', PAM_OPERATIONS.getGroup, (session, requestId, _query, { params }) =>
+      groups.one(session, requestId, String(params.id)),
+    ),
   })
 }
 

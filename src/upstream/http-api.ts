@@ -9,6 +9,7 @@ import {
   SamplingBreaker,
   wrap,
 } from 'cockatiel'
+import { DependencyFailure } from '../observability/dependency-failure.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import {
   type ConnectionOptions,
@@ -16,7 +17,7 @@ import {
   createUndiciAdapter,
   MAX_RESPONSE_BYTES,
 } from './connection-pool.ts'
-import { UpstreamFailure, type UpstreamOutcome } from './upstream-failure.ts'
+import { UpstreamFailure } from './upstream-failure.ts'
 
 /** Sends calls to one origin, with a time limit. It never follows redirects, and sends no call again. */
 export interface HttpApi {
@@ -140,7 +141,7 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
 /**
  * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
  * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
- * A response is no failure, whatever its status.
+ * A response is no failure, whatever its status, unless the caller throws it.
  */
 export interface Breaker {
   run<T>(call: () => Promise<T>): Promise<T>
@@ -148,6 +149,8 @@ export interface Breaker {
 
 export interface BreakerOptions {
   readonly consecutiveFailures?: number
+  /** What counts as a failure. Default: connections that fail. */
+  readonly outcomes?: readonly string[]
   readonly halfOpenAfterMs?: number
   readonly onChange?: (state: 'open' | 'closed') => void
 }
@@ -157,16 +160,17 @@ const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
 
 export function createBreaker({
   consecutiveFailures = 5,
+  outcomes = ['unreachable', 'connection_lost'],
   halfOpenAfterMs = 2000,
   onChange,
 }: BreakerOptions = {}): Breaker {
-  const circuit = (breaker: IBreaker, ...outcomes: UpstreamOutcome[]) =>
+  const circuit = (breaker: IBreaker, counted: readonly string[]) =>
     circuitBreaker(
-      handleWhen((error) => error instanceof UpstreamFailure && outcomes.includes(error.outcome)),
+      handleWhen((error) => error instanceof DependencyFailure && counted.includes(error.outcome)),
       { halfOpenAfter: halfOpenAfterMs, breaker },
     )
-  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), 'unreachable', 'connection_lost')
-  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), 'timeout')
+  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), outcomes)
+  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), ['timeout'])
   const both = wrap(failures, timeouts)
   const isOpen = () => failures.state !== CircuitState.Closed || timeouts.state !== CircuitState.Closed
 

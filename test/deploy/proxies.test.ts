@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { defaultTunables } from '../../src/config/tunables.ts'
-import { PAGE_LIMITS } from '../../src/pam/lists/pages.ts'
+import { PAGE_LIMITS } from '../../src/pam/upstream/pam-deps.ts'
 
 /** Compares the example configurations with the code. proxies-attacked.test.ts runs them. */
 

@@ -4,10 +4,9 @@ import { createFaults } from '../../src/sandbox/faults.ts'
 import { listen } from '../../src/sandbox/listen.ts'
 import { createPamSandbox } from '../../src/sandbox/pam/pam-sandbox.ts'
 import { createRequestLog } from '../../src/sandbox/request-log.ts'
-import { openStore } from '../../src/store/open-store.ts'
 import { sandboxConfig } from '../sandbox/pam/pam-server.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { type PamBroker, startPamBroker } from './pam-broker.ts'
+import { connectStore, type PamBroker, startPamBroker } from './pam-broker.ts'
 
 /** In real time, because Redis ends the shared pause by its own clock. */
 const USERS = Array.from({ length: 120 }, (_, n) => `user-${n}@example.com`)
@@ -38,9 +37,8 @@ async function serveCrowd(replicas: number, database: number): Promise<Crowd> {
   control.setRateLimit(LIMIT)
   for (const login of USERS) control.setUserGroups(login, ['Everyone'])
   const sandbox = await listen(app, { port: 0, host: '127.0.0.1' })
-  const timeouts = { connectTimeoutMs: 60_000, commandTimeoutMs: 60_000 }
-  const stores = Array.from({ length: replicas }, () =>
-    openStore({ url: `${redis.url}/${database}`, ...timeouts }),
+  const stores = await Promise.all(
+    Array.from({ length: replicas }, () => connectStore(`${redis.url}/${database}`)),
   )
   const brokers = await Promise.all(
     stores.map((store) =>

@@ -5,14 +5,17 @@ import { defaultTunables } from '../../src/config/tunables.ts'
 import { noSession } from '../../src/errors.ts'
 import { parseQuery } from '../../src/http/request-body.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
-import { createPam, type PamOptions, type PamTunables } from '../../src/pam/create-pam.ts'
+import { createPam, type PamOptions } from '../../src/pam/create-pam.ts'
+import type { PamTunables } from '../../src/pam/upstream/pam-deps.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import { openStore } from '../../src/store/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createHttpApi } from '../../src/upstream/http-api.ts'
 import { serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { checkAnswer } from '../support/api-contract.ts'
+import { until } from '../support/until.ts'
 
 /** The PAM module on its own listener, with a real HTTP upstream. */
 export interface PamBroker {
@@ -144,6 +147,18 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       await api.close()
     },
   }
+}
+
+/** A store that is connected to Redis. With long timeouts, it is slow on a busy machine but not out of reach. */
+export async function connectStore(url: string): Promise<Store> {
+  const store = openStore({ url, connectTimeoutMs: 60_000, commandTimeoutMs: 60_000 })
+  const isConnected = () =>
+    store.ping().then(
+      () => true,
+      () => false,
+    )
+  await until(isConnected, { what: 'a connection' })
+  return store
 }
 
 /** A store whose connection can be lost. `entries` are its raw contents. */

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { openStore } from '../../src/store/open-store.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { KEY, type PamBroker } from './pam-broker.ts'
+import { connectStore, KEY, type PamBroker } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
 /** Replicas with their own connections to one real Redis. */
@@ -20,31 +19,20 @@ let brokers: PamBroker[]
 let closers: (() => Promise<void>)[]
 beforeEach(async () => {
   await redis.client().flushall()
-  await startReplicas(60_000)
-})
-afterEach(stopReplicas)
-
-/** With long timeouts, a store on a busy machine is slow but not out of reach. */
-async function startReplicas(storeTimeoutMs: number): Promise<void> {
   harness = await startPamHarness({ sleep: (ms) => delay(ms) })
   closers = []
   brokers = []
   for (let n = 0; n < REPLICAS; n++) {
-    const store = openStore({
-      url: redis.url,
-      connectTimeoutMs: storeTimeoutMs,
-      commandTimeoutMs: storeTimeoutMs,
-    })
+    const store = await connectStore(redis.url)
     closers.push(() => store.close())
     brokers.push(await harness.replica({ store, pageLimits: { maxTotalMs: 600_000 } }))
   }
   for (const login of USERS) harness.pam.control.setUserGroups(login, ['Everyone', 'Security'])
-}
-
-async function stopReplicas(): Promise<void> {
+})
+afterEach(async () => {
   await harness.close()
   for (const close of closers) await close()
-}
+})
 
 /** Sends concurrent requests for all users to all replicas: 80 are one for each user on each replica. */
 async function ask(count: number): Promise<Record<number, number>> {
@@ -60,18 +48,6 @@ async function ask(count: number): Promise<Record<number, number>> {
 }
 const counts = () => harness.pam.control.counts()
 const each = (times: number) => Object.fromEntries(USERS.map((login) => [login, times]))
-
-test('without Redis every replica mints its own token; with Redis they share again', async () => {
-  await stopReplicas()
-  await startReplicas(3000)
-  await redis.kill()
-  expect(await ask(REPLICAS)).toEqual({ 200: REPLICAS })
-  expect(counts().tokensMinted).toBe(REPLICAS)
-  await redis.restart()
-  harness.advance(400_000)
-  expect(await ask(80)).toEqual({ 200: 80 })
-  expect(counts().tokensMinted).toBe(REPLICAS)
-})
 
 test('400 requests to cold replicas mint one token and fetch each user’s list once', async () => {
   expect(await ask(400)).toEqual({ 200: 400 })

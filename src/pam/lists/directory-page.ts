@@ -1,20 +1,20 @@
-import { type Group, isUuid } from '../upstream/group.ts'
-import type { GroupList } from './group-lists.ts'
+import type { Group } from '../upstream/group.ts'
+import type { GroupList } from './list-store.ts'
 
 export interface PageQuery {
   /** Part of a name, case-insensitive. */
-  readonly search: string | undefined
-  readonly role: string | undefined
+  readonly search?: string | undefined
+  readonly role?: string | undefined
   readonly sort: Sort
   readonly limit: number
   /** The `nextCursor` of the previous page. */
-  readonly cursor: string | undefined
+  readonly cursor?: string | undefined
 }
 
 export const SORTS = ['id', 'name'] as const
 export type Sort = (typeof SORTS)[number]
 
-export interface DirectoryPage extends Readonly<Record<string, unknown>> {
+export interface DirectoryPage {
   readonly list: readonly Group[]
   readonly nextCursor: string | null
 }
@@ -27,26 +27,16 @@ export function selectGroups(
   list: GroupList,
   { search, role, sort, limit, cursor }: PageQuery,
 ): DirectoryPage {
-  const sorted = sortedBy(sort, list)
-  const term = search === undefined ? undefined : foldCase(search)
-  const page: SortedGroup[] = []
-  const first = findFirstAfter(sorted, cursor === undefined ? undefined : parseCursor(sort, cursor))
-  for (const item of sorted.slice(first)) {
-    if (role !== undefined && !item.group.roles.includes(role)) continue
-    if (term !== undefined && !item.foldedName.includes(term)) continue
-    if (page.length === limit) return toPage(page, formatCursor(sort, page.at(-1)))
-    page.push(item)
-  }
-  return toPage(page, null)
-}
-
-function toPage(page: readonly SortedGroup[], nextCursor: string | null): DirectoryPage {
+  const after = cursor === undefined ? '' : (parseCursor(sort, cursor) ?? '')
+  const term = foldCase(search ?? '')
+  const found = sortedBy(sort, list).filter(
+    ({ key, foldedName, group }) =>
+      key > after && foldedName.includes(term) && (role === undefined || group.roles.includes(role)),
+  )
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  const nextCursor = found.length > limit && last !== undefined ? formatCursor(sort, last.key) : null
   return { list: page.map(({ group }) => group), nextCursor }
-}
-
-/** Whether the cursor is valid for this order. */
-export function isCursor(sort: Sort, cursor: string): boolean {
-  return parseCursor(sort, cursor) !== undefined
 }
 
 interface SortedGroup {
@@ -80,35 +70,15 @@ function sortedBy(sort: Sort, list: GroupList): readonly SortedGroup[] {
   return sorted
 }
 
-/** The index of the first group after `key`. The group of `key` may have been removed. */
-function findFirstAfter(groups: readonly SortedGroup[], key: string | undefined): number {
-  let low = 0
-  let high = key === undefined ? 0 : groups.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((groups[middle]?.key ?? '') <= (key ?? '')) low = middle + 1
-    else high = middle
-  }
-  return low
+/** In UTF-16, because a name may have half of a surrogate pair. */
+function formatCursor(sort: Sort, key: string): string {
+  return Buffer.from(`${sort} ${key}`, 'utf16le').toString('base64url')
 }
 
-/** The start of a name cursor. An id cursor is the id alone. */
-const NAME_CURSOR = 'n.'
-const NAME_KEY = new RegExp(`^[^]{0,${MAX_SORTED_CHARS}}${SEPARATOR}([^]{36})$`)
-
-function formatCursor(sort: Sort, sorted: SortedGroup | undefined): string | null {
-  if (sorted === undefined) return null
-  return sort === 'id' ? sorted.key : formatNameCursor(sorted.key)
-}
-
-function formatNameCursor(key: string): string {
-  return NAME_CURSOR + Buffer.from(key, 'utf16le').toString('base64url')
-}
-
-function parseCursor(sort: Sort, cursor: string): string | undefined {
-  if (sort === 'id') return isUuid(cursor) ? cursor.toLowerCase() : undefined
-  const key = Buffer.from(cursor.slice(NAME_CURSOR.length), 'base64url').toString('utf16le')
-  return formatNameCursor(key) === cursor && isUuid(NAME_KEY.exec(key)?.[1] ?? '') ? key : undefined
+/** The sort key; undefined if it is not a cursor for this order. */
+export function parseCursor(sort: Sort, cursor: string): string | undefined {
+  const key = Buffer.from(cursor, 'base64url').toString('utf16le').slice(`${sort} `.length)
+  return formatCursor(sort, key) === cursor ? key : undefined
 }
 
 /** Names that differ in letter case or in the encoding of accents are equal. */

@@ -1,16 +1,12 @@
 import { z } from 'zod'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { Group, isSameTeam, parseGroup } from '../upstream/group.ts'
-import type { PageLimits, PamDeps } from '../upstream/pam-deps.ts'
+import type { PamDeps } from '../upstream/pam-deps.ts'
 import { fieldsOf, PamFailure, unreadable } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
 
-export interface PagesOptions extends Pick<PamDeps, 'origin' | 'team' | 'monotonic'> {
-  readonly limits: PageLimits
-}
+export type PagesOptions = Pick<PamDeps, 'origin' | 'team' | 'monotonic' | 'pageLimits'>
 
-/** A longer list is an error and is never truncated. */
-export const PAGE_LIMITS: PageLimits = { maxPages: 500, maxItems: 50_000, maxTotalMs: 30_000 }
 const MAX_LINK_HEADER_BYTES = 4096
 
 /** `path` includes the query. `timeoutMs` is the time left for the whole list. */
@@ -52,7 +48,7 @@ export async function readPages(
   options: PagesOptions,
   pages: ListPages,
 ): Promise<void> {
-  const deadline = options.monotonic() + options.limits.maxTotalMs
+  const deadline = options.monotonic() + options.pageLimits.maxTotalMs
   const readRemaining = async () => {
     while (pages.next !== undefined) await readPage(path, fetchPage, options, pages, deadline)
   }
@@ -75,16 +71,16 @@ async function readPage(
   pages: ListPages,
   deadline: number,
 ): Promise<void> {
-  const { limits, monotonic } = options
+  const { pageLimits, monotonic } = options
   const query = pages.next ?? ''
   if (pages.asked.includes(query)) throw unreadable('loop')
-  if (pages.asked.length >= limits.maxPages) throw unreadable('too many pages')
+  if (pages.asked.length >= pageLimits.maxPages) throw unreadable('too many pages')
   const leftMs = deadline - monotonic()
   if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
 
   const answer = await fetchPage(path + query, leftMs)
   const list = parseList(answer.json)
-  if (pages.items + list.length > limits.maxItems) throw unreadable('too many items')
+  if (pages.items + list.length > pageLimits.maxItems) throw unreadable('too many items')
   const groups = list.flatMap((item) => parseGroup(item) ?? [])
   const next = parseNextQuery(answer, path + query, path, options)
   pages.asked.push(query)

@@ -30,8 +30,7 @@ export type Mint = (context: CallContext, purpose: MintPurpose) => Promise<Issue
 /** `replacement`: PAM has refused the token in use. Such tokens have their own limit, so the first refusal is never an error. */
 export type MintPurpose = 'first or next' | 'replacement'
 
-export interface MintOptions
-  extends Pick<PamDeps, 'team' | 'values' | 'keyOf' | 'clock' | 'log' | 'metrics'> {
+export interface MintOptions extends PamDeps {
   readonly call: PamCall
   readonly key: PamKey
   /** The path of the token-issuing operation, with the team's name. */
@@ -40,8 +39,9 @@ export interface MintOptions
 
 /** Over all replicas. PAM may refuse a lookup with every token; then a new one does not help. */
 export const MINT_EVERY_MS = 10_000
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [60_000, 15 * 60_000] as const
 
-/** The outcomes that pause a key, with their log event. */
+/** The outcomes that pause a key for a growing time, with their log event. */
 const PAUSES_KEY: Readonly<Partial<Record<PamOutcome, 'pam_key_refused' | 'pam_token_unusable'>>> = {
   authentication_error: 'pam_key_refused',
   forbidden_error: 'pam_key_refused',
@@ -53,70 +53,52 @@ const NOT_COUNTED: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held
 
 /** The limits and the pauses apply to this id and secret on all replicas, so a replica that starts with another key mints at once. */
 export function createMint(options: MintOptions): Mint {
-  const { call, key, path, team, values, clock } = options
-  const pauses = createPauses(options)
+  const { call, key, path, team, store, clock, log, metrics } = options
+  const keyOf = (name: string) => options.keyOf('limit:pam-key', [name, key.id, key.secret])
+  const pausedKey = keyOf('paused')
+  const lastPauseKey = keyOf('last pause')
+
+  async function handleFailure(error: PamFailure, { requestId }: CallContext): Promise<void> {
+    const { outcome: name } = error
+    const fields = { requestId, upstream: 'pam', name } as const
+    const event = PAUSES_KEY[name]
+    metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
+    if (name === 'other_team' || name === 'unreadable') metrics.pamErrors.inc({ name })
+    if (name === 'unreadable') log.error('pam_token_unusable', fields, error)
+    if (NOT_COUNTED.has(name)) return
+    const pauseMs = event === undefined ? MINT_EVERY_MS : await growPause(store, lastPauseKey)
+    await store.set(pausedKey, name, pauseMs)
+    if (event !== undefined) log.error(event, { ...fields, retryAfterSeconds: Math.ceil(pauseMs / 1000) })
+  }
 
   return async function mint(context, purpose) {
-    await pauses.check()
-    const issuedKey = pauses.keyOf(purpose)
-    if ((await values.get(issuedKey)) !== undefined) return undefined
+    const outcome = await store.get(pausedKey)
+    if (outcome !== undefined && isPamOutcome(outcome))
+      throw new PamFailure(outcome, { reason: 'minting is paused' })
+    if ((await store.get(keyOf(purpose))) !== undefined) return undefined
     try {
       const body = { key_id: key.id, key_secret: key.secret }
-      const answer = await call({ path, body, subject: 'token', ...context })
-      const issued = parseIssuedToken(answer, team, clock.now())
-      await values.set(issuedKey, '', MINT_EVERY_MS)
-      await pauses.reset()
+      const issued = parseIssuedToken(
+        await call({ path, body, subject: 'token', ...context }),
+        team,
+        clock.now(),
+      )
+      await store.set(keyOf(purpose), '', MINT_EVERY_MS)
+      await store.delete(lastPauseKey)
       return issued
     } catch (error) {
-      if (error instanceof PamFailure) await handleFailure(error, context, pauses, options)
+      if (error instanceof PamFailure) await handleFailure(error, context)
       throw error
     }
   }
 }
 
-async function handleFailure(
-  error: PamFailure,
-  { requestId }: CallContext,
-  pauses: ReturnType<typeof createPauses>,
-  { log, metrics }: MintOptions,
-): Promise<void> {
-  const { outcome: name } = error
-  const fields = { requestId, upstream: 'pam', name } as const
-  const event = PAUSES_KEY[name]
-  metrics.pamTokens.inc({ outcome: event === 'pam_key_refused' ? 'refused' : 'failed' })
-  if (name === 'other_team' || name === 'unreadable') metrics.pamErrors.inc({ name })
-  if (name === 'unreadable') log.error('pam_token_unusable', fields, error)
-  if (event !== undefined) log.error(event, { ...fields, retryAfterSeconds: await pauses.grow(name) })
-  else if (!NOT_COUNTED.has(name)) await pauses.set(name, MINT_EVERY_MS)
-}
-
-const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [60_000, 15 * 60_000] as const
-
-/** The time in which a failed attempt is not repeated. It grows with each refusal in a row. */
-function createPauses({ key, values, keyOf: keyOfNames }: MintOptions) {
-  const keyOf = (name: MintPurpose | 'paused' | 'pause') =>
-    keyOfNames('limit:pam-key', [name, key.id, key.secret])
-  const set = (outcome: PamOutcome, ms: number) => values.set(keyOf('paused'), outcome, ms)
-
-  return {
-    keyOf,
-    set,
-    /** @throws the failure that paused the key */
-    async check(): Promise<void> {
-      const outcome = await values.get(keyOf('paused'))
-      if (outcome !== undefined && isPamOutcome(outcome))
-        throw new PamFailure(outcome, { reason: 'minting is paused' })
-    },
-    /** @returns the length of the pause in seconds */
-    async grow(outcome: PamOutcome): Promise<number> {
-      const lastMs = Number((await values.get(keyOf('pause'))) ?? 0)
-      const pauseMs = Math.min(Math.max(lastMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS)
-      await set(outcome, pauseMs)
-      await values.set(keyOf('pause'), String(pauseMs), pauseMs + MAX_PAUSE_MS) // the next refusal reads it
-      return Math.ceil(pauseMs / 1000)
-    },
-    reset: () => values.set(keyOf('pause'), '0', MINT_EVERY_MS),
-  }
+/** The pause grows with each refusal in a row. Returns its length. */
+async function growPause(store: PamDeps['store'], lastPauseKey: string): Promise<number> {
+  const lastMs = Number((await store.get(lastPauseKey)) ?? 0)
+  const pauseMs = Math.min(Math.max(lastMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS)
+  await store.set(lastPauseKey, String(pauseMs), pauseMs + MAX_PAUSE_MS) // the next refusal reads it
+  return pauseMs
 }
 
 /** If `expires_at` is missing, unreadable or past. A token that PAM refuses earlier is replaced. */

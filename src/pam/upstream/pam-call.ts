@@ -13,7 +13,7 @@ import {
   type PamSubject,
   readErrorName,
 } from './pam-errors.ts'
-import type { RateLimit } from './rate-limit.ts'
+import { createRateLimit } from './rate-limit.ts'
 
 /**
  * Sends one API request within the rate limit, through the circuit breaker, and retries it if the error policy allows that.
@@ -25,8 +25,7 @@ export type PamCall = (request: PamRequest) => Promise<UpstreamResponse>
 /** Why the API is called. A call that several requests share has the id of the request that started it. */
 export interface CallContext {
   readonly background: boolean
-  /** undefined: started by a timer. */
-  readonly requestId: string | undefined
+  readonly requestId: string
 }
 
 export interface PamRequest extends CallContext {
@@ -38,29 +37,28 @@ export interface PamRequest extends CallContext {
   readonly subject: PamSubject
   /** Users' own lookups are sent before this request. */
   readonly lowPriority?: boolean
-  /** Time left to wait for the rate limit and for a free connection. Default: `rateLimit.maxWaitMs`. */
+  /** Time left to wait for the rate limit and for a free connection. Default: `maxWaitMs`. */
   readonly budget?: { leftMs: number }
-  /** For all attempts together. Default: `lists.maxTotalMs`. */
+  /** For all attempts together. Default: `pageLimits.maxTotalMs`. */
   readonly timeoutMs?: number
 }
 
-export interface PamCallOptions
-  extends Pick<
-    PamDeps,
-    'clock' | 'monotonic' | 'random' | 'sleep' | 'pageLimits' | 'maxWaitMs' | 'log' | 'metrics'
-  > {
+export interface PamCallOptions extends PamDeps {
   readonly api: HttpApi
-  readonly rateLimit: RateLimit
-  /** Counts only responses that say that the API is offline. */
+  /** Counts only responses that say that the API is offline; `api` counts lost connections. */
   readonly breaker?: Pick<BreakerOptions, 'consecutiveFailures' | 'halfOpenAfterMs'> | undefined
 }
+
+type SendDeps = PamCallOptions & { readonly rateLimit: ReturnType<typeof createRateLimit> }
 
 /** The shortest pause before a retry. A random part of up to the same length is added. */
 const RETRY_PAUSE_MS = 100
 
 export function createPamCall(options: PamCallOptions): PamCall {
-  const { rateLimit, monotonic, random, sleep, pageLimits, maxWaitMs } = options
-  const breaker = createBreaker(options.breaker)
+  const { monotonic, random, sleep, pageLimits, maxWaitMs } = options
+  const rateLimit = createRateLimit(options)
+  const deps = { ...options, rateLimit }
+  const breaker = createBreaker({ ...options.breaker, outcomes: ['service_offline'] })
 
   return async function call(request) {
     const { timeoutMs = pageLimits.maxTotalMs, background, lowPriority = false } = request
@@ -69,28 +67,21 @@ export function createPamCall(options: PamCallOptions): PamCall {
     const send = () => {
       const leftMs = deadline - monotonic()
       if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'out of time' })
-      return breaker.run(() => sendRequest(request, leftMs, options))
+      return breaker.run(() => sendRequest(request, leftMs, deps))
     }
-    let wasLimited = false
-    for (let attempts = 1; ; ) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await rateLimit.run({ isOwn: !background && !lowPriority, budget }, send)
       } catch (error) {
         const failure = toPamFailure(error)
-        // The API is closed now. If it opens within the budget, the call is sent again, once.
-        const isLimited = failure.outcome === 'too_many_requests' && failure.status !== undefined
-        if (isLimited && !wasLimited) {
-          wasLimited = true
-          continue
-        }
-        const pauseMs = RETRY_PAUSE_MS * (1 + random())
-        const isLast = attempts > failure.policy.retries || monotonic() + pauseMs >= deadline
-        if (isLast || !isRetrySafe(request, failure)) {
+        // The rate limit has its own pause.
+        const pauseMs = failure.outcome === 'too_many_requests' ? 0 : RETRY_PAUSE_MS * (1 + random())
+        const isLast = attempt > failure.policy.retries || monotonic() + pauseMs >= deadline
+        if (isLast || !mayRetry(request, failure)) {
           logFailure(request, failure, options)
           throw failure
         }
         await sleep(pauseMs)
-        attempts += 1
       }
     }
   }
@@ -98,7 +89,6 @@ export function createPamCall(options: PamCallOptions): PamCall {
 
 /** Throws any other error again. */
 function toPamFailure(error: unknown): PamFailure {
-  if (error instanceof BreakerFailure) return error.failure
   if (error instanceof UpstreamFailure) return failureFromUpstream(error)
   if (error instanceof PamFailure) return error
   throw error
@@ -107,7 +97,7 @@ function toPamFailure(error: unknown): PamFailure {
 async function sendRequest(
   { path, bearer, body, subject, requestId }: PamRequest,
   timeoutMs: number,
-  { api, rateLimit, clock, log, metrics }: PamCallOptions,
+  { api, rateLimit, clock, log, metrics }: SendDeps,
 ): Promise<UpstreamResponse> {
   const answer = await api.send({
     method: body === undefined ? 'GET' : 'POST',
@@ -123,11 +113,18 @@ async function sendRequest(
   metrics.pamErrors.inc({ name: answer.status < 400 ? 'redirect' : readErrorName(answer) })
   const { outcome: name } = failure
   log.debug('pam_error', { requestId, upstream: 'pam', upstreamStatus: answer.status, name })
-  throw failure.policy.breaker ? new BreakerFailure(failure) : failure
+  throw failure
+}
+
+/** Whether the rate limit did not allow the request in time. */
+function isHeldBackByLimit({ outcome, status }: PamFailure): boolean {
+  return outcome === 'too_many_requests' && status === undefined
 }
 
 /** A POST is sent again only after a response, or if it certainly did not arrive. */
-function isRetrySafe({ body }: PamRequest, { outcome, cause }: PamFailure): boolean {
+function mayRetry({ body }: PamRequest, failure: PamFailure): boolean {
+  if (isHeldBackByLimit(failure)) return false
+  const { outcome, cause } = failure
   if (body === undefined || outcome !== 'no_answer') return true
   return cause instanceof UpstreamFailure && cause.outcome === 'unreachable'
 }
@@ -135,24 +132,13 @@ function isRetrySafe({ body }: PamRequest, { outcome, cause }: PamFailure): bool
 function logFailure(
   { subject, requestId }: PamRequest,
   failure: PamFailure,
-  { log, metrics }: PamCallOptions,
+  { log, metrics }: PamDeps,
 ): void {
-  const { outcome: name, cause, policy, status } = failure
+  const { outcome: name, cause, policy } = failure
   if (cause instanceof UpstreamFailure) metrics.pamErrors.inc({ name: cause.outcome })
-  const wasNotSent = name === 'too_many_requests' && status === undefined
   // Expired tokens are renewed, and unknown users are normal.
   const isExpected = name === 'unknown_user' || (policy.renewsToken && subject !== 'token')
-  if (wasNotSent || isExpected) return
+  if (isHeldBackByLimit(failure) || isExpected) return
   const level = policy.alarm ? 'error' : 'warn'
   log[level]('pam_call_failed', { requestId, upstream: 'pam', name, reason: subject }, failure)
-}
-
-/** The breaker counts `UpstreamFailure` only. This makes it count a response as a failure. */
-class BreakerFailure extends UpstreamFailure {
-  readonly failure: PamFailure
-
-  constructor(failure: PamFailure) {
-    super('unreachable', { code: failure.outcome })
-    this.failure = failure
-  }
 }

@@ -1,51 +1,34 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { z } from 'zod'
+import { createSeal, createSigner, type MasterKeys } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
-import type { UpstreamClock } from '../../upstream/http-api.ts'
-import type { StartTimer } from '../../upstream/start-timer.ts'
+import { createUpstreamClock } from '../../upstream/http-api.ts'
+import { type StartTimer, startTimer } from '../../upstream/start-timer.ts'
 
-/** Dependencies that the components of this module share. */
-export interface PamDeps {
-  readonly store: Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
-  /** Identifies the API and the team. */
-  readonly scope: string
-  /** A Redis key for this API and team. It has an HMAC of the names. */
-  readonly keyOf: (kind: PamKeyKind, names?: readonly string[]) => string
-  /** `PAM_TEAM` */
+export interface PamDepsOptions {
+  /** Origin and path, without a slash at the end. */
+  readonly baseUrl: string
   readonly team: string
-  /** The path of the team, without a slash at the end. */
-  readonly teamPath: string
-  /** The API's origin. Links must stay on it. */
-  readonly origin: string
-  readonly values: SharedValues
-  /** The API's time. */
-  readonly clock: UpstreamClock
-  readonly monotonic: () => number
-  readonly random: () => number
-  readonly sleep: (ms: number) => Promise<void>
-  readonly startTimer: StartTimer
   readonly tunables: PamTunables
-  readonly pageLimits: PageLimits
-  /** What a caller waits in all. */
-  readonly maxWaitMs: number
+  readonly maxConnections: number
+  readonly store: Store
+  readonly secretKeys: MasterKeys
   readonly log: Logger
   readonly metrics: Metrics
+  /** From here on: for tests. */
+  readonly pageLimits?: Partial<typeof PAGE_LIMITS>
+  readonly maxWaitMs?: number
+  readonly now?: () => number
+  readonly monotonic?: () => number
+  readonly random?: () => number
+  readonly sleep?: (ms: number) => Promise<unknown>
+  readonly startTimer?: StartTimer
 }
 
-/** Short texts with a time to live, by their Redis key. */
-export interface SharedValues {
-  get(key: string): Promise<string | undefined>
-  set(key: string, text: string, ttlMs: number): Promise<void>
-}
-
-export type PamKeyKind =
-  | 'limit:pam-key'
-  | 'limit:pam-team'
-  | 'limit:pam-purge'
-  | 'lock:pam-token'
-  | 'lock:pam-groups'
-
-/** Grouped as in `config/default.json`. */
+/** As in `config/default.json`. */
 export interface PamTunables {
   readonly lists: {
     readonly freshMs: number
@@ -55,10 +38,44 @@ export interface PamTunables {
   }
 }
 
-export interface PageLimits {
-  readonly maxPages: number
-  /** Groups, deleted ones included. */
-  readonly maxItems: number
-  /** Of one read; the next read continues after it. */
-  readonly maxTotalMs: number
+/** A longer list is an error and is never truncated. Deleted groups count. A read that takes longer is continued by the next one. */
+export const PAGE_LIMITS = { maxPages: 500, maxItems: 50_000, maxTotalMs: 30_000 }
+/** What a caller waits in all for the rate limit and for a free connection, and for PAM itself if an older list can be served. */
+const MAX_WAIT_MS = 2000
+
+type KeyKind = 'limit:pam-key' | 'limit:pam-team' | 'limit:pam-purge' | 'lock:pam-token' | 'lock:pam-groups'
+
+/** Dependencies that the components of this module share. */
+export type PamDeps = ReturnType<typeof createPamDeps>
+
+export function createPamDeps(options: PamDepsOptions) {
+  const { baseUrl, team, secretKeys, store, tunables, maxConnections, log, metrics } = options
+  const { now = Date.now, monotonic = () => performance.now() } = options
+  const { origin, pathname } = new URL(baseUrl)
+  const basePath = pathname.replace(/\/$/, '')
+  const names = createSigner(secretKeys, 'pam')
+  const scope = JSON.stringify([baseUrl, team.toLowerCase()])
+  return {
+    ...{ store, tunables, maxConnections, log, metrics, monotonic, team, origin, basePath },
+    /** Identifies the API and the team. */
+    scope,
+    teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
+    /** A Redis key for this API and team. It has an HMAC of the names. */
+    keyOf: (kind: KeyKind, given: readonly string[] = []) =>
+      `gatehouse:${kind}:${names.sign(JSON.stringify([scope, ...given]))}`,
+    recordsOf: <Value extends object>(kind: 'pam-token' | 'pam-groups', schema: z.ZodType<Value>) =>
+      createSealedRecords({
+        ...{ store, names, kind, log, metrics },
+        seal: createSeal(secretKeys, kind),
+        keyOf: (hmac) => `gatehouse:${kind}:${hmac}`,
+        codec: jsonCodec(schema),
+      }),
+    /** The API's time. */
+    clock: createUpstreamClock({ now, monotonic }),
+    random: options.random ?? Math.random,
+    sleep: options.sleep ?? ((ms: number) => delay(ms)),
+    startTimer: options.startTimer ?? startTimer,
+    pageLimits: { ...PAGE_LIMITS, ...options.pageLimits },
+    maxWaitMs: options.maxWaitMs ?? MAX_WAIT_MS,
+  }
 }

@@ -10,12 +10,8 @@ export interface PamErrorPolicy {
   readonly renewsToken: boolean
   /** The cached list may be served instead. */
   readonly stale: boolean
-  /** The next read continues after the pages that were read. */
-  readonly keepsPages: boolean
   /** The lists to delete from the cache: this one, or all of the team (then PAM is not called for a while). */
   readonly purges: 'nothing' | 'list' | 'team'
-  /** The circuit breaker counts it. */
-  readonly breaker: boolean
   /** Logged as an error, because an operator must act. */
   readonly alarm: boolean
   readonly status: 404 | 502 | 503 | 504
@@ -24,21 +20,26 @@ export interface PamErrorPolicy {
   readonly retryAfterSeconds: number | undefined
 }
 
+const DEFAULT_RETRY_SECONDS = 5
+
 const PERMANENT = {
   retries: 0,
   renewsToken: false,
   stale: false,
-  keepsPages: false,
   purges: 'nothing',
-  breaker: false,
   alarm: false,
   status: 502,
   retryAfterSeconds: undefined,
 } as const
 
-const TEMPORARY = { ...PERMANENT, stale: true, keepsPages: true } as const
+const TEMPORARY = { ...PERMANENT, stale: true } as const
 const FORBIDDEN = { ...PERMANENT, purges: 'list', alarm: true, code: 'pam_not_permitted' } as const
-const OFFLINE = { ...TEMPORARY, status: 503, code: 'pam_unavailable', retryAfterSeconds: 5 } as const
+const OFFLINE = {
+  ...TEMPORARY,
+  status: 503,
+  code: 'pam_unavailable',
+  retryAfterSeconds: DEFAULT_RETRY_SECONDS,
+} as const
 const TIMEOUT = { ...TEMPORARY, retries: 1, status: 504, code: 'pam_timeout' } as const
 
 /** `resource_does_not_exist` is missing: its policy depends on the subject of the request. */
@@ -59,17 +60,24 @@ const API_POLICIES = {
   resource_deprecated: { ...PERMANENT, alarm: true, code: 'pam_deprecated' },
   resource_already_exists: { ...PERMANENT, code: 'pam_unexpected' },
   unsupported_content_type: { ...PERMANENT, code: 'pam_bad_request' },
-  too_many_requests: { ...TEMPORARY, status: 503, code: 'pam_rate_limited', retryAfterSeconds: 2 },
+  /** Retried if the API opens within the time that the caller may wait. */
+  too_many_requests: {
+    ...TEMPORARY,
+    retries: 1,
+    status: 503,
+    code: 'pam_rate_limited',
+    retryAfterSeconds: 2,
+  },
   client_closed_connection: { ...TEMPORARY, retries: 1, code: 'pam_unavailable' },
   unknown_error: { ...TEMPORARY, retries: 2, code: 'pam_unavailable' },
-  service_offline: { ...OFFLINE, retries: 2, breaker: true },
+  service_offline: { ...OFFLINE, retries: 2 },
   gateway_timeout: TIMEOUT,
 } as const satisfies Record<string, PamErrorPolicy>
 
 const BROKER_POLICIES = {
   unknown_user: { ...PERMANENT, status: 404, code: 'pam_user_unknown' },
   unknown_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
-  /** `resource_does_not_exist` for a later page, or for a group of the list: the list has changed since the first page. */
+  /** `resource_does_not_exist` for a later page: the list has changed since the first page. */
   page_gone: { ...PERMANENT, stale: true, code: 'pam_unavailable' },
   /** The token was issued for another team than `PAM_TEAM`. */
   other_team: { ...PERMANENT, alarm: true, code: 'pam_misconfigured' },
@@ -106,7 +114,6 @@ const NOT_FOUND = {
   team: 'unknown_team',
   user: 'unknown_user',
   later_page: 'page_gone',
-  group: 'page_gone',
 } as const satisfies Record<string, PamOutcome>
 
 export interface PamFailureDetails {
@@ -133,21 +140,9 @@ export class PamFailure extends DependencyFailure {
     this.retryAfterMs = retryAfterMs
   }
 
-  /** A PAM 401 never becomes a 401 for the SPA. */
-  toBrokerError(): BrokerError {
-    return this.#withPolicy(this.policy)
-  }
-
-  /** 503 with the code of this failure: no data that is new enough could be read. */
-  toMaxAgeError(): BrokerError {
-    return this.#withPolicy({
-      ...this.policy,
-      status: 503,
-      retryAfterSeconds: this.policy.retryAfterSeconds ?? 5,
-    })
-  }
-
-  #withPolicy({ status, code, retryAfterSeconds }: PamErrorPolicy): BrokerError {
+  /** A PAM 401 never becomes a 401 for the SPA. With `status`: the code is that of this failure. */
+  toBrokerError(status = this.policy.status): BrokerError {
+    const { code, retryAfterSeconds = status === 503 ? DEFAULT_RETRY_SECONDS : undefined } = this.policy
     const hasKnownTime = retryAfterSeconds !== undefined && this.retryAfterMs !== undefined
     const seconds = hasKnownTime ? Math.max(1, Math.ceil(this.retryAfterMs / 1000)) : retryAfterSeconds
     return pamError(status, code, { retryAfterSeconds: seconds, cause: this })

@@ -10,14 +10,6 @@ export interface RateLimitedRequest {
   readonly budget: { leftMs: number }
 }
 
-export interface RateLimitOptions
-  extends Pick<PamDeps, 'values' | 'clock' | 'monotonic' | 'random' | 'sleep' | 'startTimer' | 'metrics'> {
-  /** Calls in flight of this process. */
-  readonly maxConnections: number
-}
-
-export type RateLimit = ReturnType<typeof createRateLimit>
-
 /** The time until which no replica sends a call. */
 const CLOSED_KEY = 'gatehouse:pam-limit'
 /** Other replicas have calls in flight too: each takes this share of what remains. */
@@ -38,15 +30,15 @@ const BUSY_RETRY_MS = 1000
  * all replicas. It is checked when a call is about to be sent. Calls in flight count against what remains, so few calls are in
  * flight when little remains; and one, until the API has told what remains.
  */
-export function createRateLimit(options: RateLimitOptions) {
-  const { values, clock, random, maxConnections } = options
+export function createRateLimit(deps: PamDeps) {
+  const { store, clock, random, maxConnections } = deps
   const maxOwn = Math.ceil(maxConnections * OWN_CONNECTIONS)
   const maxOther = Math.max(1, maxConnections - maxOwn)
   const [own, other] = [pLimit(1), pLimit(1)]
   let reservedUntilMs = 0
 
   async function getClosedMs(isOwn: boolean): Promise<number> {
-    const untilText = await values.get(CLOSED_KEY)
+    const untilText = await store.get(CLOSED_KEY)
     if (untilText === undefined) return isOwn ? 0 : reservedUntilMs - clock.now()
     // Before the first response, this process does not know the API's time.
     return clock.isSet() ? Math.min(Number(untilText) - clock.now(), MAX_CLOSED_MS) : DEFAULT_CLOSED_MS
@@ -55,8 +47,8 @@ export function createRateLimit(options: RateLimitOptions) {
   return {
     /** @throws PamFailure if the call cannot be sent within the budget: `too_many_requests`, or `held_back` */
     run: <T>(request: RateLimitedRequest, send: () => Promise<T>): Promise<T> =>
-      queue(request.isOwn ? own : other, request, options, async () => {
-        await waitUntilOpen(request, () => getClosedMs(request.isOwn), options)
+      queue(request.isOwn ? own : other, request, deps, async () => {
+        await waitUntilOpen(request, () => getClosedMs(request.isOwn), deps)
         return send()
       }),
 
@@ -72,7 +64,7 @@ export function createRateLimit(options: RateLimitOptions) {
       if (!isRefusal && remaining !== 0) return
       const leftMs = untilMs > nowMs ? untilMs - nowMs : DEFAULT_CLOSED_MS
       const closedMs = Math.min(leftMs + random() * JITTER_MS, MAX_CLOSED_MS)
-      await values.set(CLOSED_KEY, String(nowMs + closedMs), closedMs)
+      await store.set(CLOSED_KEY, String(nowMs + closedMs), closedMs)
     },
   }
 }
@@ -81,7 +73,7 @@ export function createRateLimit(options: RateLimitOptions) {
 function queue<T>(
   limit: LimitFunction,
   { budget }: RateLimitedRequest,
-  { monotonic, startTimer }: RateLimitOptions,
+  { monotonic, startTimer }: PamDeps,
   send: () => Promise<T>,
 ): Promise<T> {
   const queuedAt = monotonic()
@@ -105,14 +97,11 @@ function queue<T>(
 async function waitUntilOpen(
   { budget }: RateLimitedRequest,
   getClosedMs: () => Promise<number>,
-  { sleep, metrics }: RateLimitOptions,
+  { sleep, metrics }: PamDeps,
 ): Promise<void> {
-  for (let waited = false; ; waited = true) {
-    const leftMs = await getClosedMs()
-    if (leftMs <= 0) return
+  for (let leftMs = await getClosedMs(); leftMs > 0; leftMs = await getClosedMs()) {
     const isRefused = leftMs > budget.leftMs
-    if (isRefused || !waited)
-      metrics.rateLimitHolds.inc({ upstream: 'pam', outcome: isRefused ? 'refused' : 'waited' })
+    metrics.rateLimitHolds.inc({ upstream: 'pam', outcome: isRefused ? 'refused' : 'waited' })
     if (isRefused) throw new PamFailure('too_many_requests', { retryAfterMs: leftMs })
     budget.leftMs -= leftMs
     await sleep(leftMs)
@@ -141,13 +130,11 @@ function parseTime(header: Header): number | undefined {
   return time === undefined || time >= MIN_MILLISECONDS ? time : time * 1000
 }
 
-/** A number of seconds, or an HTTP date in one of its three forms (RFC 9110, sections 5.6.7 and 10.2.3). */
+/** A number of seconds, or an HTTP date (RFC 9110, section 10.2.3). */
 function parseRetryAfter(header: Header, nowMs: number): number | undefined {
   const seconds = parseNumber(header)
   if (seconds !== undefined) return nowMs + seconds * 1000
-  if (typeof header !== 'string' || !/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(header)) return undefined
-  const time = Date.parse(header.endsWith(' GMT') ? header : `${header} GMT`)
-  return Number.isNaN(time) ? undefined : time
+  return Date.parse(String(header)) || undefined
 }
 
 function parseNumber(header: Header): number | undefined {

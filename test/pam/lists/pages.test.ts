@@ -32,13 +32,13 @@ const group = (n: number): Group => ({
   roles: ['end_user'],
 })
 
-async function read(link: string | string[], limits: Partial<PagesOptions['limits']> = {}) {
+async function read(link: string | string[], limits: Partial<PagesOptions['pageLimits']> = {}) {
   const asked: string[] = []
   const fetchPage = async (path: string) => {
     asked.push(path)
     return answerOf([group(asked.length)], asked.length === 1 ? link : undefined)
   }
-  const parts = { origin: ORIGIN, team: TEAM, limits: { ...LIMITS, ...limits }, monotonic: () => 0 }
+  const parts = { origin: ORIGIN, team: TEAM, pageLimits: { ...LIMITS, ...limits }, monotonic: () => 0 }
   return readPages(PATH, fetchPage, parts).then(
     (groups) => ({ asked, groups: groups.length, reason: undefined }),
     (error: unknown) => {
@@ -110,7 +110,7 @@ test.each([
 })
 
 test('too many pages, too many groups, or too much time is an error', async () => {
-  const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
+  const parts = { origin: ORIGIN, team: TEAM, pageLimits: LIMITS, monotonic: () => 0 }
   let page = 0
   const endless = async () => answerOf([group(page)], `<?o=${++page}>; rel=next`)
   await expect(readPages(PATH, endless, parts)).rejects.toThrow('unreadable: too many pages')
@@ -150,7 +150,7 @@ test.each<[json: unknown, reason: string]>([
   const reading = readPages(PATH, fetchPage, {
     origin: ORIGIN,
     team: TEAM,
-    limits: LIMITS,
+    pageLimits: LIMITS,
     monotonic: () => 0,
   })
   await expect(reading).rejects.toThrow(new PamFailure('unreadable', { reason }))
@@ -163,7 +163,7 @@ test('ids are in lower case, and missing roles are an empty list', async () => {
       { id, name: 'A' },
       { ...group(1), roles: null },
     ])
-  const parts = { origin: ORIGIN, team: TEAM, limits: LIMITS, monotonic: () => 0 }
+  const parts = { origin: ORIGIN, team: TEAM, pageLimits: LIMITS, monotonic: () => 0 }
   expect(await readPages(PATH, fetchPage, parts)).toEqual([
     { ...group(1), roles: [] },
     { id: id.toLowerCase(), name: 'A', roles: [] },
@@ -183,7 +183,7 @@ test('deleted_at null, missing, empty or the zero time means not deleted; anythi
   const groups = await readPages(PATH, async () => answerOf(list), {
     origin: ORIGIN,
     team: TEAM,
-    limits: LIMITS,
+    pageLimits: LIMITS,
     monotonic: () => 0,
   })
   expect(groups).toEqual(forms.flatMap(([, alive], n) => (alive ? [group(n)] : [])))
@@ -232,11 +232,11 @@ test('any list with any page size and link format is read completely, each group
           more ? linkOf(offset + size) : undefined,
         )
       }
-      const limits = { ...LIMITS, maxPages: 100 }
+      const pageLimits = { ...LIMITS, maxPages: 100 }
       const groups = await readPages(PATH, fetchPage, {
         origin: ORIGIN,
         team: TEAM,
-        limits,
+        pageLimits,
         monotonic: () => 0,
       })
       expect(groups).toEqual(numbers.sort((one, other) => one - other).map(group))
@@ -246,10 +246,10 @@ test('any list with any page size and link format is read completely, each group
 })
 
 describe('reading a list page by page', () => {
-  const parts = (limits: Partial<PagesOptions['limits']> = {}, monotonic = () => 0) => ({
+  const parts = (limits: Partial<PagesOptions['pageLimits']> = {}, monotonic = () => 0) => ({
     origin: ORIGIN,
     team: TEAM,
-    limits: { ...LIMITS, ...limits },
+    pageLimits: { ...LIMITS, ...limits },
     monotonic,
   })
   /** Page `n` has group `n`, and a link to the next page unless it is the last. */

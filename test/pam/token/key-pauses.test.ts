@@ -1,8 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { storeUnavailable } from '../../../src/errors.ts'
-import { openStore } from '../../../src/store/open-store.ts'
 import { startRedis } from '../../support/redis-server.ts'
-import { KEY, LOGIN, OTHER_KEY } from '../pam-broker.ts'
+import { connectStore, KEY, LOGIN, OTHER_KEY } from '../pam-broker.ts'
 import { type PamHarness, type PamHarnessOptions, startPamHarness } from '../pam-harness.ts'
 
 let harness: PamHarness
@@ -156,13 +154,6 @@ test('tokens that live for less than 10 s are minted once in 10 s, and used mean
   expect(asked()).toBeGreaterThanOrEqual(6)
 })
 
-test('without the store, each process keeps its own pause', async () => {
-  await start({ key: WRONG_KEY })
-  harness.store.disconnect(storeUnavailable())
-  for (let n = 0; n < 5; n++) expect(await lookUp()).toBe('502 pam_credentials')
-  expect(asked()).toBe(1)
-})
-
 test('a clock that is wrong by an hour neither shortens nor lengthens a pause', async () => {
   await start({ key: WRONG_KEY })
   expect(await lookUp()).toBe('502 pam_credentials')
@@ -191,17 +182,13 @@ test.each([
 test('on Redis, the pause applies to all replicas, reveals no key, and expires', async () => {
   const redis = await startRedis()
   ending.push(() => redis.stop())
-  const connect = () => {
-    const store = openStore({
-      url: redis.url,
-      connectTimeoutMs: 60_000,
-      commandTimeoutMs: 60_000,
-    })
+  const connect = async () => {
+    const store = await connectStore(redis.url)
     ending.unshift(() => store.close())
     return store
   }
-  await start({ store: connect(), key: WRONG_KEY })
-  const other = await harness.replica({ store: connect() })
+  await start({ store: await connect(), key: WRONG_KEY })
+  const other = await harness.replica({ store: await connect() })
   for (const broker of [harness.broker, other, harness.broker])
     expect(await lookUp(broker)).toBe('502 pam_credentials')
   expect(asked()).toBe(1)
@@ -215,7 +202,7 @@ test('on Redis, the pause applies to all replicas, reveals no key, and expires',
   const marks = [KEY.id, WRONG_KEY.secret, 'example-team']
   expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
 
-  const restarted = await harness.replica({ store: connect(), key: KEY })
+  const restarted = await harness.replica({ store: await connect(), key: KEY })
   expect(await lookUp(restarted)).toBe(200)
   expect(asked()).toBe(2)
 })

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import { LOGIN } from '../pam-broker.ts'
 import { type PamHarness, startPamHarness } from '../pam-harness.ts'
@@ -56,8 +55,7 @@ test('any other 401 is not repeated; the token is replaced before the next call'
   expect(sentFor(OTHER)).not.toEqual(sentFor(REFUSED))
 })
 
-test('a late refusal of an old token does not replace the new one, even without the store', async () => {
-  harness.store.disconnect(storeUnavailable())
+test('a late refusal of an old token does not replace the new one', async () => {
   expect(await lookUp(LOGIN)).toBe(200)
   harness.advance(901_000)
   harness.pam.control.expireTokens()

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import { counted, KEY, LOGIN, type PamBroker } from '../pam-broker.ts'
 import { type PamHarness, type PamHarnessOptions, startPamHarness } from '../pam-harness.ts'
@@ -120,19 +119,6 @@ test('no request fails while tokens cannot be issued and the current token is va
   expect(minted()).toBe(1)
   harness.pam.faults.clear()
   expect(await status()).toBe(200)
-})
-
-test('after a failed refresh the old token is still used, even without the store', async () => {
-  await start({ sandbox: { tokenLifetimeSeconds: 1000 } })
-  harness.pam.control.setUserGroups('other@example.com', [])
-  harness.store.disconnect(storeUnavailable())
-  await status()
-  harness.pam.faults.set({ kind: 'status', status: 503, path: '/v1/teams/example-team/service_token' })
-  harness.advance(850_000)
-  expect(await status()).toBe(200)
-  await until(async () => (await counted(harness.broker.metrics, 'pam_tokens_total')).refresh_failed)
-  expect((await harness.broker.get('/api/v1/pam/me', { login: 'other@example.com' })).status).toBe(200)
-  expect(minted()).toBe(1)
 })
 
 test.each([3_600_000, -3_600_000])(

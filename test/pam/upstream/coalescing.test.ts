@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../../src/errors.ts'
-import { createCoalescing } from '../../../src/pam/shared/coalescing.ts'
+import { createCoalescing } from '../../../src/pam/upstream/coalescing.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import type { Store } from '../../../src/store/store.ts'
@@ -8,6 +8,8 @@ import { type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 
 const LOCK = 'gatehouse:lock:x'
+const pageLimits = { maxPages: 1, maxItems: 1, maxTotalMs: 30_000 }
+/** Longer than a fetch takes. */
 const LOCK_MS = 35_000
 const fetchOf = (value: string, read = async (): Promise<string | undefined> => undefined) => ({
   background: false,
@@ -29,7 +31,7 @@ describe('the lock of a shared fetch', () => {
     const sleep = async (ms: number) => {
       time += ms
     }
-    return createCoalescing<string>({ store: { ...store, ...changes }, monotonic, sleep, lockMs: LOCK_MS })
+    return createCoalescing<string>({ store: { ...store, ...changes }, monotonic, sleep, pageLimits })
   }
   /** How long another replica waits for the lock before it fetches, by the clock. */
   async function waited(): Promise<number> {
@@ -45,14 +47,14 @@ describe('the lock of a shared fetch', () => {
         throw storeUnavailable()
       },
     })
-    expect(await late(LOCK, fetchOf('one'))).toBe('one')
+    await expect(late(LOCK, fetchOf('one'))).rejects.toMatchObject({ status: 503 })
     expect(await waited()).toBe(0)
   })
 
   test('of another replica is not released by one that gave up', async () => {
     await store.set(LOCK, 'another', LOCK_MS)
     const late = replica({ set: () => Promise.reject(storeUnavailable()) })
-    expect(await late(LOCK, fetchOf('one'))).toBe('one')
+    await expect(late(LOCK, fetchOf('one'))).rejects.toMatchObject({ status: 503 })
     expect(await store.get(LOCK)).toBe('another')
   })
 
@@ -96,12 +98,10 @@ describe('a stalled Redis', () => {
     const before = await writes()
     const monotonic = () => performance.now()
     const sleep = async () => undefined
-    const coalesce = createCoalescing<string>({
-      ...{ store, monotonic, sleep, lockMs: LOCK_MS },
-    })
+    const coalesce = createCoalescing<string>({ store, monotonic, sleep, pageLimits })
     redis.pause()
     try {
-      expect(await coalesce(LOCK, fetchOf('one'))).toBe('one')
+      await expect(coalesce(LOCK, fetchOf('one'))).rejects.toMatchObject({ status: 503 })
     } finally {
       redis.resume()
     }
