@@ -6,7 +6,6 @@ import { noSession } from '../../src/errors.ts'
 import { parseQuery } from '../../src/http/request-body.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createPam, type PamOptions } from '../../src/pam/create-pam.ts'
-import type { PamTunables } from '../../src/pam/upstream/pam-deps.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import { openStore } from '../../src/store/open-store.ts'
@@ -46,7 +45,7 @@ export interface BrokerAnswer {
 
 export interface PamBrokerOptions extends Partial<Omit<PamOptions, 'tunables' | 'requireSession'>> {
   readonly baseUrl: string
-  readonly tunables?: (same: PamTunables) => PamTunables
+  readonly tunables?: (same: PamOptions['tunables']) => PamOptions['tunables']
   readonly totalTimeoutMs?: number
   readonly maxConnections?: number
 }
@@ -56,7 +55,7 @@ export const OTHER_KEY = { id: 'sandbox-key-2', secret: 'sandbox-secret-2-Xq7RtM
 export const LOGIN = 'ada.lindqvist@example.com'
 
 /** The tests use the shipped times and limits (config/default.json). */
-export const TUNABLES: PamTunables = defaultTunables().pam
+export const TUNABLES: PamOptions['tunables'] = defaultTunables().pam
 
 /** For busy machines. */
 const LONG_TIMEOUTS = {

@@ -79,7 +79,8 @@ async function readPage(
   if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
 
   const answer = await fetchPage(path + query, leftMs)
-  const list = parseList(answer.json)
+  const { list } = fieldsOf(answer.json)
+  if (!Array.isArray(list)) throw unreadable('no list')
   if (pages.items + list.length > pageLimits.maxItems) throw unreadable('too many items')
   const groups = list.flatMap((item) => parseGroup(item) ?? [])
   const next = parseNextQuery(answer, path + query, path, options)
@@ -87,12 +88,6 @@ async function readPage(
   pages.items += list.length
   pages.groups.push(...groups)
   pages.next = next
-}
-
-function parseList(json: unknown): readonly unknown[] {
-  const { list } = fieldsOf(json)
-  if (!Array.isArray(list)) throw unreadable('no list')
-  return list
 }
 
 /** The query of the next page; undefined on the last page. Only the query of a link is used, never its path. */

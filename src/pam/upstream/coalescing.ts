@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { PamDeps } from './pam-deps.ts'
 
-export interface SharedFetch<T> {
+interface SharedFetch<T> {
   /** A foreground caller does not share the failure of a background fetch. */
   readonly background: boolean
   /** The value that another replica has stored. */
   readonly read: () => Promise<T | undefined>
   readonly fetch: () => Promise<T>
 }
-
-export type Coalesce<T> = (lockKey: string, fetch: SharedFetch<T>) => Promise<T>
 
 /** Added to the longest duration of a fetch: a lock must not expire before its fetch ends. */
 const LOCK_MARGIN_MS = 5000
@@ -21,10 +19,10 @@ type CoalescingDeps = Pick<PamDeps, 'store' | 'monotonic' | 'sleep' | 'pageLimit
  * Request coalescing: concurrent callers share one fetch, in a process and over all replicas. The replica that gets a lock in the
  * store fetches. The others wait for its value; if it fails, the next of them fetches.
  */
-export function createCoalescing<T>(deps: CoalescingDeps): Coalesce<T> {
+export function createCoalescing<T>(deps: CoalescingDeps) {
   const pending = new Map<string, Promise<T>>()
 
-  return function coalesce(lockKey, fetch) {
+  return function coalesce(lockKey: string, fetch: SharedFetch<T>): Promise<T> {
     const name = `${fetch.background} ${lockKey}`
     const started = pending.get(name) ?? fetchOnce(deps, lockKey, fetch).finally(() => pending.delete(name))
     pending.set(name, started)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type PamFailure, unreadable } from './pam-errors.ts'
+import { unreadable } from './pam-errors.ts'
 
 /** The list of the team's groups, or of one user's groups. */
 export type ListRef = { readonly kind: 'directory' } | { readonly kind: 'me'; readonly user: string }
@@ -20,13 +20,14 @@ export function isUuid(text: string): boolean {
  * @throws PamFailure if it is malformed: leaving a group out would make the list incomplete
  */
 export function parseGroup(data: unknown): Group | undefined {
-  if (typeof data !== 'object' || data === null) throw malformed('not an object')
+  if (typeof data !== 'object' || data === null) throw unreadable('group: not an object')
   const { id, name, roles, deleted_at } = data as Record<string, unknown>
-  if (typeof id !== 'string' || !isUuid(id)) throw malformed('id')
-  if (typeof name !== 'string' || name === '') throw malformed('name')
+  if (typeof id !== 'string' || !isUuid(id)) throw unreadable('group: id')
+  if (typeof name !== 'string' || name === '') throw unreadable('group: name')
   // Some servers write an empty list as `null`.
   const list = roles ?? []
-  if (!Array.isArray(list) || !list.every((role) => typeof role === 'string')) throw malformed('roles')
+  if (!Array.isArray(list) || !list.every((role) => typeof role === 'string'))
+    throw unreadable('group: roles')
   return isDeleted(deleted_at) ? undefined : { id: id.toLowerCase(), name, roles: list }
 }
 
@@ -36,12 +37,8 @@ const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
 /** @throws PamFailure if `deleted_at` is malformed */
 function isDeleted(deletedAt: unknown): boolean {
   if (deletedAt === null || deletedAt === undefined || deletedAt === '') return false
-  if (typeof deletedAt !== 'string') throw malformed('deleted_at')
+  if (typeof deletedAt !== 'string') throw unreadable('group: deleted_at')
   return Date.parse(deletedAt) !== ZERO_TIME
-}
-
-function malformed(field: string): PamFailure {
-  return unreadable(`group: ${field}`)
 }
 
 /** Team names are case-insensitive. */

@@ -8,11 +8,14 @@ import type { Store } from '../../store/store.ts'
 import { createUpstreamClock } from '../../upstream/http-api.ts'
 import { type StartTimer, startTimer } from '../../upstream/start-timer.ts'
 
+type ListTime = 'freshMs' | 'staleMs' | 'onErrorMs' | 'meOnErrorMs'
+
 export interface PamDepsOptions {
   /** Origin and path, without a slash at the end. */
   readonly baseUrl: string
   readonly team: string
-  readonly tunables: PamTunables
+  /** As in `config/default.json`. */
+  readonly tunables: { readonly lists: Readonly<Record<ListTime, number>> }
   readonly maxConnections: number
   readonly store: Store
   readonly secretKeys: MasterKeys
@@ -26,16 +29,6 @@ export interface PamDepsOptions {
   readonly random?: () => number
   readonly sleep?: (ms: number) => Promise<unknown>
   readonly startTimer?: StartTimer
-}
-
-/** As in `config/default.json`. */
-export interface PamTunables {
-  readonly lists: {
-    readonly freshMs: number
-    readonly staleMs: number
-    readonly onErrorMs: number
-    readonly meOnErrorMs: number
-  }
 }
 
 /** A longer list is an error and is never truncated. Deleted groups count. A read that takes longer is continued by the next one. */

@@ -191,13 +191,9 @@ const NAMES = new RegExp(`(?<![A-Za-z0-9_])(?:${PAM_ERROR_NAMES.join('|')})(?![A
 
 function nameIn(json: unknown): PamErrorName | undefined {
   const fields = fieldsOf(json)
-  for (const field of FIELDS) {
-    const value = fields[field]
-    const found = typeof value === 'string' ? NAMES.exec(value)?.[0] : undefined
-    const name = PAM_ERROR_NAMES.find((one) => one === found)
-    if (name !== undefined) return name
-  }
-  return undefined
+  const texts = FIELDS.map((field) => fields[field]).filter((value) => typeof value === 'string')
+  const found = NAMES.exec(texts.join('\n'))?.[0]
+  return PAM_ERROR_NAMES.find((name) => name === found)
 }
 
 /** For a status with several errors, the most general one. */
