@@ -155,38 +155,6 @@ test('search matches part of a name, ignoring case and Unicode form; role matche
   ])
 })
 
-test('paging through a changing list neither skips nor repeats the groups that remain', async () => {
-  const { control } = harness.pam
-  control.generateGroups(300)
-  const before = new Set(
-    control
-      .groups()
-      .filter(({ deletedAt }) => deletedAt === undefined)
-      .map(({ id }) => id),
-  )
-  const seen: string[] = []
-  let cursor: string | null = ''
-  for (let page = 0; cursor !== null; page++) {
-    const { body } = await get(`?limit=40&cursor=${cursor}`)
-    seen.push(...groupsIn(body).map(({ id }) => id))
-    cursor = body.nextCursor as string | null
-    const last = groupsIn(body).at(-1)
-    if (page === 1 && last !== undefined) control.deleteGroup(last.name) // the group of the cursor
-    control.putGroup({
-      id: `${String(page).padStart(8, 'a')}-0000-4000-8000-000000000000`,
-      name: `New ${page}`,
-    })
-    harness.advance(901_000)
-  }
-  const gone = control
-    .groups()
-    .find(({ name, deletedAt }) => name.startsWith('Generated') && deletedAt !== undefined)
-  expect(gone).toBeDefined()
-  expect(new Set(seen).size).toBe(seen.length)
-  const missing = [...before].filter((id) => !seen.includes(id))
-  expect(missing.filter((id) => id !== gone?.id)).toEqual([])
-})
-
 test('10,000 groups are listed completely', async () => {
   harness.pam.control.generateGroups(10_000)
   let count = 0

@@ -43,14 +43,6 @@ test('the response contains the user, the groups, and the roles: all, maximal an
   expect(headers.get('etag')).toMatch(/^W\/"[\w-]{27}"$/)
 })
 
-test('federation fields of older deployments are left out of groups', async () => {
-  harness.pam.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
-  const { body } = await harness.broker.get('/api/v1/pam/me')
-  const groups = body.groups as object[]
-  expect(groups.map(Object.keys)).toEqual(groups.map(() => ['id', 'name', 'roles']))
-  expect(groups).toHaveLength(3)
-})
-
 test('a matching If-None-Match gets 304; an unchanged list keeps its ETag when it is read again', async () => {
   const first = await harness.broker.get('/api/v1/pam/me')
   const etag = String(first.headers.get('etag'))

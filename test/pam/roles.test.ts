@@ -19,37 +19,6 @@ const cases: [granted: string[][], roles: string[], maximal: string[], unknown: 
     [],
   ],
   [[['resource_admin']], ['resource_admin', 'end_user'], ['resource_admin'], []],
-  [
-    [['resource_admin'], ['delegated_resource_admin']],
-    ['resource_admin', 'delegated_resource_admin', 'end_user'],
-    ['resource_admin'],
-    [],
-  ],
-  [
-    [['security_admin', 'delegated_security_admin']],
-    ['security_admin', 'delegated_security_admin', 'end_user'],
-    ['security_admin'],
-    [],
-  ],
-  [
-    [['resource_admin'], ['security_admin']],
-    ['resource_admin', 'security_admin', 'end_user'],
-    ['resource_admin', 'security_admin'],
-    [],
-  ],
-  [
-    [['resource_admin'], ['delegated_security_admin']],
-    ['resource_admin', 'delegated_security_admin', 'end_user'],
-    ['resource_admin', 'delegated_security_admin'],
-    [],
-  ],
-  [
-    [['delegated_security_admin'], ['delegated_resource_admin', 'end_user']],
-    ['delegated_resource_admin', 'delegated_security_admin', 'end_user'],
-    ['delegated_resource_admin', 'delegated_security_admin'],
-    [],
-  ],
-  [[['security_admin'], ['pam_admin']], ['pam_admin', 'security_admin', 'end_user'], ['pam_admin'], []],
   [[[...ROLES]], [...ROLES], ['pam_admin', ...OTHER_EDITIONS], []],
   [
     [

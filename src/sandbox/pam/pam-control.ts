@@ -14,7 +14,6 @@ import { ERROR_SHAPES, type ErrorShape, PAM_ERROR_NAMES } from './pam-errors.ts'
 import type { LinkForm, LinkTarget } from './pam-links.ts'
 import { createRateLimiter } from './pam-rate-limit.ts'
 import type { PamCounts, PamState } from './pam-state.ts'
-import type { IssuedToken } from './pam-tokens.ts'
 
 const failure = z.strictObject({
   error: z.enum(PAM_ERROR_NAMES),
@@ -39,7 +38,6 @@ export type PamControl = {
   counts(): PamCounts
   /** All bearer tokens issued since the last reset, so that a test can search the broker's output for them. */
   bearerTokens(): string[]
-  issuedTokens(): readonly IssuedToken[]
 
   /** Fails the next request, or the next `times` requests. Failures apply in the order in which they were added. */
   failNext(failure: FailNext): void
@@ -49,7 +47,6 @@ export type PamControl = {
   setRateLimit(rateLimit: RateLimit): void
 
   expireTokens(): void
-  revokeToken(token: string): void
   /** Applies to tokens that are issued later. */
   setTokenLifetime(seconds: number): void
   addKey(key: z.input<typeof keySchema>): void
@@ -94,11 +91,7 @@ export function createPamControl({
     reset,
 
     counts: () => structuredClone(state().counts),
-    bearerTokens: () =>
-      state()
-        .tokens.issued()
-        .map(({ token }) => token),
-    issuedTokens: () => state().tokens.issued(),
+    bearerTokens: () => [...state().tokens.issued()],
 
     failNext(input) {
       const { times, error, shape, path, method, headers, retrySeconds } = parseInput(
@@ -123,7 +116,6 @@ export function createPamControl({
     },
 
     expireTokens: () => state().tokens.expireAll(),
-    revokeToken: (token) => state().tokens.revoke(token),
     setTokenLifetime: (seconds) => state().tokens.setLifetimeSeconds(seconds),
     addKey(input) {
       const key = parseInput(keySchema, input, 'addKey')

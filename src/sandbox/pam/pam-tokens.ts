@@ -1,8 +1,6 @@
 import type { PamKey } from './pam-config.ts'
 import { PamError } from './pam-errors.ts'
 
-export type IssuedToken = { token: string; keyId: string; serviceUser: string; issuedAt: number }
-
 /** A key whose secret was checked. */
 export type VerifiedPamKey = { keyId: string; serviceUser: string }
 
@@ -14,9 +12,9 @@ export type PamTokens = {
   serviceUserOf(token: string): string | undefined
   /** The service user of a key, even if the key is expired. */
   serviceUserOfKey(keyId: string): string | undefined
-  issued(): readonly IssuedToken[]
+  /** All tokens, the oldest first. */
+  issued(): readonly string[]
   expireAll(): void
-  revoke(token: string): void
   setLifetimeSeconds(seconds: number): void
   addKey(key: PamKey): void
   removeKey(keyId: string): void
@@ -38,7 +36,7 @@ export function createPamTokens({
 }): PamTokens {
   const keys = new Map(initialKeys.map((key) => [key.keyId, withExpiry(key)]))
   const active = new Map<string, { keyId: string; expiresAt: number }>()
-  const issued: IssuedToken[] = []
+  const issued: string[] = []
   let lifetimeMs = lifetimeSeconds * 1000
 
   function validKey(keyId: string) {
@@ -52,11 +50,11 @@ export function createPamTokens({
       if (key?.keySecret !== keySecret) throw new PamError('authentication_error')
       return { keyId, serviceUser: key.serviceUser }
     },
-    mint({ keyId, serviceUser }) {
+    mint({ keyId }) {
       const token = `pamtok_${random(48).toString('base64url')}`
       const expiresAt = now() + lifetimeMs
       active.set(token, { keyId, expiresAt })
-      issued.push({ token, keyId, serviceUser, issuedAt: now() })
+      issued.push(token)
       return { token, expiresAt }
     },
     serviceUserOf(token) {
@@ -67,9 +65,6 @@ export function createPamTokens({
     serviceUserOfKey: (keyId) => keys.get(keyId)?.serviceUser,
     issued: () => issued,
     expireAll: () => active.clear(),
-    revoke(token) {
-      active.delete(token)
-    },
     setLifetimeSeconds(seconds) {
       lifetimeMs = seconds * 1000
     },

@@ -109,24 +109,6 @@ test.each([
   expect(await read(link)).toEqual({ asked: [PATH], groups: 1, reason: undefined })
 })
 
-test('too many pages, too many groups, or too much time is an error', async () => {
-  const parts = { origin: ORIGIN, team: TEAM, pageLimits: LIMITS, monotonic: () => 0 }
-  let page = 0
-  const endless = async () => answerOf([group(page)], `<?o=${++page}>; rel=next`)
-  await expect(readPages(PATH, endless, parts)).rejects.toThrow('unreadable: too many pages')
-  expect(page).toBe(20)
-
-  const many = async () => answerOf(Array.from({ length: 1001 }, (_, n) => group(n)))
-  await expect(readPages(PATH, many, parts)).rejects.toThrow('unreadable: too many items')
-
-  let time = 0
-  const slow = async (_path: string, timeoutMs: number) => {
-    time += 600
-    return answerOf([], `<?o=${timeoutMs}>; rel=next`)
-  }
-  await expect(readPages(PATH, slow, { ...parts, monotonic: () => time })).rejects.toThrow('no_answer')
-})
-
 test.each<[json: unknown, reason: string]>([
   [{ list: null }, 'no list'],
   [{}, 'no list'],

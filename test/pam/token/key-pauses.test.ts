@@ -1,15 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { startRedis } from '../../support/redis-server.ts'
-import { connectStore, KEY, LOGIN, OTHER_KEY } from '../pam-broker.ts'
+import { KEY, LOGIN, OTHER_KEY } from '../pam-broker.ts'
 import { type PamHarness, type PamHarnessOptions, startPamHarness } from '../pam-harness.ts'
 
 let harness: PamHarness
-let ending: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  await harness.close()
-  for (const end of ending) await end()
-  ending = []
-})
+afterEach(() => harness.close())
 
 async function start(options: PamHarnessOptions = {}) {
   harness = await startPamHarness(options)
@@ -78,26 +72,6 @@ test.each(CASES)('$name pauses minting for 60 s, then twice as long, up to 15 mi
   one.end()
   harness.advance(60_000)
   expect(await lookUp(other)).toBe(200)
-})
-
-test('after a success of another replica, the next pause is short on every replica', async () => {
-  await start()
-  const other = await harness.replica()
-  const [{ begin, end, answer }] = CASES as [(typeof CASES)[number]]
-  begin()
-  for (const pauseS of [60, 120, 240, 480, 900]) {
-    expect(await lookUp()).toBe(answer)
-    harness.advance(pauseS * 1000)
-  }
-  end()
-  expect(await lookUp(other)).toBe(200)
-  harness.advance(300_001) // too old to be served after an error
-  begin()
-  harness.pam.control.expireTokens()
-  expect(await lookUp()).toBe(answer)
-  end()
-  harness.advance(60_000)
-  expect(await lookUp()).toBe(200)
 })
 
 test.each(CASES)('$name: another key is used at once by a replica that starts with it', async (one) => {
@@ -177,32 +151,4 @@ test.each([
   const other = await harness.replica({ team: 'exaMPLE-team' })
   expect(await lookUp(other)).toBe(200)
   expect(harness.pam.control.counts().tokensMinted).toBe(1) // one team, so one token
-})
-
-test('on Redis, the pause applies to all replicas, reveals no key, and expires', async () => {
-  const redis = await startRedis()
-  ending.push(() => redis.stop())
-  const connect = async () => {
-    const store = await connectStore(redis.url)
-    ending.unshift(() => store.close())
-    return store
-  }
-  await start({ store: await connect(), key: WRONG_KEY })
-  const other = await harness.replica({ store: await connect() })
-  for (const broker of [harness.broker, other, harness.broker])
-    expect(await lookUp(broker)).toBe('502 pam_credentials')
-  expect(asked()).toBe(1)
-
-  const client = redis.client()
-  const names = await client.keys('*')
-  const pauses = names.filter((name) => name.startsWith('gatehouse:limit:pam-key:'))
-  expect(pauses).toHaveLength(2)
-  for (const name of pauses) expect(await client.pttl(name)).toBeGreaterThan(0)
-  const raw = JSON.stringify([names, await Promise.all(pauses.map((name) => client.get(name)))])
-  const marks = [KEY.id, WRONG_KEY.secret, 'example-team']
-  expect(marks.filter((mark) => raw.includes(mark))).toEqual([])
-
-  const restarted = await harness.replica({ store: await connect(), key: KEY })
-  expect(await lookUp(restarted)).toBe(200)
-  expect(asked()).toBe(2)
 })
