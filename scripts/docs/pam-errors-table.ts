@@ -1,8 +1,9 @@
 import { PAM_ERROR_POLICIES } from '../../src/pam/upstream/pam-errors.ts'
 import { markdownTable } from './markdown.ts'
 
-/** Names that the broker gives to failures; all others are names of the PAM API. */
+/** All others are names of the PAM API. */
 const MEANINGS: Readonly<Record<string, string>> = {
+  too_many_requests: 'a name of the PAM API; retried if the rate limit ends within 2 s',
   unknown_user: '`resource_does_not_exist` for the user',
   unknown_team: '`resource_does_not_exist` for the team',
   page_gone: '`resource_does_not_exist` for a later page of a list',

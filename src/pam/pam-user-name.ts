@@ -40,7 +40,7 @@ function findOwner(name: string, domains: readonly PamUserDomain[]): PamUserDoma
 }
 
 /** URL parsers remove dot segments even if they are percent-encoded (WHATWG URL, "double-dot path segment"). */
-export function isOneSegment(name: string): boolean {
+function isOneSegment(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !FORBIDDEN.test(name)
 }
 
