@@ -72,8 +72,8 @@ export function createApp(options: AppOptions): Express {
 }
 
 /**
- * It has any method and the headers of the application's own request, so the rules on cross-site requests and bodies do not apply. The
- * doctor's probes are not answered there.
+ * A proxy sends the method and the headers of the application's own request there, so no rule on cross-site requests and bodies applies.
+ * The doctor's probes are not answered there.
  */
 const isForwardAuth = ({ path }: Route) => path === FORWARD_AUTH_OPERATIONS.forwardAuth.path
 

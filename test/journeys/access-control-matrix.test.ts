@@ -241,7 +241,7 @@ test.each(ROUTES.map(nameOf).filter(isForPages))(
   },
 )
 
-test('the application’s own request decides nothing at /forward-auth: any method, site and body', async () => {
+test('/forward-auth decides by the session alone, whatever the method, site and body of the application’s request', async () => {
   const cookie = (await harness.newcomer()).cookies('own') ?? ''
   const headers = {
     cookie,
