@@ -1,17 +1,18 @@
 import type { Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
+import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { bodyParser, parseQuery } from './http/request-body.ts'
-import { beginRequest, type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
+import { type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
 import {
+  bodyParser,
   createExpress,
   limitRequestsInFlight,
+  parseQuery,
   type Route,
   serveRoutes,
-  setSecurityHeaders,
 } from './http/routes.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { beginForwardAuth, createForwardAuthRoutes, FORWARD_AUTH_OPERATIONS } from './session/forward-auth.ts'
@@ -58,13 +59,13 @@ export function createApp(options: AppOptions): Express {
     app.route(path).all(beginForwardAuth(metrics), checkAddress, checkSession, handle)
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
+    crossSite.refuseUnsafe,
     answerProbes(options.doctorProbes),
     checkAddress,
-    crossSite.refuseUnsafe,
   )
   const others = routes.filter((route) => !isForwardAuth(route))
   serveRoutes(app, others, ({ method, encoding }) => [
-    ...(method === 'GET' ? [] : [bodyParser({ encoding })]),
+    ...(method === 'GET' ? [] : [bodyParser(encoding)]),
     checkSession,
   ])
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))

@@ -3,7 +3,6 @@ import { isIPv4, type Socket } from 'node:net'
 import type { RequestHandler } from 'express'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
-import { v4 as uuid } from 'uuid'
 import { invalidField } from '../errors.ts'
 import { createLogThrottle, type LogThrottleOptions } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -45,62 +44,6 @@ export function setRequestContext(req: IncomingMessage, res: ServerResponse, con
 export interface Telemetry {
   readonly log: Logger
   readonly metrics: Metrics
-}
-
-export interface BeginRequestOptions extends Telemetry {
-  readonly isTrustedProxy: IsTrustedProxy
-}
-
-/** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
-export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptions): RequestHandler {
-  let hasWarned = false
-  return function beginRequest(req, res, next) {
-    const startedAt = performance.now()
-    const isFromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
-    const context = contextFrom(req, isFromProxy, isTrustedProxy)
-    const { requestId, address } = context
-    const traceId = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent))?.[1] : undefined
-    if (traceId !== undefined) log.setTrace(requestId, traceId)
-    if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
-      hasWarned = true // only once, because any client that connects directly can send the header
-      log.warn('untrusted_forwarded_for', { requestId, address })
-    }
-    setRequestContext(req, res, context)
-
-    res.once('close', () => {
-      const durationMs = performance.now() - startedAt
-      const { route = 'none', errorCode } = context
-      const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
-      const status = res.writableFinished ? res.statusCode : 499 // the client went away
-      metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
-      log.info('request', {
-        requestId,
-        address,
-        method,
-        route,
-        status,
-        durationMs: Math.round(durationMs * 10) / 10,
-        errorCode,
-      })
-    })
-    next()
-  }
-}
-
-const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
-const REQUEST_ID = /^[\w.:-]{8,128}$/
-/** W3C Trace Context. Used only from a trusted proxy. */
-const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
-
-/** A request id in a header is used only if it comes from a trusted proxy and is well-formed. */
-function contextFrom(
-  req: IncomingMessage,
-  isFromProxy: boolean,
-  isTrustedProxy: IsTrustedProxy,
-): RequestContext {
-  const id = req.headers['x-request-id']
-  const isValid = isFromProxy && typeof id === 'string' && REQUEST_ID.test(id)
-  return { requestId: isValid ? id : uuid(), ...clientAddress(req, isTrustedProxy) }
 }
 
 export interface RefuseUnknownAddressOptions extends Telemetry {
@@ -149,7 +92,7 @@ function isWithin(ranges: [ipaddr.IPv4 | ipaddr.IPv6, number][], address: string
   return ipaddr.isValid(address) && ipaddr.subnetMatch(ipaddr.process(address), { ranges }, '') === 'ranges'
 }
 
-interface ClientAddress {
+export interface ClientAddress {
   /** The client's normalized address, for Okta, the limits and the logs. */
   readonly address: string
   /** Set if `address` is the proxy's, because the client's is unknown. The request is refused. */
@@ -162,7 +105,7 @@ export type AddressProblem = 'missing' | 'malformed'
  * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted proxy. Entries that a client has added are
  * therefore never used. If all entries are trusted proxies, the first one is the client, because a client can run on a proxy's host.
  */
-function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): ClientAddress {
+export function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): ClientAddress {
   const proxy = socketAddress(req.socket)
   if (!isTrusted(proxy)) return { address: proxy }
   const entries = forwardedFor(req)

@@ -1,10 +1,18 @@
+import { isUtf8 } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
+import { type ParsedUrlQuery, parse } from 'node:querystring'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
-import helmet from 'helmet'
 import type { z } from 'zod'
-import { notFound, temporarilyUnavailable, wrongMethod } from '../errors.ts'
+import {
+  BrokerError,
+  bodyTooLarge,
+  notFound,
+  notJson,
+  temporarilyUnavailable,
+  wrongContentType,
+  wrongMethod,
+} from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { BodyEncoding } from './request-body.ts'
 import { addressForLimits, getRequestContext } from './request-context.ts'
 
 /** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
@@ -87,30 +95,63 @@ export function serveRoutes(
 
 const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
 
+export type BodyEncoding = 'json' | 'form'
+
+export const MEDIA_TYPES: Readonly<Record<BodyEncoding, string>> = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+}
+
+const MAX_BODY_BYTES = 65_536
+
 /**
- * Security headers of an API without pages: nothing may be loaded, framed or stored. HSTS depends on PUBLIC_URL, not on what a proxy
- * says about the connection (RFC 6797: only over https).
+ * Parses bodies into `req.body`: JSON objects or forms, in UTF-8. Without a body, `req.body` is an empty object, and the content type is not
+ * checked.
  */
-export function setSecurityHeaders({ secure }: { readonly secure: boolean }): RequestHandler {
-  const setHelmetHeaders = helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        'default-src': ["'none'"],
-        'frame-ancestors': ["'none'"],
-        'base-uri': ["'none'"],
-        'form-action': ["'none'"],
-      },
+export function bodyParser(encoding: BodyEncoding = 'json'): RequestHandler {
+  const mediaType = MEDIA_TYPES[encoding]
+  const options = {
+    limit: MAX_BODY_BYTES,
+    inflate: false,
+    type(req: unknown) {
+      if ((req as Request).is(mediaType)) return true // body-parser passes it the request of Express
+      throw wrongContentType(mediaType)
     },
-    strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
-    referrerPolicy: { policy: 'no-referrer' },
-    frameguard: { action: 'deny' },
-    crossOriginResourcePolicy: { policy: 'same-origin' },
-  })
-  return function setSecurityHeaders(req, res, next) {
-    res.setHeader('Cache-Control', 'no-store')
-    setHelmetHeaders(req, res, next)
+    /** Decoding would replace other bytes with U+FFFD, and a password would not be passed on byte for byte. */
+    verify(_req: unknown, _res: unknown, bytes: Buffer, charset: string) {
+      if (charset !== 'utf-8') throw wrongContentType(mediaType)
+      if (!isUtf8(bytes)) throw notJson()
+    },
   }
+  const parseBody =
+    encoding === 'json'
+      ? express.json(options)
+      : express.urlencoded({ ...options, extended: false, parameterLimit: MAX_BODY_BYTES })
+  const refusalOf = (error: unknown): BrokerError => {
+    if (error instanceof BrokerError) return error
+    const { status } = error as { status?: number } // of http-errors. Its message, which may quote the body, is not kept
+    if (status === 413) return bodyTooLarge(MAX_BODY_BYTES)
+    return status === 415 ? wrongContentType(mediaType) : notJson()
+  }
+
+  return function bodyParser(req, res, next) {
+    const length = Number(req.headers['content-length'])
+    if (length > MAX_BODY_BYTES) throw bodyTooLarge(MAX_BODY_BYTES) // Express would read the whole body first
+    if (length === 0) {
+      req.body = {} // Express would check the content type
+      return next()
+    }
+    parseBody(req, res, (error?: unknown) => {
+      if (error !== undefined) return next(refusalOf(error))
+      req.body ??= {}
+      next(Array.isArray(req.body) ? notJson() : undefined)
+    })
+  }
+}
+
+/** By default, Node would ignore the parameters after the first 1,000, and they could not be refused. */
+export function parseQuery(query: string): ParsedUrlQuery {
+  return parse(query, '&', '=', { maxKeys: 0 })
 }
 
 /** Sends JSON without the ETag, freshness and charset handling of Express's `res.json`, which no response needs. */

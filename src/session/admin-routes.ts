@@ -2,9 +2,8 @@ import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { isSameSecret } from '../crypto/same-secret.ts'
 import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
-import { bodyParser } from '../http/request-body.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import { type Route, sendJson } from '../http/routes.ts'
+import { bodyParser, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
@@ -94,7 +93,7 @@ const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
   return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
 }
 
-const readBody = bodyParser({ limitBytes: 4096 })
+const readBody = bodyParser()
 
 /** Strict: without an error, a misspelled field would end fewer limits than the operator expects. */
 const limitsBody = z.strictObject({

@@ -3,9 +3,8 @@ import { connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import express from 'express'
 import { refuseMalformed } from '../../src/http/refuse-malformed.ts'
-import { bodyParser } from '../../src/http/request-body.ts'
 import { getRequestContext } from '../../src/http/request-context.ts'
-import type { Route } from '../../src/http/routes.ts'
+import { bodyParser, type Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
@@ -138,9 +137,7 @@ describe('a request that has reached the middleware', () => {
     ['whose body does not arrive', `${HEAD}Content-Length: 10\r\n\r\n{`, 408],
     ['whose body is malformed', `${HEAD}Transfer-Encoding: chunked\r\n\r\nvery-secret\r\n`, 400],
   ])('%s gets its own response and one log line', async (_, sent, status) => {
-    const served = keep(
-      await serve({ patience: HASTY, before: [bodyParser({ limitBytes: 1000 })], routes: [ROUTE] }),
-    )
+    const served = keep(await serve({ patience: HASTY, before: [bodyParser()], routes: [ROUTE] }))
     const received = await rawExchange(served.port, sent)
     const { head, body, requestId } = partsOf(received)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
@@ -163,7 +160,7 @@ describe('a request that has reached the middleware', () => {
             getRequestContext(req).errorFormat = 'empty'
             next()
           },
-          bodyParser({ limitBytes: 1000 }),
+          bodyParser(),
         ],
         routes: [ROUTE],
       }),

@@ -1,12 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { bodyParser } from '../../src/http/request-body.ts'
-import type { Route } from '../../src/http/routes.ts'
+import { bodyParser, type Route } from '../../src/http/routes.ts'
 import { type Ask, keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
-const LIMIT = 1000
+const LIMIT = 65_536
 let handled = 0
 const echo = (method: Route['method']): Route => ({
   method,
@@ -21,7 +20,7 @@ async function send(ask: Ask) {
   handled = 0
   const { ask: to } = keep(
     await serve({
-      before: [bodyParser({ limitBytes: LIMIT })],
+      before: [bodyParser()],
       routes: [echo('GET'), echo('POST'), echo('DELETE')],
     }),
   )
@@ -65,7 +64,7 @@ describe('not JSON: 400 E0000003', () => {
 
 describe('too large: 413 E0000001', () => {
   const large = JSON.stringify({ a: 'x'.repeat(LIMIT) })
-  const refusal = error('E0000001', 'body: larger than 1000 bytes')
+  const refusal = error('E0000001', 'body: larger than 65536 bytes')
 
   test.each([false, true])('with a Content-Length, or in chunks: %j', async (chunked) => {
     const answer = await send({ headers: JSON_TYPE, body: large, chunked })
@@ -74,7 +73,7 @@ describe('too large: 413 E0000001', () => {
   })
 
   test('a Content-Length of gigabytes is refused before the body is sent', async () => {
-    const { raw } = keep(await serve({ before: [bodyParser({ limitBytes: LIMIT })], routes: [echo('POST')] }))
+    const { raw } = keep(await serve({ before: [bodyParser()], routes: [echo('POST')] }))
     const answer = await raw(
       'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n' +
         'Content-Length: 9999999999\r\n\r\n{',
@@ -120,7 +119,7 @@ describe('a route with the encoding form', () => {
   const FORM_TYPE = { 'Content-Type': 'application/x-www-form-urlencoded' }
   const formPath = async (ask: Ask) => {
     handled = 0
-    const readBody = bodyParser({ limitBytes: LIMIT, encoding: 'form' })
+    const readBody = bodyParser('form')
     const { ask: to } = keep(await serve({ before: [readBody], routes: [echo('POST')] }))
     return to({ method: 'POST', path: '/echo', ...ask })
   }
@@ -214,7 +213,7 @@ describe('valid bodies', () => {
     const pieces = [...Buffer.from(text)].map((byte) =>
       Buffer.concat([Buffer.from('1\r\n'), Buffer.from([byte]), Buffer.from('\r\n')]),
     )
-    const { raw } = keep(await serve({ before: [bodyParser({ limitBytes: LIMIT })], routes: [echo('POST')] }))
+    const { raw } = keep(await serve({ before: [bodyParser()], routes: [echo('POST')] }))
     const head =
       'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
     const received = await raw(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('0\r\n\r\n')]))

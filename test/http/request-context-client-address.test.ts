@@ -3,12 +3,8 @@ import { isIP, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
-import {
-  addressForLimits,
-  beginRequest,
-  createTrustedProxies,
-  getRequestContext,
-} from '../../src/http/request-context.ts'
+import { beginRequest } from '../../src/http/begin-request.ts'
+import { addressForLimits, createTrustedProxies, getRequestContext } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { keeper, serve } from './serve.ts'

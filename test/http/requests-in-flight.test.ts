@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { bodyParser } from '../../src/http/request-body.ts'
-import { limitRequestsInFlight } from '../../src/http/routes.ts'
+import { bodyParser, limitRequestsInFlight } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
 import { type Ask, keeper, serve } from './serve.ts'
@@ -33,9 +32,7 @@ async function harness() {
     ],
     { maxRequestsInFlight: MAX, metrics },
   )
-  const listener = keep(
-    await serve({ trusted: ['127.0.0.1/32'], before: [bodyParser({ limitBytes: 1000 })], routes }),
-  )
+  const listener = keep(await serve({ trusted: ['127.0.0.1/32'], before: [bodyParser()], routes }))
   return {
     ...listener,
     ask: (address: string, about: Ask = {}) =>

@@ -1,14 +1,10 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import type { Express, RequestHandler } from 'express'
+import { beginRequest } from '../../src/http/begin-request.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
-import {
-  beginRequest,
-  createTrustedProxies,
-  refuseUnknownAddress,
-  type Telemetry,
-} from '../../src/http/request-context.ts'
+import { createTrustedProxies, refuseUnknownAddress, type Telemetry } from '../../src/http/request-context.ts'
 import { createExpress, type Route, serveRoutes } from '../../src/http/routes.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { type CollectedLog, collectLog } from '../observability/collect-log.ts'

@@ -243,8 +243,8 @@ describe('with the token', () => {
     ['{"login": "a\\u0000b"}', 400, 'E0000001'],
     [`{"login": "${'x'.repeat(321)}"}`, 400, 'E0000001'],
     ['["ada"]', 400, 'E0000003'],
-    [`{"login": "${'x'.repeat(5000)}"}`, 413, 'E0000001'],
-  ])('the body %s is refused and audited, and no limit is ended', async (body, status, errorCode) => {
+    [`{"login": "${'x'.repeat(65_536)}"}`, 413, 'E0000001'],
+  ])('body %# is refused and audited, and no limit is ended', async (body, status, errorCode) => {
     const { admin, endedLimits, audited, lines } = await harness()
     const answer = await admin('DELETE', LIMITS, body)
     expect([answer.status, answer.json]).toEqual([status, expect.objectContaining({ errorCode })])

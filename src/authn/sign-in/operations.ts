@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { BodyEncoding } from '../../http/request-body.ts'
-import type { Operation as ApiOperation, Operations } from '../../http/routes.ts'
+import type { Operation as ApiOperation, BodyEncoding, Operations } from '../../http/routes.ts'
 import type { CredentialKind } from '../transaction/credentials.ts'
 import {
   activateBody,

@@ -5,7 +5,7 @@ import {
   upstreamTimeout,
   upstreamUnavailable,
 } from '../../errors.ts'
-import type { BodyEncoding } from '../../http/request-body.ts'
+import type { BodyEncoding } from '../../http/routes.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { type Route, setSecurityHeaders } from '../../src/http/routes.ts'
+import { setSecurityHeaders } from '../../src/http/begin-request.ts'
+import type { Route } from '../../src/http/routes.ts'
 import { keeper, serve } from './serve.ts'
 
 const { keep, closeAll } = keeper()

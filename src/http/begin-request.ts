@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http'
+import type { RequestHandler } from 'express'
+import helmet from 'helmet'
+import { v4 as uuid } from 'uuid'
+import {
+  clientAddress,
+  type IsTrustedProxy,
+  type RequestContext,
+  setRequestContext,
+  type Telemetry,
+} from './request-context.ts'
+
+export interface BeginRequestOptions extends Telemetry {
+  readonly isTrustedProxy: IsTrustedProxy
+}
+
+/** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
+export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptions): RequestHandler {
+  let hasWarned = false
+  return function beginRequest(req, res, next) {
+    const startedAt = performance.now()
+    const isFromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
+    const context = contextFrom(req, isFromProxy, isTrustedProxy)
+    const { requestId, address } = context
+    const traceId = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent))?.[1] : undefined
+    if (traceId !== undefined) log.setTrace(requestId, traceId)
+    if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
+      hasWarned = true // only once, because any client that connects directly can send the header
+      log.warn('untrusted_forwarded_for', { requestId, address })
+    }
+    setRequestContext(req, res, context)
+
+    res.once('close', () => {
+      const durationMs = performance.now() - startedAt
+      const { route = 'none', errorCode } = context
+      const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
+      const status = res.writableFinished ? res.statusCode : 499 // the client went away
+      metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
+      log.info('request', {
+        requestId,
+        address,
+        method,
+        route,
+        status,
+        durationMs: Math.round(durationMs * 10) / 10,
+        errorCode,
+      })
+    })
+    next()
+  }
+}
+
+const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
+const REQUEST_ID = /^[\w.:-]{8,128}$/
+/** W3C Trace Context. Used only from a trusted proxy. */
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/** A request id in a header is used only if it comes from a trusted proxy and is well-formed. */
+function contextFrom(
+  req: IncomingMessage,
+  isFromProxy: boolean,
+  isTrustedProxy: IsTrustedProxy,
+): RequestContext {
+  const id = req.headers['x-request-id']
+  const isValid = isFromProxy && typeof id === 'string' && REQUEST_ID.test(id)
+  return { requestId: isValid ? id : uuid(), ...clientAddress(req, isTrustedProxy) }
+}
+
+/**
+ * Security headers of an API without pages: nothing may be loaded, framed or stored. HSTS depends on PUBLIC_URL, not on what a proxy
+ * says about the connection (RFC 6797: only over https).
+ */
+export function setSecurityHeaders({ secure }: { readonly secure: boolean }): RequestHandler {
+  const setHelmetHeaders = helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        'default-src': ["'none'"],
+        'frame-ancestors': ["'none'"],
+        'base-uri': ["'none'"],
+        'form-action': ["'none'"],
+      },
+    },
+    strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
+    referrerPolicy: { policy: 'no-referrer' },
+    frameguard: { action: 'deny' },
+    crossOriginResourcePolicy: { policy: 'same-origin' },
+  })
+  return function setSecurityHeaders(req, res, next) {
+    res.setHeader('Cache-Control', 'no-store')
+    setHelmetHeaders(req, res, next)
+  }
+}
