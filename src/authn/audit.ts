@@ -2,6 +2,7 @@ import type { Signer } from '../crypto/keys.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { logHash } from '../session/session.ts'
 import type { Client } from './browser/client.ts'
 import { STATUSES } from './sanitize/unknown-steps.ts'
 import type { Answer } from './transaction/answer.ts'
@@ -21,7 +22,6 @@ export interface StepAuditDeps {
   readonly canonicalLogin: (login: string) => string
 }
 
-const HASH_CHARS = 16
 /** Error codes of a rejected code or answer. E0000082 and E0000083: a used or expired code. */
 const REFUSED_CODES = ['E0000068', 'E0000069', 'E0000082', 'E0000083', 'E0000087']
 /** Factor results with status 200 that reject a push or a code. */
@@ -115,7 +115,7 @@ export class StepAudit {
   handleFromOtherDevice(owner: Pick<Transaction, 'userId' | 'login' | 'device'>, client: Client): void {
     const { userId, login, device } = owner
     const reason = client.device.returned ? 'other_device' : 'no_device_cookie'
-    const boundDeviceHash = this.#hash(device)
+    const boundDeviceHash = this.hashDevice(device)
     this.#deps.log.audit('handle_refused', { ...this.#from(client, login), userId, boundDeviceHash, reason })
   }
 
@@ -156,15 +156,15 @@ export class StepAudit {
   }
 
   /** The same for every spelling of a login. */
-  readonly hashLogin = (login: string): string => this.#hash(this.#deps.canonicalLogin(login))
+  readonly hashLogin = (login: string): string => logHash(this.#deps.hashes, this.#deps.canonicalLogin(login))
+
+  hashDevice(id: string): string {
+    return logHash(this.#deps.hashes, id)
+  }
 
   #from({ requestId, address, device }: Client, login: Login): RequestFields {
     const loginHash = login === undefined ? undefined : this.hashLogin(login)
-    return { requestId, address, deviceHash: this.#hash(device.id), loginHash }
-  }
-
-  #hash(value: string): string {
-    return this.#deps.hashes.sign(value).slice(0, HASH_CHARS)
+    return { requestId, address, deviceHash: this.hashDevice(device.id), loginHash }
   }
 }
 

@@ -1,11 +1,23 @@
 import type { Request, Response } from 'express'
 import session from 'express-session'
-import type { DeviceBinding } from './device-binding.ts'
+import { createSigner } from '../crypto/keys.ts'
+import { createLogThrottle } from '../observability/log-throttle.ts'
+import {
+  auditFields,
+  logHash,
+  newSessionId,
+  type Session,
+  type SessionStore,
+  type SessionsOptions,
+} from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
-import { newSessionId, type SessionStore } from './session-store.ts'
 
 /** Reads the session of a request into `req.session`. Throws 503 if the store is out of reach. */
 export type LoadSession = (req: Request, res: Response) => Promise<void>
+
+export interface LoadSessionOptions extends SessionsOptions {
+  readonly cookie: SessionCookie
+}
 
 const DONE = Promise.resolve()
 
@@ -15,10 +27,11 @@ const DONE = Promise.resolve()
  * cookie, because it would only generate a session that is never saved.
  */
 export function createLoadSession(
-  cookie: SessionCookie,
+  options: LoadSessionOptions,
   { expressStore: store, toError }: SessionStore,
-  device: DeviceBinding,
 ): LoadSession {
+  const { cookie } = options
+  const isFromItsDevice = createDeviceCheck(options)
   const middleware = session({
     name: cookie.name,
     secret: [...cookie.secrets],
@@ -38,8 +51,27 @@ export function createLoadSession(
     return loading.then(() => {
       const stored = req.session?.stored
       if (stored === undefined) return
-      const isValid = stored.id === req.sessionID && device.verify(req, stored.session)
+      const isValid = stored.id === req.sessionID && isFromItsDevice(req, stored.session)
       if (!isValid) Reflect.deleteProperty(req, 'session')
     })
+  }
+}
+
+/** Repeated requests with the same two cookies are audited once a minute. */
+const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 10_000 }
+
+/** Whether the device of a request opened the session. A mismatch is counted and audited. */
+function createDeviceCheck({ masterKeys, readDeviceId, log, metrics, now }: SessionsOptions) {
+  const hashes = createSigner(masterKeys, 'log-hashes')
+  const mayAudit = createLogThrottle({ ...AUDIT_THROTTLE, now })
+
+  return (req: Request, session: Session): boolean => {
+    const deviceId = readDeviceId(req)
+    if (session.deviceId === deviceId) return true
+    metrics.requestsRefused.inc({ reason: 'session_device_mismatch' })
+    const deviceHash = deviceId === undefined ? undefined : logHash(hashes, deviceId)
+    if (mayAudit(`${session.publicId} ${deviceHash}`))
+      log.audit('session_device_mismatch', { ...auditFields(req, session), deviceHash })
+    return false
   }
 }

@@ -1,14 +1,14 @@
 import { v4 as uuid } from 'uuid'
+import { z } from 'zod'
+import { createSeal, createSigner } from '../crypto/keys.ts'
 import { otherUsersSession } from '../errors.ts'
+import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
 import { allSettledOrThrow } from '../store/store.ts'
-import type { DeviceBinding } from './device-binding.ts'
-import type { DeviceSessions, DeviceSwap } from './device-sessions.ts'
-import type { Session, SessionsOptions } from './session.ts'
-import { newSessionId, type SessionStore } from './session-store.ts'
+import { newSessionId, type Session, type SessionStore, type SessionsOptions } from './session.ts'
 import type { SessionToEnd, UserSessions } from './user-sessions.ts'
 
 /** The result of a finished sign-in. */
-export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs' | 'deviceHash'>
+export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs'>
 
 /** A new session with its ids. Nothing is written yet. Its methods belong to the commit of a sign-in step. */
 export interface PreparedSession {
@@ -37,11 +37,10 @@ export interface PrepareSessionOptions extends SessionsOptions {
   readonly sessionStore: SessionStore
   readonly userSessions: UserSessions
   readonly deviceSessions: DeviceSessions
-  readonly device: DeviceBinding
 }
 
 export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
-  const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics } = options
+  const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics, now } = options
   const { userId, deviceId } = grant
   const id = newSessionId()
   const publicId = uuid()
@@ -53,7 +52,8 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
     publicId,
 
     async write() {
-      const session = newSession(options, grant, publicId)
+      const nowMs = now()
+      const session = { ...grant, publicId, createdAtMs: nowMs, lastSeenAtMs: nowMs }
       // The index may show the entry before the session exists. It is not removed then (user-sessions.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
@@ -83,12 +83,6 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
   }
 }
 
-function newSession({ device, now }: PrepareSessionOptions, grant: SessionGrant, publicId: string): Session {
-  const at = now()
-  const deviceHash = device.hash(grant.deviceId)
-  return { ...grant, publicId, deviceHash, createdAtMs: at, lastSeenAtMs: at }
-}
-
 /** Includes the session of the request's cookie, because the index entry of the device may be lost or unreadable. */
 async function readReplaced(
   { sessionStore }: PrepareSessionOptions,
@@ -105,4 +99,49 @@ async function readReplaced(
   const presented = await read(presentedId)
   const isOwn = ({ session }: SessionToEnd) => session?.deviceId === deviceId
   return [...replaced, ...presented.filter(isOwn)]
+}
+
+type DeviceSessions = ReturnType<typeof createDeviceSessions>
+type DeviceSwap = Awaited<ReturnType<DeviceSessions['bind']>>
+
+/**
+ * The index device → session. A device has one session, even if several of its tabs sign in at once: each sign-in swaps its own
+ * session into the index, and ends the sessions that it replaced.
+ */
+export function createDeviceSessions(
+  options: Pick<SessionsOptions, 'store' | 'masterKeys' | 'log' | 'metrics'>,
+) {
+  const { store, masterKeys } = options
+  const { keysOf, open, seal } = createSealedRecords({
+    ...options,
+    seal: createSeal(masterKeys, 'user-session'),
+    names: createSigner(masterKeys, 'device-session-names'),
+    keyOf: (hmac) => `gatehouse:user-sess:${hmac}`,
+    codec: jsonCodec(z.object({ version: z.literal(1), id: z.string() })),
+    kind: 'user_session',
+  })
+
+  return {
+    /** Makes this the session of the device. */
+    async bind(deviceId: string, id: string, ttlMs: number) {
+      const [key, ...older] = keysOf(deviceId)
+      const own = seal({ version: 1, id }, key)
+      const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
+        // A stalled store still executes the swap when it resumes. This deletion is queued right behind it.
+        store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
+        throw error
+      })
+      const reading = older.map(async (one) => open(await store.get(one), one))
+      const [before, ...others] = await Promise.all([swapping, ...reading])
+      return {
+        /** The sessions that the device had before. There is more than one only during a key rotation. */
+        replaced: [open(before, key), ...others].flatMap((entry) => entry?.id ?? []),
+        /** Restores the previous session, unless a later sign-in has already replaced this one. */
+        async rollback() {
+          const wasOurs = await store.deleteIf(key, own)
+          if (wasOurs && before !== undefined) await store.set(key, before, ttlMs, 'absent')
+        },
+      }
+    },
+  }
 }

@@ -1,30 +1,32 @@
 import type { Request, RequestHandler } from 'express'
 import { noSession, sessionChanged } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
-import { createDeviceBinding } from './device-binding.ts'
-import { createDeviceSessions } from './device-sessions.ts'
-import { createLoadSession } from './load-session.ts'
-import { prepareSession, type SessionGrant } from './prepare-session.ts'
-import { formatTimes, remainingMs, type Session, type SessionsOptions } from './session.ts'
-import type { SessionCookie } from './session-cookie.ts'
-import { createSessionStore, type SessionStore } from './session-store.ts'
+import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
+import { createDeviceSessions, prepareSession, type SessionGrant } from './prepare-session.ts'
+import {
+  createSessionStore,
+  formatTimes,
+  remainingMs,
+  type Session,
+  type SessionStore,
+  type SessionsOptions,
+} from './session.ts'
 import { createUserSessions } from './user-sessions.ts'
 
 export type Sessions = ReturnType<typeof createSessions>
 
 /** Creates, reads, extends and ends sessions. */
-export function createSessions(options: SessionsOptions & { readonly cookie: SessionCookie }) {
-  const device = createDeviceBinding(options)
+export function createSessions(options: LoadSessionOptions) {
   const sessionStore = createSessionStore(options)
   const userSessions = createUserSessions(options, sessionStore)
   const deviceSessions = createDeviceSessions(options)
-  const issuing = { ...options, sessionStore, userSessions, deviceSessions, device }
+  const issuing = { ...options, sessionStore, userSessions, deviceSessions }
 
   return {
     ...createRequestSessions(options, sessionStore),
 
     /** To be called before `find`, `require` and `refresh`. */
-    load: createLoadSession(options.cookie, sessionStore, device),
+    load: createLoadSession(options, sessionStore),
 
     formatTimes: (session: Session) => formatTimes(session, options),
 

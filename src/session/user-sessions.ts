@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
-import type { IdentifiedSession, SessionsOptions } from './session.ts'
-import type { SessionStore, StoredSession } from './session-store.ts'
+import type { IdentifiedSession, SessionStore, SessionsOptions, StoredSession } from './session.ts'
 
 export type UserSessions = ReturnType<typeof createUserSessions>
 

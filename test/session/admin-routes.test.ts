@@ -185,6 +185,7 @@ describe('with the token', () => {
       profile: {},
       amr: ['pwd'],
       deviceId: 'of-bob',
+      deviceHash: 'hash-of-device',
       userAgent: '',
     })
     const answer = await admin('DELETE', SESSIONS)

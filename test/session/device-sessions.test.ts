@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
-import { createDeviceSessions } from '../../src/session/device-sessions.ts'
+import { createDeviceSessions } from '../../src/session/prepare-session.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'

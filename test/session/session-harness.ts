@@ -28,6 +28,7 @@ export const GRANT: SessionGrant = {
   amr: ['pwd', 'otp', 'mfa'],
   loginHash: 'hash-of-login',
   deviceId: 'of-a-test',
+  deviceHash: 'hash-of-device',
   userAgent: 'Test/1',
 }
 

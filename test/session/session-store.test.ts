@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { Redis } from 'ioredis'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import type { Session } from '../../src/session/session.ts'
-import { createSessionStore, newSessionId } from '../../src/session/session-store.ts'
+
+import { createSessionStore, newSessionId, type Session } from '../../src/session/session.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'

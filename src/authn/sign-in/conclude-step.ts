@@ -147,6 +147,7 @@ function issueSession(signIn: FinishedSignIn, client: Client, deps: ConcludeStep
     amr,
     loginHash: deps.audit.hashLogin(login),
     deviceId: client.device.id,
+    deviceHash: deps.audit.hashDevice(client.device.id),
     userAgent: client.userAgent,
   })
   return {
