@@ -47,16 +47,18 @@ export function createApp(options: AppOptions): Express {
     metrics,
   })
   const routes = crossSite.protectReads(
-    limitRequestsInFlight(publicRoutes(options), { maxRequestsInFlight, metrics }),
+    limitRequestsInFlight(refuseOtherSession(sessions, publicRoutes(options)), {
+      maxRequestsInFlight,
+      metrics,
+    }),
   )
   const checkAddress = refuseUnknownAddress({ log, metrics })
-  const checkSession = refuseOtherSession(sessions)
 
   const app = createExpress()
   app.set('query parser', parseQuery)
   app.use(beginRequest({ isTrustedProxy, log, metrics }), setSecurityHeaders({ secure: options.secure }))
   for (const { path, handle } of routes.filter(isForwardAuth))
-    app.route(path).all(beginForwardAuth(metrics), checkAddress, checkSession, handle)
+    app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
     crossSite.refuseUnsafe,
@@ -64,10 +66,7 @@ export function createApp(options: AppOptions): Express {
     checkAddress,
   )
   const others = routes.filter((route) => !isForwardAuth(route))
-  serveRoutes(app, others, ({ method, encoding }) => [
-    ...(method === 'GET' ? [] : [bodyParser(encoding)]),
-    checkSession,
-  ])
+  serveRoutes(app, others, ({ method, encoding }) => (method === 'GET' ? [] : [bodyParser(encoding)]))
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
   return app
 }

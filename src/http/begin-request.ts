@@ -32,7 +32,8 @@ export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptio
 
     res.once('close', () => {
       const durationMs = performance.now() - startedAt
-      const { route = 'none', errorCode } = context
+      const { errorCode } = context
+      const route: string = req.route?.path ?? 'none' // Express sets it
       const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
       const status = res.writableFinished ? res.statusCode : 499 // the client went away
       metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)

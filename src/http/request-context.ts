@@ -11,8 +11,6 @@ import type { Metrics } from '../observability/metrics.ts'
 export interface RequestContext extends ClientAddress {
   /** In `X-Request-Id`, in the `errorId` of the broker's own errors and in every log line of the request. */
   readonly requestId: string
-  /** The path of the route, for logs and metrics. Undefined until a route is found. */
-  route?: string
   /** The code of the error in the response. */
   errorCode?: string
   /**

@@ -82,8 +82,7 @@ export function serveRoutes(
     const methods = ofPath.flatMap(({ method, withoutHead }) =>
       method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],
     )
-    const served = app.route(path).all(function nameRoute(req, _res, next) {
-      getRequestContext(req).route = path
+    const served = app.route(path).all(function checkMethod(req, _res, next) {
       next(methods.includes(req.method) ? undefined : wrongMethod(methods.join(', ')))
     })
     for (const route of ofPath) served[VERBS[route.method]](...before(route), route.handle)

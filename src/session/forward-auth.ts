@@ -34,9 +34,7 @@ export function createForwardAuthRoutes({ sessions }: ForwardAuthOptions): Route
 /** For every request of the path, before any check: errors have no body, and all results are counted. */
 export function beginForwardAuth(metrics: Metrics): RequestHandler {
   return function beginForwardAuth(req, res, next) {
-    const context = getRequestContext(req)
-    context.route = FORWARD_AUTH_OPERATIONS.forwardAuth.path
-    context.errorFormat = 'empty'
+    getRequestContext(req).errorFormat = 'empty'
     res.once('finish', () =>
       metrics.forwardAuthRequests.inc({ result: RESULTS[res.statusCode] ?? 'refused' }),
     )

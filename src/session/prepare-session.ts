@@ -42,8 +42,7 @@ export interface PrepareSessionOptions extends SessionsOptions {
 export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics, now } = options
   const { userId, deviceId } = grant
-  const id = newSessionId()
-  const publicId = uuid()
+  const [id, publicId] = [newSessionId(), uuid()]
   let entries = 0 // of the user's index, once the session is written
   let bound: DeviceSwap | undefined
 
@@ -116,7 +115,7 @@ export function createDeviceSessions(
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'device-session-names'),
-    keyOf: (hmac) => `gatehouse:user-sess:${hmac}`,
+    keyPattern: 'gatehouse:user-sess:*',
     codec: jsonCodec(z.object({ version: z.literal(1), id: z.string() })),
     kind: 'user_session',
   })

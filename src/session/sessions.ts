@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request } from 'express'
 import { noSession, sessionChanged } from '../errors.ts'
 import type { Route } from '../http/routes.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
@@ -95,14 +95,20 @@ export function withSession(sessions: Pick<Sessions, 'load'>, routes: readonly R
 }
 
 /** A request may name the session that its page belongs to. If the browser has another one by now, it is refused with 409. */
-export function refuseOtherSession(sessions: Pick<Sessions, 'load' | 'find'>): RequestHandler {
-  return function refuseOtherSession(req, res, next) {
-    const expected = req.headers['x-gatehouse-session']
-    if (expected === undefined) return next()
-    return sessions.load(req, res).then(() => {
-      const found = sessions.find(req)
-      if (found !== undefined && found.session.publicId !== expected) throw sessionChanged()
-      next()
-    })
-  }
+export function refuseOtherSession(
+  sessions: Pick<Sessions, 'load' | 'find'>,
+  routes: readonly Route[],
+): Route[] {
+  return routes.map((route) => ({
+    ...route,
+    async handle(req, res) {
+      const expected = req.headers['x-gatehouse-session']
+      if (expected !== undefined) {
+        await sessions.load(req, res)
+        const found = sessions.find(req)
+        if (found !== undefined && found.session.publicId !== expected) throw sessionChanged()
+      }
+      return route.handle(req, res)
+    },
+  }))
 }

@@ -109,7 +109,7 @@ function createIndex(options: SessionsOptions) {
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'user-session-names'),
-    keyOf: (hmac) => `gatehouse:user-sess:${hmac}`,
+    keyPattern: 'gatehouse:user-sess:*',
     codec: jsonCodec(
       z.object({ version: z.literal(1), publicId: z.string(), id: z.string(), createdAtMs: z.number() }),
     ),

@@ -48,7 +48,8 @@ export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> 
   readonly store: Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
   /** For the HMAC of the name. */
   readonly names: Signer
-  readonly keyOf: (hmac: string) => string
+  /** The Redis key, with `*` for the HMAC. */
+  readonly keyPattern: string
 }
 
 export interface SealedValuesOptions<Value> {
@@ -61,9 +62,10 @@ export interface SealedValuesOptions<Value> {
 }
 
 export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>): SealedRecords<Value> {
-  const { store, names, keyOf } = options
+  const { store, names, keyPattern } = options
   const { seal, open } = createSealedValues(options)
 
+  const keyOf = (hmac: string) => keyPattern.replace('*', hmac)
   const keysOf = (name: string): readonly [string, ...string[]] => {
     const [newest, ...older] = names.signAll(name)
     return [keyOf(newest), ...older.map(keyOf)]

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Request, Router } from 'express'
 import type { Redis } from 'ioredis'
 import { storeUnavailable } from '../../src/errors.ts'
+import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { beginForwardAuth, createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
@@ -83,7 +84,9 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     ensureDevice: () => undefined,
     log,
   }
-  const routes = withSession(sessions, [
+  const withSessions = (routes: readonly Route[]) =>
+    refuseOtherSession(sessions, withSession(sessions, routes))
+  const routes = withSessions([
     ...createSessionRoutes(routesOptions),
     ...createOwnSessionsRoutes(routesOptions),
     {
@@ -113,8 +116,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     },
   ])
   const forwardAuth = Router({ caseSensitive: true, strict: true }) // as the application
-  for (const { path, handle } of withSession(sessions, createForwardAuthRoutes({ sessions })))
-    forwardAuth.route(path).all(beginForwardAuth(metrics), refuseOtherSession(sessions), handle)
+  for (const { path, handle } of withSessions(createForwardAuthRoutes({ sessions })))
+    forwardAuth.route(path).all(beginForwardAuth(metrics), handle)
   const chunks = { written: 0 }
   const served = await serve({
     before: [
@@ -127,7 +130,6 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
         next()
       },
       forwardAuth,
-      refuseOtherSession(sessions),
     ],
     routes,
   })

@@ -827,7 +827,6 @@ describe('X-Gatehouse-Session', () => {
       ['POST', REFRESH],
       ['GET', '/need'],
       ['POST', '/open'],
-      ['GET', '/nowhere'],
     ] as const) {
       const answer = await call(method, path, cookieHeader, { 'X-Gatehouse-Session': other })
       expect([answer.status, answer.json]).toEqual([409, expect.objectContaining({ errorCode: 'E0000006' })])

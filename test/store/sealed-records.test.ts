@@ -23,7 +23,7 @@ function harness() {
       store,
       seal: createSeal(masterKeys, 'test'),
       names: createSigner(masterKeys, 'test-names'),
-      keyOf: (hmac) => `gatehouse:test:${hmac}`,
+      keyPattern: 'gatehouse:test:*',
       codec,
       kind: 'test',
       log,

@@ -48,7 +48,7 @@ export class SsoTokens {
     this.#options = options
     this.#records = createSealedRecords({
       ...options,
-      keyOf: (hmac) => `gatehouse:sso:${hmac}`,
+      keyPattern: 'gatehouse:sso:*',
       codec: jsonCodec(SsoRecord),
       kind: 'sso',
     })

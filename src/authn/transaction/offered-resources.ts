@@ -63,9 +63,8 @@ const AnyVersion = z.object({ version: z.number() })
 
 export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResources {
   const { store, seal, names, transactions } = deps
-  const keyOf = (hmac: string) => `gatehouse:offer:${hmac}`
   const codec = jsonCodec(StoredResource)
-  const records = createSealedRecords({ ...deps, keyOf, codec, kind: 'offer' })
+  const records = createSealedRecords({ ...deps, keyPattern: 'gatehouse:offer:*', codec, kind: 'offer' })
   const nameOf = (device: string, publicPath: string) => JSON.stringify([device, publicPath])
 
   const pictureHandle: OfferedResources['pictureHandle'] = (device, upstreamPath) =>

@@ -58,7 +58,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
   const { store, names, openTransactions, now } = options
   const records = createSealedRecords<Transaction>({
     ...options,
-    keyOf: transactionKey,
+    keyPattern: transactionKey('*'),
     codec: jsonCodec(StoredTransaction),
     kind: 'transaction',
   })

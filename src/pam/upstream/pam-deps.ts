@@ -60,7 +60,7 @@ export function createPamDeps(options: PamDepsOptions) {
       createSealedRecords({
         ...{ store, names, kind, log, metrics },
         seal: createSeal(secretKeys, kind),
-        keyOf: (hmac) => `gatehouse:${kind}:${hmac}`,
+        keyPattern: `gatehouse:${kind}:*`,
         codec: jsonCodec(schema),
       }),
     /** The API's time. */
