@@ -6,7 +6,7 @@ import { stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { parseStoredJson } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
-import { type StepOutcome, StoredOutcome } from '../transaction/step-result.ts'
+import { StepOutcome } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import { type TransactionStore, transactionKey } from '../transaction/transaction-store.ts'
 
@@ -59,7 +59,7 @@ export interface StepLocksOptions {
 const FIRST_PAUSE_MS = 25
 const LAST_PAUSE_MS = 250
 
-const Shared = z.object({ version: z.literal(2), token: z.string(), outcome: StoredOutcome })
+const Shared = z.object({ version: z.literal(2), token: z.string(), outcome: StepOutcome })
 type Shared = z.infer<typeof Shared>
 
 /**

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { getFactorType } from '../../factor-types.ts'
 import type { Answer, AnsweredUser } from './answer.ts'
 
@@ -121,14 +122,15 @@ export function awaitsCredential(operation: string, status: string | undefined):
 }
 
 /** A factor that is being set up, from its enroll step until it is active. */
-export interface Enrollment {
-  readonly factorType: string
-  readonly provider?: string | undefined
+export const Enrollment = z.object({
+  factorType: z.string(),
+  provider: z.string().optional(),
   /** `updatePhone=true`: the user's phone number changes, also for another factor with that phone. */
-  readonly updatesPhone: boolean
+  updatesPhone: z.boolean(),
   /** It replaces an active factor of the same type and provider. */
-  readonly replaces: boolean
-}
+  replaces: z.boolean(),
+})
+export type Enrollment = Readonly<z.infer<typeof Enrollment>>
 
 /** The members of a transaction that concern enrollments. */
 export interface EnrollmentState {

@@ -28,29 +28,34 @@ export interface IssuedSession {
   rollback(): Promise<void>
 }
 
-/** The response to the browser, as data. Identical requests share it, on this replica and on others. */
-export type StepOutcome = StepAnswer | StepRefusal
+const strings = z.record(z.string(), z.string()).readonly()
 
-export interface StepAnswer {
-  readonly kind: 'answer'
-  readonly status: number
+const StepAnswer = z.object({
+  kind: z.literal('answer'),
+  status: z.number(),
   /** Sanitized JSON. */
-  readonly body: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly errorCode?: string | undefined
+  body: z.string(),
+  headers: strings,
+  errorCode: z.string().optional(),
   /** The session that this step opened. */
-  readonly sessionId?: string | undefined
-}
+  sessionId: z.string().optional(),
+})
+export type StepAnswer = Readonly<z.infer<typeof StepAnswer>>
 
 /** A refusal that changes the transaction, or that identical requests share. */
-export interface StepRefusal {
-  readonly kind: 'refusal'
-  readonly status: number
-  readonly code: string
-  readonly summary: string
-  readonly causes: readonly string[]
-  readonly headers: Readonly<Record<string, string>>
-}
+const StepRefusal = z.object({
+  kind: z.literal('refusal'),
+  status: z.number(),
+  code: z.string(),
+  summary: z.string(),
+  causes: z.array(z.string()).readonly(),
+  headers: strings,
+})
+export type StepRefusal = Readonly<z.infer<typeof StepRefusal>>
+
+/** The response to the browser, as data. Identical requests share it, on this replica and on others. */
+export const StepOutcome = z.discriminatedUnion('kind', [StepAnswer, StepRefusal])
+export type StepOutcome = StepAnswer | StepRefusal
 
 export function createAnswer(body: string, rest: Partial<StepAnswer> = {}): StepAnswer {
   return { kind: 'answer', status: 200, body, headers: {}, ...rest }
@@ -60,24 +65,3 @@ export function toRefusal(error: BrokerError): StepRefusal {
   const { status, code, message, causes, headers } = error
   return { kind: 'refusal', status, code, summary: message, causes, headers }
 }
-
-const strings = z.record(z.string(), z.string())
-
-export const StoredOutcome: z.ZodType<StepOutcome> = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('answer'),
-    status: z.number(),
-    body: z.string(),
-    headers: strings,
-    errorCode: z.string().optional(),
-    sessionId: z.string().optional(),
-  }),
-  z.object({
-    kind: z.literal('refusal'),
-    status: z.number(),
-    code: z.string(),
-    summary: z.string(),
-    causes: z.array(z.string()),
-    headers: strings,
-  }),
-])

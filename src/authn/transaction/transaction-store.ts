@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../session/user-keys.ts'
 import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
-import type { Transaction } from './transaction.ts'
+import { Transaction } from './transaction.ts'
 
 /**
  * Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names.
@@ -59,7 +58,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
   const records = createSealedRecords<Transaction>({
     ...options,
     keyPattern: transactionKey('*'),
-    codec: jsonCodec(StoredTransaction),
+    codec: jsonCodec(Transaction),
     kind: 'transaction',
   })
 
@@ -95,51 +94,3 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
     },
   }
 }
-
-const StoredEnrollment = z.object({
-  factorType: z.string(),
-  provider: z.string().optional(),
-  updatesPhone: z.boolean(),
-  replaces: z.boolean(),
-})
-
-const StoredTransaction: z.ZodType<Transaction> = z.object({
-  version: z.literal(1),
-  origin: z.enum(['begun', 'imported', 'redirect-only']),
-  stateToken: z.string(),
-  retiredTokens: z.array(z.string()),
-  status: z.string(),
-  userId: z.string().optional(),
-  login: z.string().optional(),
-  offered: z.array(
-    z.object({
-      path: z.string(),
-      query: z.string(),
-      methods: z.array(z.string()),
-      href: z.string().optional(),
-    }),
-  ),
-  factorTypes: z.record(z.string(), z.string()),
-  enrollment: StoredEnrollment.optional(),
-  activeFactors: z.array(z.string()),
-  awaitedFactor: z.string().optional(),
-  factorFailed: z.boolean().optional(),
-  pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
-  device: z.string(),
-  createdAtMs: z.number(),
-  expiresAtMs: z.number(),
-  credentialAccepted: z.boolean(),
-  userProved: z.boolean(),
-  sessionId: z.string().optional(),
-  amr: z.array(z.string()),
-  recovery: z
-    .object({
-      decoy: z.boolean(),
-      factorType: z.enum(['SMS', 'CALL']),
-      recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
-      relayState: z.string().optional(),
-      sentAtMs: z.number(),
-      wrongCodes: z.number(),
-    })
-    .optional(),
-})

@@ -1,71 +1,75 @@
+import { z } from 'zod'
 import type { Answer } from './answer.ts'
-import { acceptedProof, type Enrollment, nextEnrollment, type Proof } from './credentials.ts'
-
-/** A sign-in transaction, and its rules. Pure: no packages, no I/O, time as a parameter. */
-export interface Transaction {
-  readonly version: 1
-  /** `begun` in this broker; `imported` with a state token from outside; `redirect-only` after SUCCESS with a redirect. */
-  readonly origin: 'begun' | 'imported' | 'redirect-only'
-  /** Okta's state token; it never leaves the broker. */
-  readonly stateToken: string
-  /** State tokens that Okta has replaced, newest first. They must not leave the broker either. */
-  readonly retiredTokens: readonly string[]
-  readonly status: string
-  /** Known once Okta has named the user. */
-  readonly userId?: string | undefined
-  /** As typed. Used only for the session and for hashes in the log. */
-  readonly login?: string | undefined
-  /** Every step offered so far. */
-  readonly offered: readonly OfferedStep[]
-  /** Factor id → factor type, from every list that Okta has sent. */
-  readonly factorTypes: Readonly<Record<string, string>>
-  /** The factor that is being set up. */
-  readonly enrollment?: Enrollment | undefined
-  /** The user's active factors (`factorName`), from the last list of factors to enroll. */
-  readonly activeFactors: readonly string[]
-  /** The push factor that waits for approval: another request to it is a poll, not a new push. */
-  readonly awaitedFactor?: string | undefined
-  /** Okta's last answer had the factor result FAILED: another identity provider refused the user. */
-  readonly factorFailed?: boolean | undefined
-  /** The earliest time of the next poll, by the path of the poll. */
-  readonly pollNotBeforeMs?: Readonly<Record<string, number>> | undefined
-  /** The id of the device that the transaction is bound to. */
-  readonly device: string
-  readonly createdAtMs: number
-  readonly expiresAtMs: number
-  /** Okta has accepted a password, activation token or factor that this device sent through this broker. */
-  readonly credentialAccepted: boolean
-  /** Okta has accepted the user's own password or factor, not only an activation token or a new password. */
-  readonly userProved: boolean
-  /** Of a redirect-only transaction: the session that its redirects were issued for. */
-  readonly sessionId?: string | undefined
-  /** The accepted authentication methods (RFC 8176). */
-  readonly amr: readonly string[]
-  /** Set while a recovery code is awaited: known and unknown users get the same answers. */
-  readonly recovery?: RecoveryChallenge | undefined
-}
+import { acceptedProof, Enrollment, nextEnrollment, type Proof } from './credentials.ts'
 
 /** A step that Okta offered in a transaction. */
-export interface OfferedStep {
+const OfferedStep = z.object({
   /** Okta's path, normalized (`normalizePath`). */
-  readonly path: string
+  path: z.string(),
   /** Okta's query with its `?`, or empty. */
-  readonly query: string
+  query: z.string(),
   /** From `hints.allow`; empty if the link has no hints, which allows every method. */
-  readonly methods: readonly string[]
+  methods: z.array(z.string()).readonly(),
   /** The whole link if it is a redirect for the browser; undefined for a call. */
-  readonly href?: string | undefined
-}
+  href: z.string().optional(),
+})
+export type OfferedStep = Readonly<z.infer<typeof OfferedStep>>
 
-export interface RecoveryChallenge {
+const RecoveryChallenge = z.object({
   /** No code was sent: the user is unknown, may not recover, or has no phone. */
-  readonly decoy: boolean
-  readonly factorType: 'SMS' | 'CALL'
-  readonly recoveryType: 'PASSWORD' | 'UNLOCK'
-  readonly relayState?: string | undefined
-  readonly sentAtMs: number
-  readonly wrongCodes: number
-}
+  decoy: z.boolean(),
+  factorType: z.enum(['SMS', 'CALL']),
+  recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
+  relayState: z.string().optional(),
+  sentAtMs: z.number(),
+  wrongCodes: z.number(),
+})
+export type RecoveryChallenge = Readonly<z.infer<typeof RecoveryChallenge>>
+
+/** A sign-in transaction as it is stored, and below its rules. Pure: no I/O, time as a parameter. */
+export const Transaction = z.object({
+  version: z.literal(1),
+  /** `begun` in this broker; `imported` with a state token from outside; `redirect-only` after SUCCESS with a redirect. */
+  origin: z.enum(['begun', 'imported', 'redirect-only']),
+  /** Okta's state token; it never leaves the broker. */
+  stateToken: z.string(),
+  /** State tokens that Okta has replaced, newest first. They must not leave the broker either. */
+  retiredTokens: z.array(z.string()).readonly(),
+  status: z.string(),
+  /** Known once Okta has named the user. */
+  userId: z.string().optional(),
+  /** As typed. Used only for the session and for hashes in the log. */
+  login: z.string().optional(),
+  /** Every step offered so far. */
+  offered: z.array(OfferedStep).readonly(),
+  /** Factor id → factor type, from every list that Okta has sent. */
+  factorTypes: z.record(z.string(), z.string()),
+  /** The factor that is being set up. */
+  enrollment: Enrollment.optional(),
+  /** The user's active factors (`factorName`), from the last list of factors to enroll. */
+  activeFactors: z.array(z.string()).readonly(),
+  /** The push factor that waits for approval: another request to it is a poll, not a new push. */
+  awaitedFactor: z.string().optional(),
+  /** Okta's last answer had the factor result FAILED: another identity provider refused the user. */
+  factorFailed: z.boolean().optional(),
+  /** The earliest time of the next poll, by the path of the poll. */
+  pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
+  /** The id of the device that the transaction is bound to. */
+  device: z.string(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number(),
+  /** Okta has accepted a password, activation token or factor that this device sent through this broker. */
+  credentialAccepted: z.boolean(),
+  /** Okta has accepted the user's own password or factor, not only an activation token or a new password. */
+  userProved: z.boolean(),
+  /** Of a redirect-only transaction: the session that its redirects were issued for. */
+  sessionId: z.string().optional(),
+  /** The accepted authentication methods (RFC 8176). */
+  amr: z.array(z.string()).readonly(),
+  /** Set while a recovery code is awaited: known and unknown users get the same answers. */
+  recovery: RecoveryChallenge.optional(),
+})
+export type Transaction = Readonly<z.infer<typeof Transaction>>
 
 export function createTransaction(device: string, login: string | undefined, nowMs: number): Transaction {
   return {
