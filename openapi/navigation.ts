@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NAVIGATION_OPERATIONS } from '../src/authn/redirects/navigation-operations.ts'
+import { NAVIGATION_OPERATIONS } from '../src/authn/redirects/navigation-routes.ts'
 import { type Description, describe } from './description.ts'
 
 const PAGE = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FORWARD_AUTH_OPERATIONS, IDENTITY_HEADERS } from '../src/session/forward-auth.ts'
-import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../src/session/session-operations.ts'
+import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../src/session/session-routes.ts'
 import { describe, jsonResponse } from './description.ts'
 
 const publicId = z.uuid().meta({ description: 'A public id, safe to show. It is not the id in the cookie.' })

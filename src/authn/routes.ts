@@ -1,12 +1,11 @@
 import type { Request, Response } from 'express'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Route, routesOf, sendJsonText } from '../http/routes.ts'
-import { ENTRY_OPERATIONS, OFFERED_OPERATIONS } from './authn-operations.ts'
 import type { Client } from './browser/client.ts'
 import type { EntrySteps } from './entry-steps.ts'
 import type { RecoveryType } from './recovery/recovery.ts'
 import type { FetchOffered } from './sign-in/fetch-offered.ts'
-import { OPERATIONS } from './sign-in/operations.ts'
+import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './sign-in/operations.ts'
 import type { RunStep, Step } from './sign-in/run-step.ts'
 import {
   type PrimaryBody,

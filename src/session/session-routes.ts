@@ -1,12 +1,28 @@
 import type { Request, Response } from 'express'
 import { noSession, notFound } from '../errors.ts'
-import { type Route, routesOf, sendJson } from '../http/routes.ts'
+import { type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
 import { auditFields, type IdentifiedSession, type Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
-import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from './session-operations.ts'
 import type { Sessions } from './sessions.ts'
+
+const ME = '/api/v1/sessions/me'
+
+/** The session of this browser. */
+export const SESSION_OPERATIONS = {
+  getSession: { method: 'GET', path: ME },
+  signOut: { method: 'DELETE', path: ME },
+  refreshSession: { method: 'POST', path: `${ME}/lifecycle/refresh` },
+  getUser: { method: 'GET', path: '/api/v1/users/me' },
+} as const satisfies Operations
+
+/** All sessions of the signed-in user. */
+export const OWN_SESSIONS_OPERATIONS = {
+  listSessions: { method: 'GET', path: '/api/v1/sessions' },
+  endOtherSessions: { method: 'DELETE', path: '/api/v1/sessions' },
+  endSession: { method: 'DELETE', path: '/api/v1/sessions/:publicId' },
+} as const satisfies Operations
 
 export interface SessionRoutesOptions {
   /** The origin of the links in responses. */

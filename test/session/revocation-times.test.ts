@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { createRevocationTimes } from '../../src/session/revocation-times.ts'
+import { createRevocationTimes } from '../../src/session/end-all-sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 

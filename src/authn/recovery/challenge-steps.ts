@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   rateLimited,
   sentRecently,
@@ -15,7 +16,6 @@ import type { RecoveryChallenge, Transaction } from '../transaction/transaction.
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
 import type { CodeCooldown } from './code-cooldown.ts'
-import { withMinDuration } from './min-duration.ts'
 import { cancelAnswer, challengeAnswer } from './recovery-template.ts'
 
 /**
@@ -155,4 +155,15 @@ export function throwIfRateLimited({ errorCode, headers }: AnsweredCall): void {
     resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
     retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
   })
+}
+
+/**
+ * Does work whose duration could reveal whether a user exists, such as a call to Okta. Its result or error is returned
+ * no sooner than `answerMs`. Not for answers from the broker's own record alone: waiting requests count as in flight
+ * (`limitRequestsInFlight`).
+ */
+export async function withMinDuration<T>(answerMs: number, work: () => Promise<T>): Promise<T> {
+  const [result] = await Promise.allSettled([work(), pause(answerMs)])
+  if (result.status === 'rejected') throw result.reason
+  return result.value
 }

@@ -13,9 +13,13 @@ import type { StepResult } from '../transaction/step-result.ts'
 import { createTransaction, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
-import { type ChallengeStep, createChallengeSteps, throwIfRateLimited } from './challenge-steps.ts'
+import {
+  type ChallengeStep,
+  createChallengeSteps,
+  throwIfRateLimited,
+  withMinDuration,
+} from './challenge-steps.ts'
 import { createCodeCooldown } from './code-cooldown.ts'
-import { withMinDuration } from './min-duration.ts'
 import { challengeAnswer, challengeSteps, emailAnswer } from './recovery-template.ts'
 
 /**

@@ -1,11 +1,25 @@
 import type { Request, Response } from 'express'
 import { getRequestContext } from '../../http/request-context.ts'
-import { type Route, routesOf } from '../../http/routes.ts'
+import { type Operation, type Operations, type Route, routesOf } from '../../http/routes.ts'
 import type { Client } from '../browser/client.ts'
 import { normalizePath } from '../transaction/link-paths.ts'
-import { NAVIGATION_OPERATIONS } from './navigation-operations.ts'
 import type { SsoTokens } from './sso-tokens.ts'
 import { assertNavigation, type StepUp } from './step-up.ts'
+
+const PAGE = {
+  method: 'GET',
+  withoutHead: true, // HEAD must not consume a one-use link
+  readableFrom: 'any-site', // the route accepts only navigations
+} as const satisfies Partial<Operation>
+
+/** Pages that the browser itself opens. */
+export const NAVIGATION_OPERATIONS = {
+  beginStepUp: { ...PAGE, path: '/signin/step-up' },
+  followStepUp: { ...PAGE, path: '/login/step-up/redirect' },
+  followTokenRedirect: { ...PAGE, path: '/login/token/redirect' },
+  followIdentityProvider: { ...PAGE, path: '/sso/idps/:id' },
+  redeemSsoToken: { ...PAGE, path: '/login/sessionCookieRedirect' },
+} as const satisfies Operations
 
 export interface NavigationRoutesOptions {
   readonly stepUp: Pick<StepUp, 'importToken'>

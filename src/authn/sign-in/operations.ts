@@ -8,8 +8,11 @@ import {
   duoCallbackBody,
   enrollBody,
   enrollResendBody,
+  primaryBody,
   queryFlags,
+  recoveryBody,
   recoveryCodeBody,
+  recoveryTokenBody,
   resetPasswordBody,
   sendLinkBody,
   stateBody,
@@ -39,6 +42,25 @@ const API = '/api/v1/authn'
 const FACTOR = `${API}/factors/:id`
 /** Okta's other path for activating a push factor: links by email and text message, and a restart after a timeout. */
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
+
+/** Operations that begin a sign-in or get its state. */
+export const ENTRY_OPERATIONS = {
+  authenticate: { method: 'POST', path: API, body: primaryBody },
+  introspect: { method: 'POST', path: `${API}/introspect`, body: stateBody },
+  recoverPassword: { method: 'POST', path: `${API}/recovery/password`, body: recoveryBody },
+  unlockAccount: { method: 'POST', path: `${API}/recovery/unlock`, body: recoveryBody },
+  redeemRecoveryToken: { method: 'POST', path: `${API}/recovery/token`, body: recoveryTokenBody },
+} as const satisfies Operations
+
+/** GET requests for links that a response has offered. */
+export const OFFERED_OPERATIONS = {
+  listSecurityQuestions: { method: 'GET', path: '/api/v1/users/:uid/factors/questions' },
+  getEnrollmentPicture: {
+    method: 'GET',
+    path: `${USER_FACTOR}/qr/:token`,
+    readableFrom: 'same-site', // an <img> names no origin
+  },
+} as const satisfies Operations
 
 const UPDATE_PHONE = queryFlags.pick({ updatePhone: true })
 const VERIFY_FLAGS = queryFlags.pick({ rememberDevice: true, autoPush: true })

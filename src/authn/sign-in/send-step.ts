@@ -1,5 +1,5 @@
 import { unknownHandle, upstreamUnavailable } from '../../errors.ts'
-import type { RevocationTimes } from '../../session/revocation-times.ts'
+import type { RevocationTimes } from '../../session/end-all-sessions.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
