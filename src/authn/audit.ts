@@ -141,6 +141,7 @@ export class StepAudit {
     client: Client,
   ): void {
     const { login, ...fields } = hit
+    this.#deps.metrics.limitHits.inc({ limit: fields.limit })
     this.#deps.log.audit('limit_hit', { ...this.#from(client, login), ...fields })
   }
 

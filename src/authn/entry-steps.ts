@@ -10,16 +10,6 @@ import type { StepResult } from './transaction/step-result.ts'
 import type { Transaction } from './transaction/transaction.ts'
 import { PRIMARY } from './upstream/authn-upstream.ts'
 
-/** The steps that begin a transaction. Those in one are in transaction-steps.ts. */
-export interface EntrySteps {
-  /** Primary authentication with credentials or an activation token. */
-  primary(body: PrimaryBody, client: Client): Step
-  /** Forgotten password or locked account. */
-  recovery(type: RecoveryType, body: RecoveryBody, client: Client): Step
-  /** The token of a recovery email, which is never stored. */
-  recoveryToken(body: RecoveryTokenBody, client: Client): Step
-}
-
 export interface EntryStepsDeps {
   readonly sendStep: SendStep
   readonly recovery: Pick<Recovery, 'start'>
@@ -28,9 +18,13 @@ export interface EntryStepsDeps {
 
 const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
 
-export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps): EntrySteps {
+export type EntrySteps = ReturnType<typeof createEntrySteps>
+
+/** The steps that begin a transaction. Those in one are in transaction-steps.ts. */
+export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps) {
   return {
-    primary(body, client) {
+    /** Primary authentication with credentials or an activation token. */
+    primary(body: PrimaryBody, client: Client) {
       const { username: login, token } = body
       const operation = 'primary'
       const [kind, proof] =
@@ -42,13 +36,15 @@ export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps):
       })
     },
 
-    recovery(type, body, client) {
+    /** Forgotten password or locked account. */
+    recovery(type: RecoveryType, body: RecoveryBody, client: Client) {
       const { username: login, factorType } = body
       const attempt = { kind: 'recovery', operation: 'recovery', login, factorType } as const
       return entryStep([type, body], attempt, (_before, handle) => recovery.start(type, body, handle, client))
     },
 
-    recoveryToken(body, client) {
+    /** The token of a recovery email, which is never stored. */
+    recoveryToken(body: RecoveryTokenBody, client: Client) {
       const operation = 'recovery_token'
       const call = { path: RECOVERY_TOKEN, body, bearsToken: true }
       return entryStep([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {

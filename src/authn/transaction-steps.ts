@@ -20,12 +20,7 @@ import type { StepResult } from './transaction/step-result.ts'
 import { findStep, type Transaction } from './transaction/transaction.ts'
 import { PRIMARY } from './upstream/authn-upstream.ts'
 
-/** The steps in a transaction. Those that begin one are in routes.ts. */
-export interface TransactionSteps {
-  /** The state of the transaction, or step-up with credentials. */
-  state(body: PrimaryBody & { readonly stateToken: string }, client: Client): Step
-  operation(request: OperationRequest, client: Client): Step
-}
+type StateRequest = PrimaryBody & { readonly stateToken: string }
 
 export interface OperationRequest {
   readonly operation: Operation
@@ -47,16 +42,20 @@ export interface TransactionStepsDeps {
   readonly metrics: Metrics
 }
 
-export function createTransactionSteps(deps: TransactionStepsDeps): TransactionSteps {
+export type TransactionSteps = ReturnType<typeof createTransactionSteps>
+
+/** The steps in a transaction. Those that begin one are in entry-steps.ts. */
+export function createTransactionSteps(deps: TransactionStepsDeps) {
   return {
-    state: ({ stateToken: handle, ...body }, client) =>
+    /** The state of the transaction, or step-up with credentials. */
+    state: ({ stateToken: handle, ...body }: StateRequest, client: Client) =>
       transactionStep(
         { handle, identity: [PRIMARY, body], attempt: toCall('state') },
         deps.metrics,
         (before) => planState(before, handle, body, client, deps),
       ),
 
-    operation: (request, client) => operationStep(request, client, deps),
+    operation: (request: OperationRequest, client: Client) => operationStep(request, client, deps),
   }
 }
 

@@ -1,13 +1,8 @@
 import type { Config } from '../config/load-config.ts'
 import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
-import {
-  failureFromAnswer,
-  PamFailure,
-  type PamOutcome,
-  type PamSubject,
-} from '../pam/upstream/pam-errors.ts'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
+import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import {
@@ -148,42 +143,20 @@ async function checkUser(
   const user = toPamUserName(login, pam.userName)
   const fix = 'Correct PAM_USER_NAME and PAM_USER_DOMAINS, or create the user in PAM.'
   if (user === undefined) return fail('the login maps to no PAM user name', fix)
-  const path = `${teamPath(pam)}/users/${encodeURIComponent(user)}`
-  const get = createGet(api, minted.token)
-  try {
-    await get(`${path}/groups`, 'user')
-    return ok('PAM lists the groups of the user')
-  } catch (error) {
-    return judgeUserFailure(error, fix)
-  }
-}
-
-function teamPath(pam: PamConfig): string {
-  return pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}`)
-}
-
-/** Sends GET requests. They throw UpstreamFailure or PamFailure. */
-function createGet(api: HttpApi, token: string) {
-  return async (path: string, subject: PamSubject): Promise<UpstreamResponse> => {
-    const response = await api.send({
-      method: 'GET',
-      path,
-      headers: { Accept: 'application/json', Authorization: `Bearer ${token}` },
-    })
-    const failure = failureFromAnswer(response, subject)
-    if (failure !== undefined) throw failure
-    return response
-  }
-}
-
-function judgeUserFailure(failure: unknown, fix: string): Finding {
-  if (failure instanceof UpstreamFailure) return fail(`no response (${reasonOf(failure)})`, RETRY)
-  if (!(failure instanceof PamFailure)) throw failure
-  if (failure.outcome === 'unknown_user') return fail('PAM does not know the user', fix)
-  const isForbidden = ['authorization_error', 'forbidden_error'].includes(failure.outcome)
+  const response = await sendOrFail(api, {
+    method: 'GET',
+    path: pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}/users/${encodeURIComponent(user)}/groups`),
+    headers: { Accept: 'application/json', Authorization: `Bearer ${minted.token}` },
+  })
+  if (response instanceof UpstreamFailure) return fail(`no response (${reasonOf(response)})`, RETRY)
+  const outcome = failureFromAnswer(response, 'user')?.outcome
+  if (outcome === undefined) return ok('PAM lists the groups of the user')
+  if (outcome === 'unknown_user') return fail('PAM does not know the user', fix)
   return fail(
-    `PAM does not list the groups of the user: ${failure.outcome}`,
-    isForbidden ? 'Give the service user a role that may list groups of other users.' : RETRY,
+    `PAM does not list the groups of the user: ${outcome}`,
+    ['authorization_error', 'forbidden_error'].includes(outcome)
+      ? 'Give the service user a role that may list groups of other users.'
+      : RETRY,
   )
 }
 

@@ -2,11 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import cors from 'cors'
 import type { Request, RequestHandler } from 'express'
 import { notAllowed } from '../errors.ts'
-import {
-  createLogThrottle,
-  type LogThrottle,
-  type LogThrottleOptions,
-} from '../observability/log-throttle.ts'
+import { createLogThrottle, type LogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import { getRequestContext, type Telemetry } from './request-context.ts'
 import type { Route } from './routes.ts'
@@ -15,8 +11,6 @@ export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
   readonly origins: readonly string[]
   readonly hasSessionCookie: (req: IncomingMessage) => boolean
-  /** One warning per origin. */
-  readonly logThrottle?: LogThrottleOptions
 }
 
 export interface CrossSiteRules {
@@ -33,9 +27,9 @@ export interface CrossSiteRules {
  * the same origin, or name an allowed origin. A refusal names the header and the setting, for the portal's developers.
  */
 export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
-  const { origins, hasSessionCookie, logThrottle, log, metrics } = options
+  const { origins, hasSessionCookie, log, metrics } = options
   const allowed = new Set<unknown>(origins)
-  const warnOfOrigin = createOriginWarning(log, createLogThrottle(logThrottle))
+  const warnOfOrigin = createOriginWarning(log, createLogThrottle())
   const auditRefusal = createRefusalAudit(log, createLogThrottle(AUDIT_THROTTLE))
 
   const refuse = (req: Request): never => {

@@ -4,7 +4,7 @@ import type { RequestHandler } from 'express'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { invalidField } from '../errors.ts'
-import { createLogThrottle, type LogThrottleOptions } from '../observability/log-throttle.ts'
+import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
@@ -44,18 +44,12 @@ export interface Telemetry {
   readonly metrics: Metrics
 }
 
-export interface RefuseUnknownAddressOptions extends Telemetry {
-  /** One warning per proxy address. */
-  readonly logThrottle?: LogThrottleOptions
-}
-
 /**
  * Refuses a request of a trusted proxy without the client's address. With the proxy's address instead, the
  * org's network rules would admit clients that they deny, and all clients would share their limits.
  */
-export function refuseUnknownAddress(options: RefuseUnknownAddressOptions): RequestHandler {
-  const { logThrottle, log, metrics } = options
-  const mayLog = createLogThrottle(logThrottle)
+export function refuseUnknownAddress({ log, metrics }: Telemetry): RequestHandler {
+  const mayLog = createLogThrottle() // one warning per proxy address
   return function refuseUnknownAddress(req, _res, next) {
     const { address, addressProblem, requestId } = getRequestContext(req)
     if (addressProblem === undefined) return next()

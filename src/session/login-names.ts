@@ -1,19 +1,7 @@
-/** Names that identify the users that a login may belong to. They are never sent upstream. */
-export interface LoginNames {
-  /** The same for every spelling of a login, with and without any of LOGIN_DOMAINS. Limits are counted by this name. */
-  readonly canonical: (login: string) => string
-  /** Unique to a user. With several LOGIN_DOMAINS it keeps the domain, because each domain may have a user with that name. */
-  readonly distinct: (login: string) => string
-  /** The distinct names of all possible users: for a login without a domain, a user in each of the LOGIN_DOMAINS. */
-  readonly candidates: (login: string) => readonly string[]
-  /**
-   * Whether a typed login may belong to the user whom Okta names. Okta may accept a login without its domain, even if the domain is
-   * not in LOGIN_DOMAINS.
-   */
-  readonly isSameUser: (typed: string, named: unknown) => boolean
-}
+export type LoginNames = ReturnType<typeof createLoginNames>
 
-export function createLoginNames(loginDomains: readonly string[]): LoginNames {
+/** Names that identify the users that a login may belong to. They are never sent upstream. */
+export function createLoginNames(loginDomains: readonly string[]) {
   const suffixes = [...new Set(loginDomains.map((domain) => `@${foldLogin(domain)}`))]
   const canonical = (login: string) => {
     const name = foldLogin(login)
@@ -23,13 +11,20 @@ export function createLoginNames(loginDomains: readonly string[]): LoginNames {
   const isOneDomain = suffixes.length <= 1
   const distinct = isOneDomain ? canonical : foldLogin
   return {
+    /** The same for every spelling of a login, with and without any of LOGIN_DOMAINS. Limits are counted by this name. */
     canonical,
+    /** Unique to a user. With several LOGIN_DOMAINS it keeps the domain, because each domain may have a user with that name. */
     distinct,
-    candidates(login) {
+    /** The distinct names of all possible users: for a login without a domain, a user in each of the LOGIN_DOMAINS. */
+    candidates(login: string): readonly string[] {
       const name = distinct(login)
       return isOneDomain || name.includes('@') ? [name] : suffixes.map((suffix) => `${name}${suffix}`)
     },
-    isSameUser(typed, named) {
+    /**
+     * Whether a typed login may belong to the user whom Okta names. Okta may accept a login without its domain, even if the domain is
+     * not in LOGIN_DOMAINS.
+     */
+    isSameUser(typed: string, named: unknown): boolean {
       if (typeof named !== 'string') return false
       const [name, full] = [distinct(typed), distinct(named)]
       return name === full || (!typed.includes('@') && name === full.replace(/@.*$/, ''))

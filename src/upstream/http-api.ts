@@ -138,15 +138,6 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
   }
 }
 
-/**
- * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
- * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
- * A response is no failure, whatever its status, unless the caller throws it.
- */
-export interface Breaker {
-  run<T>(call: () => Promise<T>): Promise<T>
-}
-
 export interface BreakerOptions {
   readonly consecutiveFailures?: number
   /** What counts as a failure. Default: connections that fail. */
@@ -158,12 +149,17 @@ export interface BreakerOptions {
 /** Half of the calls in 30 seconds, if there were at least two calls per second. */
 const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
 
+/**
+ * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
+ * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
+ * A response is no failure, whatever its status, unless the caller throws it.
+ */
 export function createBreaker({
   consecutiveFailures = 5,
   outcomes = ['unreachable', 'connection_lost'],
   halfOpenAfterMs = 2000,
   onChange,
-}: BreakerOptions = {}): Breaker {
+}: BreakerOptions = {}) {
   const circuit = (breaker: IBreaker, counted: readonly string[]) =>
     circuitBreaker(
       handleWhen((error) => error instanceof DependencyFailure && counted.includes(error.outcome)),
@@ -184,7 +180,7 @@ export function createBreaker({
   timeouts.onStateChange(reportChange)
 
   return {
-    async run(call) {
+    async run<T>(call: () => Promise<T>): Promise<T> {
       // cockatiel would make other calls wait for the probe
       const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)
       if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
@@ -202,25 +198,21 @@ export function createBreaker({
  * The API's clock, advanced by the monotonic clock of this process. The API's times (token expiry, rate limits) and times that
  * replicas compare are read on it, so no system clock of the broker has to be right.
  */
-export interface UpstreamClock {
-  /** Milliseconds since 1970; the system clock until the first response. */
-  now(): number
-  /** Whether there has been a response. */
-  isSet(): boolean
-  observe(response: Pick<UpstreamResponse, 'headers'>): void
-}
+export type UpstreamClock = ReturnType<typeof createUpstreamClock>
 
 /** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
 export const CLOCK_TOLERANCE_MS = 2000
 
-export function createUpstreamClock(options: { now: () => number; monotonic: () => number }): UpstreamClock {
+export function createUpstreamClock(options: { now: () => number; monotonic: () => number }) {
   const { now, monotonic } = options
   let offsetMs: number | undefined
 
   return {
+    /** Milliseconds since 1970; the system clock until the first response. */
     now: () => (offsetMs === undefined ? now() : monotonic() + offsetMs),
+    /** Whether there has been a response. */
     isSet: () => offsetMs !== undefined,
-    observe({ headers }) {
+    observe({ headers }: Pick<UpstreamResponse, 'headers'>) {
       const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
       if (Number.isNaN(dateMs)) {
         offsetMs ??= now() - monotonic() // without `Date`, the system clock is used

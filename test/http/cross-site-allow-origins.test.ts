@@ -26,7 +26,6 @@ async function site(origins = [PUBLIC, SPA]) {
   const { allowOrigins } = createCrossSiteRules({
     origins,
     hasSessionCookie: () => false,
-    logThrottle: { periodMs: 3_600_000, maxLines: 100 },
     log,
     metrics: createMetrics({ processMetrics: false }),
   })

@@ -37,7 +37,6 @@ function createRules() {
   const rules = createCrossSiteRules({
     origins: [PUBLIC, SPA],
     hasSessionCookie: (req) => req.headers.cookie?.includes('session=') === true,
-    logThrottle: { periodMs: 3_600_000, maxLines: 100 },
     log,
     metrics,
   })

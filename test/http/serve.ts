@@ -50,8 +50,6 @@ export const PATIENCE = {
   inactivityTimeoutMs: 20_000,
 }
 
-const LOG_THROTTLE = { periodMs: 3_600_000, maxLines: 3 }
-
 /** A server on a free port, with the middleware under test between the first and the last of the real ones. */
 export async function serve({
   before = [],
@@ -67,7 +65,7 @@ export async function serve({
   const app = createExpress()
   prepare?.(app)
   app.use(beginRequest({ isTrustedProxy: createTrustedProxies(trusted), log, metrics }))
-  app.use(refuseUnknownAddress({ logThrottle: LOG_THROTTLE, log, metrics }))
+  app.use(refuseUnknownAddress({ log, metrics }))
   for (const middleware of before) app.use(middleware)
   serveRoutes(app, routes)
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error', now }))

@@ -65,13 +65,6 @@ function newDeviceId(): string {
   return uuid().replaceAll('-', '')
 }
 
-export interface DeviceCookie {
-  /** The request's device. Sets the cookie if it is missing, invalid or due for renewal. */
-  ensure(req: Request, res: Response): Device
-  /** The device id in the request; undefined without a valid cookie. Sets no cookie. */
-  idIn(req: Request): string | undefined
-}
-
 export interface DeviceCookieDeps {
   readonly signer: Signer
   /** True for an https PUBLIC_URL: the cookie gets the `__Host-` prefix and Secure. */
@@ -86,11 +79,12 @@ const DAY_S = 86_400
 /** The longest that browsers allow (RFC 6265bis, section 5.6). */
 const LIFETIME_S = 400 * DAY_S
 
-export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
+export type DeviceCookie = ReturnType<typeof createDeviceCookie>
+
+export function createDeviceCookie(deps: DeviceCookieDeps) {
   const { signer, secure, now = Date.now, newId = newDeviceId } = deps
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const valueIn = readCookie(name)
-  const devices = new WeakMap<Request, Device>()
   const verified = new WeakMap<Request, VerifiedCookie>()
 
   const read = (req: Request): VerifiedCookie => {
@@ -106,17 +100,16 @@ export function createDeviceCookie(deps: DeviceCookieDeps): DeviceCookie {
   }
 
   return {
-    ensure(req, res) {
-      const known = devices.get(req)
-      if (known !== undefined) return known
+    /** The request's device. Sets the cookie if it is missing, invalid or due for renewal. */
+    ensure(req: Request, res: Response): Device {
       const { id, isDue } = read(req)
       const device: Device = { id: id ?? newId(), returned: id !== undefined }
       if (isDue) setCookie(res, device.id)
-      devices.set(req, device)
       return device
     },
 
-    idIn: (req) => read(req).id,
+    /** The device id in the request; undefined without a valid cookie. Sets no cookie. */
+    idIn: (req: Request) => read(req).id,
   }
 }
 

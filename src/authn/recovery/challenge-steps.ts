@@ -18,16 +18,6 @@ import type { AuthnReply } from '../upstream/read-answer.ts'
 import type { CodeCooldown } from './code-cooldown.ts'
 import { cancelAnswer, challengeAnswer } from './recovery-template.ts'
 
-/**
- * The steps while a recovery code is awaited. A user and a decoy get the same answers, also when Okta fails. A step
- * that the broker refuses by its own record is refused at once; every other step takes the minimum duration.
- */
-export type TakeChallengeStep = (
-  current: ChallengedTransaction,
-  step: ChallengeStep,
-  client: Client,
-) => Promise<StepResult>
-
 export interface ChallengedTransaction {
   readonly transaction: Transaction
   readonly challenge: RecoveryChallenge
@@ -43,18 +33,24 @@ export interface ChallengeStep {
 export interface ChallengeStepsDeps {
   readonly upstream: Pick<AuthnUpstream, 'send'>
   readonly sendStep: SendStep
+  /** Of a challenge, the same for known and unknown users: Okta states its own only for known ones. */
   readonly lifetimeMs: number
   readonly startCooldown: CodeCooldown
   readonly audit: StepAudit
   readonly publicOrigin: string
+  /** The minimum duration of requests for which Okta is called. */
   readonly answerMs: number
   readonly resendAfterMs: number
   readonly maxWrongCodes: number
   readonly now: () => number
 }
 
-export function createChallengeSteps(deps: ChallengeStepsDeps): TakeChallengeStep {
-  return async (current, step, client) => {
+/**
+ * The steps while a recovery code is awaited. A user and a decoy get the same answers, also when Okta fails. A step
+ * that the broker refuses by its own record is refused at once; every other step takes the minimum duration.
+ */
+export function createChallengeSteps(deps: ChallengeStepsDeps) {
+  return async (current: ChallengedTransaction, step: ChallengeStep, client: Client): Promise<StepResult> => {
     switch (step.operation) {
       case 'recovery_verify':
         if (current.challenge.wrongCodes >= deps.maxWrongCodes) throw tooManyWrongCodes()

@@ -1,25 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import type { Signer } from '../../crypto/keys.ts'
 import { stepNotOffered, upstreamUnavailable } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { RecoveryBody } from '../sign-in/schemas.ts'
-import type { SendStep } from '../sign-in/send-step.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import { createTransaction, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
-import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
 import {
   type ChallengeStep,
+  type ChallengeStepsDeps,
   createChallengeSteps,
   throwIfRateLimited,
   withMinDuration,
 } from './challenge-steps.ts'
-import { createCodeCooldown } from './code-cooldown.ts'
+import { type CodeCooldownDeps, createCodeCooldown } from './code-cooldown.ts'
 import { challengeAnswer, challengeSteps, emailAnswer } from './recovery-template.ts'
 
 /**
@@ -36,23 +33,10 @@ export interface Recovery {
 
 export type RecoveryType = RecoveryChallenge['recoveryType']
 
-export interface RecoveryDeps {
-  readonly upstream: AuthnUpstream
-  readonly sendStep: SendStep
-  readonly store: Store
-  readonly names: Signer
-  readonly canonicalLogin: (login: string) => string
+export interface RecoveryDeps extends Omit<ChallengeStepsDeps, 'startCooldown'>, CodeCooldownDeps {
   readonly audit: StepAudit
-  readonly publicOrigin: string
-  /** The minimum duration of requests for which Okta is called. */
-  readonly answerMs: number
-  /** Of a challenge, the same for known and unknown users: Okta states its own only for known ones. */
-  readonly lifetimeMs: number
-  readonly resendAfterMs: number
-  readonly maxWrongCodes: number
   readonly log: Logger
   readonly metrics: Metrics
-  readonly now: () => number
 }
 
 const START = {

@@ -9,13 +9,6 @@ import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { toReply } from '../upstream/read-answer.ts'
 
-/** Fetches resources that were offered to this device. */
-export interface FetchOffered {
-  questions(publicPath: string, client: Client): Promise<StepAnswer>
-  /** The picture, or Okta's error, for example if Okta no longer has it. */
-  picture(publicPath: string, client: Client): Promise<Picture | StepAnswer>
-}
-
 export interface Picture {
   readonly kind: 'picture'
   readonly type: string
@@ -34,7 +27,10 @@ const MAX_PICTURE_BYTES = 262_144
 /** Formats without scripts and links. */
 const PICTURE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
 
-export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
+export type FetchOffered = ReturnType<typeof createFetchOffered>
+
+/** Fetches resources that were offered to this device. */
+export function createFetchOffered(deps: FetchOfferedDeps) {
   const { resources, sanitizer } = deps
 
   const find = async (publicPath: string, { device }: Client): Promise<OfferedResource> => {
@@ -51,7 +47,7 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
   }
 
   return {
-    async questions(publicPath, client) {
+    async questions(publicPath: string, client: Client): Promise<StepAnswer> {
       const resource = await find(publicPath, client)
       const answer = await fetchCounted(deps, resource, 'questions', 'application/json', client)
       const { json: list, status } = answer
@@ -59,7 +55,8 @@ export function createFetchOffered(deps: FetchOfferedDeps): FetchOffered {
       return createAnswer(sanitizer.resource(list, resource, client).text)
     },
 
-    async picture(publicPath, client) {
+    /** The picture, or Okta's error, for example if Okta no longer has it. */
+    async picture(publicPath: string, client: Client): Promise<Picture | StepAnswer> {
       const resource = await find(publicPath, client)
       const answer = await fetchCounted(deps, resource, 'picture', 'image/*', client)
       if (answer.status >= 400) return toErrorAnswer(answer, resource, client)

@@ -1,5 +1,4 @@
 import { type BrokerError, rateLimited } from '../../errors.ts'
-import type { Metrics } from '../../observability/metrics.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
@@ -13,19 +12,17 @@ export interface ReachedLimit {
 
 export interface LimitReachedDeps {
   readonly audit: Pick<StepAudit, 'limitHit'>
-  readonly metrics: Metrics
   readonly now: () => number
 }
 
-/** Creates the 429 E0000047 of a limit that is used up, counts it in the metric and audits it. */
+/** Creates the 429 E0000047 of a limit that is used up, and audits it. */
 export function limitReachedError(
-  { audit, metrics, now }: LimitReachedDeps,
+  { audit, now }: LimitReachedDeps,
   { label, max, leftMs }: ReachedLimit,
   { operation, factorType, login, userId }: Omit<Attempt, 'kind'>,
   client: Client,
 ): BrokerError {
   const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
-  metrics.limitHits.inc({ limit: label })
   audit.limitHit({ limit: label, operation, factorType, login, userId, retryAfterSeconds }, client)
   return rateLimited({ limit: max, resetAtSeconds: Math.ceil((now() + leftMs) / 1000), retryAfterSeconds })
 }

@@ -8,19 +8,6 @@ import { PICTURE } from './link-paths.ts'
 import type { OfferedStep, Transaction } from './transaction.ts'
 import type { TransactionStore } from './transaction-store.ts'
 
-/**
- * Resources that Okta offered to GET: security questions and enrollment pictures. A browser requests them without a
- * handle (an `<img>` cannot send one), so they are found by device and path. A resource is available while any
- * transaction that offered it is open, because several tabs may have been offered the same path.
- */
-export interface OfferedResources {
-  /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
-  pictureHandle(device: string, upstreamPath: string): string
-  keep(device: string, offered: readonly OfferedStep[], by: OfferingTransaction): Promise<void>
-  /** undefined if it was not offered to this device, or the transaction is over. */
-  find(device: string, publicPath: string): Promise<OfferedResource | undefined>
-}
-
 export interface OfferingTransaction {
   readonly handle: string
   /** Removed from the resource. */
@@ -61,13 +48,20 @@ type StoredResource = z.infer<typeof StoredResource>
 
 const AnyVersion = z.object({ version: z.number() })
 
-export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResources {
+export type OfferedResources = ReturnType<typeof createOfferedResources>
+
+/**
+ * Resources that Okta offered to GET: security questions and enrollment pictures. A browser requests them without a
+ * handle (an `<img>` cannot send one), so they are found by device and path. A resource is available while any
+ * transaction that offered it is open, because several tabs may have been offered the same path.
+ */
+export function createOfferedResources(deps: OfferedResourcesDeps) {
   const { store, seal, names, transactions } = deps
   const codec = jsonCodec(StoredResource)
   const records = createSealedRecords({ ...deps, keyPattern: 'gatehouse:offer:*', codec, kind: 'offer' })
-  const nameOf = (device: string, publicPath: string) => JSON.stringify([device, publicPath])
 
-  const pictureHandle: OfferedResources['pictureHandle'] = (device, upstreamPath) =>
+  /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
+  const pictureHandle = (device: string, upstreamPath: string): string =>
     names.sign(JSON.stringify(['picture', device, upstreamPath]))
 
   const keepOne = async (name: string, path: string, by: OfferingTransaction) => {
@@ -83,7 +77,7 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
   return {
     pictureHandle,
 
-    async keep(device, offered, by) {
+    async keep(device: string, offered: readonly OfferedStep[], by: OfferingTransaction): Promise<void> {
       const kept = offered.map(async ({ path, query }) => {
         const publicPath = publicPathOf(path, () => pictureHandle(device, path))
         if (publicPath !== undefined) await keepOne(nameOf(device, publicPath), path + query, by)
@@ -91,7 +85,8 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
       await Promise.all(kept)
     },
 
-    async find(device, publicPath) {
+    /** undefined if it was not offered to this device, or the transaction is over. */
+    async find(device: string, publicPath: string): Promise<OfferedResource | undefined> {
       for (const key of records.keysOf(nameOf(device, publicPath))) {
         const stored = records.open(await store.get(key), key)
         const user = stored === undefined ? undefined : await findOfferingUser(stored, transactions)
@@ -102,6 +97,8 @@ export function createOfferedResources(deps: OfferedResourcesDeps): OfferedResou
     },
   }
 }
+
+const nameOf = (device: string, publicPath: string) => JSON.stringify([device, publicPath])
 
 /** The path that a browser requests; undefined for any other link. */
 function publicPathOf(path: string, pictureHandle: () => string): string | undefined {

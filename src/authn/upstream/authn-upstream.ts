@@ -185,15 +185,6 @@ function createCallQueue(maxInFlight: number, onTimeout: () => void): CallQueue 
     })
 }
 
-/** Whether Okta accepts the SSWS token. */
-interface ApiTokenState {
-  current(): TokenState
-  /** An answer other than E0000011: it may show that Okta accepts the token. */
-  observe(reply: AuthnReply): void
-  /** Okta refuses the token: an operator must act. */
-  reportRefused(): void
-}
-
 /** `unknown` until Okta has accepted or refused the token; `failing` while it refuses it. */
 export type TokenState = 'ok' | 'failing' | 'unknown'
 
@@ -202,17 +193,20 @@ export interface ApiTokenStateDeps {
   readonly metrics: Metrics
 }
 
-function createApiTokenState({ log, metrics }: ApiTokenStateDeps): ApiTokenState {
+/** Whether Okta accepts the SSWS token. */
+function createApiTokenState({ log, metrics }: ApiTokenStateDeps) {
   let state: TokenState = 'unknown'
 
   return {
     current: () => state,
-    observe(reply) {
+    /** An answer other than E0000011: it may show that Okta accepts the token. */
+    observe(reply: AuthnReply) {
       if (state === 'ok' || !provesToken(reply)) return
       if (state === 'failing') log.warn('upstream_token_accepted_again', { upstream: 'authn' })
       state = 'ok'
       metrics.upstreamTokenRefused.set(0)
     },
+    /** Okta refuses the token: an operator must act. */
     reportRefused() {
       if (state !== 'failing') log.error('upstream_token_refused', { upstream: 'authn' })
       state = 'failing'

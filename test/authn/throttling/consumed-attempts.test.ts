@@ -6,7 +6,6 @@ import { createAnswer, type StepResult } from '../../../src/authn/transaction/st
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
-import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import { UpstreamFailure } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
@@ -35,7 +34,6 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
     knownDevices: { add: async () => {} },
     audit: { limitHit: () => {} },
     log: collectLog().log,
-    metrics: createMetrics({ processMetrics: false }),
     now: () => 0,
   })
   const reservation = reserve({ kind, operation: 'x', login: 'ada' }, client)

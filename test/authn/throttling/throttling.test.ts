@@ -62,7 +62,6 @@ function throttlingOn(
     knownDevices: { add: note },
     audit,
     log,
-    metrics,
     now: () => NOW,
   })
   const isKnownDevice = (user: Pick<Attempt, 'userId' | 'login'>, from: Client) =>
