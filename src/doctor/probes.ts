@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { isIP } from 'node:net'
 import { createSigner } from '../crypto/keys.ts'
-import { createProbe, isProofOf, PROBE_HEADER, type ProbeAnswer } from '../http/doctor-probe.ts'
+import { createProbe, isProofOf, PROBE_HEADER, ProbeAnswer } from '../http/doctor-probe.ts'
 import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { reasonOf, recordOf, sendOrFail } from './calls.ts'
+import { reasonOf, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 
 export interface ProbeRequest {
@@ -35,26 +34,8 @@ export function createProbes({ config, now, timeoutMs }: DoctorContext): SendPro
     const header = { [PROBE_HEADER]: createProbe(probe, { signer, now }) }
     const request = { method, path, headers: { ...headers, ...header }, body, timeoutMs: timeoutMs + waitMs }
     const response = await sendOrFail(api, request)
-    const given = response instanceof UpstreamFailure ? {} : recordOf(response.json)
-    return { response, answer: isProofOf(probe, String(given.proof), signer) ? read(given) : undefined }
-  }
-}
-
-function read(given: Readonly<Record<string, unknown>>): ProbeAnswer {
-  const text = (name: string) => (typeof given[name] === 'string' ? given[name] : undefined)
-  const { addressProblem, bodyBytes } = given
-  const address = text('address') ?? ''
-  return {
-    proof: '',
-    path: text('path') ?? '',
-    publicUrl: text('publicUrl') ?? '',
-    address: isIP(address) > 0 ? address : '',
-    addressProblem:
-      addressProblem === 'missing' || addressProblem === 'malformed' ? addressProblem : undefined,
-    firstForwarded: text('firstForwarded'),
-    origin: text('origin'),
-    site: text('site'),
-    bodyBytes: Number(bodyBytes),
+    const given = response instanceof UpstreamFailure ? undefined : ProbeAnswer.safeParse(response.json).data
+    return { response, answer: given && isProofOf(probe, given.proof, signer) ? given : undefined }
   }
 }
 

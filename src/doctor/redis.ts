@@ -136,19 +136,15 @@ async function fromInfo(
   }
 }
 
-const OLDEST_VERSION = [6, 2] as const
+const OLDEST_VERSION = 6.2
 
 function judgeVersion(infos: readonly string[]): Finding {
-  const versions = infos.map((info) => /^redis_version:(\d+)\.(\d+)/m.exec(info))
-  const unknown = versions.some((version) => version === null)
-  if (unknown)
+  const versions = infos.map((info) => /^redis_version:(\d+\.\d+)/m.exec(info)?.[1])
+  if (versions.includes(undefined))
     return warn('INFO does not name a version', 'Check that the server is compatible with Redis 6.2.')
-  const [major, minor] = OLDEST_VERSION
-  const isOld = (version: RegExpExecArray | null) =>
-    Number(version?.[1]) < major || (Number(version?.[1]) === major && Number(version?.[2]) < minor)
-  const old = versions.find(isOld)
-  if (old) return fail(`Redis ${old[1]}.${old[2]} is too old`, 'Update Redis to version 6.2 or later.')
-  return ok(`Redis ${versions[0]?.[1]}.${versions[0]?.[2]}`)
+  const old = versions.find((version) => Number(version) < OLDEST_VERSION)
+  if (old !== undefined) return fail(`Redis ${old} is too old`, 'Update Redis to version 6.2 or later.')
+  return ok(`Redis ${versions[0]}`)
 }
 
 function judgePolicy(infos: readonly string[]): Finding {

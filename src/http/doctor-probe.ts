@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
-import { type AddressProblem, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
+import { z } from 'zod'
+import { ADDRESS_PROBLEMS, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
 import { sendJson } from './routes.ts'
 
 /**
@@ -13,22 +14,23 @@ import { sendJson } from './routes.ts'
  */
 export const PROBE_HEADER = 'X-Gatehouse-Doctor'
 
-export interface ProbeAnswer {
+export const ProbeAnswer = z.object({
   /** Proves that the answer belongs to the probe. */
-  readonly proof: string
+  proof: z.string(),
   /** The path that arrives, without its query. */
-  readonly path: string
-  readonly publicUrl: string
+  path: z.string(),
+  publicUrl: z.string(),
   /** For Okta, the limits and the logs. */
-  readonly address: string
+  address: z.union([z.ipv4(), z.ipv6()]),
   /** The first entry of `X-Forwarded-For`, if there is one: the address of the client of the outermost proxy. */
-  readonly firstForwarded?: string | undefined
+  firstForwarded: z.string().optional(),
   /** Why other requests that arrive like this one are refused. */
-  readonly addressProblem?: AddressProblem | undefined
-  readonly origin?: string | undefined
-  readonly site?: string | undefined
-  readonly bodyBytes: number
-}
+  addressProblem: z.enum(ADDRESS_PROBLEMS).optional(),
+  origin: z.string().optional(),
+  site: z.string().optional(),
+  bodyBytes: z.number(),
+})
+export type ProbeAnswer = Readonly<z.infer<typeof ProbeAnswer>>
 
 export interface Probe {
   readonly nonce: string

@@ -91,7 +91,8 @@ export interface ClientAddress {
   readonly addressProblem?: AddressProblem
 }
 
-export type AddressProblem = 'missing' | 'malformed'
+export const ADDRESS_PROBLEMS = ['missing', 'malformed'] as const
+export type AddressProblem = (typeof ADDRESS_PROBLEMS)[number]
 
 /**
  * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted proxy. Entries that a client has added are

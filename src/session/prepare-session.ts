@@ -2,7 +2,7 @@ import { v4 as uuid } from 'uuid'
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import { otherUsersSession } from '../errors.ts'
-import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
+import { createSealedRecords } from '../store/sealed-records.ts'
 import { allSettledOrThrow } from '../store/store.ts'
 import { newSessionId, type Session, type SessionStore, type SessionsOptions } from './session.ts'
 import type { SessionToEnd, UserSessions } from './user-sessions.ts'
@@ -116,7 +116,7 @@ export function createDeviceSessions(
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'device-session-names'),
     keyPattern: 'gatehouse:user-sess:*',
-    codec: jsonCodec(z.object({ version: z.literal(1), id: z.string() })),
+    schema: z.object({ version: z.literal(1), id: z.string() }),
     kind: 'user_session',
   })
 

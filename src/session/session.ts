@@ -8,7 +8,7 @@ import { getRequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { toStoreError } from '../store/redis-errors.ts'
-import { createSealedValues, jsonCodec } from '../store/sealed-records.ts'
+import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
 
 /** It contains no upstream token. */
@@ -179,7 +179,7 @@ function createSerializer(options: SessionsOptions) {
   const values = createSealedValues({
     ...options,
     seal: createSeal(options.masterKeys, 'session'),
-    codec: jsonCodec(SessionRecord),
+    schema: SessionRecord,
     kind: 'session',
   })
   return {

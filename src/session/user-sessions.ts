@@ -1,17 +1,19 @@
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
-import { createSealedRecords, jsonCodec } from '../store/sealed-records.ts'
+import { createSealedRecords } from '../store/sealed-records.ts'
 import type { IdentifiedSession, SessionStore, SessionsOptions, StoredSession } from './session.ts'
 
 export type UserSessions = ReturnType<typeof createUserSessions>
 
-export interface SessionIndexEntry {
-  readonly publicId: string
+const IndexRecord = z.object({
+  version: z.literal(1),
+  publicId: z.string(),
   /** The id in the cookie. It is sealed in the store. */
-  readonly id: string
-  readonly createdAtMs: number
-}
+  id: z.string(),
+  createdAtMs: z.number(),
+})
+export type SessionIndexEntry = Readonly<Omit<z.infer<typeof IndexRecord>, 'version'>>
 
 export type EndReason = 'signed_out' | 'replaced' | RevocationReason
 
@@ -110,9 +112,7 @@ function createIndex(options: SessionsOptions) {
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'user-session-names'),
     keyPattern: 'gatehouse:user-sess:*',
-    codec: jsonCodec(
-      z.object({ version: z.literal(1), publicId: z.string(), id: z.string(), createdAtMs: z.number() }),
-    ),
+    schema: IndexRecord,
     kind: 'user_session',
   })
 

@@ -38,12 +38,6 @@ export interface SealedRecord<Value> {
   readonly value: Value
 }
 
-export interface RecordCodec<Value> {
-  encode(value: Value): string
-  /** Undefined for any other text, such as a record of another version. */
-  decode(text: string): Value | undefined
-}
-
 export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> {
   readonly store: Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
   /** For the HMAC of the name. */
@@ -54,7 +48,8 @@ export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> 
 
 export interface SealedValuesOptions<Value> {
   readonly seal: Seal
-  readonly codec: RecordCodec<Value>
+  /** Of the value, which is stored as JSON. It contains the version as a literal. */
+  readonly schema: z.ZodType<Value>
   /** The label of `gatehouse_unreadable_records_total`. */
   readonly kind: string
   readonly log: Logger
@@ -102,27 +97,18 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
 
 /** For values whose keys are not HMACs of a name. */
 export function createSealedValues<Value>(options: SealedValuesOptions<Value>): SealedValues<Value> {
-  const { seal, codec, kind, log, metrics } = options
+  const { seal, schema, kind, log, metrics } = options
   return {
-    seal: (value, key) => seal.seal(codec.encode(value), key),
+    seal: (value, key) => seal.seal(JSON.stringify(value), key),
     open(raw, key) {
       if (raw === undefined) return undefined
-      const text = seal.open(raw, key)
-      const value = text === undefined ? undefined : codec.decode(text)
+      const value = schema.safeParse(parseStoredJson(seal.open(raw, key))).data
       if (value === undefined) {
         metrics.unreadableRecords.inc({ kind })
         log.warn('unreadable_record', { name: kind })
       }
       return value
     },
-  }
-}
-
-/** Values as JSON. The schema must contain the version as a literal. */
-export function jsonCodec<Value>(schema: z.ZodType<Value>): RecordCodec<Value> {
-  return {
-    encode: (value) => JSON.stringify(value),
-    decode: (text) => schema.safeParse(parseStoredJson(text)).data,
   }
 }
 

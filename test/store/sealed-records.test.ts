@@ -4,12 +4,12 @@ import { z } from 'zod'
 import { createSeal, createSigner } from '../../src/crypto/keys.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
-import { createSealedRecords, jsonCodec } from '../../src/store/sealed-records.ts'
+import { createSealedRecords } from '../../src/store/sealed-records.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { restartable } from '../support/restartable.ts'
 
 const MINUTE_MS = 60_000
-const codec = jsonCodec(z.object({ version: z.literal(1), text: z.string() }))
+const schema = z.object({ version: z.literal(1), text: z.string() })
 const record = (text: string) => ({ version: 1, text }) as const
 
 function harness() {
@@ -24,7 +24,7 @@ function harness() {
       seal: createSeal(masterKeys, 'test'),
       names: createSigner(masterKeys, 'test-names'),
       keyPattern: 'gatehouse:test:*',
-      codec,
+      schema,
       kind: 'test',
       log,
       metrics,

@@ -70,7 +70,6 @@ export interface DeviceCookieDeps {
   /** True for an https PUBLIC_URL: the cookie gets the `__Host-` prefix and Secure. */
   readonly secure: boolean
   readonly now?: () => number
-  readonly newId?: () => string
 }
 
 /** `<id>.<issued, unix seconds in base 36>.<signature>` */
@@ -82,7 +81,7 @@ const LIFETIME_S = 400 * DAY_S
 export type DeviceCookie = ReturnType<typeof createDeviceCookie>
 
 export function createDeviceCookie(deps: DeviceCookieDeps) {
-  const { signer, secure, now = Date.now, newId = newDeviceId } = deps
+  const { signer, secure, now = Date.now } = deps
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const valueIn = readCookie(name)
   const verified = new WeakMap<Request, VerifiedCookie>()
@@ -103,7 +102,7 @@ export function createDeviceCookie(deps: DeviceCookieDeps) {
     /** The request's device. Sets the cookie if it is missing, invalid or due for renewal. */
     ensure(req: Request, res: Response): Device {
       const { id, isDue } = read(req)
-      const device: Device = { id: id ?? newId(), returned: id !== undefined }
+      const device: Device = { id: id ?? newDeviceId(), returned: id !== undefined }
       if (isDue) setCookie(res, device.id)
       return device
     },

@@ -4,7 +4,7 @@ import { invalidField, unknownHandle } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Sessions } from '../../session/sessions.ts'
-import { createSealedRecords, jsonCodec, type SealedRecords } from '../../store/sealed-records.ts'
+import { createSealedRecords, type SealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
@@ -49,7 +49,7 @@ export class SsoTokens {
     this.#records = createSealedRecords({
       ...options,
       keyPattern: 'gatehouse:sso:*',
-      codec: jsonCodec(SsoRecord),
+      schema: SsoRecord,
       kind: 'sso',
     })
   }

@@ -1,5 +1,6 @@
 import { parseFactorType } from '../../factor-types.ts'
 import type { LoginNames } from '../../session/login-names.ts'
+import { nonEmpty } from '../transaction/credentials.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
@@ -45,7 +46,7 @@ export function classifyAttempt(
 function attemptKind({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind {
   switch (operation) {
     case 'change_password':
-      return isNonEmpty(fields.oldPassword) ? 'password' : 'call'
+      return nonEmpty(fields.oldPassword) !== undefined ? 'password' : 'call'
     case 'verify':
       return verificationKind(fields, factorType, isPoll)
     case 'duo_callback':
@@ -81,7 +82,7 @@ function verificationKind(
   const { challenge, proof } = parseFactorType(factorType)
   if (challenge === 'approval' && !isPoll) return 'push'
   if (challenge === 'message') return isNonBlank(fields.passCode) ? 'code' : 'message'
-  const isPassword = isNonEmpty(fields.password)
+  const isPassword = nonEmpty(fields.password) !== undefined
   if (isPassword && proof === 'password') return 'password'
   if (hasCode(fields)) return 'code'
   return isPassword ? 'password' : 'call'
@@ -89,16 +90,12 @@ function verificationKind(
 
 /** An empty code requests a message, and is not a guess. */
 function hasCode({ passCode, answer }: AttemptedStep['fields']): boolean {
-  return isNonEmpty(passCode) || isNonEmpty(answer)
+  return (nonEmpty(passCode) ?? nonEmpty(answer)) !== undefined
 }
 
 /** Okta may treat white space as no code, and send a message. */
 function isNonBlank(value: unknown): boolean {
   return typeof value === 'string' && value.trim() !== ''
-}
-
-function isNonEmpty(value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
 }
 
 /**

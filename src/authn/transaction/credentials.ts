@@ -97,16 +97,12 @@ export function getProof(
       return transaction.credentialAccepted || isUnverified ? undefined : NEW_PASSWORD_PROOF
     case 'factor': {
       const { amr, proof } = getFactorType(sent.factorType)
-      const isSent = proof !== undefined && isNonEmptyString(sent.fields[proof])
+      const isSent = proof !== undefined && nonEmpty(sent.fields[proof]) !== undefined
       return isUnverified && !isSent ? undefined : { kind: 'factor', provesUser: isSent, amr }
     }
     case undefined:
       return undefined
   }
-}
-
-function isNonEmptyString(value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
 }
 
 /** The statuses in which Okta checks an operation's credential. In others it may ignore it. */
@@ -158,7 +154,7 @@ export function enrollmentOfStep(
   { enrollment, activeFactors }: EnrollmentState,
 ): Enrollment | undefined {
   if (operation === 'enroll') {
-    const [type, provider] = [text(fields.factorType), text(fields.provider)]
+    const [type, provider] = [nonEmpty(fields.factorType), nonEmpty(fields.provider)]
     if (type === undefined) return undefined
     const replaces =
       getFactorType(type).allowsMultiple !== true && activeFactors.includes(factorName(type, provider))
@@ -202,6 +198,7 @@ export function factorName(factorType: string, provider: string | undefined): st
   return `${factorType} ${provider ?? ''}`
 }
 
-function text(value: unknown): string | undefined {
+/** undefined: not a text, or an empty one. */
+export function nonEmpty(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { createSealedRecords, jsonCodec, parseStoredJson } from '../../store/sealed-records.ts'
+import { createSealedRecords, parseStoredJson } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import { PICTURE } from './link-paths.ts'
 import type { OfferedStep, Transaction } from './transaction.ts'
@@ -45,6 +45,7 @@ const StoredResource = z.object({
   transactions: z.array(z.string()),
 })
 type StoredResource = z.infer<typeof StoredResource>
+const STORED = { keyPattern: 'gatehouse:offer:*', schema: StoredResource, kind: 'offer' }
 
 const AnyVersion = z.object({ version: z.number() })
 
@@ -57,8 +58,7 @@ export type OfferedResources = ReturnType<typeof createOfferedResources>
  */
 export function createOfferedResources(deps: OfferedResourcesDeps) {
   const { store, seal, names, transactions } = deps
-  const codec = jsonCodec(StoredResource)
-  const records = createSealedRecords({ ...deps, keyPattern: 'gatehouse:offer:*', codec, kind: 'offer' })
+  const records = createSealedRecords({ ...deps, ...STORED })
 
   /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
   const pictureHandle = (device: string, upstreamPath: string): string =>

@@ -3,7 +3,7 @@ import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../session/user-keys.ts'
-import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
+import { createSealedRecords } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import { Transaction } from './transaction.ts'
 
@@ -58,7 +58,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
   const records = createSealedRecords<Transaction>({
     ...options,
     keyPattern: transactionKey('*'),
-    codec: jsonCodec(Transaction),
+    schema: Transaction,
     kind: 'transaction',
   })
 

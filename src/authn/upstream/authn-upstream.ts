@@ -40,7 +40,7 @@ export interface AuthnCall {
   readonly deadline?: number | undefined
 }
 
-export interface AuthnUpstreamOptions extends ApiTokenStateDeps {
+export interface AuthnUpstreamOptions {
   readonly api: HttpApi
   /** The SSWS token. */
   readonly apiToken: string
@@ -48,6 +48,8 @@ export interface AuthnUpstreamOptions extends ApiTokenStateDeps {
   readonly timeoutMs: number
   /** Calls in flight. */
   readonly maxConnections: number
+  readonly log: Logger
+  readonly metrics: Metrics
   readonly monotonic?: () => number
 }
 
@@ -188,13 +190,8 @@ function createCallQueue(maxInFlight: number, onTimeout: () => void): CallQueue 
 /** `unknown` until Okta has accepted or refused the token; `failing` while it refuses it. */
 export type TokenState = 'ok' | 'failing' | 'unknown'
 
-export interface ApiTokenStateDeps {
-  readonly log: Logger
-  readonly metrics: Metrics
-}
-
 /** Whether Okta accepts the SSWS token. */
-function createApiTokenState({ log, metrics }: ApiTokenStateDeps) {
+function createApiTokenState({ log, metrics }: Pick<AuthnUpstreamOptions, 'log' | 'metrics'>) {
   let state: TokenState = 'unknown'
 
   return {

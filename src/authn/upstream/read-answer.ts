@@ -3,7 +3,7 @@ import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
-import { factorName } from '../transaction/credentials.ts'
+import { factorName, nonEmpty } from '../transaction/credentials.ts'
 
 /** An answer of the Authentication API: a success or an Error object. */
 export interface AuthnReply {
@@ -153,8 +153,4 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
-}
-
-function nonEmpty(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { createSeal, createSigner, type MasterKeys } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { createSealedRecords, jsonCodec } from '../../store/sealed-records.ts'
+import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import { createUpstreamClock } from '../../upstream/http-api.ts'
 import { type StartTimer, startTimer } from '../../upstream/start-timer.ts'
@@ -61,7 +61,7 @@ export function createPamDeps(options: PamDepsOptions) {
         ...{ store, names, kind, log, metrics },
         seal: createSeal(secretKeys, kind),
         keyPattern: `gatehouse:${kind}:*`,
-        codec: jsonCodec(schema),
+        schema,
       }),
     /** The API's time. */
     clock: createUpstreamClock({ now, monotonic }),
