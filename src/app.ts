@@ -56,7 +56,7 @@ export function createApp(options: AppOptions): Express {
 
   const app = createExpress()
   app.set('query parser', parseQuery)
-  app.use(beginRequest({ isTrustedProxy, log, metrics }), setSecurityHeaders({ secure: options.secure }))
+  app.use(beginRequest(isTrustedProxy, { log, metrics }), setSecurityHeaders({ secure: options.secure }))
   for (const { path, handle } of routes.filter(isForwardAuth))
     app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
   app.use(

@@ -7,14 +7,7 @@ import type { RecoveryType } from './recovery/recovery.ts'
 import type { FetchOffered } from './sign-in/fetch-offered.ts'
 import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './sign-in/operations.ts'
 import type { RunStep, Step } from './sign-in/run-step.ts'
-import {
-  type PrimaryBody,
-  parse,
-  primaryBody,
-  recoveryBody,
-  recoveryTokenBody,
-  stateBody,
-} from './sign-in/schemas.ts'
+import { parse, primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
 import { normalizePath } from './transaction/link-paths.ts'
 import type { StepAnswer } from './transaction/step-result.ts'
 import type { TransactionSteps } from './transaction-steps.ts'
@@ -42,8 +35,10 @@ export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
 
   const entryRoutes = routesOf(ENTRY_OPERATIONS, {
     authenticate: stepHandler((req, client) => {
-      const body = parse(primaryBody, req.body)
-      return hasStateToken(body) ? steps.state(body, client) : entrySteps.primary(body, client)
+      const { stateToken, ...body } = parse(primaryBody, req.body)
+      return stateToken === undefined
+        ? entrySteps.primary(body, client)
+        : steps.state({ ...body, stateToken }, client)
     }),
     introspect: stepHandler((req, client) => steps.state(parse(stateBody, req.body), client)),
     recoverPassword: recoveryHandler('PASSWORD'),
@@ -85,10 +80,6 @@ function present(
   if (sessionId !== undefined) res.append('Set-Cookie', sessionCookie(sessionId))
   if (errorCode !== undefined) getRequestContext(res.req).errorCode = errorCode
   sendJsonText(res.status(status).set(headers), body)
-}
-
-function hasStateToken(body: PrimaryBody): body is PrimaryBody & { stateToken: string } {
-  return body.stateToken !== undefined
 }
 
 function paramsOf(req: Request): Record<string, string> {

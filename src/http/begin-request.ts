@@ -10,12 +10,8 @@ import {
   type Telemetry,
 } from './request-context.ts'
 
-export interface BeginRequestOptions extends Telemetry {
-  readonly isTrustedProxy: IsTrustedProxy
-}
-
 /** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
-export function beginRequest({ isTrustedProxy, log, metrics }: BeginRequestOptions): RequestHandler {
+export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: Telemetry): RequestHandler {
   let hasWarned = false
   return function beginRequest(req, res, next) {
     const startedAt = performance.now()

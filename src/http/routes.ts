@@ -164,11 +164,6 @@ export function sendJsonText(res: ServerResponse, text: string): void {
   res.end(text)
 }
 
-export interface RequestsInFlightOptions {
-  readonly maxRequestsInFlight: number
-  readonly metrics: Metrics
-}
-
 const RETRY_AFTER_SECONDS = 2
 
 /**
@@ -178,7 +173,7 @@ const RETRY_AFTER_SECONDS = 2
  */
 export function limitRequestsInFlight(
   routes: readonly Route[],
-  { maxRequestsInFlight, metrics }: RequestsInFlightOptions,
+  { maxRequestsInFlight, metrics }: { readonly maxRequestsInFlight: number; readonly metrics: Metrics },
 ): Route[] {
   let total = 0
   const byAddress = new Map<string, number>()

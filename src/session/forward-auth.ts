@@ -21,7 +21,11 @@ export const FORWARD_AUTH_OPERATIONS = {
  * Responds 200 with the user in headers, or 401. `X-Auth-Request-*` headers of the request are ignored. There are no query parameters: any
  * query is refused, because a rule that has no effect must not grant access.
  */
-export function createForwardAuthRoutes({ sessions }: ForwardAuthOptions): Route[] {
+export function createForwardAuthRoutes({
+  sessions,
+}: {
+  readonly sessions: Pick<Sessions, 'require'>
+}): Route[] {
   return routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
       const [parameter] = Object.keys(req.query)
@@ -40,10 +44,6 @@ export function beginForwardAuth(metrics: Metrics): RequestHandler {
     )
     next()
   }
-}
-
-export interface ForwardAuthOptions {
-  readonly sessions: Pick<Sessions, 'require'>
 }
 
 function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {

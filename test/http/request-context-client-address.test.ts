@@ -25,7 +25,7 @@ const telemetry = { ...collectLog(), metrics: createMetrics({ processMetrics: fa
 
 function found(socketAddress: string | undefined, header: string | undefined, trusted: string[] = []) {
   const req = requestFrom(socketAddress, header) as Request
-  const begin = beginRequest({ isTrustedProxy: createTrustedProxies(trusted), ...telemetry })
+  const begin = beginRequest(createTrustedProxies(trusted), telemetry)
   begin(req, new ServerResponse(req) as Response, () => {})
   const { address, addressProblem } = getRequestContext(req)
   return { address, ...(addressProblem && { addressProblem }) }

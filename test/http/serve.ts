@@ -64,7 +64,7 @@ export async function serve({
   const { log, lines, text } = collected
   const app = createExpress()
   prepare?.(app)
-  app.use(beginRequest({ isTrustedProxy: createTrustedProxies(trusted), log, metrics }))
+  app.use(beginRequest(createTrustedProxies(trusted), { log, metrics }))
   app.use(refuseUnknownAddress({ log, metrics }))
   for (const middleware of before) app.use(middleware)
   serveRoutes(app, routes)

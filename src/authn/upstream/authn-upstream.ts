@@ -63,7 +63,6 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
   const queue = createCallQueue(maxConnections, () => metrics.requestsShed.inc({ reason: 'upstream' }))
   const sendCall = createSendCall({ ...options, queue, monotonic })
   const token = createApiTokenState(options)
-  const post = createPost(sendCall)
   const deadlineNow = () => monotonic() + timeoutMs
 
   return {
@@ -72,7 +71,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
     close: () => options.api.close(),
 
     async send(call, from) {
-      const reply = await post(call, from, call.deadline ?? deadlineNow())
+      const reply = await post(sendCall, call, from, call.deadline ?? deadlineNow())
       if (!isInvalidToken(reply)) {
         if (call.encoding !== 'form') token.observe(reply)
         return reply
@@ -96,24 +95,25 @@ function tokenRefused() {
   return upstreamTemporarilyUnavailable(30, new DependencyFailure('token_refused'))
 }
 
-type Posted = Pick<AuthnCall, 'path' | 'body' | 'encoding'>
-
-function createPost(sendCall: SendCall) {
-  return async ({ path, body, encoding }: Posted, client: Client, deadline: number): Promise<AuthnReply> => {
-    const isForm = encoding === 'form'
-    const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
-    // replaces the browser's
-    const context = path === PRIMARY ? { context: { deviceToken: client.device.id } } : {}
-    const call = { path, accept, encoding, client, deadline, body: { ...body, ...context } }
-    const answer = await sendCall({ ...call, method: 'POST' })
-    return toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer)
-  }
+async function post(
+  sendCall: SendCall,
+  { path, body, encoding }: AuthnCall,
+  client: Client,
+  deadline: number,
+): Promise<AuthnReply> {
+  const isForm = encoding === 'form'
+  const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
+  // replaces the browser's
+  const context = path === PRIMARY ? { context: { deviceToken: client.device.id } } : {}
+  const call = { path, accept, encoding, client, deadline, body: { ...body, ...context } }
+  const answer = await sendCall({ ...call, method: 'POST' })
+  return toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer)
 }
 
-interface SingleCall extends Partial<Posted> {
+interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding'> {
   readonly method: 'GET' | 'POST'
-  readonly path: string
   readonly accept: string
+  readonly body?: AuthnCall['body']
   readonly client: Client
   readonly deadline: number
 }
