@@ -31,6 +31,7 @@ describe('Redis is unreachable', () => {
     await expectUnavailable(store)
     await expectUnavailable(store)
     expect(isReady()).toBe(false)
+    await until(() => events.some(({ event }) => event === 'store_reconnecting'))
     await redis.restart()
     await expectWorking(store)
     expect(await store.get('gatehouse:kept')).toBe('still here')
