@@ -25,6 +25,26 @@ const OFFERED = {
 
 /** Pages that the browser itself opens. */
 export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
+  goToSignIn: {
+    ...PAGE,
+    summary: 'Sign in, then return: for a browser that a proxy has found without a session',
+    description:
+      'A browser with a session is redirected to `returnTo` at once. A URL that is not percent-encoded continues to the end of the query.',
+    cookies: { session: 'used', device: 'used' },
+    query: z.object({
+      returnTo: z
+        .url()
+        .max(2048)
+        .meta({
+          description: 'At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`.',
+          examples: ['https://portal.example.com/app/report?year=2026'],
+        }),
+    }),
+    responses: {
+      303: { description: 'To `returnTo`, or to `SIGN_IN_URL` with it', headers: ['Location', 'Set-Cookie'] },
+    },
+    errors: { 400: ['E0000001'], 403: ['E0000006'] },
+  },
   beginStepUp: {
     ...PAGE,
     summary: 'Start a step-up: the target of Okta’s redirect to the sign-in page',

@@ -107,6 +107,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     publicOrigin: publicUrl.origin,
     forwardedOrigins: config.authn.forwardOrigin ? [publicUrl.origin, ...config.allowedOrigins] : [],
     signInUrl: config.signInUrl,
+    returnTargets: config.returnTargets,
     tunables,
     deviceCookie,
     sessions,

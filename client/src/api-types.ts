@@ -545,6 +545,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/signin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sign in, then return: for a browser that a proxy has found without a session
+         * @description A browser with a session is redirected to `returnTo` at once. A URL that is not percent-encoded continues to the end of the query.
+         */
+        get: operations["goToSignIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/signin/step-up": {
         parameters: {
             query?: never;
@@ -2394,20 +2414,6 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000007`: not found. */
-        "E-404-E0000007-html": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000007";
-                };
-                "text/html": string;
-            };
-        };
         /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
         "E-409-E0000006-html": {
             headers: {
@@ -2418,24 +2424,6 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"] & {
                     /** @enum {string} */
                     errorCode: "E0000006";
-                };
-                "text/html": string;
-            };
-        };
-        /** @description `E0000047`: rate limited. */
-        "E-429-E0000047-html": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "X-Rate-Limit-Limit": components["headers"]["X-Rate-Limit-Limit"];
-                "X-Rate-Limit-Remaining": components["headers"]["X-Rate-Limit-Remaining"];
-                "X-Rate-Limit-Reset": components["headers"]["X-Rate-Limit-Reset"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000047";
                 };
                 "text/html": string;
             };
@@ -2479,6 +2467,38 @@ export interface components {
                     /** @enum {string} */
                     errorCode: "E0000001";
                 };
+            };
+        };
+        /** @description `E0000007`: not found. */
+        "E-404-E0000007-html": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000007";
+                };
+                "text/html": string;
+            };
+        };
+        /** @description `E0000047`: rate limited. */
+        "E-429-E0000047-html": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Rate-Limit-Limit": components["headers"]["X-Rate-Limit-Limit"];
+                "X-Rate-Limit-Remaining": components["headers"]["X-Rate-Limit-Remaining"];
+                "X-Rate-Limit-Reset": components["headers"]["X-Rate-Limit-Reset"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000047";
+                };
+                "text/html": string;
             };
         };
         /** @description `E0000011`: the handle is unknown, expired or belongs to another browser; start again. */
@@ -4386,6 +4406,43 @@ export interface operations {
             503: components["responses"]["E-503-E0000009-upstream"];
             504: components["responses"]["E-504-E0000009"];
             default: components["responses"]["E-upstream"];
+        };
+    };
+    goToSignIn: {
+        parameters: {
+            query: {
+                /** @description At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`. */
+                returnTo: string;
+            };
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description To `returnTo`, or to `SIGN_IN_URL` with it */
+            303: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    /**
+                     * @description The target of the redirect.
+                     * @example https://portal.example.com/?returnTo=https%3A%2F%2Fportal.example.com%2Fapp%2Freport%3Fyear%3D2026
+                     */
+                    Location: string;
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-html"];
+            403: components["responses"]["E-403-E0000006-html"];
+            409: components["responses"]["E-409-E0000006-html"];
+            500: components["responses"]["E-500-E0000009-html"];
+            503: components["responses"]["E-503-E0000009-html"];
+            default: components["responses"]["E-refused-early"];
         };
     };
     beginStepUp: {

@@ -8,6 +8,7 @@ export {
 } from './create-gatehouse.ts'
 export { GatehouseError } from './gatehouse-error.ts'
 export type { PollOptions } from './poll.ts'
+export { allowedReturnTo } from './return-to.ts'
 export { type Assertion, type Attestation, createAttestation, getAssertion } from './security-keys.ts'
 export type { SessionEnd, SessionEnding } from './session-watch.ts'
 export type * from './sign-in-step.ts'

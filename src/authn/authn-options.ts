@@ -45,6 +45,8 @@ export interface AuthnOptions {
   readonly apiToken: string
   readonly stepUp: boolean
   readonly ssoRedirects: readonly RedirectPrefix[]
+  /** Where a browser may be sent after the sign-in. */
+  readonly returnTargets: readonly RedirectPrefix[]
   readonly loginDomains: readonly string[]
   readonly hiddenFactors: readonly string[]
   readonly publicOrigin: string

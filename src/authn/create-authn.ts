@@ -9,6 +9,7 @@ import { StepLocks } from './coalescing/step-locks.ts'
 import { createEntrySteps } from './entry-steps.ts'
 import { createRecovery } from './recovery/recovery.ts'
 import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
+import { createReturnTo } from './redirects/return-to.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
 import { StepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesOptions } from './routes.ts'
@@ -207,6 +208,7 @@ export function createAuthn(options: AuthnOptions): Authn {
         return (await runStep(step, client)).headers.Location ?? ''
       },
       ssoTokens,
+      returnTo: createReturnTo({ ...options, allowed: options.returnTargets }),
       clientOf,
     },
     tokenState: upstream.tokenState,

@@ -31,6 +31,8 @@ function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Genera
     ![publicUrl, ...ALLOWED_ORIGINS].includes(new URL(SIGN_IN_URL).origin)
   )
     yield ['SIGN_IN_URL', 'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS']
+  if (SIGN_IN_URL?.split(/[?#]/)[0] === `${publicUrl}/signin`)
+    yield ['SIGN_IN_URL', 'must not be /signin of PUBLIC_URL: the broker serves that path']
   for (const name of ['AUTHN_BASE_URL', 'AUTHN_LINK_ORIGINS'] as const)
     if ([values[name]].flat().includes(publicUrl))
       yield [name, 'must not be PUBLIC_URL: the broker would call itself']

@@ -43,6 +43,10 @@ function configOf(values: Values) {
     ops: { port: values.OPS_PORT, host: values.OPS_HOST, token: values.OPS_TOKEN },
     trustProxy: values.TRUST_PROXY,
     signInUrl: values.SIGN_IN_URL ?? `${origin}/`,
+    returnTargets: [
+      ...[origin, ...values.ALLOWED_ORIGINS].map((each) => ({ origin: each, pathPrefix: '/' })),
+      ...values.RETURN_TO,
+    ],
     authn: {
       baseUrl: values.AUTHN_BASE_URL,
       apiToken: values.AUTHN_API_TOKEN,

@@ -38,19 +38,20 @@ export const upstreamBaseUrl = baseUrl
   .transform((text) => originOf(text) + pathOf(text))
 
 /**
- * One of `SSO_REDIRECTS`: a `redirectUrl` is allowed if it has this origin, and this path or one below it. The path
- * begins with a slash, and ends with one only if it is the root. Compare whole segments.
+ * One of `SSO_REDIRECTS` or `RETURN_TO`: a target is allowed if it has this origin, and this path or one below it. The
+ * path begins with a slash, and ends with one only if it is the root. Compare whole segments.
  */
 export const redirectPrefix = baseUrl.transform((text) => ({
   origin: originOf(text),
   pathPrefix: pathOf(text) || '/',
 }))
 
-const isWithoutStateToken = (text: string) => !new URL(text).searchParams.has('stateToken')
+const OWN_PARAMETERS = ['stateToken', 'returnTo']
+const isWithoutOwn = (text: string) => !OWN_PARAMETERS.some((name) => new URL(text).searchParams.has(name))
 
 /** A path, a query and a fragment are allowed. */
 export const pageUrl = url(String.raw`${HOST}([/?#][^\s\\]*)?`, 'an absolute URL without user name')
-  .refine(isWithoutStateToken, 'must not have a stateToken in its query: the broker adds it')
+  .refine(isWithoutOwn, 'must not have stateToken or returnTo in its query: the broker adds them')
   .transform((text) => new URL(text).href)
 
 /** The egress proxy; user and password are allowed. */

@@ -24,6 +24,7 @@ export const VARIABLES = z.object({
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
+  RETURN_TO: listOf(url.redirectPrefix).default([]),
   TRUST_PROXY: trustedProxies.default([]),
 
   AUTHN_LINK_ORIGINS: listOf(url.upstreamOrigin).default([]),

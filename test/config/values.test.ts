@@ -88,6 +88,15 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['https://portal.example.com', 'https://portal.example.com/'],
     ...same('https://portal.example.com/x?y=1#/login', 'https://portal.example.com/?x#//..'),
   ],
+  RETURN_TO: [
+    [
+      'https://a.b/home/,https://c.d',
+      [
+        { origin: 'https://a.b', pathPrefix: '/home' },
+        { origin: 'https://c.d', pathPrefix: '/' },
+      ],
+    ],
+  ],
   TRUST_PROXY: [
     ['192.0.2.1', ['192.0.2.1/32']],
     ['10.0.0.0/8, 2001:DB8::1', ['10.0.0.0/8', '2001:DB8::1/128']],
@@ -273,9 +282,19 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       'https://login.example.org/',
       'http://portal.example.com/',
     ],
-    'must not have a stateToken in its query: the broker adds it': [
+    'must not have stateToken or returnTo in its query: the broker adds them': [
       'https://portal.example.com/?x=1&stateToken=',
+      'https://portal.example.com/?returnTo=x',
     ],
+    'must not be /signin of PUBLIC_URL: the broker serves that path': [
+      'https://portal.example.com/signin',
+      'https://portal.example.com/signin?x#y',
+    ],
+  },
+  RETURN_TO: {
+    [`entry 1 ${BASE}`]: NO_BASES,
+    [`entry 1 ${LOOPBACK_ONLY}`]: NOT_LOOPBACK,
+    [`entry 1 ${SAFE}`]: UNSAFE_PATHS,
   },
   TRUST_PROXY: {
     'entry 1 must be the address or CIDR of a proxy, such as 10.0.0.0/8': [

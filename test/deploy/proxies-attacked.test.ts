@@ -258,9 +258,10 @@ describe.each(NAMES)('%s', (name) => {
   if (asksWhoIsSignedIn) {
     test('a user who is signed out is sent to the sign-in page, a page’s own call gets 401', async () => {
       const navigating = await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'navigate'] })
-      expect([navigating.status, navigating.headers.location]).toEqual([302, `${PORTAL}/?signed-out`])
+      const signIn = `${PORTAL}/signin?returnTo=${PORTAL}${PROXIES[name].applicationPath}`
+      expect([navigating.status, navigating.headers.location]).toEqual([302, signIn])
       expect((await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'cors'] })).status).toBe(401)
-      const page = await asked({ path: '/?signed-out' })
+      const page = await asked({ path: '/?returnTo=x' })
       expect([page.status, page.text]).toEqual([200, 'the sign-in page'])
     })
 

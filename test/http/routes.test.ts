@@ -74,6 +74,7 @@ async function publicListener() {
     navigation: {
       stepUp: { importToken: nobody },
       follow: nobody,
+      returnTo: nobody,
       ssoTokens: { redeem: nobody },
       clientOf: nobody,
     },

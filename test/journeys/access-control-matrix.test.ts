@@ -22,6 +22,7 @@ import {
   classNamed,
   DEVICE_IS_SET,
   NOT_ALLOWED,
+  ORIGINS,
   type RouteClassName,
   type Verdict,
 } from '../support/route-classes.ts'
@@ -82,6 +83,8 @@ function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisito
       return { method, path, body: { recoveryToken: 'plainly-fake-recovery' } }
     case 'GET /api/v1/users/:uid/factors/:id/qr/:token':
       return { method, path: browser.picture }
+    case 'GET /signin':
+      return { method, path: `${path}?returnTo=${ORIGINS.own}/app/` }
     case 'GET /signin/step-up':
       return { method, path: `${path}?stateToken=00plainly-fake-imported-token` }
     case 'GET /login/sessionCookieRedirect':

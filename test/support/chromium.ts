@@ -4,10 +4,11 @@ import { type Browser, chromium } from 'playwright-core'
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /** The system's Chromium, headless. `npm run setup` installs it. */
-export async function openChromium(): Promise<Browser> {
+export async function openChromium(...args: readonly string[]): Promise<Browser> {
   return chromium.launch({
     executablePath: findChromium(),
     args: [
+      ...args,
       '--no-sandbox',
       '--headless',
       '--disable-gpu',

@@ -20,6 +20,7 @@ export interface Portal {
 
 export interface Arrived {
   readonly method: string
+  readonly url: string
   /** Every header and trailer, with normalized names: lower case, and a hyphen for other characters, as some servers treat them. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
@@ -104,12 +105,15 @@ export async function startPortal({
   }
 }
 
-function arrivedFrom({ method = '', rawHeaders, rawTrailers }: IncomingMessage, body: string): Arrived {
+function arrivedFrom(
+  { method = '', url = '', rawHeaders, rawTrailers }: IncomingMessage,
+  body: string,
+): Arrived {
   const lines = [...rawHeaders, ...rawTrailers]
   const headers = lines.flatMap((name, at) =>
     at % 2 === 0 ? [[name.toLowerCase().replaceAll(/[^a-z0-9]/g, '-'), lines[at + 1] ?? ''] as const] : [],
   )
-  return { method, headers, body }
+  return { method, url, headers, body }
 }
 
 function cookiesOf({ headers }: PortalResponse): string {

@@ -18,6 +18,7 @@ import {
 import { until } from './until.ts'
 
 export interface RunningProxy {
+  readonly port: number
   /** The proxy's error log so far. */
   log(): string
   ask(ask?: PortalRequest): Promise<PortalResponse>
@@ -97,7 +98,7 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
     await stop()
     throw error
   }
-  return { log: () => running.log(), ask, stop }
+  return { port, log: () => running.log(), ask, stop }
 }
 
 async function servePages(): Promise<Server> {

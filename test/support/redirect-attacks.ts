@@ -1,4 +1,89 @@
-/** Known open-redirect attacks, against the allowed target https://app.example.com/home. */
+/** Targets that are not allowed where https://app.example.com/home is, or https://app.example.com as a whole. */
+const OTHER_HOSTS = ['evil.example', 'app.example.com.evil.example', 'evilapp.example.com', '[::ffff:7f00:1]']
+const CONTROL_CHARACTERS = Array.from({ length: 0xa0 }, (_, code) => code)
+  .filter((code) => code < 0x20 || code > 0x7e)
+  .map((code) => String.fromCharCode(code))
+/** Between the parts of a URL, each of these makes some parsers read another host. */
+const SEPARATORS = [
+  ...[
+    '@',
+    ':@',
+    '#@',
+    '?@',
+    '%40',
+    '%23@',
+    '%3f@',
+    '\\',
+    '\\@',
+    '%5c',
+    '/\\',
+    ';@',
+    ',',
+    '%2f',
+    '%00',
+    '%0d%0a',
+  ],
+  ...['\uff0f', '\uff0e', '\u3002', '\u2044', '\uff20', '\uff03', '\ufe56', '\u00ad', '\u200b', '.\u0301'],
+]
+const SCHEMES = [
+  ...['javascript:', 'data:text/html,', 'vbscript:', 'file:', 'ftp:', 'ws:', 'wss:', 'blob:', 'view-source:'],
+  ...['about:', 'intent:', 'ms-word:', 'http%3a', 'https%3A', 'hxxps:', 'https', '', ':', 'https:https:'],
+]
+/** Forms without a scheme, which browsers read as another host or as a path of this one. */
+const RELATIVE = [
+  '//',
+  '///',
+  '////',
+  '/\\',
+  '\\/',
+  '\\\\',
+  '/\t/',
+  '\t//',
+  '/%2f',
+  '/%5c',
+  './/',
+  '..//',
+  '@',
+  '?',
+  '#',
+]
+const PORTS = [
+  '80',
+  '444',
+  '8443',
+  '0',
+  '00444',
+  '65536',
+  '443.evil.example',
+  '443@evil.example',
+  '-443',
+  '0x1bb',
+]
+export const ORIGIN_ATTACKS: readonly string[] = [
+  ...SEPARATORS.flatMap((sign) => [
+    `https://app.example.com${sign}evil.example/home`,
+    `https://evil.example${sign}app.example.com/home`,
+    `https:${sign}//app.example.com/home`,
+  ]),
+  ...SCHEMES.flatMap((scheme) => [
+    `${scheme}//app.example.com/home`,
+    `${scheme}//evil.example#app.example.com`,
+  ]),
+  ...RELATIVE.flatMap((start) => [`${start}app.example.com/home`, `${start}evil.example/home`]),
+  ...PORTS.map((port) => `https://app.example.com:${port}/home`),
+  ...OTHER_HOSTS.flatMap((host) => [
+    ...[`https://${host}`, `https://${host}/home#https://app.example.com/home`],
+    ...[`https://${host}/https://app.example.com/home`, `https://${host}?https://app.example.com/home`],
+    ...[`https://${host}/%2e%2e/app.example.com/home`, `https://app.example.com@${host}/home`],
+  ]),
+  ...CONTROL_CHARACTERS.flatMap((sign) => [
+    `${sign}https://app.example.com/home`,
+    `java${sign}script:alert(1)`,
+    `https:/${sign}/evil.example/home`,
+    `https://app.example.com${sign}.evil.example/home`,
+    `https://app.example.com/home${sign}`,
+  ]),
+]
 
 /** Hosts that look like the allowed one, and other hosts. */
 const HOSTS = [
@@ -65,6 +150,7 @@ export const REDIRECT_ATTACKS: readonly string[] = [
     `http://${host}/home`,
     `//${host}/home`,
   ]),
+  ...ORIGIN_ATTACKS,
   ...PATHS.map((path) => `https://app.example.com${path}`),
   ...SPELLINGS,
 ]

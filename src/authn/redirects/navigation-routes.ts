@@ -14,6 +14,7 @@ const PAGE = {
 
 /** Pages that the browser itself opens. */
 export const NAVIGATION_OPERATIONS = {
+  goToSignIn: { ...PAGE, path: '/signin' },
   beginStepUp: { ...PAGE, path: '/signin/step-up' },
   followStepUp: { ...PAGE, path: '/login/step-up/redirect' },
   followTokenRedirect: { ...PAGE, path: '/login/token/redirect' },
@@ -26,6 +27,7 @@ export interface NavigationRoutesOptions {
   /** The target of a redirect that Okta offered. */
   readonly follow: (path: string, handle: unknown, client: Client) => Promise<string>
   readonly ssoTokens: Pick<SsoTokens, 'redeem'>
+  readonly returnTo: (req: Request, res: Response) => Promise<string>
   readonly clientOf: (req: Request, res: Response) => Client
 }
 
@@ -34,14 +36,18 @@ export function createNavigationRoutes({
   stepUp,
   follow,
   ssoTokens,
+  returnTo,
   clientOf,
 }: NavigationRoutesOptions): Route[] {
   const redirect =
-    (status: 302 | 303, target: (req: Request, client: Client) => Promise<string>): Route['handle'] =>
+    (
+      status: 302 | 303,
+      target: (req: Request, client: Client, res: Response) => Promise<string>,
+    ): Route['handle'] =>
     async (req, res) => {
       getRequestContext(req).errorFormat = 'page'
       assertNavigation(req.headers)
-      const href = await target(req, clientOf(req, res))
+      const href = await target(req, clientOf(req, res), res)
       res.status(status).set('Location', href).end()
     }
   const followOffered = redirect(302, (req, client) =>
@@ -49,6 +55,7 @@ export function createNavigationRoutes({
   )
 
   return routesOf(NAVIGATION_OPERATIONS, {
+    goToSignIn: redirect(303, (req, _client, res) => returnTo(req, res)),
     beginStepUp: redirect(303, (req, client) => stepUp.importToken(req.query.stateToken, client)),
     followStepUp: followOffered,
     followTokenRedirect: followOffered,

@@ -16,18 +16,18 @@ const AMBIGUOUS_PATH = /%(?:2e|2f|3b|5c|25)|(?:^|\/)\.+(?![\w.~-])/i
 
 /**
  * The target's normalized URL; undefined if it is not allowed. A URL that parsers could read in different ways is
- * refused first. Then the origin and whole path segments are compared.
+ * refused first. Then the origin is compared and, unless the whole origin is allowed, whole path segments.
  */
 export function allowedTarget(given: unknown, allowed: readonly RedirectPrefix[]): string | undefined {
   if (typeof given !== 'string' || given.length > MAX_URL_CHARS || /[\\\s]|\p{Cc}/u.test(given))
     return undefined
   const plain = PLAIN_URL.exec(given)
-  if (plain === null || isAmbiguous(plain[1] ?? '') || !URL.canParse(given)) return undefined
+  if (plain === null || !URL.canParse(given)) return undefined
   const url = new URL(given)
+  const isBelow = (prefix: string) =>
+    !isAmbiguous(plain[1] ?? '') && `${url.pathname}/`.startsWith(`${prefix}/`)
   const isAllowed = allowed.some(
-    ({ origin, pathPrefix }) =>
-      url.origin === origin &&
-      (pathPrefix === '/' || url.pathname === pathPrefix || url.pathname.startsWith(`${pathPrefix}/`)),
+    ({ origin, pathPrefix }) => url.origin === origin && (pathPrefix === '/' || isBelow(pathPrefix)),
   )
   return isAllowed && url.href.length <= MAX_URL_CHARS ? url.href : undefined
 }
