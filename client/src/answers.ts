@@ -13,6 +13,8 @@ export type UnknownStatus = UnknownValue
 export type Factor = Schemas['Factor']
 export type FactorResult = Schemas['FactorResult']
 export type SecurityQuestion = Schemas['SecurityQuestions'][number]
+/** The rules for a new password. */
+export type PasswordPolicy = Schemas['PasswordPolicy']
 export type Link = Schemas['Link']
 
 export type ErrorBody = Schemas['ErrorObject']

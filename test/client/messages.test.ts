@@ -2,11 +2,15 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { GatehouseError } from 'gatehouse-client'
 import {
+  type Catalogue,
   chooseLanguage,
   describeError,
+  describePasswordPolicy,
   describeResult,
   describeSessionEnd,
+  ENGLISH,
   type Message,
+  messages,
 } from 'gatehouse-client/messages'
 import { ERROR_CODES } from '../../openapi/error-object.ts'
 import {
@@ -86,10 +90,14 @@ const CAUSES: readonly [string, GatehouseError, RegExp, Message['action']][] = [
 ]
 
 function currentPasswordCauses(): string[] {
+  const password = 'Demo-Password-1'
+  return unmetRequirements(sandboxPolicy(), password, { login: 'user', password })
+}
+
+function sandboxPolicy() {
   const [policy] = Object.values(loadSandboxConfig().passwordPolicies)
   if (policy === undefined) throw new Error('the sandbox has no password policy')
-  const password = 'Demo-Password-1'
-  return unmetRequirements(policy, password, { login: 'user', password })
+  return policy
 }
 
 test.each(CAUSES)('%s has its own message', (_what, error, words, action) => {
@@ -102,9 +110,97 @@ test.each(CAUSES)('%s has its own message', (_what, error, words, action) => {
 test('the broken rules of a password policy follow the message, in the language of Okta', () => {
   const rules = ['Passwörter müssen mindestens 8 Zeichen haben']
   expect(describeError(refused(403, 'E0000014', 'no', rules), 'de')).toMatchObject({
+    key: 'passwordRules',
     text: 'Dieses Passwort entspricht nicht den Regeln.',
+    rules: [],
     details: rules,
   })
+})
+
+/** One sentence of Okta names all rules of the policy. */
+const ALL_RULES =
+  'Password requirements were not met. Password requirements: at least 12 characters, a lowercase letter, an uppercase letter, ' +
+  'a number, a symbol, no parts of your username, does not include your first name, does not include your last name. ' +
+  'Your password cannot be any of your last 4 passwords.'
+
+test('the broken rules of a password policy are keys, with texts in the language of the catalogue', () => {
+  const counted = [
+    { key: 'minLength', count: 12 },
+    ...['minLowerCase', 'minUpperCase', 'minNumber', 'minSymbol'].map((key) => ({ key, count: 1 })),
+    { key: 'historyCount', count: 4 },
+  ]
+  const plain = ['excludeUsername', 'excludeFirstName', 'excludeLastName'].map((key) => ({ key }))
+  const german = describeError(updateFailed([ALL_RULES]), 'de')
+  expect(german.rules).toEqual([...counted, ...plain])
+  expect(german.details.slice(0, 3)).toEqual([
+    'mindestens 12 Zeichen',
+    'ein Kleinbuchstabe',
+    'ein Großbuchstabe',
+  ])
+  expect(german.details.at(5)).toBe('keines Ihrer letzten 4 Passwörter')
+
+  const policy = {
+    minLength: 8,
+    minLowerCase: 1,
+    minUpperCase: 1,
+    minNumber: 1,
+    minSymbol: 0,
+    excludeUsername: false,
+  }
+  const causes = unmetRequirements({ ...sandboxPolicy(), complexity: policy }, 'x', {
+    login: 'user',
+    password: 'x',
+  })
+  const english = describeError(updateFailed(causes), 'en')
+  expect(english.rules.map(({ key }) => key)).toEqual([
+    'minLength',
+    'minUpperCase',
+    'minNumber',
+    'notUsedBefore',
+  ])
+  expect(english.details[0]).toBe('at least 8 characters')
+})
+
+test('the rules of a policy: those that are on, without the minimum age', () => {
+  const complexity = {
+    ...{ minLength: 10, minLowerCase: 1, minUpperCase: 2, minNumber: 0, minSymbol: -1 },
+    ...{ excludeUsername: true, excludeAttributes: ['firstName'] },
+  }
+  const policy = { complexity, age: { minAgeMinutes: 60, historyCount: 1 } }
+  const texts = (language: 'en' | 'de') => describePasswordPolicy(policy, language).map(({ text }) => text)
+  expect(texts('en')).toEqual([
+    ...['at least 10 characters', 'a lowercase letter', 'at least 2 uppercase letters'],
+    ...['not your last password', 'no part of your username', 'not your first name'],
+  ])
+  expect(texts('de')).toEqual([
+    ...['mindestens 10 Zeichen', 'ein Kleinbuchstabe', 'mindestens 2 Großbuchstaben'],
+    ...['nicht Ihr letztes Passwort', 'kein Teil Ihres Benutzernamens', 'nicht Ihr Vorname'],
+  ])
+  expect(describePasswordPolicy({}, 'en')).toEqual([])
+})
+
+test('a third language has its own texts and plural forms', () => {
+  const polish: Catalogue = {
+    ...ENGLISH,
+    language: 'pl',
+    tryAgainIn: 'Spróbuj ponownie {when}.',
+    passwordRules: {
+      ...ENGLISH.passwordRules,
+      minLength: { one: '{n} znak', few: '{n} znaki', many: '{n} znaków', other: '{n} znaku' },
+    },
+    messages: { ...ENGLISH.messages, rateLimited: ['Zbyt wiele prób', '{retry}'] },
+  }
+  const { describeError: describe, describePasswordPolicy: rulesOf } = messages(polish)
+  const headers = { 'retry-after': '5' }
+  const error = new GatehouseError(new Response(null, { status: 429, headers }), {})
+  expect(describe(error)).toMatchObject({
+    key: 'rateLimited',
+    title: 'Zbyt wiele prób',
+    text: 'Spróbuj ponownie za 5 sekund.',
+    language: 'pl',
+  })
+  const lengths = [1, 3, 12].map((minLength) => rulesOf({ complexity: { minLength } })[0]?.text)
+  expect(lengths).toEqual(['1 znak', '3 znaki', '12 znaków'])
 })
 
 test('an unknown code is described by Okta’s own words', () => {
@@ -119,7 +215,7 @@ test('an unknown code is described by Okta’s own words', () => {
 test.each([
   [0, /cannot be reached/],
   [200, /cannot be reached/], // a login page of a network, instead of JSON
-  [429, /wait before you try again/],
+  [429, /try again later/],
   [500, /not available/],
   [503, /not available/],
   [524, /not available/],
@@ -157,8 +253,8 @@ test.each(WAITS)('an answer 503 or 429 with Retry-After: %d says %s', (seconds, 
   expect(describeError(answer(401, 'E0000011'), 'en').text).not.toContain(english) // begins again, without a wait
 })
 
-test('without a known time to wait, a message has none', () => {
-  expect(describeError(refused(503, 'E0000009'), 'en').text).toBe(NOT_AVAILABLE)
+test('without a known time to wait, a message says “later”', () => {
+  expect(describeError(refused(503, 'E0000009'), 'en').text).toBe(`${NOT_AVAILABLE} Please try again later.`)
 })
 
 const RESULTS = 'REJECTED TIMEOUT CANCELLED ERROR FAILED PASSCODE_REPLAYED TIME_WINDOW_EXCEEDED'

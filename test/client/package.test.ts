@@ -70,13 +70,16 @@ test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, as
 
 const HEAD = `
 import { createGatehouse, type Factor, type SignInAnswer, type SignInStep } from 'gatehouse-client'
+import { type Catalogue, ENGLISH, type MessageKey, messages } from 'gatehouse-client/messages'
 declare const step: SignInStep
 declare const factor: Factor
 const gatehouse = createGatehouse({ baseUrl: 'https://portal.example.com' })
+const { offline, ...allButOne } = ENGLISH.messages
+const { minLength, ...allRulesButOne } = ENGLISH.passwordRules
 `
 const CORRECT = `
 import { createAttestation, createGatehouse, GatehouseError, getAssertion, type SignInAnswer, type SignInStep } from 'gatehouse-client'
-import { describeError, describeResult } from 'gatehouse-client/messages'
+import { type Catalogue, describeError, describeResult, ENGLISH, messages } from 'gatehouse-client/messages'
 
 export async function signIn(username: string, password: string, signal: AbortSignal): Promise<SignInAnswer> {
   const gatehouse = createGatehouse()
@@ -120,7 +123,9 @@ async function advance(step: SignInStep, signal: AbortSignal): Promise<SignInSte
   }
 }
 
+const IRISH: Catalogue = { ...ENGLISH, language: 'ga', tryAgainIn: 'Bain triail as arís {when}.' }
 export function describe(error: unknown): string {
+  if (error instanceof GatehouseError && messages(IRISH).describeError(error).key === 'offline') return 'offline'
   if (error instanceof GatehouseError && error.code === 'E0000082') return 'a code that only Okta sends'
   return error instanceof GatehouseError ? describeError(error, 'de').text : 'not of the client'
 }
@@ -146,6 +151,11 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
   ],
   ["void gatehouse.signIn({ username: 'a' })", 'TS2345'],
   ["void gatehouse.recoverPassword({ username: 'a', factorType: 'sms' })", 'TS2820', 'TS2322'],
+  ['const one: Catalogue = { ...ENGLISH, messages: allButOne }; messages(one)', 'TS2741', 'TS2322'],
+  ['const two: Catalogue = { ...ENGLISH, passwordRules: allRulesButOne }; messages(two)', 'TS2741', 'TS2322'],
+  ["messages({ ...ENGLISH, tryAgainIn: 'Try again.' })", 'TS2322'],
+  ["messages({ ...ENGLISH, messages: { ...ENGLISH.messages, smsSent: ['Sent', 'No time.'] } })", 'TS2322'],
+  ["const key: MessageKey = 'ofline'; console.log(key)", 'TS2820', 'TS2322'],
   ['console.log(step.answer._embedded.factors)', 'TS2339'],
   ["if (step.status === 'MFA_CHALLENGE') console.log(step.answer._embedded.factros)", 'TS2339', 'TS2551'],
   ["if (factor.factorType === 'push') console.log(factor.profile?.phoneNumber)", 'TS2339', 'TS2551'],

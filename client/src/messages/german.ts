@@ -1,138 +1,149 @@
-import type { MessageName } from './catalogue.ts'
+import type { Catalogue } from './catalogue.ts'
 
-/** @param when such as `in 30 Sekunden` */
-export const TRY_AGAIN_GERMAN = (when: string): string => `Sie können es ${when} noch einmal versuchen.`
+export const GERMAN: Catalogue = {
+  language: 'de',
+  tryAgainLater: 'Bitte versuchen Sie es später noch einmal.',
+  tryAgainIn: 'Sie können es {when} noch einmal versuchen.',
+  passwordRules: {
+    minLength: { other: 'mindestens {n} Zeichen' },
+    minLowerCase: { one: 'ein Kleinbuchstabe', other: 'mindestens {n} Kleinbuchstaben' },
+    minUpperCase: { one: 'ein Großbuchstabe', other: 'mindestens {n} Großbuchstaben' },
+    minNumber: { one: 'eine Ziffer', other: 'mindestens {n} Ziffern' },
+    minSymbol: { one: 'ein Sonderzeichen wie ! oder ?', other: 'mindestens {n} Sonderzeichen wie ! oder ?' },
+    historyCount: { one: 'nicht Ihr letztes Passwort', other: 'keines Ihrer letzten {n} Passwörter' },
+    excludeUsername: 'kein Teil Ihres Benutzernamens',
+    excludeFirstName: 'nicht Ihr Vorname',
+    excludeLastName: 'nicht Ihr Nachname',
+    notUsedBefore: 'kein Passwort, das Sie schon einmal verwendet haben',
+    notCommon: 'kein Passwort, das viele verwenden',
+  },
+  messages: {
+    offline: ['Keine Verbindung', 'Das Portal ist nicht erreichbar. Sind Sie online?'],
+    unavailable: ['Bitte noch einmal versuchen', 'Der Anmeldedienst ist gerade nicht verfügbar. {retry}'],
+    stepInProgress: ['Einen Moment', 'Ihr letzter Schritt wird noch verarbeitet. {retry}'],
+    unknown: [
+      'Etwas ist schiefgegangen',
+      'Bitte versuchen Sie es noch einmal. Hilft das nicht, wenden Sie sich an Ihren Helpdesk.',
+    ],
+    pageFault: [
+      'Etwas ist schiefgegangen',
+      'Diese Seite hat eine ungültige Anfrage gesendet. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    notFound: ['Nicht gefunden', 'Das Angeforderte wurde nicht gefunden.'],
+    notAllowed: ['Nicht erlaubt', 'Dafür haben Sie keine Berechtigung.'],
+    notPossible: [
+      'Nicht möglich',
+      'Mit Ihrem Konto geht das zurzeit nicht. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    invalidInput: ['Bitte prüfen Sie Ihre Eingabe', 'Eines der Felder ist nicht richtig ausgefüllt.'],
+    rateLimited: ['Zu viele Versuche', '{retry}'],
 
-/** The title and the text of each message. */
-export const GERMAN: Readonly<Record<MessageName, readonly [title: string, text: string]>> = {
-  offline: ['Keine Verbindung', 'Das Portal ist nicht erreichbar. Sind Sie online?'],
-  unavailable: ['Bitte noch einmal versuchen', 'Der Anmeldedienst ist gerade nicht verfügbar.'],
-  stepInProgress: [
-    'Einen Moment',
-    'Ihr letzter Schritt wird noch verarbeitet. Bitte versuchen Sie es noch einmal.',
-  ],
-  unknown: [
-    'Etwas ist schiefgegangen',
-    'Bitte versuchen Sie es noch einmal. Hilft das nicht, wenden Sie sich an Ihren Helpdesk.',
-  ],
-  pageFault: [
-    'Etwas ist schiefgegangen',
-    'Diese Seite hat eine ungültige Anfrage gesendet. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  notFound: ['Nicht gefunden', 'Diese Seite hat etwas angefragt, das es nicht gibt.'],
-  notAllowed: ['Nicht erlaubt', 'Dafür haben Sie keine Berechtigung.'],
-  notPossible: [
-    'Nicht möglich',
-    'Mit Ihrem Konto geht das zurzeit nicht. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  invalidInput: ['Bitte prüfen Sie Ihre Eingabe', 'Eines der Felder ist nicht richtig ausgefüllt.'],
-  rateLimited: ['Zu viele Versuche', 'Bitte warten Sie, bevor Sie es noch einmal versuchen.'],
+    signedOutHere: ['Sie sind abgemeldet', 'Sie haben sich abgemeldet.'],
+    sessionIdle: ['Sie sind abgemeldet', 'Sie wurden abgemeldet, weil Sie nicht aktiv waren.'],
+    sessionExpired: ['Sie sind abgemeldet', 'Die maximale Sitzungsdauer ist erreicht.'],
+    sessionEnded: ['Sie sind abgemeldet', 'Ihre Sitzung wurde an anderer Stelle beendet.'],
+    signedOut: ['Sie sind abgemeldet', 'Bitte melden Sie sich wieder an.'],
+    otherUser: [
+      'Jemand anderes ist angemeldet',
+      'In diesem Browser ist jemand anderes angemeldet. Melden Sie sich zuerst ab, und versuchen Sie es dann noch einmal.',
+    ],
+    newerSignIn: [
+      'Sie haben sich neu angemeldet',
+      'Eine andere Anmeldung in diesem Browser hat Ihre Sitzung ersetzt.',
+    ],
+    sessionReplaced: [
+      'Sie haben sich neu angemeldet',
+      'In diesem Browser gibt es eine neuere Anmeldung. Laden Sie diese Seite neu.',
+    ],
+    cookiesBlocked: [
+      'Cookies sind blockiert',
+      'Ihr Browser hat unser Cookie nicht zurückgesendet. Bitte erlauben Sie Cookies für diese Seite.',
+    ],
+    expired: ['Bitte von vorn beginnen', 'Das hat zu lange gedauert, oder der Link wurde schon benutzt.'],
+    notOffered: ['Bitte von vorn beginnen', 'Dieser Schritt ist jetzt nicht möglich.'],
 
-  signedOutHere: ['Sie sind abgemeldet', 'Sie haben sich abgemeldet.'],
-  sessionIdle: ['Sie sind abgemeldet', 'Sie wurden abgemeldet, weil Sie nicht aktiv waren.'],
-  sessionExpired: ['Sie sind abgemeldet', 'Sie wurden abgemeldet, weil Ihre Sitzung zu lange offen war.'],
-  sessionEnded: ['Sie sind abgemeldet', 'Ihre Sitzung wurde an anderer Stelle beendet.'],
-  signedOut: ['Sie sind abgemeldet', 'Bitte melden Sie sich wieder an.'],
-  otherUser: [
-    'Jemand anderes ist angemeldet',
-    'In diesem Browser ist jemand anderes angemeldet. Melden Sie sich zuerst ab, und versuchen Sie es dann noch einmal.',
-  ],
-  newerSignIn: [
-    'Sie haben sich neu angemeldet',
-    'Eine andere Anmeldung in diesem Browser hat Ihre Sitzung ersetzt.',
-  ],
-  sessionReplaced: [
-    'Sie haben sich neu angemeldet',
-    'In diesem Browser gibt es eine neuere Anmeldung. Laden Sie diese Seite neu.',
-  ],
-  cookiesBlocked: [
-    'Cookies sind blockiert',
-    'Ihr Browser hat unser Cookie nicht zurückgesendet. Bitte erlauben Sie Cookies für diese Seite.',
-  ],
-  expired: ['Bitte von vorn beginnen', 'Das hat zu lange gedauert, oder der Link wurde schon benutzt.'],
-  notOffered: ['Bitte von vorn beginnen', 'Dieser Schritt ist jetzt nicht möglich.'],
+    wrongCredentials: [
+      'Anmeldung fehlgeschlagen',
+      'Benutzername oder Passwort ist falsch. Bitte versuchen Sie es noch einmal.',
+    ],
+    accountLocked: ['Ihr Konto ist gesperrt', 'Wenden Sie sich an Ihren Helpdesk.'],
+    accountDenied: [
+      'Kein Zugriff',
+      'Sie können Ihr Konto zurzeit nicht verwenden. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    accountActive: ['Ihr Konto ist schon aktiviert', 'Sie können sich anmelden.'],
+    accountNotReady: [
+      'Ihr Konto wird noch eingerichtet',
+      'Bitte versuchen Sie es in einigen Minuten noch einmal.',
+    ],
+    unlockNotAllowed: [
+      'Nicht möglich',
+      'Ihr Konto kann hier nicht entsperrt werden. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    resetNotAllowed: [
+      'Nicht möglich',
+      'Ihr Passwort kann hier nicht zurückgesetzt werden. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    recoveryNotAllowed: [
+      'Nicht möglich',
+      'Dieses Konto kann hier nicht wiederhergestellt werden. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    changeNotAllowed: [
+      'Nicht möglich',
+      'Ihr Passwort kann hier nicht geändert werden. Wenden Sie sich an Ihren Helpdesk.',
+    ],
 
-  wrongCredentials: [
-    'Anmeldung fehlgeschlagen',
-    'Benutzername oder Passwort ist falsch. Bitte versuchen Sie es noch einmal.',
-  ],
-  accountLocked: ['Ihr Konto ist gesperrt', 'Wenden Sie sich an Ihren Helpdesk.'],
-  accountDenied: [
-    'Kein Zugriff',
-    'Sie können Ihr Konto zurzeit nicht verwenden. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  accountActive: ['Ihr Konto ist schon aktiviert', 'Sie können sich anmelden.'],
-  accountNotReady: [
-    'Ihr Konto ist noch nicht bereit',
-    'Bitte versuchen Sie es in einigen Minuten noch einmal.',
-  ],
-  unlockNotAllowed: [
-    'Nicht möglich',
-    'Ihr Konto kann hier nicht entsperrt werden. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  resetNotAllowed: [
-    'Nicht möglich',
-    'Ihr Passwort kann hier nicht zurückgesetzt werden. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  recoveryNotAllowed: [
-    'Nicht möglich',
-    'Dieses Konto kann hier nicht wiederhergestellt werden. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  changeNotAllowed: [
-    'Nicht möglich',
-    'Ihr Passwort kann hier nicht geändert werden. Wenden Sie sich an Ihren Helpdesk.',
-  ],
+    passwordRules: ['Bitte ein anderes Passwort wählen', 'Dieses Passwort entspricht nicht den Regeln.'],
+    wrongOldPassword: [
+      'Bitte prüfen Sie Ihr aktuelles Passwort',
+      'Ihr aktuelles Passwort ist nicht richtig.',
+    ],
+    passwordUsedBefore: [
+      'Bitte ein anderes Passwort wählen',
+      'Dieses Passwort haben Sie schon einmal verwendet.',
+    ],
+    passwordTooNew: ['Passwort erst kürzlich geändert', 'Es kann noch nicht wieder geändert werden.'],
+    passwordCommon: [
+      'Bitte ein anderes Passwort wählen',
+      'Viele Menschen verwenden dieses Passwort. Deshalb ist es leicht zu erraten.',
+    ],
 
-  passwordRules: ['Bitte ein anderes Passwort wählen', 'Dieses Passwort entspricht nicht den Regeln.'],
-  wrongOldPassword: ['Bitte prüfen Sie Ihr aktuelles Passwort', 'Ihr aktuelles Passwort ist nicht richtig.'],
-  passwordUsedBefore: [
-    'Bitte ein anderes Passwort wählen',
-    'Dieses Passwort haben Sie schon einmal verwendet.',
-  ],
-  passwordTooNew: [
-    'Ihr Passwort ist zu neu',
-    'Es wurde vor Kurzem geändert und kann noch nicht wieder geändert werden.',
-  ],
-  passwordCommon: [
-    'Bitte ein anderes Passwort wählen',
-    'Viele Menschen verwenden dieses Passwort. Deshalb ist es leicht zu erraten.',
-  ],
+    wrongCode: [
+      'Das stimmt nicht',
+      'Der Code oder die Antwort ist falsch. Bitte versuchen Sie es noch einmal.',
+    ],
+    wrongAnswer: ['Das stimmt nicht', 'Die Antwort ist falsch. Bitte versuchen Sie es noch einmal.'],
+    codeUsed: [
+      'Bitte auf den nächsten Code warten',
+      'Jeder Code gilt nur einmal. Geben Sie den nächsten ein.',
+    ],
+    codeExpired: ['Code abgelaufen', 'Dieser Code ist zu alt. Geben Sie den aktuellen ein.'],
+    factorLocked: [
+      'Zu viele Fehlversuche',
+      'Dieser zweite Faktor ist vorerst gesperrt. Verwenden Sie einen anderen, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
+    invalidPhone: ['Bitte prüfen Sie die Telefonnummer', 'Geben Sie die Nummer mit + und Ländervorwahl ein.'],
+    smsSent: ['Nachricht gesendet', 'Wir haben Ihnen eine SMS gesendet. {retry}'],
+    callMade: ['Anruf erfolgt', 'Wir haben Sie angerufen. {retry}'],
 
-  wrongCode: ['Nicht richtig', 'Der Code oder die Antwort ist falsch. Bitte versuchen Sie es noch einmal.'],
-  wrongAnswer: ['Nicht richtig', 'Die Antwort ist falsch. Bitte versuchen Sie es noch einmal.'],
-  codeUsed: ['Bitte auf den nächsten Code warten', 'Jeder Code gilt nur einmal. Geben Sie den nächsten ein.'],
-  codeExpired: ['Code abgelaufen', 'Dieser Code ist zu alt. Geben Sie den aktuellen ein.'],
-  factorLocked: [
-    'Zu viele Fehlversuche',
-    'Dieser zweite Faktor ist vorerst gesperrt. Verwenden Sie einen anderen, oder wenden Sie sich an Ihren Helpdesk.',
-  ],
-  invalidPhone: ['Bitte prüfen Sie die Telefonnummer', 'Geben Sie sie mit + und der Ländervorwahl ein.'],
-  smsSent: [
-    'Nachricht gesendet',
-    'Wir haben Ihnen gerade eine SMS gesendet. Es kann einen Moment dauern, bis sie ankommt.',
-  ],
-  callMade: [
-    'Anruf erfolgt',
-    'Wir haben Sie gerade angerufen. Bitte warten Sie, bevor Sie einen weiteren Anruf anfordern.',
-  ],
+    groupsNotAvailable: [
+      'Gruppen nicht verfügbar',
+      'Ihre Gruppen konnten nicht abgerufen werden. Wenden Sie sich an Ihren Helpdesk.',
+    ],
+    groupsNotAvailableNow: [
+      'Gruppen nicht verfügbar',
+      'Ihre Gruppen konnten nicht abgerufen werden. {retry}',
+    ],
+    pamDisabled: [
+      'Gruppen nicht verfügbar',
+      'Der privilegierte Zugriff ist für Ihre Organisation abgeschaltet.',
+    ],
+    pamUserUnknown: ['Kein privilegierter Zugriff', 'Sie haben kein Konto für den privilegierten Zugriff.'],
 
-  groupsNotAvailable: [
-    'Gruppen nicht verfügbar',
-    'Ihre Gruppen konnten nicht gelesen werden. Wenden Sie sich an Ihren Helpdesk.',
-  ],
-  groupsNotAvailableNow: [
-    'Gruppen nicht verfügbar',
-    'Ihre Gruppen können gerade nicht gelesen werden. Bitte versuchen Sie es noch einmal.',
-  ],
-  pamDisabled: [
-    'Gruppen nicht verfügbar',
-    'Der privilegierte Zugriff ist für Ihre Organisation abgeschaltet.',
-  ],
-  pamUserUnknown: ['Kein privilegierter Zugriff', 'Sie haben kein Konto für den privilegierten Zugriff.'],
-
-  rejected: ['Abgelehnt', 'Die Anfrage wurde auf Ihrem Telefon abgelehnt.'],
-  notAnswered: ['Keine Antwort', 'Die Anfrage wurde nicht rechtzeitig beantwortet.'],
-  cancelled: ['Abgebrochen', 'Die Anfrage wurde abgebrochen.'],
-  notDelivered: ['Nicht zugestellt', 'Die Anfrage konnte nicht zugestellt werden.'],
-  providerRefused: ['Anmeldung fehlgeschlagen', 'Der andere Identitätsanbieter hat Sie nicht angemeldet.'],
+    rejected: ['Abgelehnt', 'Die Anfrage wurde auf Ihrem Telefon abgelehnt.'],
+    notAnswered: ['Keine Antwort', 'Die Anfrage wurde nicht rechtzeitig beantwortet.'],
+    cancelled: ['Abgebrochen', 'Die Anfrage wurde abgebrochen.'],
+    notDelivered: ['Nicht zugestellt', 'Die Anfrage konnte nicht zugestellt werden.'],
+    providerRefused: ['Anmeldung fehlgeschlagen', 'Der externe Anmeldedienst hat die Anmeldung abgelehnt.'],
+  },
 }

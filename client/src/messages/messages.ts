@@ -1,0 +1,118 @@
+import type { PasswordPolicy } from '../answers.ts'
+import type { GatehouseError } from '../gatehouse-error.ts'
+import type { SessionEnd } from '../session-watch.ts'
+import type { Catalogue, Plural } from './catalogue.ts'
+import {
+  ACTIONS,
+  type Action,
+  CAUSES,
+  CODES,
+  type MessageKey,
+  RESULTS,
+  SESSION_ENDS,
+} from './message-keys.ts'
+import { type AppliedRule, isCounted, rulesIn, rulesOf } from './password-rules.ts'
+
+/** A message for users. */
+export interface Message {
+  readonly key: MessageKey
+  readonly title: string
+  readonly text: string
+  readonly action: Action
+  /** BCP 47: the language of the title and the text. */
+  readonly language: string
+  /** The broken rules of the password policy, as far as they are known. */
+  readonly rules: readonly AppliedRule[]
+  /**
+   * The broken rules as texts, and what Gatehouse or Okta says besides. May begin with a field's name, and may be in another
+   * language: show each with `dir="auto"`. Empty if the text says everything.
+   */
+  readonly details: readonly string[]
+}
+
+export type Messages = ReturnType<typeof messages>
+
+/** The messages in the language of a catalogue. */
+export function messages(catalogue: Catalogue) {
+  const { language } = catalogue
+  const messageOf = (key: MessageKey, retryAfterSeconds?: number): Message => {
+    const [title, text] = catalogue.messages[key]
+    const retry =
+      retryAfterSeconds === undefined
+        ? catalogue.tryAgainLater
+        : catalogue.tryAgainIn.replace('{when}', inTime(retryAfterSeconds, language))
+    const filled = text.replace('{retry}', retry)
+    return { key, title, text: filled, action: ACTIONS[key], language, rules: [], details: [] }
+  }
+  const textOf = (rule: AppliedRule) => textOfRule(rule, catalogue)
+
+  return {
+    /**
+     * The message for an error, by its code and its causes. Without a code, by the HTTP status. It says when to try again, if
+     * `retryAfterSeconds` is set.
+     */
+    describeError(error: GatehouseError): Message {
+      const { code, message: summary, causes, retryAfterSeconds } = error
+      const rules = code !== undefined && PASSWORD_CODES.has(code) ? causes.flatMap(rulesIn) : []
+      const key = rules.length > 1 ? 'passwordRules' : keyOf(error)
+      const message = messageOf(key, retryAfterSeconds)
+      if (key === 'unknown' && code !== undefined) return { ...message, details: [summary, ...causes] }
+      if (key === 'invalidInput') return { ...message, details: causes }
+      if (key !== 'passwordRules') return { ...message, rules }
+      const others = causes.filter((cause) => rulesIn(cause).length === 0)
+      return { ...message, rules, details: [...rules.map(textOf), ...others] }
+    },
+
+    /** The message for a `factorResult` other than `WAITING` and `CHALLENGE`. */
+    describeResult: (factorResult: string): Message => messageOf(entryOf(RESULTS, factorResult) ?? 'unknown'),
+
+    /** The message for the reason that `onSessionEnd` gives. */
+    describeSessionEnd: (reason: SessionEnd): Message => messageOf(SESSION_ENDS[reason]),
+
+    /** The rules for a new password, from `answer._embedded.policy`. */
+    describePasswordPolicy: (policy: PasswordPolicy): (AppliedRule & { readonly text: string })[] =>
+      rulesOf(policy).map((rule) => ({ ...rule, text: textOf(rule) })),
+  }
+}
+
+const PASSWORD_CODES: ReadonlySet<string> = new Set(['E0000014', 'E0000080'])
+
+function keyOf({ code, status, message, causes }: GatehouseError): MessageKey {
+  if (code === undefined) return keyOfStatus(status)
+  const texts = [message, ...causes]
+  const cause = CAUSES.find(([of, pattern]) => of === code && texts.some((text) => pattern.test(text)))
+  return cause?.[2] ?? entryOf(CODES, code) ?? 'unknown'
+}
+
+/** Without an answer of the broker: there is no connection, or a proxy has answered. */
+function keyOfStatus(status: number): MessageKey {
+  if (status < 400 || status === 408) return 'offline'
+  if (status === 429) return 'rateLimited'
+  return status >= 500 ? 'unavailable' : 'unknown'
+}
+
+const MINUTE = 60
+const HOUR = 3600
+
+/** Such as `in 30 seconds`. Rounded up: in seconds below a minute, in minutes up to 90, then in hours. */
+function inTime(seconds: number, language: string): string {
+  const whole = Math.ceil(seconds)
+  const [size, unit] =
+    whole < MINUTE
+      ? ([1, 'second'] as const)
+      : whole <= 90 * MINUTE
+        ? ([MINUTE, 'minute'] as const)
+        : ([HOUR, 'hour'] as const)
+  return new Intl.RelativeTimeFormat(language).format(Math.ceil(whole / size), unit)
+}
+
+function textOfRule({ key, count = 0 }: AppliedRule, { passwordRules, language }: Catalogue): string {
+  if (!isCounted(key)) return passwordRules[key]
+  const forms: Plural = passwordRules[key]
+  const text = forms[new Intl.PluralRules(language).select(count)] ?? forms.other
+  return text.replace('{n}', new Intl.NumberFormat(language).format(count))
+}
+
+function entryOf<Entry>(table: Readonly<Record<string, Entry>>, key: string): Entry | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}
