@@ -851,7 +851,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The state of the sign-in: the authentication transaction object, without Okta’s tokens. `status` says which members it has. A page can rely on `_links` alone, which list the next steps. */
+        /** @description In generated types, `KnownSignInAnswer` narrows by `status`; this schema also allows a status that is new. The state of the sign-in: the authentication transaction object, without Okta’s tokens. `status` says which members it has. A page can rely on `_links` alone, which list the next steps. */
         SignInAnswer: components["schemas"]["KnownSignInAnswer"] | components["schemas"]["UnknownStatus"];
         KnownSignInAnswer: components["schemas"]["Success"] | components["schemas"]["Unauthenticated"] | components["schemas"]["PasswordExpired"] | components["schemas"]["PasswordWarn"] | components["schemas"]["PasswordReset"] | components["schemas"]["MfaEnroll"] | components["schemas"]["MfaEnrollActivate"] | components["schemas"]["MfaRequired"] | components["schemas"]["MfaChallenge"] | components["schemas"]["Recovery"] | components["schemas"]["RecoveryChallenge"] | components["schemas"]["LockedOut"];
         /** @description The sign-in is complete. With a session cookie in `Set-Cookie`, it has opened a session; an unlock opens none. */

@@ -2,7 +2,7 @@ import { GatehouseError } from './gatehouse-error.ts'
 import type { SignInStep } from './sign-in-step.ts'
 
 export interface PollOptions {
-  /** Ends the polling; the iteration then rejects with the signal's reason. */
+  /** Ends the polling: the iteration rejects with the signal's reason, at any time. The step can be polled again. */
   readonly signal?: AbortSignal
   /** Milliseconds between two polls. Default: 2,000. Gatehouse delays a poll that comes within a second of the last. */
   readonly everyMs?: number

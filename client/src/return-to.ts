@@ -15,14 +15,23 @@ export function allowedReturnTo(
   if (typeof returnTo !== 'string' || returnTo.length > MAX_URL_CHARS || /[\\\s]|\p{Cc}/u.test(returnTo))
     return undefined
   const plain = PLAIN_URL.exec(returnTo)
-  if (plain === null || !URL.canParse(returnTo)) return undefined
-  const url = new URL(returnTo)
+  const url = plain && parse(returnTo)
+  if (!url) return undefined
   const isAllowed = allowed.some((given) => {
     const { origin, pathname } = new URL(given)
     if (url.origin !== origin || pathname === '/') return url.origin === origin
     return !isAmbiguous(plain[1] ?? '') && `${url.pathname}/`.startsWith(pathname.replace(/\/?$/, '/'))
   })
   return isAllowed && url.href.length <= MAX_URL_CHARS ? url.href : undefined
+}
+
+/** `URL.canParse` is too new for some browsers. */
+function parse(href: string): URL | undefined {
+  try {
+    return new URL(href)
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether a server could read another path: as written, or after decoding and Unicode compatibility normalization. */

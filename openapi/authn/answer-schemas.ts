@@ -235,5 +235,5 @@ const unknownStatus = z
 export const signInAnswer = openUnion('status', ANSWERS, unknownStatus, {
   id: 'SignInAnswer',
   description:
-    'The state of the sign-in: the authentication transaction object, without Okta’s tokens. `status` says which members it has. A page can rely on `_links` alone, which list the next steps.',
+    'In generated types, `KnownSignInAnswer` narrows by `status`; this schema also allows a status that is new. The state of the sign-in: the authentication transaction object, without Okta’s tokens. `status` says which members it has. A page can rely on `_links` alone, which list the next steps.',
 })

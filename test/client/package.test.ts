@@ -68,6 +68,31 @@ test(`it has less than ${MAX_BYTES} bytes, bundled, minified and compressed`, as
   expect(gzipSync(code).length).toBeLessThan(MAX_BYTES)
 })
 
+/** As the README says. */
+const BROWSERS = ['chrome100', 'edge100', 'firefox97', 'safari16.4']
+/** Newer than these browsers. */
+const NEWER =
+  /AbortSignal\.(any|timeout)\(|URL\.(canParse|parse)\(|OptionsFromJSON|structuredClone|\.(toSorted|toReversed|findLast|toWellFormed)\(|(Object|Map)\.groupBy|withResolvers|fromAsync/
+
+test('it runs unchanged in the oldest browsers that the README names', async () => {
+  const { rolldown } = await import(createRequire(EXAMPLES).resolve('rolldown'))
+  const bundled = async (target: readonly string[]) => {
+    const codes = []
+    for (const entry of ['index', 'messages/index']) {
+      const bundle = await rolldown({ input: join(installed, `dist/${entry}.js`), transform: { target } })
+      codes.push((await bundle.generate({ format: 'es', comments: false })).output[0].code)
+      await bundle.close()
+    }
+    return codes.join()
+  }
+  const code = await bundled(BROWSERS)
+  expect(code).toBe(await bundled(['esnext']))
+  expect(code.replaceAll(/\/\*.*?\*\/|\/\/.*/gs, '').match(NEWER)).toBeNull()
+  expect(await bundled(['es2018'])).not.toBe(code)
+  const readme = readFileSync(join(CLIENT, 'README.md'), 'utf8')
+  expect(readme).toMatch(/Chrome and Edge 100,\s+Firefox 97, Safari 16\.4, and later/)
+})
+
 const HEAD = `
 import { createGatehouse, type Factor, type SignInAnswer, type SignInStep } from 'gatehouse-client'
 import { type Catalogue, ENGLISH, type MessageKey, messages } from 'gatehouse-client/messages'

@@ -128,6 +128,27 @@ test('an abort while a request is under way ends the request, and rejects with t
   await expect(next).rejects.toBe(reason)
 })
 
+test('a signal that is already aborted rejects with its reason and sends nothing; then the step can be polled again', async () => {
+  const step = await startPush(DONE)
+  const reason = new Error('the user has left')
+  await expect(step.poll({ signal: AbortSignal.abort(reason) }).next()).rejects.toBe(reason)
+  expect(broker.requests).toEqual([])
+  expect(await finish(step)).toEqual(['SUCCESS'])
+})
+
+test('an abort between two polls rejects with the reason', async () => {
+  const step = await startPush({ body: WAITING })
+  const abort = new AbortController()
+  const polls = step.poll({ signal: abort.signal })
+  const first = polls.next()
+  await jest.advanceTimersByTimeAsync(2000)
+  expect((await first).value).toMatchObject({ status: 'MFA_CHALLENGE' })
+  const reason = new Error('the user has left')
+  abort.abort(reason)
+  await expect(polls.next()).rejects.toBe(reason)
+  expect(times()).toEqual([2000])
+})
+
 test('a page that leaves the loop sends no further poll', async () => {
   const step = await startPush({ body: WAITING })
   const leave = (async () => {
