@@ -28,15 +28,16 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the tarball has only compiled code, its two type files, the configuration, the licence, two pages and their examples', () => {
+test('the tarball has only compiled code, its two type files, the configuration, the licence, the pages and their examples', () => {
   const files = readdirSync(join(folder, 'node_modules/gatehouse'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) =>
       join(entry.parentPath, entry.name).slice(folder.length + '/node_modules/gatehouse/'.length),
     )
-  expect(files.filter((path) => !/^lib\/.*\.js$/.test(path)).sort()).toEqual([
-    ...['LICENSE', 'README.md', 'config/default.json', 'config/sandbox.json'],
-    ...['docs/openapi.json', 'docs/sandbox.md', 'examples/testing/fixtures.ts'],
+  const isPage = (path: string) => /\.(md|png)$|^deploy\//.test(path)
+  expect(files.filter((path) => !/^lib\/.*\.js$/.test(path) && !isPage(path)).sort()).toEqual([
+    ...['.env.example', 'LICENSE', 'config/default.json', 'config/sandbox.json'],
+    ...['docs/openapi.json', 'examples/testing/fixtures.ts'],
     ...['examples/testing/sign-in.spec.ts', 'examples/testing/sign-in.test.ts'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])
@@ -44,18 +45,18 @@ test('the tarball has only compiled code, its two type files, the configuration,
   expect(files.filter((path) => /(^|\/)(demo|test|bench|scripts)\//.test(path))).toEqual([])
 })
 
-test('the readme begins with the package: its code runs, and the files that it names are in the tarball', () => {
+test('the readme begins with the package: its code runs, and every file that it names is in the tarball', () => {
   const readme = readFileSync(join(folder, 'node_modules/gatehouse/README.md'), 'utf8')
-  const [, before = '', language, code] = /^(.*?)```(\w*)\n(.*?)```/s.exec(readme) ?? []
+  const [, , language, code] = /^(.*?)```(\w*)\n(.*?)```/s.exec(readme) ?? []
   expect(language).toBe('js')
   const run = `${code}\nconst { status } = await fetch(\`\${sandbox.brokerUrl}/api/v1/sessions/me\`)
     console.log(status)
     await sandbox.stop()`
   const args = ['--input-type=module', '-e', run]
   expect(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })).toBe('404\n')
-  const links = [...before.matchAll(/\]\(([^)#]+)/g)].map(([, path = '']) => path)
-  expect(links).toContain('docs/sandbox.md')
-  for (const path of links) expect(existsSync(join(folder, 'node_modules/gatehouse', path))).toBe(true)
+  const links = [...readme.matchAll(/(?:\]\(|src=")(?!https?:)([^)#"]+)/g)].map(([, path = '']) => path)
+  expect(links).toEqual(expect.arrayContaining(['docs/sandbox.md', 'client/README.md']))
+  expect(links.filter((path) => !existsSync(join(folder, 'node_modules/gatehouse', path)))).toEqual([])
 })
 
 /** The examples of examples/testing; `npm run package:check` runs them on Node 24 too. */
