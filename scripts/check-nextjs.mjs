@@ -1,0 +1,107 @@
+/**
+ * `npm run nextjs:check`: installs a copy of examples/nextjs from the registry, builds it, and requests it with and without
+ * a session of a sandbox broker.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { get } from 'node:http'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startSandbox } from '../build/sandbox-package/start-sandbox.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-nextjs-'))
+const port = await freePort()
+const portalUrl = `http://localhost:${port}`
+const sandbox = await startSandbox({ broker: { publicUrl: portalUrl } })
+const env = {
+  ...process.env,
+  PORTAL_URL: portalUrl,
+  GATEHOUSE_URL: sandbox.brokerUrl,
+  NEXT_TELEMETRY_DISABLED: '1',
+}
+const stdio = ['ignore', 'ignore', 'inherit']
+let server
+try {
+  cpSync(fileURLToPath(new URL('../examples/nextjs', import.meta.url)), folder, { recursive: true })
+  execFileSync('npm', ['install', '--no-audit', '--no-fund'], { cwd: folder, stdio })
+  execFileSync('npm', ['run', 'build'], { cwd: folder, env, stdio })
+  const next = join(folder, 'node_modules/next/dist/bin/next')
+  server = spawn(process.execPath, [next, 'start', '--port', String(port)], { cwd: folder, env, stdio })
+  await untilAnswering()
+  await checkPages()
+} finally {
+  server?.kill()
+  await sandbox.stop()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function checkPages() {
+  const path = '/app?a=1&b=2'
+  const forged = { 'x-auth-request-user': 'forged', 'x-auth-request-preferred-username': 'forged' }
+  const target = `${portalUrl}/signin?returnTo=${encodeURIComponent(portalUrl + path)}`
+  check('no session: to the sign-in page', await open(path, forged), { status: 303, location: target })
+  check('no session, a page’s own call', await open(path, { 'sec-fetch-mode': 'cors' }), { status: 401 })
+  const cookie = await signIn()
+  check('a session', await open(path, { ...forged, cookie }), {
+    status: 200,
+    text: 'amelia.stone@example.test',
+  })
+  await sandbox.stop()
+  check('no Gatehouse', await open(path, { cookie }), { status: 503 })
+}
+
+/** Not with fetch, which says in Sec-Fetch-Mode that it is no navigation. */
+function open(path, headers) {
+  return new Promise((resolve, reject) => {
+    const request = get(portalUrl + path, { headers }, async (response) => {
+      const chunks = await response.toArray()
+      const { location } = response.headers
+      resolve({ status: response.statusCode, location, text: Buffer.concat(chunks).toString() })
+    })
+    request.on('error', reject)
+  })
+}
+
+async function signIn() {
+  const post = (headers) =>
+    fetch(`${sandbox.brokerUrl}/api/v1/authn`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: portalUrl, ...headers },
+      body: JSON.stringify({ username: 'amelia.stone', password: 'Demo-Password-1' }),
+    })
+  const { headers } = await post({})
+  return headers
+    .getSetCookie()
+    .map((line) => line.split(';', 1)[0])
+    .join('; ')
+}
+
+function check(what, { status, location, text }, wanted) {
+  const isRight =
+    status === wanted.status &&
+    (wanted.location === undefined || new URL(location, portalUrl).href === wanted.location) &&
+    text.includes(wanted.text ?? '')
+  console.log(`${isRight ? 'ok    ' : 'FAILED'}  ${what}`)
+  if (isRight) return
+  console.log({ status, location, text })
+  process.exitCode = 1
+}
+
+async function untilAnswering() {
+  for (;;) {
+    if (server.exitCode !== null) throw new Error('next start has ended')
+    if (await fetch(portalUrl).catch(() => undefined)) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const listener = createServer().listen(0, () => {
+      const { port: free } = listener.address()
+      listener.close(() => resolve(free))
+    })
+  })
+}
