@@ -14,20 +14,25 @@ const EX_CONFIG = 78
 const USAGE = `gatehouse-sandbox [options]   simulates Okta's classic Authentication API and the PAM API (docs/sandbox.md)
 
   --broker                   also runs Gatehouse, for your sign-in page
-  --port <port>              port of Gatehouse (default 8080) or, without --broker, of the Authentication API (8081)
+  --port <port>              the first port; the others follow it. With --broker, Gatehouse has it (default 8080), then come the
+                             Authentication API and the PAM API; without, the Authentication API has it (default 8081)
   --people <file>            replaces the users: JSON, an array of people or {"people": […], "groups": {…}}
   --public-url <origin>      with --broker: your portal's origin, if its server passes /api on to Gatehouse
+  --sign-in-url <url>        with --broker: your sign-in page, to which emails lead (default: / of --public-url)
   --allowed-origin <origin>  with --broker: an origin whose pages call Gatehouse directly; repeatable
   --json                     prints the addresses as one line of JSON
   --help                     prints this text
 
---port 0 chooses free ports for all.`
+--port 0 chooses free ports for all. Variables: SANDBOX_AUTHN_PORT, SANDBOX_PAM_PORT, SANDBOX_HOST (address to listen on),
+SANDBOX_HOSTS (further names of this host, comma-separated), SANDBOX_CONFIG (a changed copy of config/sandbox.json),
+SANDBOX_PAM_LINK_ORIGIN (origin of pagination links). Exit codes: 64 unknown option, 78 invalid value.`
 
 const FLAGS = {
   broker: { type: 'boolean' },
   port: { type: 'string' },
   people: { type: 'string' },
   'public-url': { type: 'string' },
+  'sign-in-url': { type: 'string' },
   'allowed-origin': { type: 'string', multiple: true },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
@@ -52,17 +57,19 @@ function runOptions(flags: Flags, env: NodeJS.ProcessEnv): RunOptions {
     ...(env.SANDBOX_CONFIG ? { configFile: env.SANDBOX_CONFIG } : {}),
     broker: flags.broker && {
       publicUrl: flags['public-url'],
+      signInUrl: flags['sign-in-url'],
       allowedOrigins: flags['allowed-origin'],
       onLog: (line: string) => process.stderr.write(`${line}\n`),
     },
   })
-  const port = portFrom('--port', flags.port)
-  const authn = portFrom('SANDBOX_AUTHN_PORT', env.SANDBOX_AUTHN_PORT) ?? (port === 0 ? 0 : 8081)
-  const pam = portFrom('SANDBOX_PAM_PORT', env.SANDBOX_PAM_PORT) ?? (port === 0 ? 0 : 8082)
+  const first = portFrom('--port', flags.port) ?? (broker ? 8080 : 8081)
+  const authnPort = broker ? portAfter(first) : first
+  const authn = portFrom('SANDBOX_AUTHN_PORT', env.SANDBOX_AUTHN_PORT) ?? authnPort
+  const pam = portFrom('SANDBOX_PAM_PORT', env.SANDBOX_PAM_PORT) ?? portAfter(authnPort)
   return {
     config: withEnvironment(config, env),
     broker,
-    ports: broker ? { authn, pam, broker: port ?? 8080 } : { authn: port ?? authn, pam },
+    ports: broker ? { authn, pam, broker: first } : { authn, pam },
     ...(env.SANDBOX_HOST ? { host: env.SANDBOX_HOST } : {}),
   }
 }
@@ -100,6 +107,9 @@ function portFrom(name: string, value: string | undefined): number | undefined {
   return port
 }
 
+/** Port 0 stays: a free port. */
+const portAfter = (port: number) => (port === 0 ? 0 : port + 1)
+
 function readyLine({ control: _, stop: __, ...urls }: Sandbox | SandboxWithBroker, config: SandboxConfig) {
   const controlUrl = `${urls.authnUrl}/sandbox`
   return JSON.stringify({ ...urls, controlUrl, apiToken: config.apiTokens[0] })
@@ -120,8 +130,10 @@ ${usersTable(users)}
 function parseFlags(): Flags | string {
   try {
     const flags = parseArgs({ options: FLAGS }).values
-    const needsBroker = flags['public-url'] !== undefined || flags['allowed-origin'] !== undefined
-    return needsBroker && !flags.broker ? '--public-url and --allowed-origin need --broker' : flags
+    const [other] = ['--public-url', '--sign-in-url', '--allowed-origin'].filter(
+      (name) => name.slice(2) in flags,
+    )
+    return other !== undefined && !flags.broker ? `${other} needs --broker` : flags
   } catch (error) {
     return error instanceof Error ? error.message : 'unknown argument'
   }

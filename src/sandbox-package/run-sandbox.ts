@@ -23,6 +23,8 @@ export interface RunOptions extends Omit<ParsedOptions, 'port'> {
 type OnStop = (close: () => Promise<void>) => void
 
 const DEFAULT_HOST = '127.0.0.1'
+/** A page that polls often in tests gets the answer to a push at once. */
+const CONSTANTS = { authn: { pollEveryMs: 50 } }
 
 /** Starts the sandbox, and a broker if `broker` is set. If a part does not start, the others are stopped. */
 export async function runSandbox(options: RunOptions): Promise<Sandbox | SandboxWithBroker> {
@@ -60,7 +62,7 @@ async function start({ config, broker: settings, ports, host = DEFAULT_HOST }: R
     ))
   const portal = settings?.publicUrl ?? brokerUrl
   const sandbox = createSandbox({
-    config: portal === undefined ? config : forPortalAt(portal, config),
+    config: portal === undefined ? config : forPortalAt(portal, config, settings?.signInUrl),
     now: clock.now,
     resetAll: reset,
   })
@@ -95,17 +97,19 @@ function createBroker(
     },
   })
   try {
-    return createSandboxBroker({ env: environment(settings, brokerUrl), logStream, ...options })
+    const env = environment(settings, brokerUrl)
+    return createSandboxBroker({ env, logStream, constants: CONSTANTS, ...options })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     throw new InvalidSandboxOptions(`broker: ${error.problems.join('; ')}`)
   }
 }
 
-function environment({ publicUrl, allowedOrigins, env }: BrokerSettings, brokerUrl: string) {
+function environment({ publicUrl, signInUrl, allowedOrigins, env }: BrokerSettings, brokerUrl: string) {
   return {
     ...env,
     PUBLIC_URL: publicUrl ?? brokerUrl,
+    ...(signInUrl === undefined ? {} : { SIGN_IN_URL: signInUrl }),
     ...(allowedOrigins.length > 0 ? { ALLOWED_ORIGINS: allowedOrigins.join() } : {}),
   }
 }

@@ -14,6 +14,8 @@ export interface SandboxOptions {
 export interface BrokerOptions {
   /** The portal's origin, if its server passes `/api` on to `brokerUrl`. Default: `brokerUrl`. */
   readonly publicUrl?: string
+  /** The sign-in page, to which recovery emails lead. Default: the root of `publicUrl`. */
+  readonly signInUrl?: string
   /** Other origins whose pages call `brokerUrl` directly, such as `http://localhost:5173`. */
   readonly allowedOrigins?: readonly string[]
   /** Further variables of Gatehouse (docs/configuration.md), such as `{ SESSION_IDLE_MINUTES: '5' }`. */

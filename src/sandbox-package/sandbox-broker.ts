@@ -47,12 +47,12 @@ export function createSandboxBroker({
   }
 }
 
-/** Apps and identity providers redirect the browser to the portal's sign-in page. The sandbox serves Duo's frame. */
-export function forPortalAt(origin: string, config: SandboxConfig): SandboxConfig {
+/** Emails, apps and identity providers lead to the portal's sign-in page. The sandbox serves Duo's frame. */
+export function forPortalAt(origin: string, config: SandboxConfig, signInPage = `${origin}/`): SandboxConfig {
   const apps = config.apps.map((app) =>
     app.signInPage === undefined ? app : { ...app, signInPage: `${origin}/signin/step-up` },
   )
-  return { ...config, apps, signInPage: `${origin}/`, duoHost: null }
+  return { ...config, apps, signInPage, duoHost: null }
 }
 
 function brokerConfigFor({

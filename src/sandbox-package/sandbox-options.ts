@@ -13,6 +13,7 @@ export class InvalidSandboxOptions extends Error {
 /** Variables that `startSandbox` sets, or that have no effect because it opens the listeners. */
 const REFUSED_VARIABLES: Readonly<Record<string, string>> = {
   PUBLIC_URL: 'use the option broker.publicUrl',
+  SIGN_IN_URL: 'use the option broker.signInUrl',
   ALLOWED_ORIGINS: 'use the option broker.allowedOrigins',
   PORT: 'use the option port',
   HOST: 'the broker listens on 127.0.0.1',
@@ -24,6 +25,7 @@ const REFUSED_VARIABLES: Readonly<Record<string, string>> = {
 
 const brokerSchema = z.strictObject({
   publicUrl: z.string().optional(),
+  signInUrl: z.url().optional(),
   allowedOrigins: z.array(z.string().min(1)).default([]),
   env: z
     .record(z.string(), z.string())

@@ -183,7 +183,7 @@ const sandboxConfig = z.strictObject({
   trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
   /** true: a security key is refused unless the request's `Origin` header is trusted too. Whether Okta does so is unknown. */
   requiresOriginHeader: z.boolean().default(false),
-  /** The portal's sign-in page, where identity providers send the browser back. */
+  /** The portal's sign-in page, to which recovery emails lead, and identity providers send the browser back. */
   signInPage: z.url({ protocol: /^https?$/ }).default('http://localhost:8080/'),
   /** Recorded responses have `factors`; the specification has `factor`. */
   factorListName: z.enum(['factors', 'factor']),

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, expect, test } from '@jest/globals'
 import { z } from 'zod'
+import { canListen, freePort } from '../support/gatehouse.ts'
 
 /** The command `gatehouse-sandbox`, compiled by `npm run build:all`. */
 const COMMAND = 'build/sandbox-package/main.js'
@@ -37,7 +38,13 @@ const badRole = peopleFile('role.json', '{"people": [{"login": "a"}], "groups": 
 const badOption = peopleFile('port.json', '{"people": [{"login": "a"}], "port": 1}')
 test.each<[string, number, string[], string]>([
   ['an unknown flag', 64, ['--brokr'], "Unknown option '--brokr'"],
-  ['an origin without a broker', 64, ['--allowed-origin', 'http://localhost:5173'], 'need --broker'],
+  [
+    'an origin without a broker',
+    64,
+    ['--allowed-origin', 'http://localhost:5173'],
+    '--allowed-origin needs --broker',
+  ],
+  ['a sign-in page without a broker', 64, ['--sign-in-url', 'http://localhost:5173/'], 'needs --broker'],
   ['people that are not valid', 78, ['--people', badPeople], 'people.0.login: '],
   ['an unknown role', 78, ['--people', badRole], 'groups.Auditors.0: Invalid option: expected one of "pam_a'],
   ['a file with other options', 78, ['--people', badOption], '--people: "port" is neither people nor groups'],
@@ -77,6 +84,47 @@ test('--json prints one line with the addresses of the running sandbox, which SI
   child.kill('SIGTERM')
   expect(await once(child, 'close')).toEqual([0, null])
   expect(lines).toHaveLength(1)
+})
+
+test('--port moves all listeners, so several sandboxes run side by side', async () => {
+  const running: ReturnType<typeof start>[] = []
+  const portsOf = async (...args: string[]) => {
+    const child = start(['--json', ...args])
+    running.push(child)
+    const [line] = await once(createInterface(child.stdout), 'line')
+    const { brokerUrl, authnUrl, pamUrl } = readyLine.partial({ brokerUrl: true }).parse(JSON.parse(line))
+    return [brokerUrl, authnUrl, pamUrl].flatMap((url) =>
+      url === undefined ? [] : [Number(new URL(url).port)],
+    )
+  }
+  const first = await freePortRange()
+  expect(await portsOf('--broker', '--port', `${first}`)).toEqual([first, first + 1, first + 2])
+  const second = await freePortRange()
+  expect(await portsOf('--broker', '--port', `${second}`)).toEqual([second, second + 1, second + 2])
+  const third = await freePortRange()
+  expect(await portsOf('--port', `${third}`)).toEqual([third, third + 1])
+  for (const child of running) child.kill('SIGTERM')
+  for (const child of running) expect(child.exitCode ?? (await once(child, 'close'))[0]).toBe(0)
+})
+
+/** The first of three free ports in a row. */
+async function freePortRange(): Promise<number> {
+  for (;;) {
+    const port = await freePort()
+    if ((await canListen(port + 1)) && (await canListen(port + 2))) return port
+  }
+}
+
+test('--help names every option and every variable', async () => {
+  const { code, output } = await run(['--help'])
+  expect(code).toBe(0)
+  const source = readFileSync('src/sandbox-package/main.ts', 'utf8')
+  const afterHelp = source.slice(source.indexOf('const FLAGS'))
+  const [, flags = ''] = /const FLAGS = \{(.*?)\n\} as const/s.exec(afterHelp) ?? []
+  const options = [...flags.matchAll(/^ {2}'?([\w-]+)'?:/gm)].map(([, name]) => `--${name}`)
+  const variables = afterHelp.match(/SANDBOX_[A-Z_]+/g) ?? []
+  expect([options.length, new Set(variables).size]).toEqual([8, 6])
+  for (const name of [...options, ...variables]) expect(output).toContain(name)
 })
 
 test('without --json it prints the addresses and a table of the users, for variables too', async () => {

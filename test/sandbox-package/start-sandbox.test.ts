@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { createGatehouse } from 'gatehouse-client'
+import { CookieJar } from 'tough-cookie'
 import {
   type Sandbox,
   type SandboxWithBroker,
@@ -64,6 +66,11 @@ test.each<[string, unknown, string]>([
     env({ PUBLIC_URL: 'http://localhost:3000' }),
     'use the option broker.publicUrl',
   ],
+  [
+    'a sign-in page as a variable',
+    env({ SIGN_IN_URL: 'http://localhost:3000/' }),
+    'use the option broker.signInUrl',
+  ],
   ['a variable that has no effect', env({ REDIS_URL: 'redis://localhost' }), 'broker.env.REDIS_URL: '],
   ['a mistyped variable', env({ SESION_IDLE_MINUTES: '5' }), 'did you mean SESSION_IDLE_MINUTES?'],
   ['a variable', env({ SESSION_IDLE_MINUTES: 'soon' }), 'broker: SESSION_IDLE_MINUTES: '],
@@ -106,6 +113,47 @@ test('without a broker, the port is that of the Authentication API; stop closes 
   await sandbox.stop()
   for (const url of [sandbox.authnUrl, sandbox.pamUrl]) await expect(fetch(url)).rejects.toThrow()
 })
+
+test('a recovery email leads to the sign-in page, with the token in the fragment; without one, to the portal', async () => {
+  const publicUrl = 'http://localhost:5173'
+  const signInUrl = `${publicUrl}/login?lang=en`
+  for (const [broker, page] of [
+    [{ publicUrl, signInUrl }, signInUrl],
+    [{ publicUrl }, `${publicUrl}/`],
+  ] as const) {
+    const sandbox = await startSandbox({
+      people: [{ login: 'ada@example.test', password: PASSWORD }],
+      broker,
+    })
+    await fetch(`${sandbox.brokerUrl}/api/v1/authn/recovery/password`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: publicUrl },
+      body: JSON.stringify({ username: 'ada', factorType: 'EMAIL' }),
+    })
+    const { link, token } = await sandbox.control.nextMessage('ada', { kind: 'mail' })
+    expect([link, token?.length]).toEqual([`${page}#recovery=${token}`, 20])
+    await sandbox.stop()
+  }
+})
+
+const MANY_POLLS = 40
+test(
+  `a page that polls often gets the answer to a push at once: ${MANY_POLLS} polls take no second each`,
+  async () => {
+    const push = { type: 'push', answersAfterPolls: MANY_POLLS }
+    const people = [{ login: 'ada@example.test', password: PASSWORD, factors: [push] }]
+    const sandbox = await startSandbox({ people, broker: true })
+    const gatehouse = createGatehouse({ baseUrl: sandbox.brokerUrl, cookieJar: new CookieJar() })
+    await gatehouse.session()
+    let step = await gatehouse.signIn({ username: 'ada', password: PASSWORD })
+    if (step.status === 'MFA_REQUIRED' && step.factors[0]) step = await step.verify(step.factors[0])
+    if (step.status === 'MFA_CHALLENGE' && step.next === 'poll')
+      for await (const next of step.poll({ everyMs: 50 })) step = next
+    expect(step.status).toBe('SUCCESS')
+    await sandbox.stop()
+  },
+  MANY_POLLS * 500, // polls with Gatehouse's own pace take twice as long
+)
 
 const ADA: NonNullable<NonNullable<Options>['people']>[number] = {
   login: 'ada.byron@example.test',

@@ -147,10 +147,10 @@ function respondWithRecoveryToken(
   })
 }
 
-function startByEmail({ org, body, origin, recoveryType }: Start, user: User | undefined): Response {
+function startByEmail({ org, body, recoveryType }: Start, user: User | undefined): Response {
   if (user !== undefined) {
     const token = newRecoveryToken(org, user, recoveryType, body.relayState)
-    const link = `${origin}/signin/${recoveryType === 'PASSWORD' ? 'reset-password' : 'unlock'}/${token}`
+    const link = pageWithToken(org.config.signInPage, token)
     org.outbox.send({
       kind: 'mail',
       login: user.login,
@@ -168,6 +168,13 @@ function startByEmail({ org, body, origin, recoveryType }: Start, user: User | u
     factorType: 'EMAIL',
     recoveryType,
   })
+}
+
+/** As in an org with edited email templates: the fragment is not sent to a server. */
+function pageWithToken(page: string, token: string): string {
+  const url = new URL(page)
+  url.hash = `recovery=${token}`
+  return url.href
 }
 
 function startByPhone(

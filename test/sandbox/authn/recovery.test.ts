@@ -81,7 +81,9 @@ test.each(['SMS', 'CALL'])('forgot password by %s, from start to end', async (fa
 
 test('forgot password by email: the token in the email leads to RECOVERY, once', async () => {
   await start('password', { username: 'amelia.stone', factorType: 'EMAIL', relayState: '/back' })
-  const recoveryToken = sentTo('amelia.stone').token
+  const { token: recoveryToken, link, text } = sentTo('amelia.stone')
+  expect(link).toBe(`http://localhost:8080/#recovery=${recoveryToken}`)
+  expect(text).toContain(link)
   const recovery = await client.post(`${RECOVERY}/token`, { recoveryToken })
   expect(recovery.body).toMatchObject({ status: 'RECOVERY', relayState: '/back' })
   expect(recovery.body).toHaveProperty('stateToken')
