@@ -1,10 +1,10 @@
 /**
  * `npm run package:check`: installs the tarball of `npm pack` as a portal would, from the registry into an empty folder, and
- * runs the examples of examples/testing on this Node and on Node 24. Then installs copies of the starters from both
+ * runs the examples of examples/testing, also with Vitest, on this Node and on Node 24. Then installs copies of the starters from both
  * tarballs and runs their tests.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,19 +27,30 @@ const { devDependencies } = JSON.parse(readFileSync(new URL('../package.json', i
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-portal-'))
 try {
   writePortal(folder)
-  const tools = DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`)
+  const tools = [...DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`), 'vitest@4']
   const install = ['install', '--save-dev', '--no-audit', '--no-fund', pack(folder), 'node@24', ...tools]
   execFileSync('npm', install, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  writeVitestExample()
   for (const node of [process.execPath, join(folder, 'node_modules/node/bin/node')]) await runAll(node)
   checkStarters(join(folder, 'starters'))
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
 
+/** As docs/sandbox.md says: the example for Jest, with another import. */
+function writeVitestExample() {
+  const example = readFileSync(join(folder, 'sign-in.test.ts'), 'utf8')
+  mkdirSync(join(folder, 'vitest'))
+  writeFileSync(join(folder, 'vitest/sign-in.test.ts'), example.replace("'@jest/globals'", "'vitest'"))
+}
+
 async function runAll(node) {
   const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
   const chromium = execFileSync('sh', ['-c', 'command -v chromium google-chrome'], { encoding: 'utf8' })
-  const commands = portalCommands({ portalPort: await freePort(), chromium: chromium.split('\n')[0] })
+  const commands = {
+    ...portalCommands({ portalPort: await freePort(), chromium: chromium.split('\n')[0] }),
+    'Vitest example': { args: ['node_modules/vitest/vitest.mjs', 'run', '--dir', 'vitest'], env: {} },
+  }
   const { PATH, HOME } = process.env
   for (const [what, { args, env }] of Object.entries(commands)) {
     const options = { cwd: folder, env: { PATH, HOME, ...env }, encoding: 'utf8' }
