@@ -37,11 +37,11 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** As docs/sandbox.md says: the example for Jest, with another import. */
+/** As docs/sandbox.md says: the example for Jest, with another import. Jest does not look for `.mts`. */
 function writeVitestExample() {
   const example = readFileSync(join(folder, 'sign-in.test.ts'), 'utf8')
   mkdirSync(join(folder, 'vitest'))
-  writeFileSync(join(folder, 'vitest/sign-in.test.ts'), example.replace("'@jest/globals'", "'vitest'"))
+  writeFileSync(join(folder, 'vitest/sign-in.test.mts'), example.replace("'@jest/globals'", "'vitest'"))
 }
 
 async function runAll(node) {
