@@ -7,7 +7,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { installTools } from './install-tools.mjs'
 
 export const STARTERS = ['plain', 'react', 'express']
 const PROJECT = fileURLToPath(new URL('..', import.meta.url))
@@ -15,7 +14,7 @@ const GATEHOUSE = `${PROJECT}examples/node_modules/gatehouse`
 
 /** @returns whether the packages that the starters import are there */
 export function preparePackages() {
-  if (!installTools(['examples']) || !compile('client')) return false
+  if (!compile('client')) return false
   mkdirSync(`${GATEHOUSE}/config`, { recursive: true })
   cpSync(`${PROJECT}package.json`, `${GATEHOUSE}/package.json`)
   for (const name of ['default.json', 'sandbox.json'])

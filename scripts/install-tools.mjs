@@ -3,7 +3,6 @@
  *
  * `widget`: Okta's sign-in widget, 130 MB, for its demo (`npm run demo:widget`) and its tests.
  * `openapi`: for `npm run openapi` and its tests, 60 MB; openapi-typescript needs TypeScript 5, and the project has 7.
- * `examples`: Vite and React, 46 MB, for the starters.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -13,7 +12,6 @@ import { fileURLToPath } from 'node:url'
 const TOOLS = {
   widget: ['tools/widget', 'node_modules/@okta/okta-signin-widget/dist/js/okta-sign-in.classic.min.js'],
   openapi: ['tools/openapi', 'node_modules/openapi-typescript/package.json'],
-  examples: ['examples', 'node_modules/vite/package.json'],
 }
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url))

@@ -1,7 +1,7 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies of
  * `deploy/proxies/` (nginx, Caddy, HAProxy, Apache), Prometheus's promtool, Chromium and openssl, with the system's
- * package manager, and the packages of `tools/` and `examples/` from npm. `--check` installs nothing.
+ * package manager, and the packages of `tools/` from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not run: Debian would
  * start three proxies, each on port 80.
@@ -108,11 +108,9 @@ function main(args) {
   const missing = report()
   if (args.includes('--check')) {
     if (missing.length > 0) return fail(whatToInstall(missing))
-    return missingTools().length === 0
-      ? 0
-      : fail('Packages of tools/ or examples/ are missing. Run: npm run setup')
+    return missingTools().length === 0 ? 0 : fail('Packages of tools/ are missing. Run: npm run setup')
   }
-  if (!installTools()) return fail('Packages could not be installed: npm ci --prefix tools/… or examples')
+  if (!installTools()) return fail('Packages could not be installed: npm ci --prefix tools/…')
   if (missing.length === 0) return 0
 
   const manager = Object.keys(INSTALL).find((command) => find(command) !== undefined)

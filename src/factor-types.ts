@@ -2,8 +2,8 @@
  * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no packages, no I/O.
  *
  * To add a type, add it to `FACTOR_TYPES`, and its answers to `openapi/authn/factor-schemas.ts`. The sandbox has its
- * own enum (`src/sandbox/sandbox-config.ts`) and table (`src/sandbox/authn/factors/factor-handlers.ts`), the demo its own
- * form (`src/demo/page/sign-in/factors.ts`), and `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
+ * own enum (`src/sandbox/sandbox-config.ts`) and table (`src/sandbox/authn/factors/factor-handlers.ts`), the
+ * page a form (`examples/react/src/sign-in/factors.tsx`), and `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
  */
 export interface FactorType {
   /** Authentication method (RFC 8176), or `mfa` if the RFC has none. */

@@ -1,4 +1,4 @@
-import { type SandboxWithBroker, startSandbox } from 'gatehouse/sandbox'
+import type { SandboxWithBroker } from 'gatehouse/sandbox'
 import type { Plugin } from 'vite'
 
 /** Gatehouse and a simulation of Okta, as long as the development server runs. The page calls them on its own origin. */
@@ -8,6 +8,7 @@ export function gatehouseSandbox(portalUrl: string): Plugin {
     name: 'gatehouse-sandbox',
     apply: 'serve',
     async config() {
+      const { startSandbox } = await import('gatehouse/sandbox') // not to build the page
       sandbox = await startSandbox({
         people: [
           {

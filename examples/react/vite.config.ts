@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { gatehouseSandbox } from './sandbox.ts'
 
@@ -7,17 +5,21 @@ const port = Number(process.env.PORT ?? 5173)
 /** Your own Gatehouse. Without one, the development server runs it with a sandbox. */
 const gatehouseUrl = process.env.GATEHOUSE_URL
 
-/** Your server must send this policy too, without the nonce: only the development server has an inline script. */
-const nonce = randomBytes(16).toString('base64')
-const POLICY = `default-src 'none'; script-src 'self' 'nonce-${nonce}'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`
+/** Your server must send this policy too. The frame is Duo's. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src https://*.duosecurity.com; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-export default defineConfig(({ command }) => ({
-  plugins: [react(), !gatehouseUrl && gatehouseSandbox(`http://localhost:${port}`)],
+/** The paths of Gatehouse: its API, and those that the browser opens as a page. */
+const PATHS = ['/api', '/login', '/signin', '/sso']
+
+export default defineConfig({
+  plugins: gatehouseUrl ? [] : [gatehouseSandbox(`http://localhost:${port}`)],
   server: {
     port,
     strictPort: true,
     headers: { 'Content-Security-Policy': POLICY },
-    ...(gatehouseUrl && { proxy: { '/api': { target: gatehouseUrl, xfwd: true } } }),
+    ...(gatehouseUrl && {
+      proxy: Object.fromEntries(PATHS.map((path) => [path, { target: gatehouseUrl, xfwd: true }])),
+    }),
   },
-  ...(command === 'serve' && { html: { cspNonce: nonce } }),
-}))
+})

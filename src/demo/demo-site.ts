@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import express from 'express'
@@ -15,20 +16,23 @@ export interface DemoSiteOptions {
   readonly reset: () => Promise<void>
 }
 
-/** The source files and the compiled scripts of the page. Both paths work from `src/` and from `build/`. */
-const PAGE = fileURLToPath(new URL('../../src/demo/page/', import.meta.url))
-/** gatehouse-client, which the page imports from `/demo/client/`. */
-const CLIENT = fileURLToPath(new URL('../../client/dist/', import.meta.url))
-const SWAGGER_UI = fileURLToPath(new URL('../../node_modules/swagger-ui-dist/', import.meta.url))
-const SCRIPTS = fileURLToPath(new URL('../../build/demo/page/', import.meta.url))
+/** These paths work from `src/` and from `build/`. */
+const pathOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+/** The build of `examples/react`. */
+const PAGE = pathOf('build/page/')
+/** The source files and the compiled scripts of the tools. */
+const TOOLS = pathOf('src/demo/tools/')
+const SCRIPTS = pathOf('build/demo/tools/')
+const SWAGGER_UI = pathOf('node_modules/swagger-ui-dist/')
 
-/** The portal's origin: the page at `/` and `/demo/`, the broker at every other path, as behind a proxy. */
+/** The page's paths, and those of the tools. */
+const OWN = /^\/(assets\/|icon\.svg|demo(?=[/?]|$)|(?=\?|$))/
+
+/** The portal's origin: the page at `/`, the tools at `/demo/`, the broker at every other path, as behind a proxy. */
 export function createDemoSite({ broker, ...parts }: DemoSiteOptions): RequestListener {
   const site = createPage(parts)
   return (req, res) => {
-    const { url = '' } = req
-    const isPage = url === '/' || url.startsWith('/?') || url.startsWith('/demo/')
-    if (isPage) site(req, res)
+    if (OWN.test(req.url ?? '')) site(req, res)
     else broker(req, res)
   }
 }
@@ -39,16 +43,25 @@ function createPage(parts: Omit<DemoSiteOptions, 'broker'>): RequestListener {
   site.use(helmet({ contentSecurityPolicy: policy(sandboxUrl), strictTransportSecurity: false }))
   const swaggerIcons = 'data:'
   site.get('/demo/api.html', helmet.contentSecurityPolicy(policy(sandboxUrl, swaggerIcons)))
-  site.get('/', (_req, res) => res.sendFile('index.html', { root: PAGE }))
+  const page = pageWithTools()
+  site.get('/', (_req, res) => res.type('html').send(page))
+  site.get('/demo', (_req, res) => res.redirect('/'))
+  site.use(express.static(PAGE, { index: false, extensions: [] }))
   site.get('/demo/openapi.json', (_req, res) => res.sendFile('openapi.json', { root: DOCS }))
-  site.use('/demo', createWidgetRoutes({ page: PAGE }))
+  site.use('/demo', createWidgetRoutes({ folder: TOOLS }))
   site.use('/demo/swagger-ui', express.static(SWAGGER_UI, { index: false, extensions: [] }))
-  site.use('/demo/client', express.static(CLIENT, { index: false, extensions: [] }))
-  site.use('/demo', express.static(PAGE, { index: false, extensions: [] }))
+  site.use('/demo', express.static(TOOLS, { index: false, extensions: [] }))
   site.use('/demo', express.static(SCRIPTS, { index: false, extensions: [] }))
 
   site.use('/demo', createToolsRoutes(parts))
   return site
+}
+
+/** The page itself does not know the tools. */
+function pageWithTools(): string {
+  const tools =
+    '<link rel="stylesheet" href="/demo/tools.css"><script type="module" src="/demo/beside-page.js"></script>'
+  return readFileSync(`${PAGE}index.html`, 'utf8').replace('</head>', `${tools}</head>`)
 }
 
 const policy = (sandboxUrl: string, ...images: string[]) => ({

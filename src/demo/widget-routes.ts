@@ -25,11 +25,11 @@ export function widgetIsInstalled(): boolean {
 }
 
 /** A page with Okta's sign-in widget. If the widget is not installed, 404 with the command that installs it. */
-export function createWidgetRoutes({ page }: { readonly page: string }): Router {
+export function createWidgetRoutes({ folder }: { readonly folder: string }): Router {
   const router = Router()
   router.get('/widget.html', (_req, res) => {
     if (widgetIsInstalled())
-      res.set('Content-Security-Policy', POLICY).sendFile('widget.html', { root: page })
+      res.set('Content-Security-Policy', POLICY).sendFile('widget.html', { root: folder })
     else res.status(404).type('text').send('The widget is not installed. Run: npm run demo:widget\n')
   })
   router.use('/widget', express.static(WIDGET, { index: false }))

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { click, clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, openDemo } from '../support/demo-page.ts'
+import { until } from '../support/until.ts'
 
 /** The demo's tools next to the sign-in page: the list of users, the reset and the link to the API page. */
 let demo: DemoHarness
@@ -30,6 +31,22 @@ test('the users can be filtered by name and description', async () => {
   await expectGoodScreen(page)
   await filter.fill('')
   expect(await users.count()).toBe(total)
+})
+
+test('a chosen user replaces a sign-in and a session; /demo/ leads to the page', async () => {
+  const visitor = await demo.visit({ path: '/demo/' })
+  await visitor.signIn('tomas.berg')
+  await visitor.screen(/authenticator app/)
+  await visitor.choose('amelia.stone')
+  await visitor.screen('Sign in')
+  await until(async () => (await visitor.main.getByLabel('Username').inputValue()) !== '')
+  await visitor.press('Sign in')
+  await visitor.screen('Hello Amelia')
+  await visitor.choose('liv.lockable')
+  await visitor.screen('Sign in')
+  await until(async () => (await visitor.main.getByLabel('Username').inputValue()) !== '')
+  await visitor.press('Sign in')
+  await visitor.screen('Hello Liv')
 })
 
 test('a reset signs everyone out and restores all users and their attempts', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
-import { ENGLISH } from '../../src/demo/page/texts/english.ts'
-import { GERMAN } from '../../src/demo/page/texts/german.ts'
+import { ENGLISH } from '../../examples/react/src/language/english.ts'
+import { GERMAN } from '../../examples/react/src/language/german.ts'
 import { clickOnce } from '../support/click.ts'
 import { type DemoHarness, expectGoodScreen, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
 
@@ -39,7 +39,7 @@ test('a browser that prefers German: sign-in with a second factor, errors, group
   const { page, main } = visitor
   await visitor.screen('Anmelden')
   expect(await langOf(page)).toBe('de')
-  expect(await page.title()).toBe('Anmelden · Gatehouse-Demo')
+  expect(await page.title()).toBe('Anmelden · Portal')
   await expectGoodScreen(page)
   await signInGerman(visitor, 'tomas.berg', 'wrong')
   await visitor.alert(/Benutzername oder Passwort ist falsch/)
@@ -48,7 +48,7 @@ test('a browser that prefers German: sign-in with a second factor, errors, group
   await visitor.screen('Ein Code aus meiner Authenticator-App')
   await expectGoodScreen(page)
   await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
-  await visitor.press('Bestätigen')
+  await visitor.press('Weiter')
   await visitor.screen('Hallo Tomas')
   await main.getByRole('table', { name: 'Meine Gruppen' }).waitFor()
   await main.getByText('Sie sind nirgendwo sonst angemeldet.').waitFor()
@@ -57,7 +57,7 @@ test('a browser that prefers German: sign-in with a second factor, errors, group
   await expectGoodScreen(page)
   await visitor.press('Abmelden')
   await visitor.screen('Anmelden')
-  await visitor.alert(/abgemeldet/)
+  await visitor.notice(/abgemeldet/)
 })
 
 test('the switch keeps the sign-in, is remembered, and tells the broker', async () => {
@@ -76,7 +76,7 @@ test('the switch keeps the sign-in, is remembered, and tells the broker', async 
   expect(await langOf(page)).toBe('de')
   expect(await page.getByRole('button', { name: 'Deutsch' }).getAttribute('aria-pressed')).toBe('true')
   await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
-  await visitor.press('Bestätigen')
+  await visitor.press('Weiter')
   await visitor.screen('Hallo Tomas')
   await main.getByText('Sie sind nirgendwo sonst angemeldet.').waitFor()
   expect(new Set(accepted)).toEqual(new Set(['de']))
@@ -138,7 +138,7 @@ describe('from right to left', () => {
     await expectNoOverflow(visitor)
     await visitor.press('My security question')
     await visitor.main.getByRole('textbox').fill('lighthouse')
-    await visitor.press('Verify')
+    await visitor.press('Continue')
     await visitor.screen('Hello نورة')
     await visitor.main.getByRole('table', { name: 'My groups' }).waitFor()
     expect(await isRightToLeft(visitor, ARABIC)).toBe(true)

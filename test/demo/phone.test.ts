@@ -32,7 +32,7 @@ describe('enrolling with the phone', () => {
     await expectGoodScreen(visitor.page)
     await clickOnce(scan)
     await visitor.type('Code', await codeOn(phone, 'Authenticator app'))
-    await visitor.press('Activate')
+    await visitor.press('Continue')
     await visitor.main.getByText('Set up: Authenticator app').waitFor()
     await phone.getByRole('button', { name: 'Scan the QR code' }).waitFor({ state: 'detached' })
   })

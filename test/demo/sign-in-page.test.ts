@@ -52,6 +52,8 @@ describe('signing in with a password', () => {
     await visitor.signIn('olga.expired')
     await visitor.screen('Your password has expired')
     await visitor.main.getByText('at least 8 characters').waitFor()
+    const named = visitor.main.locator('form input[autocomplete="username"]') // for password managers
+    expect(await named.inputValue()).toBe('olga.expired@example.test')
     await visitor.type('Current password', 'wrong')
     await visitor.type('New password', NEW_PASSWORD)
     await visitor.press('Change password')
@@ -62,7 +64,7 @@ describe('signing in with a password', () => {
     await visitor.press('Change password')
     await visitor.alert(/does not follow the rules.*at least 8 characters/s)
     await expectGoodScreen(visitor.page)
-    await visitor.main.getByLabel('Show password').check()
+    await clickOnce(visitor.main.getByRole('button', { name: 'Show password' }).last())
     expect(await visitor.main.getByLabel('New password').getAttribute('type')).toBe('text')
     await visitor.type('New password', NEW_PASSWORD)
     await visitor.press('Change password')
@@ -77,11 +79,11 @@ describe('a second factor', () => {
     await visitor.screen(/authenticator app/)
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', '000000')
-    await visitor.press('Verify')
+    await visitor.press('Continue')
     await visitor.alert(/Incorrect code or answer/)
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', harness.sandbox.totpCode('tomas.berg'))
-    await visitor.press('Verify')
+    await visitor.press('Continue')
     await signedInAs(visitor, 'Tomas')
   })
 
@@ -97,7 +99,7 @@ describe('a second factor', () => {
     await visitor.press('Send another request')
     await visitor.screen('Look at your phone')
     await visitor.press('Send it again')
-    await visitor.alert(/sent it again/)
+    await visitor.notice(/sent it again/)
     harness.sandbox.answerPush('nina.number', 'approve')
     await signedInAs(visitor, 'Nina')
   })
@@ -114,21 +116,23 @@ describe('a second factor', () => {
     await visitor.main.getByRole('button', { name: /Send it again \(in \d+ sec\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
     await visitor.type('Code', codeSentTo('sana.sms@example.test'))
-    await visitor.press('Verify')
+    await visitor.press('Continue')
     await signedInAs(visitor, 'Sana')
   })
 
-  test('the user can go back and choose another factor', async () => {
+  test('the user can reload the page, and go back and choose another factor', async () => {
     const visitor = await harness.visit()
     await visitor.signIn('max.many')
     await visitor.press(/^An email to/)
     await visitor.press('Send the code')
     await visitor.main.getByLabel('Code').waitFor()
+    await visitor.page.reload()
+    await visitor.main.getByLabel('Code').waitFor()
     await visitor.press('Back')
     await visitor.screen(/Choose how to verify/)
     await visitor.press('My security question')
     await visitor.main.getByRole('textbox').fill('lighthouse')
-    await visitor.press('Verify')
+    await visitor.press('Continue')
     await signedInAs(visitor, 'Max')
   })
 })
@@ -206,24 +210,33 @@ describe('errors', () => {
     await visitor.screen(/authenticator app/)
     harness.sandbox.expireTransactions()
     await visitor.type('Code', '123456')
-    await visitor.press('Verify')
+    await visitor.press('Continue')
     await visitor.screen('Sign in')
     await visitor.alert(/took too long/)
     expect(await visitor.main.getByLabel('Username').inputValue()).toBe('tomas.berg')
     await expectGoodScreen(visitor.page)
   })
 
-  test('after a 429 the button counts down and then works again', async () => {
+  test('after a 429 the button counts down for this user, and then works again', async () => {
     const visitor = await harness.visit()
     await visitor.page.clock.install()
     const now = Math.floor(Date.now() / 1000)
-    const headers = { date: new Date(now * 1000).toUTCString(), 'x-rate-limit-reset': String(now + 20) }
+    const headers = {
+      'x-request-id': 'id-of-the-log-line',
+      date: new Date(now * 1000).toUTCString(),
+      'x-rate-limit-reset': String(now + 20),
+    }
     const limited = { status: 429, headers, json: { errorCode: 'E0000047', errorSummary: 'too many' } }
     await visitor.page.route('**/api/v1/authn', (route) => route.fulfill(limited), { times: 1 })
     await visitor.signIn('amelia.stone')
-    await visitor.alert(/Too many attempts.*You can try again in 20 seconds/)
+    await visitor.alert(/Too many attempts.*You can try again in 20 seconds.*Reference: id-of-the-log-line/)
     await visitor.main.getByRole('button', { name: /Sign in \(in \d+ sec\)/ }).waitFor()
     await expectGoodScreen(visitor.page)
+    await visitor.type('Username', 'tomas.berg')
+    await visitor.main.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+    await visitor.page.route('**/api/v1/authn', (route) => route.fulfill(limited), { times: 1 })
+    await visitor.signIn('amelia.stone')
+    await visitor.main.getByRole('button', { name: /Sign in \(in \d+ sec\)/ }).waitFor()
     await visitor.page.clock.fastForward(25_000)
     await clickOnce(visitor.main.getByRole('button', { name: 'Sign in', exact: true }))
     await signedInAs(visitor, 'Amelia')

@@ -50,12 +50,12 @@ const codeOf =
     await visitor.main.getByLabel('Code').waitFor()
     const shown = demo.sandbox.phone.codes(login).find((one) => one.label === label)
     await visitor.type('Code', shown?.code ?? `the phone shows no ${label}`)
-    await clickOnce(visitor.main.getByRole('button', { name: /^(Verify|Activate)$/ }))
+    await clickOnce(visitor.main.getByRole('button', { name: 'Continue' }))
   }
 const sentCode: Step = async (login) => {
   await visitor.main.getByLabel('Code').waitFor()
   await visitor.type('Code', demo.sandbox.outbox.latest(`${login}@example.test`)?.code ?? 'none was sent')
-  await visitor.press('Verify')
+  await visitor.press('Continue')
 }
 const answerOnPhone =
   (answer: () => Promise<'approve' | number>): Step =>
@@ -74,7 +74,7 @@ const changePassword: Step = async () => {
 const offers =
   (count: number): Step =>
   async () => {
-    const others = visitor.main.locator('.others').getByRole('button')
+    const others = visitor.main.locator('.choices').getByRole('button')
     await until(async () => (await others.count()) === count, { what: `${count} other buttons` }) // the previous screen may have other buttons too
   }
 const offersNo =
@@ -127,7 +127,7 @@ const polls: Step = () => visitor.page.clock.install()
 const untilScreen =
   (title: string): Step =>
   async () => {
-    const heading = visitor.main.getByRole('heading', { level: 2, name: title, exact: true })
+    const heading = visitor.main.getByRole('heading', { level: 1, name: title, exact: true })
     await until(
       async () => {
         await visitor.page.clock.runFor(1000)
@@ -171,12 +171,12 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     signIn,
     screen('My security question'),
     type('favorite toy', 'lighthouse'),
-    press('Verify'),
+    press('Continue'),
     greeted,
   ],
   'sana.sms': [signIn, screen(/^A text message/), press('Send the code'), sentCode, greeted],
   'rosa.enterprise': [signIn, offers(2), press(/RSA-0001/), codeOf('Token RSA-0001'), greeted],
-  'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Verify'), greeted],
+  'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Continue'), greeted],
   'dario.duo': [signIn, screen('Duo'), pressInDuo('Deny'), duoSays(/denied/), pressInDuo('Approve'), greeted],
   'wanda.key': [signIn, screen(/security key/), press('Use my security key'), greeted],
   'kim.twokeys': [signIn, offers(2), press(/Travel key/), press('Use my security key'), greeted],
@@ -219,7 +219,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     offers(7),
     press('My security question'),
     type('favorite toy', 'lighthouse'),
-    press('Verify'),
+    press('Continue'),
     greeted,
   ],
   'erin.enroll': [signIn, SET_UP, ...setUpQuestion, greeted],
@@ -258,7 +258,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     press('Finish'),
     greeted,
   ],
-  'luis.locked': [signIn, screen('Your account is locked'), press('Send'), screen('Check your email')],
+  'luis.locked': [signIn, screen('Your account is locked'), press('Unlock'), screen('Check your email')],
   'liv.lockable': [
     async (login) => {
       for (let attempt = 1; attempt <= 3; attempt += 1) await visitor.signIn(login, 'wrong')

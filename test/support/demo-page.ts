@@ -2,14 +2,13 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { PassThrough } from 'node:stream'
 import { expect } from '@jest/globals'
-import type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core'
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from './chromium.ts'
 import { clickOnce } from './click.ts'
 import { freePort } from './gatehouse.ts'
-import { until } from './until.ts'
 
 /** The built demo in a real browser, with the sandbox. */
 export interface DemoHarness {
@@ -42,8 +41,10 @@ export interface Visitor {
   press(button: string | RegExp): Promise<void>
   /** Waits for the screen with this title. */
   screen(title: string | RegExp): Promise<void>
-  /** Waits for an alert with this text. */
+  /** Waits for an error with this text. */
   alert(words: RegExp): Promise<void>
+  /** Waits for a message that is no error. */
+  notice(words: RegExp): Promise<void>
   main: Locator
 }
 
@@ -58,11 +59,11 @@ export async function openDemo(): Promise<DemoHarness> {
   const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
   const chromium = await openChromium()
   const problems: string[] = []
-  // a restart costs 2 % of a new page and 5 % of a page load
-  const free: ReusablePage[] = []
-  const used: ReusablePage[] = []
+  /** A page is used again: it has its scripts and styles already. */
+  const free: Page[] = []
+  const used: Page[] = []
 
-  async function openPage(locale = 'en-US'): Promise<ReusablePage> {
+  async function openPage(locale = 'en-US'): Promise<Page> {
     const context = await chromium.newContext({ reducedMotion: 'reduce', locale })
     context.setDefaultTimeout(60_000)
     const page = await context.newPage()
@@ -70,7 +71,7 @@ export async function openDemo(): Promise<DemoHarness> {
     page.on('console', (message) => {
       if (/Content Security Policy|Refused to/.test(message.text())) problems.push(message.text())
     })
-    return { page, calls: callsInFlight(page) }
+    return page
   }
 
   return {
@@ -78,22 +79,17 @@ export async function openDemo(): Promise<DemoHarness> {
     sandbox: demo.sandbox,
     chromium,
     async visit({ path = '/', locale, isNew = locale !== undefined } = {}) {
-      const reusable = (isNew ? undefined : free.pop()) ?? (await openPage(locale))
-      if (!isNew) used.push(reusable)
-      const { page } = reusable
-      const visitor = visitorOf(page, page.context())
-      if (path === '/' && page.url() === `${demo.url}/`) {
-        await page.evaluate(START_AGAIN)
-        await visitor.screen('Sign in')
-      } else await page.goto(demo.url + path)
-      return visitor
+      const page = (isNew ? undefined : free.pop()) ?? (await openPage(locale))
+      if (!isNew) used.push(page)
+      await page.goto(demo.url + path)
+      return visitorOf(page, page.context())
     },
     async tidy() {
       const kept = used.splice(0)
       free.push(...kept)
       const pages = chromium.contexts().flatMap((context) => context.pages())
-      for (const page of pages) if (!free.some((reusable) => reusable.page === page)) await page.close()
-      for (const reusable of kept) await leave(reusable, `${demo.url}/`)
+      for (const page of pages) if (!free.includes(page)) await page.close()
+      for (const page of kept) await leave(page)
       for (const context of chromium.contexts()) if (context.pages().length === 0) await context.close()
       demo.sandbox.reset()
       expect(problems.splice(0)).toEqual([])
@@ -105,42 +101,11 @@ export async function openDemo(): Promise<DemoHarness> {
   }
 }
 
-interface ReusablePage {
-  readonly page: Page
-  /** Calls to the broker without a response yet. */
-  readonly calls: ReadonlySet<Request>
-}
-
-function callsInFlight(page: Page): ReadonlySet<Request> {
-  const calls = new Set<Request>()
-  page.on('request', (request) => {
-    if (new URL(request.url()).pathname.startsWith('/api/')) calls.add(request)
-  })
-  // not `requestfinished`: a body that no script reads never ends
-  page.on('response', (response) => calls.delete(response.request()))
-  page.on('requestfailed', (request) => calls.delete(request))
-  return calls
-}
-
-/** As the page does after each sign-in. */
-const START_AGAIN = `import('/demo/sign-in/screens.js').then(({ forgetUserName }) => {
-  forgetUserName()
-  dispatchEvent(new CustomEvent('restart'))
-})`
-
-/** Leaves nothing for the next test: no polling screen and no pending response that could still set a cookie. */
-async function leave({ page, calls }: ReusablePage, home: string): Promise<void> {
+/** Leaves nothing for the next test. */
+async function leave(page: Page): Promise<void> {
   await page.unrouteAll()
   await page.evaluate('localStorage.clear(); sessionStorage.clear()')
-  if (page.url() === home) {
-    await until(
-      async () => {
-        await page.evaluate("import('/demo/parts/screen.js').then(({ show }) => show(''))") // stops polling
-        return calls.size === 0
-      },
-      { what: 'a response to every call of the page' },
-    )
-  } else await page.goto('about:blank')
+  await page.goto('about:blank')
   await page.context().clearCookies()
 }
 
@@ -228,12 +193,13 @@ function visitorOf(page: Page, context: BrowserContext): Visitor {
     screen: (title) =>
       main
         .getByRole('heading', {
-          level: 2,
+          level: 1,
           name: title,
           ...(typeof title === 'string' ? { exact: true } : {}),
         })
         .waitFor(),
     alert: (words) => main.getByRole('alert').filter({ hasText: words }).waitFor(),
+    notice: (words) => main.getByRole('status').filter({ hasText: words }).waitFor(),
   }
   return visitor
 }

@@ -1,28 +1,40 @@
-import { ErrorMessage } from './error-message.tsx'
-import { Portal } from './portal.tsx'
+import { texts } from './language/language.ts'
+import { usePage, type View } from './page.ts'
+import { Button } from './parts/button.tsx'
+import { LanguageSwitch } from './parts/language-switch.tsx'
+import { MessagePlace } from './parts/message-box.tsx'
+import { Screen } from './parts/screen.tsx'
+import { Portal } from './portal/portal.tsx'
 import { SignIn } from './sign-in/sign-in.tsx'
-import { useSession } from './use-session.ts'
 
 export function App() {
-  const [state, reload] = useSession()
+  const { view, viewKey, message } = usePage()
   return (
-    <main>
-      {state.is === 'loading' && <p role="status">One moment…</p>}
-      {state.is === 'error' && (
-        <>
-          <ErrorMessage error={state.error} />
-          <button type="button" onClick={reload}>
-            Try again
-          </button>
-        </>
-      )}
-      {state.is === 'signed-out' && (
-        <>
-          {state.hasEnded && <p role="status">Your session has ended. Please sign in again.</p>}
-          <SignIn onSuccess={reload} />
-        </>
-      )}
-      {state.is === 'signed-in' && <Portal session={state.session} onSignedOut={reload} />}
-    </main>
+    <>
+      <main>
+        <MessagePlace message={message} />
+        <Shown key={viewKey} view={view} />
+      </main>
+      <LanguageSwitch />
+    </>
   )
+}
+
+function Shown({ view }: { readonly view: View }) {
+  switch (view.is) {
+    case 'loading':
+      return <Screen title={texts.oneMoment} />
+    case 'unavailable':
+      return (
+        <Screen title={texts.oneMoment}>
+          <div className="actions">
+            <Button label={texts.tryAgain} onPress={async () => location.reload()} />
+          </div>
+        </Screen>
+      )
+    case 'sign-in':
+      return <SignIn step={view.step} />
+    case 'portal':
+      return <Portal session={view.session} />
+  }
 }

@@ -1,6 +1,7 @@
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
+import { start } from './page.ts'
 
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')
@@ -9,3 +10,5 @@ createRoot(root).render(
     <App />
   </StrictMode>,
 )
+addEventListener('hashchange', () => void start()) // a link of an email, opened in this tab
+await start()

@@ -1,33 +1,69 @@
-import type { PasswordExpired, PasswordWarn } from 'gatehouse-client'
-import { Heading } from '../heading.tsx'
-import { onFields } from './fields.ts'
-import type { StepProps } from './sign-in.tsx'
+import type { PasswordExpired, PasswordReset, PasswordWarn } from 'gatehouse-client'
+import { fill, fillText } from '../language/fill.ts'
+import { language, texts } from '../language/language.ts'
+import { show } from '../page.ts'
+import { Checkbox, HiddenUsername, PasswordField } from '../parts/fields.tsx'
+import { Form, type Values } from '../parts/form.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { Ways } from './ways.tsx'
 
-interface ChangePasswordProps extends StepProps {
-  readonly step: PasswordWarn | PasswordExpired
+type PasswordStep = PasswordExpired | PasswordWarn | PasswordReset
+
+/** A password that has expired, that will expire soon, or that is set again. */
+export function ChangePassword({ step }: { readonly step: PasswordStep }) {
+  const { user } = step.answer._embedded
+  return (
+    <Screen title={titleOf(step)}>
+      <PasswordRules step={step} />
+      <Form
+        submit={texts.changePassword}
+        onSubmit={(values) => show(change(step, values))}
+        more={<Ways step={step} />}
+      >
+        <HiddenUsername login={user.profile?.login} />
+        {step.status !== 'PASSWORD_RESET' && (
+          <PasswordField name="oldPassword" label={texts.currentPassword} which="current" />
+        )}
+        <PasswordField name="newPassword" label={texts.newPassword} which="new" />
+        <Checkbox name="revokeSessions" label={texts.signOutElsewhere} />
+      </Form>
+    </Screen>
+  )
 }
 
-export function ChangePassword({ step, isBusy, take }: ChangePasswordProps) {
-  const skip = step.status === 'PASSWORD_WARN' ? step.skip : undefined
+function change(step: PasswordStep, { oldPassword = '', newPassword = '', revokeSessions }: Values) {
+  const reset = { newPassword, revokeSessions: revokeSessions !== undefined }
+  if (step.status === 'PASSWORD_RESET') return step.resetPassword(reset)
+  return step.changePassword({ ...reset, oldPassword })
+}
+
+function titleOf(step: PasswordStep): string {
+  if (step.status === 'PASSWORD_RESET') return texts.choosePassword
+  if (step.status === 'PASSWORD_EXPIRED') return texts.passwordExpired
+  const days = step.answer._embedded.policy?.expiration?.passwordExpireDays
+  const when =
+    typeof days === 'number'
+      ? new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(days, 'day')
+      : texts.soon
+  return fillText(texts.passwordExpires, { when })
+}
+
+/** −1 and 0: there is no such rule. */
+function PasswordRules({ step }: { readonly step: PasswordStep }) {
+  const { complexity, age } = step.answer._embedded.policy ?? {}
+  const values: Readonly<Record<string, unknown>> = { ...complexity, ...age }
+  const rules = Object.entries(texts.rules).filter(
+    ([name]) => values[name] === true || Number(values[name]) > 0,
+  )
+  if (rules.length === 0) return null
   return (
-    <form
-      onSubmit={onFields(['oldPassword', 'newPassword'], (fields) => take(() => step.changePassword(fields)))}
-    >
-      <Heading>{skip ? 'Your password expires soon' : 'Your password has expired'}</Heading>
-      <label>
-        Current password <input name="oldPassword" type="password" autoComplete="current-password" required />
-      </label>
-      <label>
-        New password <input name="newPassword" type="password" autoComplete="new-password" required />
-      </label>
-      <button type="submit" disabled={isBusy}>
-        Change password
-      </button>
-      {skip && (
-        <button type="button" disabled={isBusy} onClick={() => take(skip)}>
-          Later
-        </button>
-      )}
-    </form>
+    <>
+      <p>{texts.passwordNeeds}</p>
+      <ul>
+        {rules.map(([name, text]) => (
+          <li key={name}>{fill(text, { n: String(values[name]) })}</li>
+        ))}
+      </ul>
+    </>
   )
 }

@@ -1,56 +1,73 @@
 import type { Factor, MfaRequired } from 'gatehouse-client'
-import { useState } from 'react'
-import { Heading } from '../heading.tsx'
-import { EnterCode } from './enter-code.tsx'
-import { NotPossible } from './not-possible.tsx'
-import type { StepProps } from './sign-in.tsx'
+import { type ReactNode, useState } from 'react'
+import { texts } from '../language/language.ts'
+import { show } from '../page.ts'
+import { Button } from '../parts/button.tsx'
+import { Form } from '../parts/form.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { kindOf, nameOf, ProofField } from './factors.tsx'
+import { optionsOf, proofOf, RememberBox } from './proof.tsx'
+import { Cancel, Explanation, UnknownStepScreen, Ways } from './ways.tsx'
 
-type Totp = Extract<Factor, { factorType: 'token:software:totp' }>
+/** The operator can hide factor types (`HIDDEN_FACTORS`), so an answer may have no factor left. */
+export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
+  const [chosen, choose] = useState<Factor>()
+  const [first, ...more] = step.factors
+  const known = step.factors.filter(kindOf)
 
-/** The factors that this starter can verify. */
-const LABELS: Readonly<Record<string, string>> = {
-  'token:software:totp': 'Authenticator app',
-  push: 'Okta Verify',
-  sms: 'Text message',
-  email: 'Email',
-  call: 'Phone call',
-} satisfies { readonly [Type in Factor['factorType']]?: string }
-
-export function ChooseFactor({ step, ...props }: { readonly step: MfaRequired } & StepProps) {
-  const [totp, setTotp] = useState<Totp>()
-  const offered = step.factors.filter(({ factorType }) => LABELS[factorType])
-
-  if (offered.length === 0) return <NotPossible step={step} {...props} />
-  if (totp) {
+  if (!first)
     return (
-      <EnterCode
-        verify={(proof) => step.verify(totp, proof)}
-        previous={async () => {
-          setTotp(undefined)
-          return step
-        }}
-        {...props}
-      />
+      <Explanation title={texts.noWay} text={texts.noFactor}>
+        <Ways step={step} />
+      </Explanation>
     )
+  if (known.length === 0) return <UnknownStepScreen step={step} />
+  if (more.length === 0) return <Verify step={step} factor={first} ways={<Ways step={step} />} />
+  if (chosen) {
+    const back = <Button label={texts.back} onPress={async () => choose(undefined)} />
+    return <Verify step={step} factor={chosen} ways={[back, <Cancel key="cancel" step={step} />]} />
   }
   return (
-    <>
-      <Heading>Verify your identity</Heading>
-      {offered.map((factor) => (
-        <button
-          key={factor.id}
-          type="button"
-          disabled={props.isBusy}
-          // the user already has the code of an app: no challenge is needed
-          onClick={() =>
-            factor.factorType === 'token:software:totp'
-              ? setTotp(factor)
-              : props.take(() => step.verify(factor))
-          }
-        >
-          {LABELS[factor.factorType]}
-        </button>
-      ))}
-    </>
+    <Screen title={texts.chooseFactor}>
+      <div className="actions choices">
+        {known.map((factor) => (
+          <Button
+            key={factor.id}
+            label={nameOf(factor, 'verify')}
+            onPress={async () => (kindOf(factor)?.isAtOnce ? show(step.verify(factor)) : choose(factor))}
+          />
+        ))}
+      </div>
+      <div className="actions">
+        <Ways step={step} />
+      </div>
+    </Screen>
+  )
+}
+
+interface VerifyProps {
+  readonly step: MfaRequired
+  readonly factor: Factor
+  readonly ways: ReactNode
+}
+
+/** Asks for the proof, or offers to send a challenge: nothing reaches a phone unasked. */
+function Verify({ step, factor, ways }: VerifyProps) {
+  const { send, cannotVerify } = kindOf(factor) ?? {}
+  if (cannotVerify) return <Explanation {...cannotVerify}>{ways}</Explanation>
+  const { user, policy } = step.answer._embedded
+  return (
+    <Screen title={nameOf(factor, 'verify')}>
+      <Form
+        submit={send ?? texts.continue}
+        onSubmit={(values) =>
+          show(step.verify(factor, send ? undefined : proofOf(values), optionsOf(values)))
+        }
+        more={ways}
+      >
+        {!send && <ProofField factor={factor} login={user?.profile?.login} />}
+        <RememberBox policy={policy} />
+      </Form>
+    </Screen>
   )
 }

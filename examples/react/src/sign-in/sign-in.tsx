@@ -1,59 +1,49 @@
 import type { SignInStep, UnknownStep } from 'gatehouse-client'
-import { ErrorMessage } from '../error-message.tsx'
-import { gatehouse } from '../gatehouse.ts'
+import { fill } from '../language/fill.ts'
+import { texts } from '../language/language.ts'
+import type { Next } from '../page.ts'
+import { Screen } from '../parts/screen.tsx'
+import { Challenge } from './challenge.tsx'
 import { ChangePassword } from './change-password.tsx'
 import { ChooseFactor } from './choose-factor.tsx'
-import { EnterCode } from './enter-code.tsx'
-import { EnterPassword } from './enter-password.tsx'
-import { NotPossible } from './not-possible.tsx'
-import { type Move, useSignIn } from './use-sign-in.ts'
-import { WaitForPush } from './wait-for-push.tsx'
+import { Credentials } from './credentials.tsx'
+import { LockedOut, RecoveryChallenge, RecoveryQuestion } from './recovery.tsx'
+import { SetUpFactor } from './set-up-factor.tsx'
+import { Start } from './start.tsx'
+import { UnknownStepScreen, Ways } from './ways.tsx'
 
-/** The props of every step, besides the step itself. */
-export interface StepProps {
-  readonly isBusy: boolean
-  readonly take: (move: Move, signal?: AbortSignal) => Promise<void>
-}
-
-export function SignIn({ onSuccess }: { readonly onSuccess: () => void }) {
-  const { step, error, ...props } = useSignIn(onSuccess)
-  return (
-    <>
-      <ErrorMessage error={error} />
-      {step ? (
-        <Step step={step} {...props} />
-      ) : (
-        <EnterPassword signIn={(credentials) => gatehouse.signIn(credentials)} {...props} />
-      )}
-    </>
-  )
-}
-
-/** The compiler refuses a missing status: only a status that the client does not know may reach the end. */
-function Step({ step, ...props }: { readonly step: SignInStep } & StepProps) {
+/** The screen of a step. The compiler refuses a missing status: only one that the client does not know may reach the end. */
+export function SignIn({ step }: { readonly step: Next }) {
+  if (step === undefined) return <Start />
   switch (step.status) {
-    case 'UNAUTHENTICATED':
-      return <EnterPassword signIn={step.signIn} {...props} />
+    case 'UNAUTHENTICATED': {
+      const app = step.answer._embedded.target?.label ?? texts.theApp
+      return (
+        <Screen title={fill(texts.signInFor, { app })}>
+          <Credentials signIn={step.signIn} more={<Ways step={step} />} />
+        </Screen>
+      )
+    }
     case 'PASSWORD_WARN':
     case 'PASSWORD_EXPIRED':
-      return <ChangePassword step={step} {...props} />
-    case 'MFA_REQUIRED':
-      return <ChooseFactor step={step} {...props} />
-    case 'MFA_CHALLENGE':
-      if (step.factor?.factorType === 'push') return <WaitForPush step={step} {...props} />
-      if (step.next === 'verify') return <EnterCode {...step} {...props} />
-      return <NotPossible step={step} {...props} />
-    case 'SUCCESS':
-      return <p role="status">{step.unlocked ? 'Your account is unlocked.' : 'One moment…'}</p>
-    // the demo of Gatehouse has an example of each of these
     case 'PASSWORD_RESET':
+      return <ChangePassword step={step} />
+    case 'MFA_REQUIRED':
+      return <ChooseFactor step={step} />
     case 'MFA_ENROLL':
+      return <SetUpFactor step={step} />
+    case 'MFA_CHALLENGE':
     case 'MFA_ENROLL_ACTIVATE':
-    case 'RECOVERY':
+      return <Challenge step={step} />
     case 'RECOVERY_CHALLENGE':
+      return <RecoveryChallenge step={step} />
+    case 'RECOVERY':
+      return <RecoveryQuestion step={step} />
     case 'LOCKED_OUT':
-      return <NotPossible step={step} {...props} />
+      return <LockedOut step={step} />
+    case 'SUCCESS': // `show` has finished the sign-in
+      return null
     default:
-      return <NotPossible step={step satisfies UnknownStep} {...props} />
+      return <UnknownStepScreen step={step satisfies UnknownStep as SignInStep} />
   }
 }

@@ -1,0 +1,52 @@
+import { GatehouseError, type SessionEnd, type SignInStep } from 'gatehouse-client'
+import { type Action, describeError, describeResult, describeSessionEnd } from 'gatehouse-client/messages'
+import { language, texts } from './language/language.ts'
+
+/** A message for the user. */
+export interface Message {
+  readonly tone: 'error' | 'info' | 'good'
+  readonly title?: string
+  readonly text: string
+  /** May be in another language. */
+  readonly details?: readonly string[]
+  /** Operators find the log line by it. */
+  readonly requestId?: string | undefined
+}
+
+/** A message, and what the page has to do. */
+export interface ErrorMessage extends Message {
+  readonly action: Action
+  /** The causes. Each may begin with a field's name. */
+  readonly causes: readonly string[]
+  /** 0: the user can try again now. */
+  readonly waitSeconds: number
+}
+
+/** An error of this page, with a message for the user. */
+export class PageError extends Error {}
+
+export function messageOf(error: unknown): ErrorMessage {
+  if (!(error instanceof GatehouseError)) {
+    const text = error instanceof PageError ? error.message : texts.cannotContinue
+    return { tone: 'error', text, action: 'retry', causes: [], waitSeconds: 0 }
+  }
+  const { code, causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
+  const { title, text, action, details } = describeError(error, language)
+  const message = { title, text, action, details, causes, waitSeconds }
+  if (code === 'pam_user_unknown') return { tone: 'info', ...message } // most users have no privileged access
+  return { tone: 'error', ...message, requestId: action === 'correct' ? undefined : requestId }
+}
+
+/** The values of `factorResult` that are no failure. */
+const IN_PROGRESS = new Set(['WAITING', 'CHALLENGE'])
+
+/** Why the user sees this step. */
+export function resultOf(step: SignInStep): Message | undefined {
+  const result = 'result' in step ? step.result : undefined
+  if (result === undefined || IN_PROGRESS.has(result)) return undefined
+  return { tone: 'error', text: describeResult(result, language).text }
+}
+
+export function sessionEndOf(reason: SessionEnd): Message {
+  return { tone: 'info', text: describeSessionEnd(reason, language).text }
+}

@@ -1,0 +1,88 @@
+import { type ComponentProps, useState } from 'react'
+import { texts } from '../language/language.ts'
+import { MESSAGE_ID } from './message-box.tsx'
+
+interface FieldProps extends ComponentProps<'input'> {
+  readonly name: string
+  readonly label: string
+}
+
+/** By default a required text field. */
+export function Field({ label, ...input }: FieldProps) {
+  return (
+    <label>
+      <bdi>{label}</bdi>
+      <input required aria-describedby={MESSAGE_ID} dir="auto" {...input} />
+    </label>
+  )
+}
+
+/** A code, such as one of an app. */
+export function CodeField() {
+  const digits = { inputMode: 'numeric', maxLength: 10, autoComplete: 'one-time-code' } as const
+  return <Field name="passCode" label={texts.code} className="digits" {...digits} />
+}
+
+interface PasswordFieldProps {
+  readonly name: string
+  readonly label: string
+  readonly which: 'current' | 'new'
+}
+
+export function PasswordField({ name, label, which }: PasswordFieldProps) {
+  const [isShown, setIsShown] = useState(false)
+  return (
+    <>
+      <Field
+        name={name}
+        label={label}
+        type={isShown ? 'text' : 'password'}
+        autoComplete={`${which}-password`}
+      />
+      <button type="button" className="link" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+        {texts.showPassword}
+      </button>
+    </>
+  )
+}
+
+/** Tells password managers whose password it is. It is not sent. */
+export function HiddenUsername({ login }: { readonly login: string | null | undefined }) {
+  return <input autoComplete="username" defaultValue={login ?? ''} readOnly hidden />
+}
+
+interface CheckboxProps {
+  readonly name: string
+  readonly label: string
+  readonly isChecked?: boolean
+}
+
+export function Checkbox({ name, label, isChecked = false }: CheckboxProps) {
+  return (
+    <label>
+      {label}
+      <input type="checkbox" name={name} defaultChecked={isChecked} />
+    </label>
+  )
+}
+
+interface SelectProps {
+  readonly name: string
+  readonly label: string
+  readonly options: readonly (readonly [value: string, shown: string])[]
+}
+
+export function Select({ name, label, options }: SelectProps) {
+  return (
+    <label>
+      <bdi>{label}</bdi>
+      <select name={name} required aria-describedby={MESSAGE_ID} dir="auto">
+        {options.map(([value, shown]) => (
+          <option key={value} value={value} dir="auto">
+            {shown}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

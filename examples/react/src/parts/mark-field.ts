@@ -1,0 +1,25 @@
+type Field = HTMLInputElement | HTMLSelectElement
+
+/** Marks and focuses the field that a cause names ("oldPassword: …", "profile.phoneNumber: …"), else the last one. */
+export function markField(form: HTMLFormElement, causes: readonly string[]): void {
+  const field = causes.map((cause) => named(form, cause)).find(Boolean) ?? fieldsOf(form).at(-1)
+  field?.setAttribute('aria-invalid', 'true')
+  field?.addEventListener('input', () => field.removeAttribute('aria-invalid'), { once: true })
+  field?.focus()
+  if (field instanceof HTMLInputElement) field.select()
+}
+
+/** The cause with the field's label instead of its name. */
+export function labelled(form: HTMLFormElement, cause: string): string {
+  const label = named(form, cause)?.labels?.[0]?.firstChild?.textContent
+  return label ? cause.replace(/^[\w.]+/, label) : cause
+}
+
+function named(form: HTMLFormElement, cause: string): Field | undefined {
+  const [, name] = /^(?:\w+\.)*(\w+): /.exec(cause) ?? []
+  return fieldsOf(form).find((field) => field.name === name)
+}
+
+function fieldsOf(form: HTMLFormElement): Field[] {
+  return [...form.querySelectorAll<Field>('[required]')]
+}

@@ -1,0 +1,57 @@
+import type { ReactNode } from 'react'
+import { texts } from '../language/language.ts'
+import { show } from '../page.ts'
+import { Form } from '../parts/form.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './challenge-step.tsx'
+import { DuoScreen } from './duo.tsx'
+import { kindOf, nameOf, ProofField } from './factors.tsx'
+import { OtherProvider } from './other-provider.tsx'
+import { PhoneScreen } from './phone.tsx'
+import { proofOf } from './proof.tsx'
+import { QrCode } from './qr-code.tsx'
+import { SecurityKey } from './security-key.tsx'
+import { Explanation, UnknownStepScreen, Ways } from './ways.tsx'
+
+export function Challenge({ step }: { readonly step: ChallengeStep }): ReactNode {
+  const { factor } = step
+  const isNew = step.status === 'MFA_ENROLL_ACTIVATE'
+  const restart = isNew ? step.restart : undefined
+  if (restart)
+    return <Again title={texts.tookTooLong} submit={texts.newQrCode} step={step} onSubmit={restart} />
+
+  const kind = factor && kindOf(factor)
+  if (!factor || !kind) return <UnknownStepScreen step={step} />
+  const explained = isNew ? kind.cannotEnroll : kind.cannotVerify
+  if (explained)
+    return (
+      <Explanation {...explained}>
+        <Ways step={step} />
+      </Explanation>
+    )
+
+  const props = { step, factor, title: nameOf(factor, isNew ? 'enroll' : 'verify') }
+  if (step.next === 'redirect') return <OtherProvider {...props} step={step} />
+  if (kind.answeredBy === 'key') return <SecurityKey {...props} />
+  if (kind.answeredBy === 'duo') return <DuoScreen {...props} />
+  if (kind.answeredBy === 'phone') return <PhoneScreen {...props} />
+  return <EnterCode {...props} isSent={kind.send !== undefined} />
+}
+
+function EnterCode({ step, factor, title, isSent }: ChallengeProps & { readonly isSent: boolean }) {
+  const submit = submitOf(step)
+  if (!submit) return <UnknownStepScreen step={step} />
+  return (
+    <Screen title={title}>
+      {isSent && <p>{texts.codeSent}</p>}
+      <QrCode step={step} factor={factor} />
+      <Form
+        submit={texts.continue}
+        onSubmit={(values) => show(submit(proofOf(values)))}
+        more={<Ways step={step} />}
+      >
+        <ProofField factor={factor} login={step.answer._embedded.user?.profile?.login} />
+      </Form>
+    </Screen>
+  )
+}

@@ -1,0 +1,111 @@
+import type { Factor, SignInStep } from 'gatehouse-client'
+import type { ReactNode } from 'react'
+import { fillText } from '../language/fill.ts'
+import { texts } from '../language/language.ts'
+import { Checkbox, CodeField, Field, HiddenUsername, PasswordField } from '../parts/fields.tsx'
+
+interface Explained {
+  readonly title: string
+  readonly text: string
+}
+
+/** How the page treats a factor type. */
+interface Kind {
+  /** The label of the button that requests the challenge, such as a message. */
+  readonly send?: string
+  /** The challenge begins as soon as the factor is chosen, because it costs nothing and disturbs no one. */
+  readonly isAtOnce?: boolean
+  /** The fields to fill in before the factor is set up. */
+  readonly ask?: ReactNode
+  /** How its challenge is answered. Default: a code, or the answer to a question. */
+  readonly answeredBy?: 'phone' | 'key' | 'duo'
+  /** An explanation for users, if this page cannot verify the factor. */
+  readonly cannotVerify?: Explained
+  /** The same, if it cannot set it up. */
+  readonly cannotEnroll?: Explained
+}
+
+const TOKEN = (
+  <>
+    <Field name="credentialId" label={texts.serialNumber} />
+    <CodeField />
+  </>
+)
+const PHONE = (
+  <>
+    <PhoneField />
+    <Checkbox name="updatePhone" label={texts.replaceNumber} />
+  </>
+)
+const U2F = { title: texts.u2fTitle, text: texts.u2fText }
+const FASTPASS = { title: texts.fastPassTitle, text: texts.fastPassText }
+
+type Name = keyof typeof texts.factors
+
+const KINDS: Readonly<Record<Name, Kind>> = {
+  question: { ask: <Field name="answer" label={texts.yourAnswer} /> },
+  password: { ask: <PasswordField name="password" label={texts.newPassword} which="new" /> },
+  'token:software:totp': {},
+  'token:software:totp OKTA': {},
+  'token:hotp': { cannotEnroll: { title: texts.tokenTitle, text: texts.tokenText } },
+  'token:hardware': { ask: TOKEN },
+  token: { ask: TOKEN },
+  sms: { send: texts.sendCode, ask: PHONE },
+  call: { send: texts.callMe, ask: PHONE },
+  email: { send: texts.sendCode },
+  push: { send: texts.sendRequest, answeredBy: 'phone' },
+  webauthn: { isAtOnce: true, answeredBy: 'key' },
+  signed_nonce: { cannotVerify: FASTPASS, cannotEnroll: FASTPASS },
+  u2f: { cannotVerify: U2F, cannotEnroll: U2F },
+  web: { isAtOnce: true, answeredBy: 'duo' },
+  claims_provider: { isAtOnce: true },
+}
+
+export function PhoneField() {
+  return <Field name="phoneNumber" label={texts.phoneNumber} type="tel" autoComplete="tel" dir="ltr" />
+}
+
+interface ProofFieldProps {
+  readonly factor: Factor
+  readonly login: string | null | undefined
+}
+
+/** Some orgs send the question's text, others only its name, such as `favorite_toy`. */
+export function ProofField({ factor, login }: ProofFieldProps) {
+  if (factor.factorType === 'password')
+    return (
+      <>
+        <HiddenUsername login={login} />
+        <PasswordField name="password" label={texts.password} which="current" />
+      </>
+    )
+  if (factor.factorType !== 'question') return <CodeField />
+  const { questionText, question } = factor.profile ?? {}
+  return <Field name="answer" label={questionText ?? question?.replaceAll('_', ' ') ?? texts.yourAnswer} />
+}
+
+/** Undefined if this page does not know the type. */
+export function kindOf(factor: Factor): Kind | undefined {
+  const name = nameInTables(factor)
+  return name && KINDS[name]
+}
+
+export function nameOf(factor: Factor, use: 'verify' | 'enroll'): string {
+  const name = nameInTables(factor)
+  const { profile, provider, vendorName } = factor
+  return name ? fillText(texts.factors[name][use], { provider, vendorName, ...profile }) : factor.factorType
+}
+
+/** The challenge of the only factor, if it begins at once. */
+export function onlyChallenge(step: SignInStep): (() => Promise<SignInStep>) | undefined {
+  if (step.status !== 'MFA_REQUIRED') return undefined
+  const [factor, ...others] = step.factors
+  if (!factor || others.length > 0 || !kindOf(factor)?.isAtOnce) return undefined
+  return () => step.verify(factor)
+}
+
+function nameInTables({ factorType, provider }: Factor): Name | undefined {
+  // other identity providers have one text and one behaviour
+  const type = factorType.replace(/^assertion:(saml2|oidc)$/, 'claims_provider')
+  return [`${type} ${provider}`, type].find((name): name is Name => Object.hasOwn(texts.factors, name))
+}

@@ -1,0 +1,74 @@
+import { texts } from '../language/language.ts'
+import { show } from '../page.ts'
+import { Button } from '../parts/button.tsx'
+import { Form } from '../parts/form.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './challenge-step.tsx'
+import { PhoneField } from './factors.tsx'
+import { QrCode } from './qr-code.tsx'
+import { numberOf, pollForChange, useNextStep } from './use-next-step.ts'
+import { UnknownStepScreen, Ways } from './ways.tsx'
+
+/** While Okta answers WAITING, the step can be polled. After a rejection or timeout, the user can request another push. */
+export function PhoneScreen({ step, factor, title }: ChallengeProps) {
+  if (step.next === 'poll') return <Waiting step={step} factor={factor} title={title} />
+  const again = step.status === 'MFA_CHALLENGE' ? (step.resend ?? submitOf(step)) : undefined
+  if (!again) return <UnknownStepScreen step={step} />
+  return (
+    <Again title={texts.didNotWork} submit={texts.sendAnotherRequest} step={step} onSubmit={() => again()} />
+  )
+}
+
+interface WaitingProps extends ChallengeProps {
+  readonly step: ChallengeStep & { readonly next: 'poll' }
+}
+
+function Waiting({ step, factor, title }: WaitingProps) {
+  const number = numberOf(step)
+  useNextStep((signal) => pollForChange(step, signal))
+  return (
+    <Screen title={step.status === 'MFA_CHALLENGE' ? texts.lookAtPhone : title}>
+      <QrCode step={step} factor={factor} />
+      {number !== undefined && (
+        <>
+          <p>{texts.chooseNumber}</p>
+          <p className="number">{number}</p>
+        </>
+      )}
+      <p>{texts.continuesByItself}</p>
+      <p className="waiting">{texts.waitingForPhone}</p>
+      <SendLink step={step} factor={factor} />
+      <div className="actions">
+        <Ways step={step} />
+      </div>
+    </Screen>
+  )
+}
+
+/** Users who cannot scan the QR code can have a link sent to their phone. */
+function SendLink({ step, factor }: Pick<ChallengeProps, 'step' | 'factor'>) {
+  const links = (factor.factorType === 'push' && factor._embedded?.activation?._links?.send) || []
+  if (step.status !== 'MFA_ENROLL_ACTIVATE' || !step.sendLink) return null
+  const { sendLink } = step
+  const ways = links.map(({ name }) => name)
+  return (
+    <div className="actions choices">
+      {ways.includes('email') && (
+        <Button label={texts.linkByEmail} onPress={() => show(sendLink('email'), texts.linkSent)} />
+      )}
+      {ways.includes('sms') && (
+        <details>
+          <summary>{texts.linkBySms}</summary>
+          <Form
+            submit={texts.send}
+            onSubmit={({ phoneNumber = '' }) =>
+              show(sendLink('sms', { profile: { phoneNumber } }), texts.linkSent)
+            }
+          >
+            <PhoneField />
+          </Form>
+        </details>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,88 @@
+import type * as client from 'gatehouse-client'
+import type { ReactNode } from 'react'
+import { texts } from '../language/language.ts'
+import { show } from '../page.ts'
+import { CodeField, Field, Select } from '../parts/fields.tsx'
+import { Form } from '../parts/form.tsx'
+import { Screen } from '../parts/screen.tsx'
+import { UsernameField } from './credentials.tsx'
+import { Explanation, Ways } from './ways.tsx'
+
+type FactorType = client.RecoveryRequest['factorType']
+
+const METHODS = (['EMAIL', 'SMS', 'CALL'] as const).map((way) => [way, texts[way]] as const)
+
+interface RecoverProps {
+  readonly title: string
+  readonly submit: string
+  readonly request: (request: client.RecoveryRequest) => Promise<client.SignInStep>
+  readonly more: ReactNode
+}
+
+/** The broker's answer does not reveal whether the user exists, so the text must not promise a message. */
+export function Recover({ title, submit, request, more }: RecoverProps) {
+  return (
+    <Screen title={title}>
+      <p>{texts.ifRecoverable}</p>
+      <Form
+        submit={submit}
+        onSubmit={({ username = '', factorType }) =>
+          show(request({ username, factorType: factorType as FactorType }))
+        }
+        more={more}
+      >
+        <UsernameField />
+        <Select name="factorType" label={texts.sendMe} options={METHODS} />
+      </Form>
+    </Screen>
+  )
+}
+
+export function LockedOut({ step }: { readonly step: client.LockedOut }) {
+  const ways = <Ways step={step} />
+  if (step.unlock)
+    return <Recover title={texts.accountLocked} submit={texts.unlock} request={step.unlock} more={ways} />
+  return (
+    <Explanation title={texts.accountLocked} text={texts.askHelpDeskToUnlock}>
+      {ways}
+    </Explanation>
+  )
+}
+
+/** By phone, the code continues here; by email, the link does. */
+export function RecoveryChallenge({ step }: { readonly step: client.RecoveryChallenge }) {
+  const { verify } = step
+  if (!verify)
+    return (
+      <Explanation title={texts.checkEmail} text={texts.ifLinkSent}>
+        <Ways step={step} />
+      </Explanation>
+    )
+  return (
+    <Screen title={texts.enterCode}>
+      <p>{texts.ifCodeSent}</p>
+      <Form
+        submit={texts.continue}
+        onSubmit={({ passCode = '' }) => show(verify({ passCode }))}
+        more={<Ways step={step} />}
+      >
+        <CodeField />
+      </Form>
+    </Screen>
+  )
+}
+
+export function RecoveryQuestion({ step }: { readonly step: client.Recovery }) {
+  const question = step.answer._embedded.user.recovery_question?.question ?? texts.yourAnswer
+  return (
+    <Screen title={texts.recoveryQuestion}>
+      <Form
+        submit={texts.continue}
+        onSubmit={({ answer = '' }) => show(step.answerQuestion(answer))}
+        more={<Ways step={step} />}
+      >
+        <Field name="answer" label={question} />
+      </Form>
+    </Screen>
+  )
+}
