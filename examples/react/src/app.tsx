@@ -1,6 +1,7 @@
 import { texts } from './language/language.ts'
 import { usePage, type View } from './page.ts'
 import { Button } from './parts/button.tsx'
+import { MESSAGE_ID } from './parts/fields.tsx'
 import { LanguageSwitch } from './parts/language-switch.tsx'
 import { MessagePlace } from './parts/message-box.tsx'
 import { Screen } from './parts/screen.tsx'
@@ -12,7 +13,9 @@ export function App() {
   return (
     <>
       <main>
-        <MessagePlace message={message} />
+        <div id={MESSAGE_ID}>
+          <MessagePlace message={message} />
+        </div>
         <Shown key={viewKey} view={view} />
       </main>
       <LanguageSwitch />

@@ -1,6 +1,8 @@
 import { type ComponentProps, useState } from 'react'
 import { texts } from '../language/language.ts'
-import { MESSAGE_ID } from './message-box.tsx'
+
+/** The page's message, which describes the fields. */
+export const MESSAGE_ID = 'message'
 
 interface FieldProps extends ComponentProps<'input'> {
   readonly name: string

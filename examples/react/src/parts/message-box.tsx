@@ -2,21 +2,18 @@ import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
 import type { Message } from '../messages.ts'
 
-/** Of the place of the page's message, which describes the fields. */
-export const MESSAGE_ID = 'message'
-
-/** The place of the page's message. It is always there: screen readers announce what changes in it. */
+/** The place of a message. It is always there: screen readers announce what changes in it. */
 export function MessagePlace({ message }: { readonly message: Message | undefined }) {
   const isError = message?.tone === 'error'
   return (
-    <div id={MESSAGE_ID}>
+    <>
       <div role="alert">{message && isError && <MessageBox message={message} />}</div>
       <div role="status">{message && !isError && <MessageBox message={message} />}</div>
-    </div>
+    </>
   )
 }
 
-export function MessageBox({ message }: { readonly message: Message }) {
+function MessageBox({ message }: { readonly message: Message }) {
   const { tone, title, text, details = [], requestId } = message
   return (
     <div className={`message ${tone}`}>

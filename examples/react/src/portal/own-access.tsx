@@ -2,7 +2,7 @@ import type { Access } from 'gatehouse-client'
 import { gatehouse } from '../gatehouse.ts'
 import { fill, fillText } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
-import { MessageBox } from '../parts/message-box.tsx'
+import { MessagePlace } from '../parts/message-box.tsx'
 import { GroupTable } from './group-table.tsx'
 import { Time } from './time.tsx'
 import { useLoaded } from './use-loaded.ts'
@@ -11,8 +11,7 @@ export function OwnAccess() {
   const [{ content, message }] = useLoaded(gatehouse.groups)
   return (
     <>
-      <div role="alert">{message?.tone === 'error' && <MessageBox message={message} />}</div>
-      {message && message.tone !== 'error' && <MessageBox message={message} />}
+      <MessagePlace message={message} />
       {content && <RolesAndGroups access={content} />}
       {!content && !message && <p>{texts.lookingUpGroups}</p>}
     </>

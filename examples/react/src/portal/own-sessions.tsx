@@ -4,7 +4,7 @@ import { gatehouse } from '../gatehouse.ts'
 import { fill, fillText } from '../language/fill.ts'
 import { texts, timeOf } from '../language/language.ts'
 import { Button } from '../parts/button.tsx'
-import { MessageBox } from '../parts/message-box.tsx'
+import { MessagePlace } from '../parts/message-box.tsx'
 import { Time } from './time.tsx'
 import { useLoaded } from './use-loaded.ts'
 
@@ -21,10 +21,10 @@ export function OwnSessions() {
     place.current?.focus() // the pressed button no longer exists
   }
 
-  if (message) return <MessageBox message={message} />
   const others = sessions?.filter(({ current }) => !current).length ?? 0
   return (
     <div ref={place} tabIndex={-1}>
+      <MessagePlace message={message} />
       <ul className="sessions">
         {sessions?.map((session) => (
           <Item key={session.id} session={session} onEnd={() => end(gatehouse.endSession(session.id))} />

@@ -1,5 +1,5 @@
 import type { Duo } from 'gatehouse-client'
-import { useRef, useState } from 'react'
+import { useRef } from 'react'
 import { texts } from '../language/language.ts'
 import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
@@ -26,7 +26,6 @@ interface FrameProps {
 
 function Frame({ step, duo, url }: FrameProps) {
   const frame = useRef<HTMLIFrameElement>(null)
-  const [src] = useState(url.href)
   useNextStep(async (signal) => {
     const response = await approval(url.origin, () => frame.current?.contentWindow, signal)
     await duo.complete(`${response}:${duo.signature.split(':')[1]}`)
@@ -35,7 +34,7 @@ function Frame({ step, duo, url }: FrameProps) {
   return (
     <Screen title="Duo">
       <p>{texts.approveInDuo}</p>
-      <iframe ref={frame} src={src} title="Duo" className="frame" />
+      <iframe ref={frame} src={url.href} title="Duo" className="frame" />
       <div className="actions">
         <Button label={texts.tryAgain} onPress={() => show(step)} />
         <Ways step={step} />

@@ -21,77 +21,48 @@ export function SetUpFactor({ step }: { readonly step: MfaEnroll }) {
   const [chosen, choose] = useState<Chosen>()
   if (chosen) return <Details step={step} chosen={chosen} onBack={() => choose(undefined)} />
 
+  const { skip } = step
   const ready = step.factors.filter(({ status }) => status === 'ACTIVE')
   const offered = step.factors.filter((factor) => kindOf(factor) && factor._links?.enroll)
-  const isStuck = ready.length === 0 && offered.length === 0
-  if (isStuck && step.factors.length > 0) return <UnknownStepScreen step={step} />
-  if (isStuck)
-    return (
-      <Explanation title={texts.noWay} text={texts.noFactorToSetUp}>
-        <Ways step={step} />
-      </Explanation>
-    )
-
-  async function begin(factor: Factor) {
-    const { ask, cannotEnroll } = kindOf(factor) ?? {}
-    if (!ask && !cannotEnroll) return show(step.enroll(factor))
-    choose({ factor, questions: factor._links?.questions ? await step.questions(factor) : [] })
-  }
-
-  return (
-    <Screen title={texts.setUpFactor}>
-      <Progress ready={ready} hasMore={offered.length > 0} canFinish={step.skip !== undefined} />
-      <Choices step={step} offered={offered} onChoose={begin} isFirst={ready.length === 0} />
-    </Screen>
-  )
-}
-
-interface ProgressProps {
-  readonly ready: readonly Factor[]
-  readonly hasMore: boolean
-  readonly canFinish: boolean
-}
-
-function Progress({ ready, hasMore, canFinish }: ProgressProps) {
-  if (ready.length === 0) return <p>{texts.chooseOne}</p>
+  if (ready.length === 0 && offered.length === 0) return <NothingToSetUp step={step} />
   const names = listOf(ready.map((factor) => nameOf(factor, 'enroll')))
   return (
-    <>
-      <p>{fill(texts.setUp, { names })}</p>
-      {hasMore && <p>{canFinish ? texts.setUpMoreOrFinish : texts.setUpMore}</p>}
-    </>
-  )
-}
-
-interface ChoicesProps {
-  readonly step: MfaEnroll
-  readonly offered: readonly Factor[]
-  readonly onChoose: (factor: Factor) => Promise<void>
-  readonly isFirst: boolean
-}
-
-function Choices({ step, offered, onChoose, isFirst }: ChoicesProps) {
-  const { skip } = step
-  const isDone = skip && !isFirst
-  const ways = <Ways step={step} {...(isDone && { except: 'skip' })} />
-  return (
-    <>
+    <Screen title={texts.setUpFactor}>
+      <p>{names ? fill(texts.setUp, { names }) : texts.chooseOne}</p>
+      {names && offered.length > 0 && <p>{skip ? texts.setUpMoreOrFinish : texts.setUpMore}</p>}
       <div className="actions choices">
         {offered.map((factor) => (
           <Button
             key={`${factor.factorType} ${factor.provider} ${factor.vendorName}`}
             label={labelOf(factor)}
-            onPress={() => onChoose(factor)}
+            onPress={() => begin(step, factor, choose)}
           />
         ))}
       </div>
-      {isDone ? (
-        <Form submit={texts.finish} onSubmit={() => show(skip())} more={ways} />
+      {names && skip ? (
+        <Form submit={texts.finish} onSubmit={() => show(skip())} more={<Ways step={step} except="skip" />} />
       ) : (
-        <div className="actions">{ways}</div>
+        <div className="actions">
+          <Ways step={step} />
+        </div>
       )}
-    </>
+    </Screen>
   )
+}
+
+function NothingToSetUp({ step }: { readonly step: MfaEnroll }) {
+  if (step.factors.length > 0) return <UnknownStepScreen step={step} />
+  return (
+    <Explanation title={texts.noWay} text={texts.noFactorToSetUp}>
+      <Ways step={step} />
+    </Explanation>
+  )
+}
+
+async function begin(step: MfaEnroll, factor: Factor, choose: (chosen: Chosen) => void): Promise<void> {
+  const { ask, cannotEnroll } = kindOf(factor) ?? {}
+  if (!ask && !cannotEnroll) return show(step.enroll(factor))
+  choose({ factor, questions: factor._links?.questions ? await step.questions(factor) : [] })
 }
 
 function labelOf(factor: Factor): string {
