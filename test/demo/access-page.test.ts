@@ -39,6 +39,16 @@ test('shows session, roles and groups, also after a reload, until sign-out', asy
   await screen('Sign in')
 })
 
+test('a session that ends soon is announced', async () => {
+  const { page, notice } = await signedIn()
+  await page.route('**/api/v1/sessions/me', async (route) => {
+    const idleExpiresAt = new Date(Date.now() + 90_000).toISOString()
+    await route.fulfill({ json: { ...(await (await route.fetch()).json()), idleExpiresAt } })
+  })
+  await page.reload()
+  await notice(/Your session ends in 2 min/)
+})
+
 test('the session of another browser is listed and can be ended: that browser is signed out', async () => {
   const here = await signedIn()
   const there = await signedIn()

@@ -99,14 +99,6 @@ describe('number matching', () => {
   })
 })
 
-test('a request is rejected on the phone', async () => {
-  const { visitor, phone } = await choose('priya.nair')
-  await visitor.press('A request on my phone')
-  await visitor.press('Send the request')
-  await clickOnce(phone.getByRole('button', { name: 'No, it is not me' }))
-  await visitor.alert(/rejected on your phone/)
-})
-
 test('the phone belongs to the user whose login, full or short, is typed', async () => {
   const visitor = await demo.visit()
   await visitor.signIn('sana.sms')

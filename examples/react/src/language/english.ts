@@ -136,6 +136,7 @@ export const ENGLISH = {
 
   hello: 'Hello {name}',
   signOut: 'Sign out',
+  sessionEnds: 'Your session ends in {time}.',
   staySignedIn: 'Stay signed in',
   signedInAs: 'Signed in as {login}',
   since: 'Since',

@@ -145,6 +145,7 @@ export const GERMAN: Texts = {
 
   hello: 'Hallo {name}',
   signOut: 'Abmelden',
+  sessionEnds: 'Ihre Sitzung endet in {time}.',
   staySignedIn: 'Angemeldet bleiben',
   signedInAs: 'Angemeldet als {login}',
   since: 'Seit',

@@ -1,8 +1,9 @@
 import type { Session } from 'gatehouse-client'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { gatehouse } from '../gatehouse.ts'
-import { fill } from '../language/fill.ts'
-import { listOf, texts } from '../language/language.ts'
+import { fill, fillText } from '../language/fill.ts'
+import { durationOf, listOf, texts } from '../language/language.ts'
+import { say } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { Directory } from './directory.tsx'
@@ -13,6 +14,13 @@ import { Time } from './time.tsx'
 /** What a portal can show of a signed-in user: the session, the roles and groups, and the other sessions. */
 export function Portal({ session: opened }: { readonly session: Session }) {
   const [session, setSession] = useState(opened)
+  useEffect(
+    () =>
+      gatehouse.onSessionEnding(120, ({ secondsLeft }) => {
+        say({ tone: 'info', text: fillText(texts.sessionEnds, { time: durationOf(secondsLeft) }) })
+      }),
+    [],
+  )
   const name = String(session.profile.firstName ?? session.login)
   return (
     <Screen title={fill(texts.hello, { name })}>

@@ -29,7 +29,11 @@ export function Ways({ step, except }: WaysProps) {
 
 export function Cancel({ step }: { readonly step: SignInStep }) {
   const label = step.stateToken ? texts.cancel : texts.backToSignIn
-  return <Button label={label} onPress={() => show(step.cancel() as Promise<undefined>)} />
+  async function cancel() {
+    await step.cancel()
+    await show(undefined)
+  }
+  return <Button label={label} onPress={cancel} />
 }
 
 interface ExplanationProps {
