@@ -26,7 +26,7 @@ const SCRIPTS = pathOf('build/demo/tools/')
 const SWAGGER_UI = pathOf('node_modules/swagger-ui-dist/')
 
 /** The page's paths, and those of the tools. */
-const OWN = /^\/(assets\/|icon\.svg|demo(?=[/?]|$)|(?=\?|$))/
+const OWN = /^\/($|\?|assets\/|icon\.svg|demo($|[/?]))/
 
 /** The portal's origin: the page at `/`, the tools at `/demo/`, the broker at every other path, as behind a proxy. */
 export function createDemoSite({ broker, ...parts }: DemoSiteOptions): RequestListener {
