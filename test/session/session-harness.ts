@@ -116,21 +116,10 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     },
   ])
   const forwardAuth = Router({ caseSensitive: true, strict: true }) // as the application
-  for (const { path, handle } of withSessions(createForwardAuthRoutes({ sessions })))
-    forwardAuth.route(path).all(beginForwardAuth(metrics), handle)
-  const chunks = { written: 0 }
+  for (const { path, handle } of withSession(sessions, createForwardAuthRoutes({ sessions })))
+    forwardAuth.route(path).all(beginForwardAuth(metrics), refuseOtherSession(sessions), handle)
   const served = await serve({
-    before: [
-      function countChunks(_req, res, next) {
-        const { write } = res
-        res.write = ((...args: Parameters<typeof write>) => {
-          chunks.written += 1
-          return write.apply(res, args)
-        }) as typeof write // its overloads differ only in optional parameters
-        next()
-      },
-      forwardAuth,
-    ],
+    before: [forwardAuth, refuseOtherSession(sessions)],
     routes,
   })
   const call = (method: string, path: string, cookieHeader?: string, headers = {}): Promise<Answer> =>
@@ -157,7 +146,6 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     },
     entries,
     traffic,
-    chunks,
     sessions,
     /** The keys of session records, without those of the indexes. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),

@@ -40,13 +40,6 @@ describe('no session', () => {
     }
     expect(traffic).toMatchObject({ reads: 0, writes: 0 })
   })
-
-  test('a correctly signed id of no session is refused', async () => {
-    const { call, cookie } = await harness()
-    const cookieHeader = cookie.setCookie('some-id-of-an-attacker').split(';')[0]
-    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
-    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
-  })
 })
 
 describe('an invalid session cookie', () => {
@@ -164,14 +157,6 @@ describe('a new session', () => {
       expect.objectContaining({ labels: { reason: 'replaced' }, value: 1 }),
     ])
   })
-
-  test('a forged cookie does not end a session', async () => {
-    const { call, signIn } = await harness()
-    const victim = await signIn()
-    await signIn(`__Host-gatehouse=s%3A${victim.id}.forged`)
-    await signIn(`__Host-gatehouse=${victim.id}`)
-    expect((await call('GET', ME, victim.cookieHeader)).status).toBe(200)
-  })
 })
 
 describe('idle and absolute limits, by the broker’s clock', () => {
@@ -184,14 +169,6 @@ describe('idle and absolute limits, by the broker’s clock', () => {
     expect((await call('GET', ME, cookieHeader)).status).toBe(404)
     expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
     expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
-  })
-
-  test('a store that keeps a record too long does not prolong a session', async () => {
-    const { call, signIn, clock, entries } = await harness()
-    const { cookieHeader } = await signIn()
-    for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
-    clock.now = START + IDLE_MS
-    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
   })
 
   test('a session ends at its absolute limit, even if it is used', async () => {
@@ -341,22 +318,6 @@ describe('ending', () => {
     expect(audited).toEqual([expect.objectContaining({ event: 'sessions_revoked', count: 1 })])
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
-
-  test('a late extension does not restore an ended session', async () => {
-    const { call, signIn, clock, stored } = await harness()
-    const { cookieHeader } = await signIn()
-    clock.now += EXTEND_EVERY_MS
-    const [used, refreshed, ended] = await Promise.all([
-      call('GET', '/need', cookieHeader),
-      call('POST', REFRESH, cookieHeader),
-      call('DELETE', ME, cookieHeader),
-    ])
-    expect(ended.status).toBe(204)
-    expect([200, 401]).toContain(used.status)
-    expect([200, 404]).toContain(refreshed.status)
-    expect(stored().length).toBe(0)
-    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
-  })
 })
 
 describe('all sessions of a user', () => {
@@ -373,17 +334,6 @@ describe('all sessions of a user', () => {
     ])
     expect(await sessions.endAll('00u1person', 'by_user')).toBe(1)
     expect((await call('GET', ME, here.cookieHeader)).status).toBe(404)
-  })
-
-  test('are counted without those that had ended before', async () => {
-    const { call, signIn, sessions, clock } = await harness()
-    const out = await signIn()
-    await call('DELETE', ME, out.cookieHeader)
-    await signIn()
-    clock.now += IDLE_MS
-    await signIn()
-    expect(await sessions.endAll('00u1person', 'by_user')).toBe(1)
-    expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
   })
 
   test('are found after a key rotation, under the old and the new key', async () => {
@@ -436,12 +386,6 @@ describe('all sessions of a user', () => {
     expect(await sessions.endAll('00u1person', 'by_admin', { createdSinceMs: clock.now })).toBe(1)
     expect((await sessions.list('00u1person')).map(({ id }) => id)).toEqual([later.id])
     expect(await sessions.endAll('00u1person', 'by_admin', { createdSinceMs: clock.now })).toBe(0)
-  })
-
-  test('that do not exist are not counted', async () => {
-    const { sessions, metrics } = await harness()
-    expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
-    expect((await metrics.sessionsEnded.get()).values).toEqual([])
   })
 
   test('are listed newest first, and by id if created at the same time', async () => {
@@ -506,13 +450,6 @@ describe('the maximum number of sessions per user', () => {
     expect(await living(own, cookieHeaders)).toEqual([true, true, false, true])
   })
 
-  test('sessions of other users do not count', async () => {
-    const own = await harness()
-    const cookieHeaders = await full(own)
-    expect(await openSession(own.sessions, { ...grant(), userId: '00u1other' })).toMatchObject({ evicted: 0 })
-    expect(await living(own, cookieHeaders)).toEqual([true, true, true, true])
-  })
-
   test('sessions that were idle for too long do not count, even if they are still in the index', async () => {
     const own = await harness()
     const [first = '', ...rest] = await full(own)
@@ -523,30 +460,6 @@ describe('the maximum number of sessions per user', () => {
     expect(await living(own, rest)).toEqual([false, false, false])
     expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 0 })
     expect(await living(own, [first])).toEqual([true])
-  })
-
-  test('sessions under a retired key count', async () => {
-    const own = await harness()
-    const cookieHeaders = await full(own)
-    own.restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
-    await own.signIn()
-    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
-  })
-
-  test('of sessions that are created concurrently, the newest remain, up to the maximum', async () => {
-    const own = await harness()
-    await full(own)
-    await Promise.all(Array.from({ length: 25 }, () => openSession(own.sessions, grant())))
-    const left = await own.sessions.list('00u1person')
-    expect(left).toHaveLength(MAX_PER_USER)
-    expect(left.every(({ session }) => session.createdAtMs === own.clock.now)).toBe(true)
-    expect(own.stored()).toHaveLength(MAX_PER_USER)
-  })
-
-  test('below the maximum, a new session needs three writes and no read', async () => {
-    const own = await harness()
-    await own.signIn()
-    expect(own.traffic).toMatchObject({ writes: 3, reads: 0 })
   })
 })
 
@@ -575,20 +488,6 @@ describe('an index entry whose session is not written yet', () => {
     own.clock.now += 60_000
     await own.sessions.list('00u1person')
     expect([...own.entries.keys()]).not.toContain(index)
-  })
-})
-
-describe('a record that was manipulated in the store', () => {
-  test('is not valid as a copy under another session’s key', async () => {
-    const { call, signIn, entries, stored } = await harness()
-    const admin = await signIn()
-    const attacker = await signIn()
-    const [from, to] = stored()
-    const stolen = entries.get(from ?? '')
-    if (stolen === undefined || to === undefined) throw new Error('two records are there')
-    entries.set(to, stolen)
-    expect((await call('GET', ME, attacker.cookieHeader)).status).toBe(404)
-    expect((await call('GET', ME, admin.cookieHeader)).status).toBe(200)
   })
 })
 
@@ -775,13 +674,6 @@ describe('the store is out of reach', () => {
     traffic.unavailable = false
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
-
-  test('requests without a session cookie are not affected', async () => {
-    const { call, traffic } = await harness()
-    traffic.unavailable = true
-    expect((await call('GET', ME)).status).toBe(404)
-    expect((await call('GET', ME, 'other=1')).status).toBe(404)
-  })
 })
 
 describe('reading a session', () => {
@@ -793,23 +685,6 @@ describe('reading a session', () => {
       expect((await call('GET', path, cookieHeader)).headers).not.toHaveProperty('set-cookie')
     }
     expect(traffic).toMatchObject({ reads: 4, writes: 0 })
-  })
-
-  test('sets no session cookie if an error follows', async () => {
-    const { call, signIn, clock } = await harness()
-    const { cookieHeader } = await signIn()
-    clock.now += EXTEND_EVERY_MS
-    const answer = await call('GET', '/fail', cookieHeader)
-    expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
-  })
-
-  test('saves nothing while the response is sent', async () => {
-    const { call, signIn, chunks } = await harness()
-    const { cookieHeader } = await signIn()
-    for (const path of [ME, '/need', '/fail']) await call('GET', path, cookieHeader)
-    await call('HEAD', ME, cookieHeader)
-    await call('DELETE', ME, cookieHeader)
-    expect(chunks.written).toBe(0)
   })
 })
 
@@ -851,13 +726,6 @@ describe('X-Gatehouse-Session', () => {
     expect((await call('DELETE', ME, cookieHeader, own)).status).toBe(204)
     expect((await call('GET', ME, cookieHeader, own)).status).toBe(404)
     expect((await call('GET', '/need', undefined, own)).status).toBe(401)
-  })
-
-  test('with the store out of reach: 503', async () => {
-    const { call, signIn, traffic } = await harness()
-    const { cookieHeader } = await signIn()
-    traffic.unavailable = true
-    expect((await call('GET', ME, cookieHeader, { 'X-Gatehouse-Session': 'x' })).status).toBe(503)
   })
 })
 

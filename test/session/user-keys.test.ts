@@ -102,19 +102,6 @@ test('above the limit, the keys that expire first are deleted, independently of 
   expect(gone.every((n) => n % 10 === 9)).toBe(true)
 })
 
-test('an unlimited index of an earlier version shrinks step by step', async () => {
-  await indexOfMany(5000)
-  const before = store.delete
-  let deleted = 0
-  store.delete = (key) => {
-    deleted += 1
-    return before(key)
-  }
-  for (let n = 0; n < 32; n++) await write('one', `new ${n}`)
-  expect(deleted).toBeGreaterThan(0)
-  expect(deleted).toBeLessThan(1000)
-})
-
 test('many keys are deleted in batches, so that other requests are not blocked', async () => {
   const index = await indexOfMany(5000)
   const before = store.delete
