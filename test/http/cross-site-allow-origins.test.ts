@@ -59,12 +59,6 @@ describe('another origin gets no CORS headers', () => {
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
     expect(answer.headers.vary).toMatch(/Origin/)
   })
-
-  test('also with a single allowed origin: the header is not constant', async () => {
-    const { ask } = await site([PUBLIC])
-    const answer = await ask({ headers: { Origin: 'https://evil.example' } })
-    expect(answer.headers['access-control-allow-origin']).toBeUndefined()
-  })
 })
 
 describe('an allowed origin', () => {
@@ -118,12 +112,6 @@ describe('an allowed origin', () => {
       'Date',
     ])
   })
-
-  test('can read an error', async () => {
-    const { ask } = await site()
-    const { status, headers } = await ask({ method: 'DELETE', headers: { Origin: SPA } })
-    expect([status, headers['access-control-allow-origin']]).toEqual([405, SPA])
-  })
 })
 
 test('OPTIONS that is not a preflight is treated as an unknown method', async () => {
@@ -144,13 +132,6 @@ test('the headers of a preflight have no effect with another method', async () =
   const { ask, reported } = await site()
   expect((await ask({ headers: { Origin: 'https://evil.example', ...PREFLIGHT } })).status).toBe(200)
   expect([handled, reported()]).toEqual([1, []])
-})
-
-test('a request without Origin gets no CORS headers, and its response has Vary: Origin', async () => {
-  const { ask } = await site()
-  const { headers } = await ask({})
-  expect(headers['access-control-allow-origin']).toBeUndefined()
-  expect(headers.vary).toMatch(/Origin/)
 })
 
 test('every response varies by both headers, for caches', async () => {

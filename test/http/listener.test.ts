@@ -153,9 +153,3 @@ test('an idle connection is closed after its time', async () => {
   const { port } = await listening((_req, res) => res.end('x'), { keepAliveTimeoutMs: 50 })
   expect(await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
 })
-
-test('a port in use rejects with the reason', async () => {
-  const { port } = await listening(() => undefined)
-  const second = createListener(() => undefined, PATIENCE)
-  await expect(second.listen(port, '127.0.0.1')).rejects.toMatchObject({ code: 'EADDRINUSE' })
-})

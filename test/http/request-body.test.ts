@@ -72,15 +72,6 @@ describe('too large: 413 E0000001', () => {
     expect(answer.json).toEqual(refusal)
   })
 
-  test('a Content-Length of gigabytes is refused before the body is sent', async () => {
-    const { raw } = keep(await serve({ before: [bodyParser()], routes: [echo('POST')] }))
-    const answer = await raw(
-      'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n' +
-        'Content-Length: 9999999999\r\n\r\n{',
-    )
-    expect(answer).toMatch(/^HTTP\/1\.1 413 /)
-  })
-
   test('one byte less is accepted, counted in bytes and not in characters', async () => {
     const fits = `{"a":"${'ä'.repeat((LIMIT - 8) / 2)}"}`
     expect(Buffer.byteLength(fits)).toBe(LIMIT)
@@ -180,44 +171,10 @@ describe('valid bodies', () => {
     expect([answer.status, bodyOf(answer.json)]).toEqual([200, {}])
   })
 
-  test('an empty chunked body', async () => {
-    const answer = await send({ headers: { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' } })
-    expect([answer.status, bodyOf(answer.json)]).toEqual([200, {}])
-  })
-
-  test('a byte order mark before the object', async () => {
-    const answer = await send({ headers: JSON_TYPE, body: '\uFEFF{"a":1}' })
-    expect([answer.status, bodyOf(answer.json)]).toEqual([200, { a: 1 }])
-  })
-
-  test('strings are unchanged: spaces, NUL, emoji, combining marks, a byte order mark, a lone surrogate', async () => {
-    const password = '  pä\u0000ß😀e\u0301\u2028\ufeff\ud800 '
-    const answer = await send({ headers: JSON_TYPE, body: JSON.stringify({ password }) })
-    expect(bodyOf(answer.json)).toEqual({ password })
-  })
-
-  test('deep nesting is parsed', async () => {
-    const deep = `${'{"a":'.repeat(160)}1${'}'.repeat(160)}`
-    expect((await send({ headers: JSON_TYPE, body: deep })).text).toBe(`{"body":${deep}}`)
-  })
-
   test('`__proto__` and `constructor` are plain fields and change no object', async () => {
     const body = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'
     const answer = await send({ headers: JSON_TYPE, body })
     expect(answer.text).toBe(`{"body":${body}}`)
     expect({}).not.toHaveProperty('polluted')
-  })
-
-  test('an object in many chunks', async () => {
-    const text = JSON.stringify({ a: 'x'.repeat(400), b: 'ä'.repeat(200) })
-    const pieces = [...Buffer.from(text)].map((byte) =>
-      Buffer.concat([Buffer.from('1\r\n'), Buffer.from([byte]), Buffer.from('\r\n')]),
-    )
-    const { raw } = keep(await serve({ before: [bodyParser()], routes: [echo('POST')] }))
-    const head =
-      'POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-    const received = await raw(Buffer.concat([Buffer.from(head), ...pieces, Buffer.from('0\r\n\r\n')]))
-    expect(received).toMatch(/^HTTP\/1\.1 200 /)
-    expect(received).toContain(`{"body":${text}}`)
   })
 })

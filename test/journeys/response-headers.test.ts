@@ -100,6 +100,7 @@ test('every response has the security headers, is not cached, varies by Origin a
           "default-src 'none';frame-ancestors 'none';base-uri 'none';form-action 'none'",
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',
+        'cross-origin-resource-policy': 'same-origin',
         'referrer-policy': 'no-referrer',
         'cache-control': 'no-store',
         'strict-transport-security': 'max-age=31536000',
