@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { openBrowser } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { causesOf, errorOf, factorAt, valueAt } from '../support/transaction-view.ts'
 
 const ERIN = 'erin.enroll@example.test'
 const REGGIE = 'reggie.required@example.test'
@@ -90,35 +89,6 @@ describe('a factor that is enrolled in one step', () => {
   )
 })
 
-describe('the list of security questions', () => {
-  test('is served only to the browser that it was offered to', async () => {
-    const page = await openEnrollment(ERIN)
-    const href = hrefAt(page.held, `${factorAt(page.held, 'question')}._links.questions`)
-    expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
-    harness.clearUpstreamCalls()
-    const other = await openEnrollment(REGGIE)
-    const unrelatedPage = await openPage(harness)
-    for (const { browser } of [other, unrelatedPage]) {
-      expect(errorOf(await browser.get(href))).toEqual([403, 'E0000079'])
-    }
-    expect(errorOf(await openBrowser(harness.gatehouse.url).get(href))).toEqual([403, 'E0000079'])
-    const amelias = href.replace(/users\/\w+/, `users/${harness.sandbox.user(AMELIA).id}`)
-    expect(errorOf(await page.browser.get(amelias))).toEqual([403, 'E0000079'])
-    expect(harness.upstreamCalls().filter(({ method }) => method === 'GET')).toEqual([])
-
-    const list = await page.browser.get(href)
-    expect(list.status).toBe(200)
-    expect(list.headers.get('content-type')).toMatch(/^application\/json/)
-    expect(list.headers.get('cache-control')).toBe('no-store')
-    expect(JSON.parse(list.text)).toContainEqual({
-      question: 'favorite_toy',
-      questionText: 'What is your favourite toy?',
-    })
-    const [call] = harness.upstreamCalls().filter(({ method }) => method === 'GET')
-    expect(call?.headers.authorization).toBe(`SSWS ${harness.sandbox.apiToken}`)
-  })
-})
-
 test('the password as a factor: the chosen password is sent upstream byte for byte', async () => {
   const page = await openEnrollment(PILAR)
   const password = ' Chosen-Pass wörd-1 '
@@ -172,16 +142,6 @@ describe('a factor that is activated with a code', () => {
     await page.follow('_links.next', { passCode: sentCode() })
     await expectSession(page, ERIN)
   })
-
-  test('previous returns to the choice of factors and drops the started enrollment', async () => {
-    const page = await openEnrollment(ERIN)
-    await enroll(page, { factorType: 'sms', profile: { phoneNumber: PHONE } })
-    const activate = hrefAt(page.held, '_links.next')
-    const passCode = sentCode()
-    expect((await page.follow('_links.prev')).json.status).toBe('MFA_ENROLL')
-    expect(errorOf(await page.send(activate, { passCode }))).toEqual([403, 'E0000079'])
-    expect(await page.session()).toBeUndefined()
-  })
 })
 
 describe('a security key', () => {
@@ -226,12 +186,6 @@ describe('several factors', () => {
     await enroll(page, { factorType: 'token:software:totp', provider: 'GOOGLE' })
     await page.follow('_links.next', { passCode: harness.sandbox.totpCode(REGGIE) })
     await expectSession(page, REGGIE)
-  })
-
-  test('without multiOptionalFactorEnroll, one optional factor is enough', async () => {
-    const page = await openEnrollment(ERIN, { multiOptionalFactorEnroll: false })
-    await enroll(page, question)
-    await expectSession(page, ERIN)
   })
 
   test('with multiOptionalFactorEnroll, more factors can be enrolled or skipped', async () => {

@@ -3,14 +3,10 @@ import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../s
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-const QUENTIN = 'quentin.query@example.test'
 const SANA = 'sana.sms@example.test'
 const CARL = 'carl.call@example.test'
 const EMMA = 'emma.mail@example.test'
-const YUKI = 'yuki.hardware@example.test'
 const MAX = 'max.many@example.test'
-
-const wrongCode = { passCode: '000000' }
 
 /** How far the sandbox's clock is ahead of the broker's, so that no test waits 30 seconds. */
 let aheadMs = 0
@@ -44,15 +40,6 @@ async function expectSession(page: PortalPage, login: string, amr: string[]) {
 }
 
 describe('a factor that is verified in one step', () => {
-  test('a factor of another user was not offered and is refused, and nothing is sent upstream', async () => {
-    const others = await openVerification(YUKI)
-    const page = await openVerification(QUENTIN)
-    harness.clearUpstreamCalls()
-    const answer = await page.send(hrefAt(others.held, '_embedded.factors.0._links.verify'), wrongCode)
-    expect(errorOf(answer)).toEqual([403, 'E0000079'])
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-
   test('a replayed code opens no session; the next code does', async () => {
     const passCode = harness.sandbox.totpCode(TOMAS)
     const first = await openVerification(TOMAS)
@@ -66,26 +53,6 @@ describe('a factor that is verified in one step', () => {
     await expectNoSession(second)
     await second.follow('_links.next', { passCode: harness.sandbox.totpCode(TOMAS) })
     await expectSession(second, TOMAS, ['pwd', 'otp', 'mfa'])
-  })
-
-  test('an expired code opens no session', async () => {
-    const passCode = harness.sandbox.totpCode(TOMAS)
-    aheadMs += 3 * 60_000
-    const page = await openVerification(TOMAS)
-    const late = await page.verify('token:software:totp', { passCode })
-    expect([late.status, late.json.factorResult]).toEqual([200, 'TIME_WINDOW_EXCEEDED'])
-    await expectNoSession(page)
-  })
-
-  test('five wrong codes lock the factor, for the right code too', async () => {
-    const page = await openVerification(TOMAS)
-    for (let attempt = 0; attempt < 5; attempt += 1) {
-      expect(errorOf(await page.verify('token:software:totp', wrongCode))).toEqual([403, 'E0000068'])
-    }
-    for (const passCode of ['000000', harness.sandbox.totpCode(TOMAS)]) {
-      expect(errorOf(await page.verify('token:software:totp', { passCode }))).toEqual([403, 'E0000069'])
-    }
-    await expectNoSession(page)
   })
 })
 
@@ -182,8 +149,6 @@ describe('a push', () => {
     })
   })
 })
-
-describe('a security key', () => {})
 
 describe('a choice of factors', () => {
   test('is reached with previous; the earlier challenge opens no session, another factor does', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type Harness, OLGA, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
+import { type Harness, OLGA, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -157,21 +157,3 @@ test('a failed revocation is retried: old sessions end; what the user did since 
   expect([...(await keysAt('known:{')), ...(await keysAt('txn:{'))]).toEqual(since)
   expect(broker.logText()).toContain('"event":"session_revocation_failed"')
 })
-
-test.each([
-  ['limits cannot be read', ['limit', 'known']],
-  ['the step lock cannot be acquired', ['lock', 'txn']],
-])(
-  '%s: 503, nothing is sent upstream, no lock remains and no attempt stays counted',
-  async (_what, kinds) => {
-    const browser = await visit()
-    harness.clearUpstreamCalls()
-    await allowAllBut(...kinds)
-    expectUnavailable(await signIn(browser, AMELIA))
-    expect(harness.upstreamCalls()).toEqual([])
-    await allow('~*')
-    await until(async () => (await keys('limit')).length === 0)
-    expect((await keys('lock')).filter((key) => key.endsWith('}'))).toEqual([])
-    expect((await signIn(browser, AMELIA)).json.status).toBe('SUCCESS')
-  },
-)

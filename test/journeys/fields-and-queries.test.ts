@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { generousLimits } from '../support/generous-limits.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, hrefAt } from '../support/transaction-view.ts'
+import { hrefAt } from '../support/transaction-view.ts'
 
 /** What a page sends reaches Okta: the fields of each step, and the query of the link that it follows. */
 
@@ -88,20 +88,4 @@ describe('the query of a followed link', () => {
     await page.browser.get(hrefAt(page.held, '_links.questions'))
     expect(sent()?.url).toBe('/api/v1/users/00u1/factors/questions?locale=de')
   })
-})
-
-test('the factor in a recovery path may be written in any letter case, as Okta accepts it', async () => {
-  const page = await openPage(harness)
-  harness.stub.answers({ status: 'RECOVERY_CHALLENGE', stateToken: STATE_TOKEN })
-  const begun = await page.begin('/api/v1/authn/recovery/password', {
-    username: 'ada@example.test',
-    factorType: 'SMS',
-  })
-  expect(begun.json.status).toBe('RECOVERY_CHALLENGE')
-  const path = '/api/v1/authn/recovery/factors/sms/verify'
-  harness.stub.answers({ status: 'PASSWORD_RESET', stateToken: STATE_TOKEN })
-  const { json, ...rest } = await page.send(path, { passCode: '123456' })
-  expect(errorOf({ json, ...rest })).toEqual([200, undefined])
-  expect(json.status).toBe('PASSWORD_RESET')
-  expect(sent()?.path).toBe('/api/v1/authn/recovery/factors/SMS/verify')
 })

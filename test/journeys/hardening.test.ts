@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
-import { until } from '../support/until.ts'
 
 /** Malformed upstream responses, late steps, and one browser that must not affect others. */
 
@@ -61,31 +60,5 @@ describe('tokens in unusual fields', () => {
     const done = await browser.post(verify, { stateToken, passCode: harness.sandbox.totpCode(TOMAS) })
     expect(done.json.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.amr).toEqual(['pwd', 'mfa'])
-  })
-})
-
-describe('one browser', () => {
-  test('with time-outs at the org does not block other browsers', async () => {
-    await harness.stop()
-    harness = await startHarness({
-      tunables: (tunables) => ({
-        ...tunables,
-        upstream: { ...tunables.upstream, authn: { ...tunables.upstream.authn, totalTimeoutMs: 1500 } },
-      }),
-    })
-    harness.sandbox.faults.authn.set({ kind: 'delay', ms: 300_000 })
-    const slow = await harness.visit()
-    const timedOut = await Promise.all(
-      Array.from({ length: 8 }, (_, n) =>
-        slow.post('/api/v1/authn', { username: `slow${n}`, password: 'x' }),
-      ),
-    )
-    expect(new Set(timedOut.map(({ status }) => status))).toEqual(new Set([504]))
-    harness.sandbox.faults.authn.clear()
-    const other = await harness.visit()
-    await until(
-      async () => (await other.post('/api/v1/authn', credentials(AMELIA))).json.status === 'SUCCESS',
-      { what: 'a sign-in of another user' },
-    )
   })
 })

@@ -3,7 +3,6 @@ import { generousLimits } from '../support/generous-limits.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { navigate } from '../support/navigate.ts'
-import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -115,29 +114,6 @@ describe('a factor that another identity provider verifies', () => {
     await answerAtIdp(page, 'approve')
     const refusedState = await otherBrowser.post('/api/v1/authn', { stateToken: page.stateToken })
     expect(errorOf(refusedState)).toEqual([401, 'E0000011'])
-  })
-
-  test('a challenge whose state was only requested is no second factor', async () => {
-    const page = await openVerification('max.many@example.test')
-    await page.verify('email')
-    await requestState(page)
-    await page.follow('_links.prev')
-    await requestState(page)
-    await page.verify('question', { answer: 'lighthouse' })
-    expect(await page.session()).toMatchObject({ amr: ['pwd', 'kba', 'mfa'] })
-  })
-
-  test('in an imported step-up, an approval at the identity provider opens no session', async () => {
-    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', SAM)
-    const page = await openPage(harness)
-    const arrival = `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
-    const { location } = await navigate(page.browser, arrival)
-    const handle = new URL(location ?? '').searchParams.get('stateToken')
-    await page.begin('/api/v1/authn', { stateToken: handle })
-    await page.follow('_embedded.factors.0._links.verify')
-    await answerAtIdp(page, 'approve')
-    expect((await requestState(page)).json.status).toBe('SUCCESS')
-    expect(await page.session()).toBeUndefined()
   })
 
   test.each([

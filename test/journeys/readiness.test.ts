@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterEach, expect, test } from '@jest/globals'
-import { makeBrokerDirectory } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
 import {
   AMELIA,
   type Harness,
@@ -69,20 +67,6 @@ test('without PAM configuration there is no check of it', async () => {
 
 const REDIS_PASSWORD = 'plainly-fake-redis-password'
 
-test('a Redis user without rights to scripts: not ready, and the log has the reason, once; rights that are added later take effect', async () => {
-  const rules = ['~gatehouse:*', '+@all', '-@scripting']
-  const { replica, redis } = await harness()
-  await redis.client().call('ACL', 'SETUSER', 'gatehouse', 'on', `>${REDIS_PASSWORD}`, ...rules)
-  const broker = await replica({ REDIS_URL: urlFor(redis.port) })
-  const failed = () => broker.logLines().filter(({ event }) => event === 'store_check_failed')
-  expect(await readyz(broker.opsUrl)).toMatchObject({ status: 503, checks: { store: 'failing' } })
-  expect(failed()).toMatchObject([{ dependency: 'store', outcome: 'refused', code: 'NOPERM' }])
-
-  await redis.client().call('ACL', 'SETUSER', 'gatehouse', '~gatehouse:*', '+@all')
-  await until(async () => (await readyz(broker.opsUrl)).status === 200)
-  expect(broker.logText()).toContain('"event":"store_check_passed"')
-})
-
 test('the rights of the Redis user in docs/operations.md are enough for a whole sign-in', async () => {
   const { redis, sandbox, replica } = await harness()
   await redis.client().call('ACL', ...documentedRule())
@@ -106,24 +90,6 @@ test('the rights of the Redis user in docs/operations.md are enough for a whole 
   expect(log).toEqual([]) // no command was refused unnoticed
 })
 
-test('a Redis user without the right to INFO works, and every line of the process is JSON', async () => {
-  const { redis, sandbox, authnUrl } = await harness()
-  await redis.client().call('ACL', ...documentedRule(), '-info')
-  const home = await makeBrokerDirectory()
-  cleanUps.push(() => home.remove())
-  const broker = await home.start({
-    PUBLIC_URL: 'http://localhost:8080',
-    AUTHN_BASE_URL: authnUrl,
-    AUTHN_API_TOKEN: sandbox.apiToken,
-    REDIS_URL: urlFor(redis.port),
-    SECRET_KEYS: TEST_KEY,
-  })
-  await until(async () => (await readyz(broker.opsUrl)).status === 200)
-  const signIn = { username: AMELIA, password: PASSWORD }
-  expect((await openBrowser(broker.url).post('/api/v1/authn', signIn)).json.status).toBe('SUCCESS')
-  expectJsonOnly(broker.output)
-})
-
 /** The ACL rule in docs/operations.md as arguments, with the password of this test. */
 function documentedRule(): string[] {
   const page = readFileSync('docs/operations.md', 'utf8')
@@ -132,9 +98,3 @@ function documentedRule(): string[] {
 }
 
 const urlFor = (port: number) => `redis://gatehouse:${REDIS_PASSWORD}@127.0.0.1:${port}`
-
-function expectJsonOnly({ out, err }: { out: string; err: string }): void {
-  expect(err).toBe('')
-  for (const line of out.trim().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
-  expect(out).not.toContain(REDIS_PASSWORD)
-}

@@ -8,55 +8,18 @@ import {
   startHarness,
   startStubHarness,
 } from '../support/harness.ts'
-import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { openPage } from '../support/portal-page.ts'
+import { errorOf, hrefAt } from '../support/transaction-view.ts'
 
 /** Behaviour of real clients and recorded responses (docs/conformance.md, F) that no other journey tests. */
 
-const VERIFY = '/api/v1/authn/factors/fct1/verify'
-
 describe('recorded responses', () => {
   const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
-  const USER = { id: '00uwild0000000000001', profile: { login: 'wilma@example.test' } }
   let harness: StubHarness
   beforeAll(async () => {
     harness = await startStubHarness()
   })
   afterAll(() => harness.stop())
-
-  /** A page whose sign-in got this response. */
-  async function pageWith(answer: object): Promise<PortalPage> {
-    const page = await openPage(harness)
-    harness.stub.answers({ stateToken: TOKEN, _embedded: { user: USER }, ...answer })
-    const credentials = { username: USER.profile.login, password: 'Plainly-Fake-1' }
-    expect((await page.begin('/api/v1/authn', credentials)).status).toBe(200)
-    return page
-  }
-  const post = (path: string) => ({ href: harness.stub.origin + path, hints: { allow: ['POST'] } })
-
-  test.each([
-    ['changePassword', '/api/v1/authn/credentials/change_password'],
-    ['resetPassword', '/api/v1/authn/credentials/reset_password'],
-    ['password', '/api/v1/authn/credentials/reset_password'],
-    ['unlock', '/api/v1/authn/recovery/unlock'],
-    ['answer', '/api/v1/authn/recovery/answer'],
-    ['recovery', '/api/v1/authn/recovery/token'],
-    ['verify', VERIFY],
-    ['activate', '/api/v1/authn/factors/fct1/lifecycle/activate'],
-    ['poll', '/api/v1/authn/factors/fct1/lifecycle/activate/poll'],
-    ['authenticate', '/api/v1/authn'],
-    ['original', '/login/step-up/redirect'],
-    ['redirect', '/login/token/redirect'],
-    ['consent', '/api/v1/authn/consent'],
-    ['deviceActivate', '/api/v1/authn/device/activate'],
-  ])('next.name %s is passed on, with its link at PUBLIC_URL', async (name, path) => {
-    const { held } = await pageWith({ status: 'MFA_REQUIRED', _links: { next: { name, ...post(path) } } })
-    expect(valueAt(held.json, '_links.next')).toEqual({
-      name,
-      href: harness.gatehouse.url + path,
-      hints: { allow: ['POST'] },
-    })
-  })
 
   test.each([
     ['password', { username: 'wilma@example.test', factorType: 'SMS', relayState: '/back' }],

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { makeBrokerDirectory } from '../support/broker-process.ts'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { sendConcurrently } from '../support/coalesced-requests.ts'
-import { type Gatehouse, PATIENT_STORE } from '../support/gatehouse.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
-import { until } from '../support/until.ts'
 
 /**
  * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream attempt, on any number
@@ -65,44 +63,6 @@ test('identical sign-ins with a factor are one transaction, and identical codes 
   const done = await sendRepeatedly(browser, path, code)
   expectSharedAnswer(done, 200)
   expect(done[0]?.json.status).toBe('SUCCESS')
-})
-
-test('identical recovery requests send one text message', async () => {
-  const browser = await harness.visit()
-  const body = { username: 'tomas.berg@example.test', factorType: 'SMS' }
-  expectSharedAnswer(await sendRepeatedly(browser, '/api/v1/authn/recovery/password', body), 200)
-})
-
-test('a replica that dies during a step blocks it no longer than its lock', async () => {
-  const home = await makeBrokerDirectory({ store: PATIENT_STORE })
-  try {
-    const killed = await home.start(harness.signInEnv)
-    await until(async () => (await fetch(`${killed.opsUrl}/readyz`)).ok)
-    const browser = await harness.visit()
-    const mfaRequired = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-    const path = new URL(verifyHref(mfaRequired, 'token:software:totp')).pathname
-    const code = { stateToken: handleOf(mfaRequired), passCode: harness.sandbox.totpCode(TOMAS) }
-    const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
-    harness.sandbox.faults.authn.set({ kind: 'delay', ms: 60_000, times: 1 })
-    harness.clearUpstreamCalls()
-    const lost = browser.post(killed.url + path, code, { headers: { cookie } }).catch(() => 'lost')
-    const sent = until(() => harness.upstreamCalls().length === 1)
-    expect(await Promise.race([sent, lost])).toBe(true) // it must not answer before it has called
-    killed.child.kill('SIGKILL')
-    expect(await lost).toBe('lost')
-
-    const redis = harness.redis.client()
-    const [lock = ''] = (await redis.keys('gatehouse:lock:*')).filter((key) => key.split(':').length === 3)
-    const leftMs = await redis.pttl(lock)
-    expect(leftMs).toBeGreaterThan(0)
-    expect(leftMs).toBeLessThanOrEqual(12_000) // two seconds more than a call may take
-    const again = browser.post(path, code)
-    await redis.pexpire(lock, 1) // as after that time
-    expect((await again).json.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
-  } finally {
-    await home.remove()
-  }
 })
 
 test('identical polls share one upstream call, whatever their fingerprint and rememberDevice', async () => {

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { generateKey } from '../../src/config/secret-values.ts'
 import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
-import { type Browser, openBrowser } from '../support/browser.ts'
+import { openBrowser } from '../support/browser.ts'
 import { PASSWORD, TOMAS } from '../support/harness.ts'
-import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -114,30 +113,6 @@ test('a removed key is forgotten when no replica has renewed its value for the l
   await startReady(redis.url, newer)
   await refusedStart(redis.url, older)
   await until(async () => (await client.hlen('gatehouse:keys')) === 1)
-})
-
-test('a rotation with rolling restarts keeps the sessions of every replica, in a cluster too', async () => {
-  const cluster = await startRedisCluster(3)
-  cleanUps.push(() => cluster.stop())
-  const [older, newer] = [generateKey(), generateKey()]
-  let replicas = [await startReady(cluster.url, older), await startReady(cluster.url, older)]
-  /** Restarts one replica after the other; at each point, both serve all these users and sign in another one. */
-  const roll = async (keys: readonly string[], browsers: Browser[]) => {
-    for (const replica of [...replicas]) {
-      await replica.stop()
-      const restarted = await startReady(cluster.url, ...keys)
-      replicas = replicas.map((one) => (one === replica ? restarted : one))
-      for (const one of replicas) browsers.push(await signIn(one))
-      for (const { url } of replicas)
-        for (const browser of browsers) expect((await browser.get(url + ME)).json.login).toBe(TOMAS)
-    }
-    return browsers
-  }
-  await roll([newer, older], await roll([older, newer], []))
-  // both replicas seal with the new key by now, so the old one is needed for no session from here on
-  const [first, second] = replicas
-  if (!first || !second) throw new Error('two replicas run')
-  await roll([newer], [await signIn(first), await signIn(second)])
 })
 
 test('Redis is reached after the start: the public listener opens only when the keys are checked', async () => {

@@ -121,16 +121,3 @@ describe('the end of a sign-in or session', () => {
     expect((await browser.get('/api/v1/sessions/me', { headers: { cookie: first } })).status).toBe(404)
   })
 })
-
-describe('one step at a time', () => {
-  test('a later identical step is a new attempt', async () => {
-    const browser = await harness.visit()
-    const mfaRequired = await browser.post('/api/v1/authn', credentials(TOMAS))
-    const verify = verifyHref(mfaRequired, 'token:software:totp')
-    const body = { stateToken: handleOf(mfaRequired), passCode: '000000' }
-    harness.clearUpstreamCalls()
-    await browser.post(verify, body)
-    await browser.post(verify, body)
-    expect(harness.upstreamCalls()).toHaveLength(2)
-  })
-})
