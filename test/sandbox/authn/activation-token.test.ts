@@ -20,25 +20,6 @@ test.each(ROWS)('activation token with or without an API token (A-12): %s', asyn
   }
 })
 
-test('MFA_ENROLL after an activation token offers a question, with its questions link', async () => {
-  const answer = await client.post(AUTHN, { token: client.sandbox.activationToken('arno.activate') })
-  expect(answer.at('_embedded.factors.question._links.questions.hints.allow')).toEqual(['GET'])
-})
-
-test('PASSWORD_RESET is an ACCOUNT_ACTIVATION; the new password leads to SUCCESS', async () => {
-  const answer = await client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') })
-  expect(answer.body.recoveryType).toBe('ACCOUNT_ACTIVATION')
-  expect(answer.at('_links.next')).toEqual({
-    name: 'resetPassword',
-    href: `${client.url}${AUTHN}/credentials/reset_password`,
-    hints: { allow: ['POST'] },
-  })
-  expect(answer.at('_embedded.policy.complexity.minLength')).toBe(8)
-  const newPassword = 'Chosen-Word-3'
-  expect(outcome(await client.follow(answer, '_links.next', { newPassword }))).toBe('200 SUCCESS')
-  expect(outcome(await client.signIn('aida.nopassword', { password: newPassword }))).toBe('200 SUCCESS')
-})
-
 test('the new password leads to MFA_ENROLL if the policy requires a factor', async () => {
   const demanding = await startSandbox((config) => {
     for (const user of config.users) if (user.login.startsWith('aida')) user.signOnPolicy = 'always'
@@ -63,8 +44,4 @@ test.each<[string, (token: string) => unknown]>([
   await end(token)
   const answer = await client.post(AUTHN, { token })
   expect([answer.status, answer.body]).toEqual([401, AUTHENTICATION_FAILED])
-})
-
-test('the password does not sign in before the activation', async () => {
-  expect(outcome(await client.signIn('anna.activate'))).toBe('401 E0000004')
 })

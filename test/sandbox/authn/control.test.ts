@@ -117,34 +117,6 @@ test('activation and recovery tokens, token codes, step-ups and security keys ov
   expect((await control('POST', '/users/wanda.key/key', foreign)).status).toBe(400)
 })
 
-test('the same clock and random source give the same responses', async () => {
-  const run = async () => {
-    let count = 0
-    const random = (bytes: number) => {
-      count += 1
-      return Buffer.alloc(bytes, count)
-    }
-    const sandbox = createSandbox({
-      config: loadSandboxConfig(),
-      now: () => 0,
-      random,
-      linkOrigin: 'https://org.example.test',
-    })
-    const { authnUrl, close } = await sandbox.listen()
-    const response = await fetch(`${authnUrl}/api/v1/authn`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `SSWS ${sandbox.apiToken}` },
-      body: JSON.stringify({ username: 'max.many', password: 'Demo-Password-1' }),
-    })
-    const text = await response.text()
-    await close()
-    return text
-  }
-  const first = await run()
-  expect(await run()).toBe(first)
-  expect(first).toContain('https://org.example.test/api/v1/authn/cancel')
-})
-
 test('a configuration with an undefined policy is refused, and the policy named', () => {
   const config = loadSandboxConfig()
   const users = config.users.map((user) => ({ ...user, passwordPolicy: 'imaginary' }))

@@ -4,7 +4,6 @@ import { type Answer, outcome, useSandbox } from './sandbox-client.ts'
 const client = useSandbox()
 
 const RECOVERY = '/api/v1/authn/recovery'
-const NEW = { newPassword: 'Chosen-Word-3' }
 const PUBLIC = {}
 
 function start(kind: 'password' | 'unlock', body: object, headers?: Record<string, string>) {
@@ -53,63 +52,6 @@ test.each([
   })
 })
 
-/** docs/conformance.md F-2.17, F-2.19, F-2.4: verify recovery factor → RECOVERY, recovery answer → PASSWORD_RESET, reset → SUCCESS. */
-test.each(['SMS', 'CALL'])('forgot password by %s, from start to end', async (factorType) => {
-  const challenge = await start('password', { username: 'amelia.stone', factorType })
-  const wrong = await client.follow(challenge, '_links.next', { passCode: 'no' })
-  expect(outcome(wrong)).toBe('403 E0000068')
-  const recovery = await client.follow(challenge, '_links.next', { passCode: sentTo('amelia.stone').code })
-  expect(recovery.body).toMatchObject({
-    status: 'RECOVERY',
-    recoveryType: 'PASSWORD',
-    stateToken: challenge.body.stateToken,
-    _embedded: { user: { recovery_question: { question: 'What is the name of the sandbox?' } } },
-  })
-  expect(recovery.at('_links.next.name')).toBe('answer')
-  const refused = await client.follow(recovery, '_links.next', { answer: 'castle' })
-  expect(outcome(refused)).toBe('403 E0000087')
-  expect(refused.body.errorSummary).toBe('The recovery question answer did not match our records.')
-  const reset = await client.follow(recovery, '_links.next', { answer: 'Gatehouse' })
-  expect(outcome(reset)).toBe('200 PASSWORD_RESET')
-  expect(reset.at('_links.next.name')).toBe('resetPassword')
-  expect(reset.at('_embedded.policy.age')).toEqual({ minAgeMinutes: 0, historyCount: 0 })
-  expect(outcome(await client.follow(reset, '_links.next', { newPassword: 'x' }))).toBe('403 E0000014')
-  const badAnswer = { ...NEW, answer: 'castle' }
-  expect(outcome(await client.follow(reset, '_links.next', badAnswer))).toBe('403 E0000087')
-  expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 SUCCESS')
-})
-
-test('forgot password by email: the token in the email leads to RECOVERY, once', async () => {
-  await start('password', { username: 'amelia.stone', factorType: 'EMAIL', relayState: '/back' })
-  const { token: recoveryToken, link, text } = sentTo('amelia.stone')
-  expect(link).toBe(`http://localhost:8080/#recovery=${recoveryToken}`)
-  expect(text).toContain(link)
-  const recovery = await client.post(`${RECOVERY}/token`, { recoveryToken })
-  expect(recovery.body).toMatchObject({ status: 'RECOVERY', relayState: '/back' })
-  expect(recovery.body).toHaveProperty('stateToken')
-  expect(recovery.body).not.toHaveProperty('recoveryToken')
-  expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
-})
-
-/** docs/conformance.md F-2.4: reset password leads to SUCCESS or MFA. */
-test('reset password leads to MFA_REQUIRED if a factor is required', async () => {
-  const recovery = await client.post(`${RECOVERY}/token`, {
-    recoveryToken: client.sandbox.recoveryToken('tomas.berg'),
-  })
-  const reset = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })
-  expect(outcome(await client.follow(reset, '_links.next', NEW))).toBe('200 MFA_REQUIRED')
-})
-
-/** docs/conformance.md F-2.19: recovery answer → SUCCESS with recoveryType UNLOCK. */
-test('unlock, from start to end: SUCCESS with recoveryType UNLOCK and no session token; then the password works', async () => {
-  const challenge = await start('unlock', { username: 'lena.locked', factorType: 'SMS' })
-  const recovery = await client.follow(challenge, '_links.next', { passCode: sentTo('lena.locked').code })
-  const done = await client.follow(recovery, '_links.next', { answer: 'gatehouse' })
-  expect(done.body).toMatchObject({ status: 'SUCCESS', recoveryType: 'UNLOCK' })
-  expect(done.body).not.toHaveProperty('sessionToken')
-  expect(outcome(await client.signIn('lena.locked'))).toBe('200 SUCCESS')
-})
-
 test.each([
   ['an unknown recovery token', () => client.sandbox.reset()],
   ['an expired recovery token', () => client.advance(61 * 60_000)],
@@ -117,17 +59,6 @@ test.each([
   const recoveryToken = client.sandbox.recoveryToken('amelia.stone')
   end()
   expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
-})
-
-/** docs/conformance.md F-2.17: resend of a recovery factor. */
-test.each([
-  ['SMS', '429 E0000109'],
-  ['CALL', '429 E0000133'],
-])('recovery by %s: resend within 30 s is %s', async (factorType, atOnce) => {
-  const challenge = await start('password', { username: 'amelia.stone', factorType })
-  expect(outcome(await client.follow(challenge, '_links.resend'))).toBe(atOnce)
-  client.advance(30_000)
-  expect(outcome(await client.follow(challenge, '_links.resend'))).toBe('200 RECOVERY_CHALLENGE')
 })
 
 test('after 5 wrong recovery codes, the correct one is refused too: 403 E0000069', async () => {

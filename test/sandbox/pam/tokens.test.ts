@@ -35,11 +35,6 @@ test.each([
   expect(server.control.bearerTokens()).toEqual([])
 })
 
-test('the content type may have a charset, and no Authorization is needed', async () => {
-  expect((await mint(KEY, { 'Content-Type': `${JSON_TYPE}; charset=utf-8` })).status).toBe(200)
-  expect(server.requestLog.entries.at(-1)?.headers.authorization).toBeUndefined()
-})
-
 test('setTokenLifetime applies to tokens issued later', async () => {
   server.control.setTokenLifetime(60)
   const answer = await mint(KEY)
