@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { createSigner } from '../../src/crypto/keys.ts'
-import { createProbe, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
@@ -82,7 +79,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(valuesOf(request, 'cookie').join()).not.toMatch(/gatehouse/)
   }
 
-  describe.each([1000, 5000])('%i header lines', (count) => {
+  describe.each([5000])('%i header lines', (count) => {
     const lines = Array.from({ length: count }, () => ['W', 'b']).flat()
 
     test('the org gets the client’s address, or the proxy refuses', async () => {
@@ -196,27 +193,6 @@ describe.each(NAMES)('%s', (name) => {
     })
   })
 
-  describe('headers that come after the body, as trailers, do not reach the application', () => {
-    const trailers = [
-      ...[...IDENTITY_HEADERS, ...OTHER_IDENTITY_HEADERS].flatMap((header) => [
-        header.toLowerCase(),
-        FORGED_ID,
-      ]),
-      ...['x_auth_request_user', FORGED_ID, 'x-forwarded-for', FORGED],
-    ]
-    const WAYS: Readonly<Record<string, PortalRequest>> = {
-      'HTTP/1.1': { method: 'POST', body: 'hi' },
-      'HTTP/2, with a body': { http2: 'agreed', method: 'POST', body: 'hi' },
-      'HTTP/2, without a body': { http2: 'agreed' },
-      'HTTP/2, which nobody has agreed on': { http2: 'unasked', method: 'POST', body: 'hi' },
-    }
-    test.each(Object.entries(WAYS))('%s', async (_name, ask) => {
-      const { status, arrived } = await openWith(cookie, { ...ask, trailers })
-      if (status === 200) await expectProxyValues(arrived, cookie)
-      else expect([REFUSED.has(status), arrived]).toEqual([true, []])
-    })
-  })
-
   test('the application gets its own cookies and never Gatehouse’s', async () => {
     const [device = '', session = ''] = cookie.split('; ')
     expect(session).toMatch(/^__Host-gatehouse=/)
@@ -242,19 +218,6 @@ describe.each(NAMES)('%s', (name) => {
       expect((await passing(...headers)).join()).not.toMatch(/gatehouse/)
   })
 
-  test('two Host headers are refused, or the second has no effect', async () => {
-    for (const second of ['evil.example', 'portal.example.com', '127.0.0.1']) {
-      const { status, addressesAtOkta } = await signInWith(['Host', second])
-      if (status === 200) expect(addressesAtOkta).toEqual([CLIENT])
-      else expect([REFUSED.has(status), addressesAtOkta]).toEqual([true, []])
-      const opened = await openWith(cookie, { headers: ['Host', second] })
-      if (opened.status === 200) {
-        await expectProxyValues(opened.arrived, cookie)
-        expect(valuesOf(opened.arrived[0], 'host')).not.toContain('evil.example')
-      } else expect([REFUSED.has(opened.status), opened.arrived]).toEqual([true, []])
-    }
-  })
-
   if (asksWhoIsSignedIn) {
     test('a user who is signed out is sent to the sign-in page, a page’s own call gets 401', async () => {
       const navigating = await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'navigate'] })
@@ -263,12 +226,6 @@ describe.each(NAMES)('%s', (name) => {
       expect((await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'cors'] })).status).toBe(401)
       const page = await asked({ path: '/?returnTo=x' })
       expect([page.status, page.text]).toEqual([200, 'the sign-in page'])
-    })
-
-    test('a captured probe of the doctor signs no one in', async () => {
-      const signer = createSigner([Buffer.from(TEST_KEY, 'base64')], 'doctor-probe')
-      const headers = [PROBE_HEADER, createProbe({ nonce: 'captured', waitMs: 0 }, { signer, now: Date.now })]
-      expect(await openWith(undefined, { headers })).toMatchObject({ status: 401, arrived: [] })
     })
 
     test('a session that another tab has replaced is 409, and nothing reaches the application', async () => {

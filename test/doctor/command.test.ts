@@ -90,11 +90,6 @@ test('around a running broker no check fails, exit code 0', async () => {
     ...upstream.pamKeys,
   ])
     expect(out).not.toContain(secret)
-
-  const wrong = await doctor({ ...env, AUTHN_API_TOKEN: 'a-wrong-token' })
-  expect(wrong.out).toMatch(/^fail {5}authn\.token {11}Okta refuses the API token/m)
-  expect(wrong.out).toMatch(/ 1 fail, \d+ skipped\n$/)
-  expect(wrong.code).toBe(1)
 })
 
 test('if everything hangs, it ends within 30 s with exit code 1', async () => {

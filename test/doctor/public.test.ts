@@ -365,12 +365,6 @@ test('a proxy that passes a path to the ops listener', async () => {
   )
 })
 
-test('a proxy that does not answer a request with a cookie', async () => {
-  const nowhere = String(await deadPort())
-  const url = await proxy({ portOf: (_path, { cookie }) => (cookie === undefined ? undefined : nowhere) })
-  expect((await diagnosePublic(url)).cookies).toBe('fail: no response (connection_lost UND_ERR_SOCKET)')
-})
-
 test('a proxy that does not pass the paths of the broker, and none', async () => {
   const page = await startStubUpstream((_req, res) => res.end('<h1>Portal</h1>'))
   cleanUps.push(page.close)
@@ -386,13 +380,13 @@ test('a proxy that does not pass the paths of the broker, and none', async () =>
 
 const opsPort = () => new URL(gatehouse.opsUrl).port
 
-test.each(['/livez', '/readyz', '/metrics', '/openapi.json', '/admin/users/doctor/sessions'])(
-  'a proxy that passes %s to the ops listener',
-  async (path) => {
-    const url = await proxy({ portOf: (given) => (given === path ? opsPort() : undefined) })
-    expect((await diagnosePublic(url)).ops).toBe(`fail: the ops listener is public: ${path} on PUBLIC_URL`)
-  },
-)
+test('a proxy that passes the paths of the ops listener', async () => {
+  const paths = ['/livez', '/readyz', '/metrics', '/openapi.json', '/admin/users/doctor/sessions']
+  const url = await proxy({ portOf: (path) => (paths.includes(path) ? opsPort() : undefined) })
+  const { ops = '' } = await diagnosePublic(url)
+  expect(ops).toMatch(/^fail: the ops listener is public: .* on PUBLIC_URL$/)
+  for (const path of paths) expect(ops).toContain(path)
+})
 
 test('the ops port is published', async () => {
   const published = await diagnosePublic(await proxy(), { OPS_HOST: '0.0.0.0', OPS_PORT: opsPort() })

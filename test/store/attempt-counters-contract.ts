@@ -61,15 +61,6 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await ttlOf(`${keyPrefix}:apart`)).toBeGreaterThan(60_000)
     })
 
-    test('very many windows of one key are all counted', async () => {
-      const keyPrefix = newKeyPrefix()
-      const windows = Array.from({ length: 100 }, (_, n) => window(`w${n}`, 1))
-      for (const one of windows)
-        expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(true)
-      for (const one of windows)
-        expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(false)
-    })
-
     test('several windows count together: in all of them, or in none if one is full', async () => {
       const keyPrefix = newKeyPrefix()
       const narrow = window('narrow', 1)
@@ -163,11 +154,6 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().countAttempt(counting)).toMatchObject({ full: { index: 0 } })
     })
 
-    test('notAfterMs of 0 is too late', async () => {
-      const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)], notAfterMs: 0 }
-      expect(await store().countAttempt(counting)).toMatchObject({ late: true, countedWindows: [] })
-    })
-
     test.each([
       ['allows NaN attempts', { maxAttempts: Number.NaN }],
       ['allows no attempt', { maxAttempts: 0 }],
@@ -195,11 +181,6 @@ export function describeCounting(tested: () => StoreUnderTest): void {
         expect(wasCounted(await store().countAttempt(counting))).toBe(true)
       },
     )
-
-    test('without windows nothing is full', async () => {
-      const counted = { overridden: false, full: undefined, countedWindows: [] }
-      expect(await store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [] })).toEqual(counted)
-    })
 
     test('two hundred concurrent attempts with several key prefixes: exactly the maximum is allowed', async () => {
       const keyPrefixes = [newKeyPrefix(), newKeyPrefix(), newKeyPrefix()]

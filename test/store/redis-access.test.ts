@@ -46,15 +46,6 @@ describe('a database that does not exist', () => {
     await expectWorking(store)
     expect(await redis.client().dbsize()).toBe(0)
   })
-
-  test('a user without the right to SELECT', async () => {
-    const redis = await server()
-    await addUser(redis, '~gatehouse:*', '+@all', '-select')
-    const { store, events } = connect(`${urlFor(redis)}/1`)
-    await until(() => attempts(events, 'NOPERM').length > 0, { what: 'the reason' })
-    await expectUnavailable(store)
-    expect(await redis.client().dbsize()).toBe(0)
-  })
 })
 
 describe('a user with too few rights', () => {

@@ -20,16 +20,6 @@ describe('failover', () => {
     expect(await redis.primaryPort()).toBe(redis.replicas[0]?.port)
   })
 
-  test('Sentinel: all sentinels start after the store', async () => {
-    const redis = stopped(await startSentinels({ replicas: 0, sentinels: 1 }))
-    await redis.sentinels[0]?.kill()
-    const { store, events } = connect(redis.url)
-    await expectUnavailable(store)
-    expect(JSON.stringify(events)).toContain('sentinels unreachable')
-    await redis.sentinels[0]?.restart()
-    await expectWorking(store)
-  })
-
   test('cluster: once a ping was answered, so is a command for any node', async () => {
     const redis = stopped(await startRedisCluster(3))
     for (let client = 0; client < 20; client++) {
@@ -86,18 +76,5 @@ describe('failover', () => {
     }
     await until(haveReadEnough, { what: 'many reads while nodes are away', timeoutMs: 180_000 })
     expect(wrong).toEqual([])
-  })
-
-  test('cluster: all nodes start after the store, and are paused later', async () => {
-    const redis = stopped(await startRedisCluster(3))
-    for (const master of redis.masters) master.pause()
-    const { store } = connect(redis.url)
-    await expectUnavailable(store)
-    for (const master of redis.masters) master.resume()
-    await expectWorking(store)
-    for (const master of redis.masters) master.pause()
-    await expectUnavailable(store)
-    for (const master of redis.masters) master.resume()
-    await expectWorking(store)
   })
 })

@@ -2,16 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import type { StoreEvent } from '../../src/store/redis-client.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'
-import { freePort } from '../support/redis-process.ts'
 import { until } from '../support/until.ts'
 import {
-  BOUND_MS,
   cleanUpAll,
   connect,
   expectUnavailable,
   expectWorking,
   OPERATIONS,
-  SLACK_MS,
   secretIn,
   server,
 } from './redis-harness.ts'
@@ -109,15 +106,6 @@ describe('Redis is unreachable', () => {
       },
     )
   })
-
-  test('closing while Redis is unreachable ends within the time limit', async () => {
-    const { store } = connect(`redis://127.0.0.1:${await freePort()}`)
-    const waiting = expect(store.get('gatehouse:a')).rejects.toMatchObject({ status: 503 })
-    const started = performance.now()
-    await store.close()
-    expect(performance.now() - started).toBeLessThan(BOUND_MS + SLACK_MS)
-    await waiting
-  })
 })
 
 describe('Redis refuses', () => {
@@ -147,19 +135,6 @@ describe('Redis refuses', () => {
     await expectWorking(store)
   })
 
-  test('Redis out of memory: 503, and it works again when there is memory', async () => {
-    const redis = await server()
-    const { store } = connect(redis.url)
-    await store.ping()
-    await redis.client().call('CONFIG', 'SET', 'maxmemory', '1')
-    const growing = OPERATIONS.filter(([name]) =>
-      ['set', 'acquire', 'indexPut', 'countAttempt', 'ping'].includes(name),
-    )
-    expect(new Set(await expectUnavailable(store, growing))).toEqual(new Set(['redis: OOM']))
-    await redis.client().call('CONFIG', 'SET', 'maxmemory', '0')
-    await expectWorking(store)
-  })
-
   test('a server without the scripts gets them again', async () => {
     const redis = await server()
     const { store } = connect(redis.url)
@@ -186,12 +161,6 @@ describe('Redis over TLS', () => {
     const { store, events } = connect(redis.url)
     await expectUnavailable(store)
     await until(() => reasonsIn(events).some((reason) => /CERT|VERIFY|SIGNATURE/.test(reason)))
-  })
-
-  test('plain text to a TLS server, and TLS to a plain-text server: 503', async () => {
-    const [secret, plain] = [await server({ tls: certificates }), await server()]
-    await expectUnavailable(connect(`redis://127.0.0.1:${secret.port}`).store)
-    await expectUnavailable(connect(`rediss://127.0.0.1:${plain.port}`, { ca: certificates.ca }).store)
   })
 
   test('an invalid CA certificate is refused at the start', () => {

@@ -27,7 +27,6 @@ describeStoreContract('memory', async () => {
   }
 })
 
-describeStoreContract('redis', () => onRedis(() => startRedis()))
 describeStoreContract('redis with a password', () => onRedis(() => startRedis({ password: 'p@ss:w/rd %' })))
 describeStoreContract('redis behind sentinels', () => onRedis(() => startSentinels()))
 describeStoreContract('a redis cluster', () => onRedis(() => startRedisCluster(3)))

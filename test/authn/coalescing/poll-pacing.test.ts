@@ -116,13 +116,6 @@ describe('does not wait if it is', () => {
     expect(await replica().run({ identity: 'code' }, answers('code'))).toMatchObject({ body: 'code' })
   })
 
-  test('a poll after one that was not answered WAITING', async () => {
-    const { replica } = await pacing()
-    const { run } = replica()
-    expect(await run(POLL, answers('1'))).toMatchObject({ body: '1' })
-    expect(await run(POLL, answers('2'))).toMatchObject({ body: '2' })
-  })
-
   test('a poll that is due', async () => {
     const { replica, polled, due } = await pacing()
     await polled()

@@ -80,17 +80,6 @@ describe('identical requests in flight', () => {
     await Promise.all(running)
     expect(started()).toBe(calls)
   })
-
-  test('of one transaction are one call, even with different fingerprints', async () => {
-    const { replica } = await replicas()
-    const { run } = replica()
-    const { take, started, finish } = gate()
-    const running = ['one', 'other'].map((fingerprint) => run(SAME, take, { ...CLIENT, fingerprint }))
-    await until(() => started() === 1)
-    finish(answers('{}'))
-    await Promise.all(running)
-    expect(started()).toBe(1)
-  })
 })
 
 describe('a later identical request is a new attempt', () => {

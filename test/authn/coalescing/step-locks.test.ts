@@ -157,37 +157,6 @@ describe('a step that runs longer than its lock lasts', () => {
     expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
     expect(await loginAt()).toBe('newer')
   })
-
-  test('does not delete a result that an identical request shared later', async () => {
-    const { replica, store, shared } = await replicas({ lockTtlMs: 60, sharedMs: 60_000 })
-    const { take, started, finish } = gate()
-    const late = failureOf(replica().run(SAME, take))
-    await until(() => started() === 1)
-    await replica().run(SAME, answers('quick', withLogin('newer')))
-    const [key = ''] = shared()
-    const outcome = await store.get(key)
-    expect(outcome).toBeDefined()
-    finish(answers('late', withLogin('stale')))
-    expect(await late).toMatchObject({ status: 503 })
-    expect(await store.get(key)).toBe(outcome)
-  })
-
-  test('does not release the lock of another step', async () => {
-    const { replica, store, lock } = await replicas({ lockTtlMs: 60 })
-    const [first, second] = [gate(), gate()]
-    const late = replica().run({ identity: 'first' }, first.take)
-    await until(() => first.started() === 1)
-    const now = replica({ lockTtlMs: 600_000 }).run({ identity: 'second' }, second.take)
-    await until(() => second.started() === 1)
-    const token = await store.get(lock)
-    expect(token).toBeDefined()
-    first.finish(answers('first'))
-    expect(await late).toMatchObject({ body: 'first' })
-    expect(await store.get(lock)).toBe(token)
-    second.finish(answers('second'))
-    expect(await now).toMatchObject({ body: 'second' })
-    expect(await store.get(lock)).toBeUndefined()
-  })
 })
 
 test('if a replica dies, its lock expires, and then the identical step runs again', async () => {
