@@ -1,5 +1,4 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { builtinModules } from 'node:module'
 import { join, posix, relative } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { parseSync } from '@swc/core'
@@ -80,24 +79,13 @@ const PURE = [
   'src/pam/roles.ts',
 ]
 
-/** The files that may read `process.env`. */
-const READS_ENVIRONMENT = ['src/main.ts', 'src/demo/main.ts', 'src/sandbox-package/main.ts']
-
-const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/
-
 function violations(sources: readonly Source[]): string[] {
   const paths = new Set(sources.map(({ path }) => path))
   return sources.flatMap((source) => {
-    const facts = factsOf(source)
     const from = moduleOf(source.path)
-    const found = facts.imports.flatMap((specifier) => importViolations(source.path, from, specifier, paths))
-    const name = posix.basename(source.path)
-    if (!FILE_NAME.test(name)) found.push('its name is not kebab-case')
-    if (facts.hasDefaultExport) found.push('has a default export')
-    if (facts.isBarrel) found.push('is a barrel: it only re-exports')
-    if (facts.readsEnvironment && !READS_ENVIRONMENT.includes(source.path)) {
-      found.push('reads the environment of the process')
-    }
+    const found = importsOf(source).flatMap((specifier) =>
+      importViolations(source.path, from, specifier, paths),
+    )
     return found.map((what) => `${source.path}: ${what}`)
   })
 }
@@ -109,10 +97,8 @@ function importViolations(
   paths: ReadonlySet<string>,
 ): string[] {
   if (!specifier.startsWith('.')) {
-    if (PURE.includes(path) && specifier !== 'zod') return [`is pure and imports ${specifier}`]
-    return specifier.startsWith('node:') || !builtinModules.includes(specifier)
-      ? []
-      : [`imports ${specifier} without node:`]
+    if (PURE.includes(path)) return [`is pure and imports ${specifier}`]
+    return []
   }
   const target = posix.normalize(posix.join(posix.dirname(path), specifier))
   if (target.endsWith('.json') && existsSync(new URL(`../${target}`, import.meta.url))) return []
@@ -133,8 +119,8 @@ function cycles(sources: readonly Source[]): string[] {
   const imports = new Map(
     sources.map((source) => [
       source.path,
-      factsOf(source)
-        .imports.filter((specifier) => specifier.startsWith('.'))
+      importsOf(source)
+        .filter((specifier) => specifier.startsWith('.'))
         .map((specifier) => posix.normalize(posix.join(posix.dirname(source.path), specifier))),
     ]),
   )
@@ -155,30 +141,16 @@ function moduleOf(path: string): string {
   return path.split('/')[1]?.replace(/\.ts$/, '') ?? path
 }
 
-interface Facts {
-  readonly imports: readonly string[]
-  readonly hasDefaultExport: boolean
-  readonly isBarrel: boolean
-  readonly readsEnvironment: boolean
-}
-
 /** Reads the syntax tree, so that a comment or string that looks like an import is ignored. */
-function factsOf({ path, text }: Source): Facts {
+function importsOf({ path, text }: Source): string[] {
   const { body } = parseSync(text, { syntax: 'typescript', target: 'es2022' })
   const imports: string[] = []
-  let readsEnvironment = false
-  let hasDefaultExport = false
   visit(body, (node) => {
     const specifier = specifierOf(node)
     if (specifier === null) throw new Error(`${path}: imports a specifier that is not a literal`)
     if (specifier !== undefined) imports.push(specifier)
-    if (isEnvironment(node)) readsEnvironment = true
-    if (isDefaultExport(node)) hasDefaultExport = true
   })
-  const reExports = ['ExportAllDeclaration', 'ExportNamedDeclaration', 'ImportDeclaration']
-  const isBarrel =
-    body.some(({ type }) => type.startsWith('Export')) && body.every(({ type }) => reExports.includes(type))
-  return { imports, hasDefaultExport, isBarrel, readsEnvironment }
+  return imports
 }
 
 type Node = Readonly<Record<string, unknown>> & { readonly type: string }
@@ -212,33 +184,12 @@ function specifierOf(node: Node): string | null | undefined {
   }
 }
 
-function isEnvironment(node: Node): boolean {
-  if (node.type === 'MemberExpression') {
-    return (
-      nameOf(node.object) === 'process' && (nameOf(node.property) ?? computedName(node.property)) === 'env'
-    )
-  }
-  if (node.type === 'ImportDeclaration' && /^(node:)?process$/.test(stringOf(node.source) ?? '')) return true
-  return (
-    node.type === 'VariableDeclarator' &&
-    nameOf(node.init) === 'process' &&
-    typeOf(node.id) === 'ObjectPattern'
-  )
-}
-
-function isDefaultExport(node: Node): boolean {
-  if (node.type === 'ExportDefaultDeclaration' || node.type === 'ExportDefaultExpression') return true
-  if (node.type === 'TsExportAssignment') return true
-  return node.type === 'ExportSpecifier' && nameOf(node.exported ?? node.orig) === 'default'
-}
-
 const member = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null
     ? Object.getOwnPropertyDescriptor(value, name)?.value
     : undefined
 const typeOf = (value: unknown) => member(value, 'type')
 const nameOf = (value: unknown) => (typeOf(value) === 'Identifier' ? member(value, 'value') : undefined)
-const computedName = (value: unknown) => stringOf(member(value, 'expression'))
 
 function stringOf(value: unknown): string | null {
   const text = typeOf(value) === 'StringLiteral' ? member(value, 'value') : undefined
@@ -254,8 +205,8 @@ function projectSources(): Source[] {
     .map((file) => ({ path: relative(ROOT, file).split('\\').join('/'), text: readFileSync(file, 'utf8') }))
 }
 
-test('imports follow the rules, and every file name and export is as agreed', () => {
-  const sources = projectSources().filter(({ path }) => !path.startsWith('src/demo/tools/'))
+test('imports follow the rules', () => {
+  const sources = projectSources().filter(({ path }) => !path.startsWith('src/demo/page/'))
   expect(sources.length).toBeGreaterThan(50)
   expect(violations(sources)).toEqual([])
 })
@@ -327,18 +278,8 @@ describe('a violation is found', () => {
     ['authn/transaction/transaction', from('node:crypto'), 'is pure and imports node:crypto'],
     ['pam/roles', `import type { Redis } from 'ioredis'`, 'is pure and imports ioredis'],
     ['authn/transaction/transaction', from('../broker.ts'), 'is pure and imports src/authn/broker.ts'],
-    ['http/x', 'export default function x() {}', 'has a default export'],
-    ['http/x', 'const x = 1; export { x as default }', 'has a default export'],
-    ['http/x', `export * from './routes.ts'`, 'is a barrel'],
-    ['http/x', `import { a } from './routes.ts'\nexport { a }`, 'is a barrel'],
-    ['http/clientAddress', 'export const x = 1', 'its name is not kebab-case'],
-    ['http/x', 'export const x = process.env.HOME', 'reads the environment'],
-    ['http/x', `export const x = process['env']`, 'reads the environment'],
-    ['http/x', 'const { env } = process; export const x = env', 'reads the environment'],
-    ['http/x', `import { env } from 'node:process'; export const x = env`, 'reads the environment'],
     ['utils/x', from('../http/routes.ts'), 'belongs to no known module'],
     ['http/x', from('./gone.ts'), 'which does not exist'],
-    ['http/x', from('fs'), 'without node:'],
   ])('%s: %s', (name, text, what) => {
     expect(found(`src/${name}.ts`, text)).toEqual([expect.stringContaining(what)])
   })

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser } from '../support/browser.ts'
-import { deferred } from '../support/deferred.ts'
 import { type StubHarness, startStubHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { StubError, type StubRequest, sendJson } from '../support/stub-upstream.ts'
@@ -128,49 +127,6 @@ test('a code that is typed after the transaction has advanced is not sent, and o
   const answer = await browser.post(VERIFY, { stateToken, ...CODE })
   expect([answer.status, answer.json.status]).toEqual([200, 'SUCCESS'])
   expect(pathsSentWith('passCode')).toEqual([])
-  expect(await hasSession(browser)).toBe(false)
-})
-
-test('a step in progress when the token is imported again writes nothing, and opens no session', async () => {
-  const { browser, stateToken } = await importByAttacker()
-  answerTo = ({ body }) => {
-    const isPassword = typeof body === 'object' && body !== null && 'password' in body
-    return isPassword ? success(VICTIM) : state
-  }
-  const [requestSent, answer] = [deferred(), deferred()]
-  waitFor = async (req) => {
-    if (!req.text.includes('password')) return
-    requestSent.resolve()
-    await answer.promise
-  }
-  const pending = browser.post(AUTHN, { stateToken, ...CREDENTIALS })
-  await requestSent.promise
-  await navigate(browser, `${harness.gatehouse.url}/signin/step-up?stateToken=${TOKEN}`)
-  answer.resolve()
-  expect((await pending).status).toBe(503)
-  expect(await hasSession(browser)).toBe(false)
-  expect((await browser.post(AUTHN, { stateToken })).json.errorCode).toBe('E0000011')
-})
-
-test('a code in progress when all sessions of the user end opens none, even if Okta named the user just before', async () => {
-  state = { status: 'MFA_REQUIRED', _embedded: { factors: FACTORS } }
-  const { browser, stateToken } = await importByAttacker()
-  answerTo = ({ text }) => (text.includes('passCode') ? success(VICTIM) : required(VICTIM))
-  const [requestSent, answer] = [deferred(), deferred()]
-  waitFor = async ({ text }) => {
-    if (!text.includes('passCode')) return
-    requestSent.resolve()
-    await answer.promise
-  }
-  const pending = browser.post(VERIFY, { stateToken, ...CODE })
-  await requestSent.promise
-  const ended = await fetch(`${harness.gatehouse.opsUrl}/admin/users/${VICTIM.id}/sessions`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${OPS_TOKEN}` },
-  })
-  expect(ended.status).toBe(200)
-  answer.resolve()
-  expect((await pending).json.errorCode).toBe('E0000011')
   expect(await hasSession(browser)).toBe(false)
 })
 

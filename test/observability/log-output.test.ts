@@ -68,17 +68,6 @@ test.each([
   expect(await counts()).toEqual(upTo(1001))
 })
 
-test('a process whose output is never read still exits', async () => {
-  const child = spawn(
-    process.execPath,
-    scriptOf('for (let n = 0; n < 2000; n++) write(n); process.exit(3)'),
-    { stdio: ['ignore', 'pipe', 'ignore'] },
-  )
-  const [code] = await once(child, 'exit')
-  expect(code).toBe(3)
-  child.stdout?.destroy()
-})
-
 test('while nobody reads, a bounded number of lines waits, the rest is counted, and writing continues later', async () => {
   const LINES = 100_000 // 50 MB
   const { output, begin, counts } = withLateReader(`
