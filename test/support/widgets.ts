@@ -13,7 +13,6 @@ export interface Widgets {
   readonly page: Page
   readonly pageUrl: string
   readonly brokerUrl: string
-  readonly isSameOrigin: boolean
   /** Renders a new widget in a clean page. */
   open(options?: WidgetOptions): Promise<Widget>
   codeSentTo(login: string): Promise<string>
@@ -23,7 +22,7 @@ export interface Widgets {
   whoIsSignedIn(): Promise<unknown>
 }
 
-export type PageOrigin = 'on the broker’s origin' | 'on another origin of the same site'
+type PageOrigin = 'on the broker’s origin' | 'on another origin of the same site'
 
 /** Registers the hooks that start and stop the fixture, and that check and clear the widget after each test. */
 export function useWidgets(origin: PageOrigin): Widgets {
@@ -66,7 +65,6 @@ export function useWidgets(origin: PageOrigin): Widgets {
   })
 
   return {
-    isSameOrigin,
     get harness() {
       return current().harness
     },

@@ -1,18 +1,104 @@
 import { describe, expect, test } from '@jest/globals'
-import { AMELIA, OLGA, PASSWORD, PRIYA, WALTER } from '../support/harness.ts'
+import { AMELIA, OLGA, PASSWORD, PRIYA, TOMAS, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
-import { widgetContract } from './widget-contract.ts'
+import { DUO_ORIGIN } from '../support/widget-site.ts'
+import { useWidgets } from '../support/widgets.ts'
 
 const SANA = 'sana.sms@example.test'
 const ERIN = 'erin.enroll@example.test'
 const LUIS = 'luis.locked@example.test'
 const CLEO = 'cleo.claims@example.test'
+const DARIO = 'dario.duo@example.test'
 const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
 
-const widgets = widgetContract('on the broker’s origin')
+const VERIFY = 'POST /api/v1/authn/factors/:id/verify'
 
-/** These screens send no further kind of cross-origin request, so testing one origin is enough. */
-describe('the widget’s other screens', () => {
+const widgets = useWidgets('on the broker’s origin')
+
+/** The screens that send no further kind of cross-origin request, and what a cross-origin page cannot do. */
+describe('the widget, its page on the broker’s origin', () => {
+  test('posts Duo’s signed response, which needs the device cookie', async () => {
+    await widgets.page.route(`${DUO_ORIGIN}/**`, async (route) => {
+      const [signed] = widgets.harness.sandbox.duoResponse(DARIO).split(':')
+      const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
+      await route.fulfill({ contentType: 'text/html', body })
+    })
+    const widget = await widgets.open()
+    await widget.signIn(DARIO, PASSWORD)
+    const callback = 'POST /api/v1/authn/factors/:id/lifecycle/duoCallback'
+    expect(await widget.done()).toMatchObject({ user: DARIO })
+    expect(await widgets.whoIsSignedIn()).toMatchObject({ login: DARIO })
+    expect(widget.calls()).toEqual([
+      'POST /api/v1/authn 200',
+      `${VERIFY} 200`,
+      `${callback} 200`,
+      `${VERIFY} 200`,
+    ])
+  })
+
+  test('enrolls a security question from the list', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(ERIN, PASSWORD)
+    await widgets.chooseFactor(widget, 'Security Question')
+    const asked = widget.form(/secret question/i)
+    await widget.fill(asked, { answer: 'lighthouse' })
+    await widget.send(asked, 'Save')
+    expect(await widget.done()).toMatchObject({ user: ERIN })
+  })
+
+  test('resets a forgotten password by text message', async () => {
+    const widget = await widgets.open({ features: SELF_SERVICE })
+    await widget.click(widget.page.getByText('Need help signing in?'))
+    await widget.click(widget.page.getByRole('link', { name: 'Forgot password?' }))
+    const asked = widget.form(/Reset Password/)
+    await widget.fill(asked, { username: AMELIA })
+    await widget.click(asked.getByRole('link', { name: 'Reset via SMS' }))
+    const code = widget.form(/verification code/i)
+    await widget.fill(code, { passCode: await widgets.codeSentTo(AMELIA) })
+    await widget.send(code, 'Verify')
+    const question = widget.form(/Answer Forgotten Password Challenge/)
+    await widget.fill(question, { answer: 'gatehouse' })
+    await widget.send(question, 'Reset Password')
+    const chosen = widget.form(/Reset your password/)
+    await widget.fill(chosen, { newPassword: 'Another-Password-2', confirmPassword: 'Another-Password-2' })
+    await widget.send(chosen, 'Reset Password')
+    expect(await widget.done()).toMatchObject({ user: AMELIA })
+  })
+
+  test('starts again after the transaction has expired', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(TOMAS, PASSWORD)
+    const asked = widget.form(/Google Authenticator/)
+    await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
+    widgets.harness.sandbox.expireTransactions()
+    await widget.send(asked, 'Verify')
+    await until(() => widget.calls().includes(`${VERIFY} 401`), { what: 'a refused code' }) // the first form may still be sliding away
+    await widget.form(/^Sign In$/).waitFor()
+    expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 401`])
+    await widget.signIn(AMELIA, PASSWORD)
+    expect(await widget.done()).toMatchObject({ user: AMELIA })
+  })
+
+  test('returns from a factor to sign-in and signs in another user', async () => {
+    const widget = await widgets.open()
+    await widget.signIn(TOMAS, PASSWORD)
+    await widget.form(/Google Authenticator/).waitFor()
+    await widget.click(widget.page.getByRole('link', { name: 'Back to sign in' }))
+    await widget.signIn(AMELIA, PASSWORD)
+    expect(await widget.done()).toMatchObject({ user: AMELIA })
+    expect(widget.calls()).toEqual([
+      'POST /api/v1/authn 200',
+      'POST /api/v1/authn/cancel 200',
+      'POST /api/v1/authn 200',
+    ])
+  })
+
+  test('shows that a handle has expired when it starts with one, and shows sign-in', async () => {
+    const widget = await widgets.open({ stateToken: `00${'x'.repeat(43)}` })
+    await widget.form(/^Sign In$/).waitFor()
+    expect(widget.calls()).toEqual(['POST /api/v1/authn/introspect 401'])
+  })
+
   test('shows that a push was rejected', async () => {
     const widget = await widgets.open()
     await widget.signIn(PRIYA, PASSWORD)
