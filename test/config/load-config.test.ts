@@ -123,11 +123,6 @@ test.each([
   expect(load({ NODE_ENV: value }).production).toBe(production)
 })
 
-test('both ports may be 0, and the idle limit may equal the absolute limit', () => {
-  expect(load({ PORT: '0', OPS_PORT: '0' })).toMatchObject({ listen: { port: 0 }, ops: { port: 0 } })
-  expect(load({ SESSION_IDLE_MINUTES: '60', SESSION_ABSOLUTE_HOURS: '1' }).session.idleMinutes).toBe(60)
-})
-
 test('variables that depend on a missing variable are not reported as well', () => {
   const required = (name: string) => [expect.stringContaining(`${name}: is required`)]
   expect(

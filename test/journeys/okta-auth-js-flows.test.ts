@@ -8,7 +8,6 @@ import {
   type Transaction,
 } from '../support/browser-library.ts'
 import { AMELIA, type Harness, startHarness, TOMAS } from '../support/harness.ts'
-import { answerAtProvider } from '../support/identity-provider.ts'
 import { valueAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -19,7 +18,6 @@ import { until } from '../support/until.ts'
 
 const NEW_PASSWORD = 'Another-Password-2'
 const ERIN = 'erin.enroll@example.test'
-const LUIS = 'luis.locked@example.test'
 
 let harness: Harness
 beforeAll(async () => {
@@ -44,12 +42,6 @@ function factorOf({ factors = [] }: Transaction, factorType: string, provider?: 
   return found
 }
 
-const codeSentTo = (login: string) => {
-  const code = harness.sandbox.outbox.latest(login)?.code
-  if (code === undefined) throw new Error(`nothing was sent to ${login}`)
-  return code
-}
-
 describe('factors', () => {
   test.each([
     ['webauthn', 'wanda.key@example.test'],
@@ -67,18 +59,6 @@ describe('factors', () => {
         : key.signU2f(String(valueAt(asked, 'nonce')), origin)
     expect((await step(challenged.verify, 'verify')(signed)).status).toBe('SUCCESS')
   })
-
-  test('another identity provider: redirected, approved there, and resumed', async () => {
-    const { client, browser } = await library()
-    const challenged = await step(
-      factorOf(await signIn(client, 'cleo.claims'), 'claims_provider').verify,
-      'verify',
-    )()
-    expect(challenged.status).toBe('MFA_CHALLENGE')
-    const link = String(valueAt(challenged.data, '_links.next.href'))
-    await answerAtProvider(harness, browser, link, 'approve')
-    expect(asTransaction(await client.tx.resume()).status).toBe('SUCCESS')
-  })
 })
 
 describe('enrollment', () => {
@@ -93,18 +73,6 @@ describe('enrollment', () => {
       'enroll',
     )({ profile: { question: list[0]?.question, answer: 'lighthouse' } })
     expect(done.status).toBe('SUCCESS')
-  })
-
-  test('a phone for text messages, with updatePhone', async () => {
-    const { client } = await library()
-    const asked = await signIn(client, ERIN)
-    const begun = await step(
-      factorOf(asked, 'sms').enroll,
-      'enroll',
-    )({ profile: { phoneNumber: '+15550100098', updatePhone: true } })
-    const done = await step(begun.activate, 'activate')({ passCode: codeSentTo(ERIN) })
-    expect(done.status).toBe('SUCCESS')
-    expect(harness.upstreamCalls().map(({ query }) => query.updatePhone)).toContain('true')
   })
 
   test('a push app, polled until it is set up', async () => {
@@ -134,18 +102,6 @@ describe('recovery', () => {
     const done = await step(reset.resetPassword, 'resetPassword')({ newPassword: NEW_PASSWORD })
     expect(done.status).toBe('SUCCESS')
     expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
-  })
-
-  test('unlockAccount by text message', async () => {
-    const { client, browser } = await library()
-    const locked = await signIn(client, LUIS)
-    expect(locked.status).toBe('LOCKED_OUT')
-    const challenged = await step(locked.unlock, 'unlock')({ username: LUIS, factorType: 'SMS' })
-    const recovery = await step(challenged.verify, 'verify')({ passCode: codeSentTo(LUIS) })
-    const done = await step(recovery.answer, 'answer')({ answer: 'gatehouse' })
-    expect(done.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404) // unlocking does not sign in
-    expect((await signIn(client, LUIS)).status).toBe('SUCCESS')
   })
 })
 

@@ -109,15 +109,6 @@ describe('an expired password', () => {
 })
 
 describe('an expiring password', () => {
-  test.each([
-    ['nothing', {}],
-    ['false', { options: { warnBeforePasswordExpired: false } }],
-  ])('causes no warning if the page sends %s', async (_, fields) => {
-    const page = await openPage(harness)
-    expect((await page.signIn(WALTER, fields)).json.status).toBe('SUCCESS')
-    expect(await page.session()).toMatchObject({ login: WALTER })
-  })
-
   test('causes a warning if the page requests it: with days and policy, and without a session', async () => {
     const page = await openPage(harness)
     const warned = await page.signIn(WALTER, { options: WARN })

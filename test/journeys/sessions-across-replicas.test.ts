@@ -95,19 +95,4 @@ describe('concurrent writes', () => {
       expect(await replayed(cookie, 'get', ME)).toEqual([404, 'E0000007'])
     }
   })
-
-  test('a refresh at one replica, and the end of all other sessions at the other: none survives', async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const [own, other] = [await openSession(), await openSession()]
-      const [, ended] = await Promise.all([
-        other.post(`${ME}/lifecycle/refresh`),
-        own.delete(onReplica('/api/v1/sessions')),
-        other.get('/api/v1/sessions'),
-      ])
-      expect(ended.status).toBe(204)
-      expect(await statusOf(other)).toBe(404)
-      expect((await own.get('/api/v1/sessions')).json.sessions).toHaveLength(1)
-      expect((await own.delete(ME)).status).toBe(204)
-    }
-  })
 })

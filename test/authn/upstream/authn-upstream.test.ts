@@ -6,7 +6,7 @@ import { BrokerError } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { keeper } from '../../http/serve.ts'
 import { collectLog } from '../../observability/collect-log.ts'
-import { deadPort, type StubListener, sendJson, startStubUpstream } from '../../support/stub-upstream.ts'
+import { type StubListener, sendJson, startStubUpstream } from '../../support/stub-upstream.ts'
 import { clientFor } from '../../upstream/client-for.ts'
 import { CLIENT as RETURNED } from '../test-client.ts'
 
@@ -95,19 +95,6 @@ describe('a response that does not have the API’s form', () => {
     const reply = await upstream.send(STATELESS, CLIENT)
     expect(reply).toMatchObject({ status: 400, isError: true, body })
     expect(reply.errorCode).toBeUndefined()
-  })
-
-  test('no answer in time is 504', async () => {
-    const { failureOf } = await answering(() => undefined, { totalTimeoutMs: 300 })
-    expect(await failureOf(STATELESS)).toMatchObject({ status: 504, code: 'E0000009' })
-  })
-
-  test('a refused connection is 502, and 503 with Retry-After while the breaker is open', async () => {
-    const origin = `http://127.0.0.1:${await deadPort()}`
-    const { failureOf } = upstreamAt({ origin, halfOpenAfterMs: 59_500 })
-    for (let call = 0; call < 3; call++) expect((await failureOf(STATELESS)).status).toBe(502)
-    const failure = await failureOf(STATELESS)
-    expect([failure.status, failure.headers]).toEqual([503, { 'Retry-After': '60' }])
   })
 })
 

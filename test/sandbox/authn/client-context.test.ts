@@ -125,19 +125,6 @@ test('an unknown fingerprint from a trusted app sends one email after a successf
   expect(mails()).toBe(2)
 })
 
-test('no new-device email is sent if the notification is off', async () => {
-  const quiet = await startSandbox((config) => {
-    config.newDeviceMail = false
-  })
-  try {
-    const headers = { authorization: `SSWS ${quiet.sandbox.apiToken}`, 'x-device-fingerprint': 'print-1' }
-    await quiet.signIn('amelia.stone', {}, headers)
-    expect(quiet.sandbox.outbox.messages).toEqual([])
-  } finally {
-    await quiet.close()
-  }
-})
-
 /** docs/conformance.md A-5.2 and A-5.3: the three policies. */
 const withCode = async (login: string, deviceToken: string | undefined, query = '') => {
   const required = await client.signIn(login, { context: { deviceToken } })
