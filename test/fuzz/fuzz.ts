@@ -1,6 +1,5 @@
-import { connect } from 'node:net'
 import { expect } from '@jest/globals'
-import fc, { type Parameters } from 'fast-check'
+import type { Parameters } from 'fast-check'
 import { isErrorCode } from '../../openapi/error-object.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 
@@ -44,43 +43,3 @@ export function expectNoAlarm({ logLines }: Gatehouse): void {
   const alarms = logLines().filter(({ level }) => level === 'error')
   expect(alarms).toEqual([])
 }
-
-/** Sends raw bytes. Returns everything received until the connection was closed; undefined: it was not closed in time. */
-export function exchangeRaw(port: number, bytes: Buffer, timeoutMs = 30_000): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = []
-    const socket = connect(port, '127.0.0.1', () => socket.end(bytes))
-    const timer = setTimeout(() => {
-      socket.destroy()
-      resolve(undefined)
-    }, timeoutMs)
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-    socket.on('error', () => undefined)
-    socket.on('close', () => {
-      clearTimeout(timer)
-      resolve(Buffer.concat(chunks).toString('latin1'))
-    })
-  })
-}
-
-/** Changes a valid value. `another` is a valid value of the same kind. */
-export type Corrupt = (own: string, another: string) => string
-
-/** The function itself, with its type. */
-export const change = (corrupt: Corrupt) => corrupt
-
-/** One of these texts instead of the valid value. */
-export const instead = (text: fc.Arbitrary<string>) => text.map((other) => change(() => other))
-
-/** The beginning or the end of the valid value, or all of it with another character at one place. */
-export const damaged = (characters: string): fc.Arbitrary<Corrupt> =>
-  fc.oneof(
-    fc.nat(400).map((at) => change((own) => own.slice(0, at % own.length))),
-    fc.nat(400).map((at) => change((own) => own.slice(1 + (at % own.length)))),
-    fc.tuple(fc.nat(400), fc.constantFrom(...characters)).map(([any, char]) =>
-      change((own) => {
-        const at = any % own.length
-        return own.slice(0, at) + (own[at] === char ? '' : char) + own.slice(at + 1)
-      }),
-    ),
-  )

@@ -3,9 +3,7 @@ import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
 import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
-import { pathOf } from '../support/permissive-upstream.ts'
-import { CLASS_OF } from '../support/route-classes.ts'
-import { exchangeRaw, expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
+import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
 /** Random request lines, headers and queries. */
 
@@ -24,46 +22,6 @@ const opened = () => ({
   'sec-fetch-site': 'none',
   'sec-fetch-mode': 'navigate',
   'sec-fetch-dest': 'document',
-})
-
-describe('a request line', () => {
-  const PATHS = Object.keys(CLASS_OF).map((name) => pathOf(name.split(' ')[1] ?? ''))
-  const TWISTS = '%2f %2e%2e/ // /../ %00 % %zz ; \\ %c0%af ? # * %20 \u00ff ..;/'.split(' ')
-  const twisted = fc
-    .tuple(fc.constantFrom(...PATHS), fc.nat(60), fc.constantFrom(...TWISTS))
-    .map(([path, at, twist]) => path.slice(0, at) + twist + path.slice(at))
-  const TARGETS = '* / // //evil.example/x http:// http://[::1 evil.example:443 ?x % https://a:b@c/ /%ff'
-  const target = fc.oneof(
-    twisted,
-    fc.constantFrom(...PATHS).map((path) => `http://evil.example${path}`),
-    fc.constantFrom(...TARGETS.split(' ')),
-    fc.string({ unit: 'binary-ascii', maxLength: 200 }),
-    fc.constantFrom(9000, 20_000).map((length) => `/${'a'.repeat(length)}`),
-  )
-  const METHODS = 'GET HEAD POST DELETE OPTIONS PUT PATCH TRACE CONNECT PROPFIND get G'
-  const method = fc.oneof(
-    fc.constantFrom(...METHODS.split(' ')),
-    fc.string({ unit: 'binary-ascii', maxLength: 10 }),
-  )
-
-  test(
-    `of any kind gets a response or a closed connection in time ${SEED_LABEL}`,
-    async () => {
-      const TWO_HOSTS = 'HTTP/1.1\r\nHost: a\r\nHost: b'
-      const version = fc.constantFrom('HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', 'HTTP/9', TWO_HOSTS, '')
-      await fc.assert(
-        fc.asyncProperty(method, target, version, async (verb, where, how) => {
-          const head = `${verb} ${where} ${how}\r\nConnection: close\r\n\r\n`
-          const answer = await exchangeRaw(harness.port, Buffer.from(head, 'latin1'))
-          expect(answer).not.toBeUndefined()
-          expect(answer ?? '').not.toMatch(/^HTTP\/1\.1 5/)
-        }),
-        runs(1200),
-      )
-      expectNoAlarm(harness.gatehouse)
-    },
-    TEST_MS,
-  )
 })
 
 describe('queries of redirects', () => {

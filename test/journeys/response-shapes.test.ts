@@ -62,44 +62,6 @@ describe('a link', () => {
   })
 })
 
-describe('the list of factors', () => {
-  const factor = (id: string, factorType: string) => ({
-    id,
-    factorType,
-    _links: { verify: post(`${stub.origin}/api/v1/authn/factors/${id}/verify`) },
-  })
-  test.each([
-    ['under `factors`', { factors: ['fct1'] }, '_embedded.factors.0'],
-    ['under `factor`, as in the specification', { factor: ['fct1'] }, '_embedded.factor.0'],
-    ['under both names', { factors: ['fct2'], factor: ['fct1'] }, '_embedded.factor.0'],
-    ['in a list, and one object under `factor`', { factors: ['fct1'], factor: 'fct2' }, '_embedded.factor'],
-  ])('%s is passed on unchanged, and each factor is known', async (_, lists, place) => {
-    const types: Record<string, string> = { fct1: 'sms', fct2: 'call' }
-    const filled = Object.fromEntries(
-      Object.entries(lists).map(([name, ids]) => [
-        name,
-        Array.isArray(ids) ? ids.map((id) => factor(id, types[id] ?? '')) : factor(ids, types[ids] ?? ''),
-      ]),
-    )
-    const page = await pageWith({ _embedded: { user: USER, ...filled } })
-    const shown = page.held.json._embedded
-    expect(Object.keys(shown as object)).toEqual(['user', ...Object.keys(lists)])
-    stub.answers(SUCCESS)
-    await page.follow(`${place}._links.verify`, { passCode: '1' })
-    const amr = place === '_embedded.factor' ? 'tel' : 'sms'
-    expect(await page.session()).toMatchObject({ amr: ['pwd', amr, 'mfa'] })
-  })
-
-  test('by factor type, with the type in the path, is known', async () => {
-    const next = { name: 'webauthn', ...post(`${stub.origin}/api/v1/authn/factors/webauthn/verify`) }
-    const factorTypes = [{ factorType: 'webauthn', _links: { next } }]
-    const page = await pageWith({ _embedded: { user: USER, factors: [], factorTypes } })
-    stub.answers(SUCCESS)
-    await page.follow('_embedded.factorTypes.0._links.next', { clientData: 'e30=' })
-    expect(await page.session()).toMatchObject({ amr: ['pwd', 'hwk', 'mfa'] })
-  })
-})
-
 describe('a long list of factors', () => {
   const factors = (count: number) =>
     Array.from({ length: count }, (_, at) => {

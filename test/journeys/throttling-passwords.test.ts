@@ -12,10 +12,8 @@ import {
   TOMAS,
 } from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
-import { navigate } from '../support/navigate.ts'
-import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, verifyHref } from '../support/transaction-view.ts'
+import { errorOf } from '../support/transaction-view.ts'
 
 let harness: Harness
 afterEach(() => harness.stop())
@@ -106,33 +104,6 @@ describe('wrong passwords', () => {
     const headerLines = [...headers].filter(([name]) => ![...changing, ...upstreamHeaders].includes(name))
     return { status, names: [...headers.keys()].filter((name) => name !== 'set-cookie'), headerLines, body }
   }
-
-  test('of a step-up count too, and the device is not known to the user whose password was wrong', async () => {
-    await limitedTo({ password: { perUser: atMost(2) } }, { env: { STEP_UP: 'on' } })
-    const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
-    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp(
-      'payroll',
-      undefined,
-      'https://portal.example/',
-    )
-    const arrived = await navigate(
-      browser,
-      `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`,
-    )
-    const handle = new URL(arrived.location ?? '').searchParams.get('stateToken') ?? ''
-    const typed = (username: string, password: string) =>
-      browser.post('/api/v1/authn', { stateToken: handle, username, password })
-    expect(errorOf(await typed(AMELIA, 'wrong'))).toEqual(REFUSED)
-    const mfaRequired = await typed(TOMAS, PASSWORD)
-    const done = await browser.post(verifyHref(mfaRequired, 'token:software:totp'), {
-      stateToken: handle,
-      passCode: harness.sandbox.totpCode(TOMAS),
-    })
-    expect(done.json.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(TOMAS)
-    expect(refusals(await inTurn(2, () => wrong(AMELIA)))).toEqual([REFUSED, LIMITED])
-    expect(errorOf(await right(browser))).toEqual(LIMITED) // the browser is no known device of Amelia
-  })
 })
 
 /** The names of all windows of wrong passwords in Redis. */

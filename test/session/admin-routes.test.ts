@@ -253,12 +253,6 @@ describe('with the token', () => {
     expect(audited()).toEqual([expect.objectContaining({ operation: 'end_limits', status, errorCode })])
     expect(lines().filter(({ event }) => event === 'limits_ended')).toEqual([])
   })
-
-  test('an inbound X-Request-Id is ignored', async () => {
-    const { ops } = await harness()
-    const answer = await ops.ask({ path: '/livez', headers: { 'x-request-id': 'id-from-outside' } })
-    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
-  })
 })
 
 test('with the store out of reach: 503 with Retry-After, audited, and no error is logged', async () => {
