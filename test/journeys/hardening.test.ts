@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { AMELIA, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 
-/** Malformed upstream responses, late steps, and one browser that must not affect others. */
+/** Malformed upstream responses. */
 
 let harness: Harness
 beforeEach(async () => {
