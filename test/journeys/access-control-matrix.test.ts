@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
-import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
@@ -243,21 +242,3 @@ test.each(ROUTES.map(nameOf).filter(isForPages))(
     expect(harness.callsSinceLastLook()).toEqual([])
   },
 )
-
-test('/forward-auth decides by the session alone, whatever the method, site and body of the application’s request', async () => {
-  const cookie = (await harness.newcomer()).cookies('own') ?? ''
-  const headers = {
-    cookie,
-    'sec-fetch-site': 'cross-site',
-    origin: 'https://evil.example',
-    'content-type': 'text/plain',
-  }
-  for (const method of ['POST', 'DELETE', 'PUT', 'OPTIONS'])
-    expect((await harness.ask({ method, path: '/forward-auth', headers, body: ['not read'] })).status).toBe(
-      200,
-    )
-})
-
-test('the route classes include every step of the Authentication API', () => {
-  for (const { path } of OPERATIONS) expect([path, CLASS_OF[`POST ${path}`]]).toEqual([path, 'step'])
-})

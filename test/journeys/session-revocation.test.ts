@@ -205,36 +205,3 @@ describe('two replicas on a Redis Cluster:', () => {
     })
   })
 })
-
-describe('known devices', () => {
-  const known = async () => (await harness.redis.client().keys('gatehouse:known:{*')).length
-  const openSession = async (login: string) => {
-    const browser = await harness.visit()
-    await browser.post(SIGN_IN, { username: login, password: PASSWORD })
-    return browser
-  }
-  const endAll = async (userId: unknown) =>
-    fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${OPS_TOKEN}` },
-    })
-  beforeEach(async () => {
-    await harness.redis.client().flushall()
-  })
-
-  test('end with all sessions of their user; those of other users stay', async () => {
-    const [one] = [await openSession(AMELIA), await openSession(AMELIA), await openSession(WALTER)]
-    const { userId } = (await one.get(ME)).json
-    expect(await known()).toBe(6) // by user id and by login
-    await endAll(userId)
-    expect(await known()).toBe(2)
-    await endAll(userId)
-    expect(await known()).toBe(2)
-  })
-
-  test('stay when the user ends all other sessions', async () => {
-    const [one] = [await openSession(AMELIA), await openSession(AMELIA)]
-    await one.delete('/api/v1/sessions')
-    expect(await known()).toBe(4)
-  })
-})

@@ -1,17 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { type Browser, openBrowser } from '../support/browser.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness } from '../support/harness.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { errorOf, verifyHref } from '../support/transaction-view.ts'
-
-/**
- * A state token has at most one transaction here, however often, at whichever replica and with whichever key it is
- * imported.
- */
-const OTHER_KEY = Buffer.alloc(32, 'another-plainly-fake-key').toString('base64')
 
 let harness: Harness
 beforeAll(async () => {
@@ -44,21 +37,6 @@ test('the newest import wins: the older transaction ends', async () => {
   expect(errorOf(await requestState(browser, first))).toEqual([401, 'E0000011'])
   const credentials = { stateToken: second, username: AMELIA, password: PASSWORD }
   expect((await browser.post('/api/v1/authn', credentials)).json.status).toBe('SUCCESS')
-})
-
-test('an import ends the older transaction during a key rotation too', async () => {
-  const key = TEST_KEY
-  const next = await harness.replica({ SECRET_KEYS: `${OTHER_KEY},${key}` })
-  const former = await harness.replica({ SECRET_KEYS: `${key},${OTHER_KEY}` })
-  const browser = openBrowser(former.url)
-  const token = startStepUp()
-  const first = await importToken(browser, token, former.url)
-  const otherBrowser = openBrowser(next.url)
-  const second = await importToken(otherBrowser, token, next.url)
-  expect(errorOf(await requestState(browser, first))).toEqual([401, 'E0000011'])
-  const third = await importToken(browser, token, former.url)
-  expect(errorOf(await requestState(otherBrowser, second))).toEqual([401, 'E0000011'])
-  expect((await requestState(browser, third)).status).toBe(200)
 })
 
 test('pushes are counted over repeated imports of a token and previous steps between them', async () => {

@@ -103,11 +103,3 @@ test('activation and recovery tokens that Okta does not know are limited togethe
   }
   expect(await callsUntilLimited(TOKEN_LIMIT + 5, guess)).toBe(TOKEN_LIMIT)
 })
-
-test('a known device is limited by itself, so that nobody else behind its address is refused', async () => {
-  const known = browserAt()
-  expect((await signIn(known, AMELIA)).json.status).toBe('SUCCESS')
-  const call = () => signIn(known, AMELIA, { audience: 'unknown' })
-  expect(await callsUntilLimited(LIMIT + 10, call)).toBe(LIMIT)
-  expect((await signIn(browserAt(), TOMAS)).json.status).toBe('MFA_REQUIRED')
-})
