@@ -79,8 +79,8 @@ describe.each(NAMES)('%s', (name) => {
     expect(valuesOf(request, 'cookie').join()).not.toMatch(/gatehouse/)
   }
 
-  describe.each([5000])('%i header lines', (count) => {
-    const lines = Array.from({ length: count }, () => ['W', 'b']).flat()
+  describe('5000 header lines', () => {
+    const lines = Array.from({ length: 5000 }, () => ['W', 'b']).flat()
 
     test('the org gets the client’s address, or the proxy refuses', async () => {
       const { status, addressesAtOkta } = await signInWith(lines)
