@@ -100,6 +100,15 @@ export const RESPONSE_HEADERS = {
     schema: text,
   },
   'X-Auth-Request-Session': { description: 'The public id of the session.', schema: text },
+  'X-Auth-Request-Groups': {
+    description: 'The names of the PAM groups, each percent-encoded UTF-8, comma-separated.',
+    schema: text,
+  },
+  'X-Auth-Request-Roles': { description: 'The roles of these groups, likewise.', schema: text },
+  'X-Auth-Request-Amr': { description: 'The authentication methods, likewise.', schema: text },
+  'X-Auth-Request-Email': { description: 'The email address, percent-encoded UTF-8.', schema: text },
+  'X-Auth-Request-Name': { description: 'First and last name, percent-encoded UTF-8.', schema: text },
+  'X-Auth-Request-Jwt': { description: 'A JSON Web Token of at most a minute, ES256.', schema: text },
   Location: { description: 'The target of the redirect.', schema: { type: 'string', format: 'uri' } },
 } as const
 

@@ -20,7 +20,7 @@ import EXAMPLES from './examples.json' with { type: 'json' }
 import { NAVIGATION } from './navigation.ts'
 import { PAM } from './pam.ts'
 import { headersOf, mapEntries, ref } from './references.ts'
-import { FORWARD_AUTH, OWN_SESSIONS, SESSION } from './session.ts'
+import { FORWARD_AUTH, KEY_SET, OWN_SESSIONS, SESSION } from './session.ts'
 
 /** The public API in OpenAPI 3.1, made from the schemas that the routes themselves use. */
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -33,6 +33,7 @@ export const OPERATIONS: Readonly<Record<string, DescribedOperation>> = {
   ...OWN_SESSIONS,
   ...FORWARD_AUTH,
   ...PAM,
+  ...KEY_SET,
 }
 
 /** By the status of the answer. Answers of the broker with the sandbox. */

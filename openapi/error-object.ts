@@ -22,6 +22,7 @@ export const ERROR_CODES = {
   E0000087: 'wrong recovery answer',
   E0000109: 'a text message was sent recently',
   E0000133: 'a call was made recently',
+  sign_in_again: 'the last sign-in is too old for this; sign in again, within the session',
   pam_bad_request: 'the access service refused the request',
   pam_credentials: 'the access service did not accept the credentials of the broker',
   pam_not_permitted: 'the access service does not permit this lookup',

@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { FORWARD_AUTH_OPERATIONS, IDENTITY_HEADERS } from '../src/session/forward-auth.ts'
+import {
+  FORWARD_AUTH_OPERATIONS,
+  IDENTITY_HEADERS,
+  KEY_SET_OPERATIONS,
+  REQUESTED_HEADERS,
+} from '../src/session/forward-auth.ts'
 import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../src/session/session-routes.ts'
 import { describe, jsonResponse } from './description.ts'
 
@@ -20,6 +25,7 @@ const session = z
     profile,
     status: z.literal('ACTIVE'),
     createdAt: time('When the session was opened.'),
+    authenticatedAt: time('When the user last signed in.'),
     expiresAt: time('When the session ends, even if it is in use.'),
     idleExpiresAt: time('When the session ends if it is not used.'),
     amr: z.array(z.string()).meta({
@@ -110,15 +116,18 @@ export const OWN_SESSIONS = describe(OWN_SESSIONS_OPERATIONS, {
   endOtherSessions: {
     ...OF_USER,
     summary: 'End all other sessions of the user',
+    description: 'The last sign-in must not be older than 15 minutes (`session.recentSignInMinutes`).',
+    errors: { 403: ['sign_in_again'] },
     responses: { 204: { description: 'All but the current session have ended.' } },
   },
   endSession: {
     ...OF_USER,
     summary: 'End one of the user’s own sessions',
-    description: 'For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`.',
+    description:
+      'For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`. For another one, the last sign-in must not be older than 15 minutes.',
     params: publicIdParam,
     responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
-    errors: NOT_FOUND,
+    errors: { ...NOT_FOUND, 403: ['sign_in_again'] },
   },
 })
 
@@ -127,9 +136,33 @@ export const FORWARD_AUTH = describe(FORWARD_AUTH_OPERATIONS, {
     tag: 'Session',
     summary: 'The signed-in user, for a proxy',
     description:
-      'For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. A query is refused: 400.',
+      'For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. The query may have rules: `role` and `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the last sign-in). `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.',
     cookies: { session: 'required' },
-    responses: { 200: { description: 'Signed in.', headers: IDENTITY_HEADERS } },
+    responses: {
+      200: { description: 'Signed in.', headers: [...IDENTITY_HEADERS, ...REQUESTED_HEADERS] },
+    },
+    errors: { 400: ['E0000001'], 403: ['E0000006'] },
     withoutBody: true,
+  },
+})
+
+const keySet = z
+  .strictObject({
+    keys: z.array(
+      z.strictObject({
+        ...{ kty: z.literal('EC'), crv: z.literal('P-256'), x: z.string(), y: z.string() },
+        ...{ kid: z.string(), alg: z.literal('ES256'), use: z.literal('sig') },
+      }),
+    ),
+  })
+  .meta({ id: 'KeySet', description: 'A JWK Set (RFC 7517).' })
+
+export const KEY_SET = describe(KEY_SET_OPERATIONS, {
+  getIdentityKeys: {
+    tag: 'Session',
+    summary: 'The keys that verify `X-Auth-Request-Jwt`',
+    description: 'One for each of `SECRET_KEYS`. They may be cached for five minutes.',
+    cookies: {},
+    responses: { 200: jsonResponse('The public keys', keySet) },
   },
 })

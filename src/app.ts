@@ -15,7 +15,13 @@ import {
   serveRoutes,
 } from './http/routes.ts'
 import type { Metrics } from './observability/metrics.ts'
-import { beginForwardAuth, createForwardAuthRoutes, FORWARD_AUTH_OPERATIONS } from './session/forward-auth.ts'
+import {
+  beginForwardAuth,
+  createForwardAuthRoutes,
+  createKeySetRoutes,
+  FORWARD_AUTH_OPERATIONS,
+  type ForwardAuthOptions,
+} from './session/forward-auth.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,
@@ -32,6 +38,7 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly authn: AuthnRoutesOptions
   readonly navigation: NavigationRoutesOptions
   readonly pamRoutes: readonly Route[]
+  readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
   readonly doctorProbes: AnswerProbesOptions
   readonly metrics: Metrics
 }
@@ -83,10 +90,11 @@ export function publicRoutes(options: AppOptions): Route[] {
   return [
     ...withSession(sessions, [
       ...createSessionRoutes(options),
-      ...createForwardAuthRoutes(options),
+      ...createForwardAuthRoutes({ sessions, ...options.forwardAuth }),
       ...createOwnSessionsRoutes(options),
     ]),
     ...options.pamRoutes,
+    ...createKeySetRoutes(options.forwardAuth),
     ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
   ]

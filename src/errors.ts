@@ -97,6 +97,20 @@ export const wrongContentType = (expected = 'application/json') =>
 
 export const noSession = () => new BrokerError(401, 'E0000005', 'Invalid session')
 
+/** The user must sign in again within the session. */
+export const signInAgain = (minutes: number) =>
+  new BrokerError(403, 'sign_in_again', 'Sign in again to continue', {
+    causes: [`authenticatedAt: the last sign-in must not be older than ${minutes} minutes`],
+  })
+
+/** A rule of `/forward-auth`. Signing in again helps against 401, not against 403. */
+export const ruleNotMet = (status: 401 | 403, headers: Readonly<Record<string, string>>) =>
+  status === 401
+    ? new BrokerError(401, 'E0000005', 'Invalid session', { headers })
+    : new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', {
+        headers,
+      })
+
 /** An unknown or expired handle, or one of another browser. The cause says if the device cookie is missing. */
 export const unknownHandle = (deviceCookieReturned = true) =>
   new BrokerError(401, 'E0000011', 'Invalid token provided', {

@@ -15,6 +15,7 @@ import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createEndAllSessions, createRevocationTimes } from './session/end-all-sessions.ts'
+import { createIdentityTokens } from './session/identity-token.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
@@ -145,9 +146,17 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       sessions,
       cookie: sessionCookie,
       endAllSessions,
+      recentSignInMinutes: tunables.session.recentSignInMinutes,
+      now,
       ensureDevice: deviceCookie.ensure,
       authn: authn.routes,
       navigation: authn.navigation,
+      forwardAuth: {
+        identityTokens: createIdentityTokens({ masterKeys, issuer: publicUrl.origin, now }),
+        jwtAudiences: config.jwtAudiences,
+        readAccess: pam?.readAccess,
+        now,
+      },
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
       log,
       metrics,

@@ -55,6 +55,7 @@ describe('the document', () => {
       authn: parts,
       navigation: parts,
       doctorProbes: parts,
+      forwardAuth: parts,
       pamRoutes,
     } as AppOptions)
     expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())

@@ -63,6 +63,7 @@ export type Role = components['schemas']['Role']
 export type LookupMeta = components['schemas']['LookupMeta']
 export type GroupPage = components['schemas']['GroupPage']
 export type GroupWithMeta = components['schemas']['GroupWithMeta']
+export type KeySet = components['schemas']['KeySet']
 
 export interface paths {
     "/api/v1/authn": {
@@ -740,7 +741,10 @@ export interface paths {
         get: operations["listSessions"];
         put?: never;
         post?: never;
-        /** End all other sessions of the user */
+        /**
+         * End all other sessions of the user
+         * @description The last sign-in must not be older than 15 minutes (`session.recentSignInMinutes`).
+         */
         delete: operations["endOtherSessions"];
         options?: never;
         head?: never;
@@ -759,7 +763,7 @@ export interface paths {
         post?: never;
         /**
          * End one of the user’s own sessions
-         * @description For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`.
+         * @description For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`. For another one, the last sign-in must not be older than 15 minutes.
          */
         delete: operations["endSession"];
         options?: never;
@@ -776,7 +780,7 @@ export interface paths {
         };
         /**
          * The signed-in user, for a proxy
-         * @description For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. A query is refused: 400.
+         * @description For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. The query may have rules: `role` and `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the last sign-in). `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.
          */
         get: operations["forwardAuth"];
         put?: never;
@@ -839,6 +843,26 @@ export interface paths {
          * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
          */
         get: operations["getGroup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/gatehouse-jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The keys that verify `X-Auth-Request-Jwt`
+         * @description One for each of `SECRET_KEYS`. They may be cached for five minutes.
+         */
+        get: operations["getIdentityKeys"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2000,7 +2024,7 @@ export interface components {
             }[];
         };
         /** @description A stable code, for use in programs: one of the broker, or another one of Okta. */
-        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000109" | "E0000133" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000105" | "E0000106" | "E0000110" | "E0000112" | "E0000119" | "E0000122" | "E0000207") | UnknownValue;
+        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000109" | "E0000133" | "sign_in_again" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000105" | "E0000106" | "E0000110" | "E0000112" | "E0000119" | "E0000122" | "E0000207") | UnknownValue;
         /** @description The sign-in has ended. */
         Cancelled: {
             relayState?: string;
@@ -2031,6 +2055,11 @@ export interface components {
              * @description When the session was opened.
              */
             createdAt: string;
+            /**
+             * Format: date-time
+             * @description When the user last signed in.
+             */
+            authenticatedAt: string;
             /**
              * Format: date-time
              * @description When the session ends, even if it is in use.
@@ -2157,6 +2186,22 @@ export interface components {
             /** @description As in PAM, which may add new roles. */
             roles: string[];
             meta: components["schemas"]["LookupMeta"];
+        };
+        /** @description A JWK Set (RFC 7517). */
+        KeySet: {
+            keys: {
+                /** @constant */
+                kty: "EC";
+                /** @constant */
+                crv: "P-256";
+                x: string;
+                y: string;
+                kid: string;
+                /** @constant */
+                alg: "ES256";
+                /** @constant */
+                use: "sig";
+            }[];
         };
     };
     responses: {
@@ -2629,6 +2674,23 @@ export interface components {
                 };
             };
         };
+        /**
+         * @description `E0000006`: not allowed: a cross-site request, or the user lacks permission.
+         *
+         *     `sign_in_again`: the last sign-in is too old for this; sign in again, within the session.
+         */
+        "E-403-E0000006-sign_in_again": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000006" | "sign_in_again";
+                };
+            };
+        };
         /** @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it. */
         "E-400-E0000001-no-body": {
             headers: {
@@ -2639,6 +2701,14 @@ export interface components {
         };
         /** @description `E0000005`: no session. */
         "E-401-E0000005-no-body": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description `E0000006`: not allowed: a cross-site request, or the user lacks permission. */
+        "E-403-E0000006-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2820,6 +2890,18 @@ export interface components {
         "Set-Cookie": string;
         /** @description `"cache", "storage"` */
         "Clear-Site-Data": string;
+        /** @description The names of the PAM groups, each percent-encoded UTF-8, comma-separated. */
+        "X-Auth-Request-Groups": string;
+        /** @description The roles of these groups, likewise. */
+        "X-Auth-Request-Roles": string;
+        /** @description The authentication methods, likewise. */
+        "X-Auth-Request-Amr": string;
+        /** @description The email address, percent-encoded UTF-8. */
+        "X-Auth-Request-Email": string;
+        /** @description First and last name, percent-encoded UTF-8. */
+        "X-Auth-Request-Name": string;
+        /** @description A JSON Web Token of at most a minute, ES256. */
+        "X-Auth-Request-Jwt": string;
     };
     pathItems: never;
 }
@@ -4823,7 +4905,7 @@ export interface operations {
             };
             400: components["responses"]["E-400-E0000001-E0000003"];
             401: components["responses"]["E-401-E0000005"];
-            403: components["responses"]["E-403-E0000006"];
+            403: components["responses"]["E-403-E0000006-sign_in_again"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
@@ -4859,7 +4941,7 @@ export interface operations {
             };
             400: components["responses"]["E-400-E0000001-E0000003"];
             401: components["responses"]["E-401-E0000005"];
-            403: components["responses"]["E-403-E0000006"];
+            403: components["responses"]["E-403-E0000006-sign_in_again"];
             404: components["responses"]["E-404-E0000007"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
@@ -4871,7 +4953,14 @@ export interface operations {
     };
     forwardAuth: {
         parameters: {
-            query?: never;
+            query?: {
+                role?: string | string[];
+                group?: string | string[];
+                amr?: string | string[];
+                maxAuthAge?: string;
+                headers?: string;
+                aud?: string;
+            };
             header?: {
                 /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
@@ -4900,12 +4989,19 @@ export interface operations {
                      * @example 4f7c7a3e-5d0b-4c1e-9a55-0c3f5f1f7a10
                      */
                     "X-Auth-Request-Session": string;
+                    "X-Auth-Request-Groups": components["headers"]["X-Auth-Request-Groups"];
+                    "X-Auth-Request-Roles": components["headers"]["X-Auth-Request-Roles"];
+                    "X-Auth-Request-Amr": components["headers"]["X-Auth-Request-Amr"];
+                    "X-Auth-Request-Email": components["headers"]["X-Auth-Request-Email"];
+                    "X-Auth-Request-Name": components["headers"]["X-Auth-Request-Name"];
+                    "X-Auth-Request-Jwt": components["headers"]["X-Auth-Request-Jwt"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
             400: components["responses"]["E-400-E0000001-no-body"];
             401: components["responses"]["E-401-E0000005-no-body"];
+            403: components["responses"]["E-403-E0000006-no-body"];
             409: components["responses"]["E-409-E0000006-no-body"];
             500: components["responses"]["E-500-E0000009-no-body"];
             503: components["responses"]["E-503-E0000009-no-body"];
@@ -5067,6 +5163,36 @@ export interface operations {
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
             503: components["responses"]["E-503-E0000009-and-11-more"];
             504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    getIdentityKeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The public keys */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeySet"];
+                };
+            };
+            400: components["responses"]["E-400-E0000001"];
+            403: components["responses"]["E-403-E0000006"];
+            409: components["responses"]["E-409-E0000006"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
             default: components["responses"]["E-refused-early"];
         };
     };

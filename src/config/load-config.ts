@@ -68,6 +68,7 @@ function configOf(values: Values) {
       sameSite: values.SESSION_SAME_SITE,
     },
     tunables: values.CONFIG_FILE,
+    jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
   }

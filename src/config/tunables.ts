@@ -71,7 +71,7 @@ const GROUPS = z.strictObject({
     shutdownGraceMs: ms,
   }),
   upstream: z.strictObject({ authn: UPSTREAM, pam: UPSTREAM }),
-  session: z.strictObject({ maxPerUser: count }),
+  session: z.strictObject({ maxPerUser: count, recentSignInMinutes: count }),
   store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
   pam: z.strictObject({ lists }),
   recovery: z.strictObject({

@@ -38,6 +38,7 @@ export const VARIABLES = z.object({
   SESSION_ABSOLUTE_HOURS: wholeNumber(1, 24 * 7).default(12),
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
+  JWT_AUDIENCES: listOf(visibleAscii).default([]),
 
   PAM_BASE_URL: url.upstreamBaseUrl.optional(),
   PAM_TEAM: teamName.optional(),

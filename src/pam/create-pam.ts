@@ -39,6 +39,7 @@ export function createPam(options: PamOptions) {
   return {
     routes: createPamRoutes({ groups, requireSession, log }),
     state: reader.state,
+    readAccess: groups.readAccess,
     /** Makes all replicas read the groups of a signed-in user again. */
     async refetch(login: string): Promise<void> {
       const user = toPamUserName(login, userName)

@@ -1,4 +1,5 @@
 import { notAllowed } from '../errors.ts'
+import type { Access } from '../session/forward-auth-rules.ts'
 import type { Session } from '../session/session.ts'
 import type { ServedList } from './lists/group-cache.ts'
 import type { GroupList } from './lists/list-store.ts'
@@ -11,7 +12,7 @@ export type PamDirectory =
   | { readonly kind: 'all' }
   | { readonly kind: 'rules'; readonly roles: readonly string[]; readonly groups: readonly string[] }
 
-/** Access needs a list of at most this age. Without one, the answer is 503. */
+/** A decision about access needs a list of at most this age. Without one, the answer is 503. */
 const MAX_AGE_MS = 60_000
 
 /** Reads the user's own groups. A cached list that is older than `maxAgeMs` is not served. */
@@ -26,24 +27,39 @@ export async function requireDirectoryAccess(
 ): Promise<void> {
   if (directory.kind === 'all') return
   if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: listing groups is disabled')
-  const { groups } = await getRecent(getOwn(session, requestId, MAX_AGE_MS))
-  const { roles, unknownRoles } = combineRoles(groups.map((group) => group.roles))
-  const granted = new Set<string>([...roles, ...unknownRoles])
+  const access = await readAccess(session, requestId, getOwn)
+  if (access === undefined) throw notAllowed('PAM_DIRECTORY: this user does not exist in the access service')
   const isAllowed =
-    directory.roles.some((role) => granted.has(role)) ||
-    directory.groups.some((id) => groups.some((group) => group.id === id.toLowerCase()))
+    directory.roles.some((role) => access.roles.includes(role)) ||
+    directory.groups.some((id) => access.groups.some((group) => group.id === id.toLowerCase()))
   if (!isAllowed) throw notAllowed('PAM_DIRECTORY: this user may not list groups')
 }
 
-async function getRecent(reading: Promise<ServedList>): Promise<GroupList> {
+/** The groups of a user, and every role that they give. undefined: the user is unknown. Throws BrokerError. */
+export async function readAccess(
+  session: Session,
+  requestId: string,
+  getOwn: GetOwn,
+): Promise<Access | undefined> {
   try {
-    const { list, ageMs } = await reading
-    if (ageMs <= MAX_AGE_MS) return list
+    const { list, ageMs } = await getOwn(session, requestId, MAX_AGE_MS)
+    if (ageMs <= MAX_AGE_MS) return accessOf(list)
     throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
   } catch (error) {
     if (!(error instanceof PamFailure)) throw error
-    if (error.outcome === 'unknown_user')
-      throw notAllowed('PAM_DIRECTORY: this user does not exist in the access service')
+    if (error.outcome === 'unknown_user') return undefined
     throw error.toBrokerError(503)
   }
+}
+
+const accesses = new WeakMap<GroupList, Access>()
+
+/** Computed once for each list. */
+function accessOf(list: GroupList): Access {
+  const known = accesses.get(list)
+  if (known !== undefined) return known
+  const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
+  const access = { groups: list.groups, roles: [...roles, ...unknownRoles] }
+  accesses.set(list, access)
+  return access
 }

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.ts'
 import type { Session } from '../session/session.ts'
-import { type PamDirectory, requireDirectoryAccess } from './directory-access.ts'
+import { type PamDirectory, readAccess, requireDirectoryAccess } from './directory-access.ts'
 import { type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
@@ -31,6 +31,9 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
   }
 
   return {
+    /** For a decision about access. undefined: the user is unknown. */
+    readAccess: (session: Session, requestId: string) => readAccess(session, requestId, getOwn),
+
     /** The user's own groups and roles. */
     async me(session: Session, requestId: string): Promise<LookupResult> {
       const served = await getOwn(session, requestId).catch(refuse)

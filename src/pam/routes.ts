@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import type { z } from 'zod'
-import { BrokerError, invalidField, notFound } from '../errors.ts'
+import { BrokerError, notFound } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import { type Route, routesOf } from '../http/routes.ts'
+import { checkQuery, type Route, routesOf } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditFields, type Session } from '../session/session.ts'
@@ -67,19 +67,7 @@ export function createPamNotConfiguredRoutes(): Route[] {
   }))
 }
 
-const MAX_NAME_CHARS = 100 // in an error
-
-/** @throws E0000001 that names every parameter that is wrong or unknown */
 function parseQuery<Schema extends z.ZodObject>(schema: Schema, { query }: Request): z.output<Schema> {
   const isEmptyField = (name: string) => query[name] === '' && Object.hasOwn(schema.shape, name) // as forms send it
-  const given = Object.entries(query).filter(([name]) => !isEmptyField(name))
-  const parsed = schema.safeParse(Object.fromEntries(given))
-  if (parsed.success) return parsed.data
-  throw invalidField(
-    ...parsed.error.issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((name) => `${name.slice(0, MAX_NAME_CHARS)}: unknown parameter`)
-        : `${issue.path.join('.')}: ${issue.message}`,
-    ),
-  )
+  return checkQuery(schema, Object.fromEntries(Object.entries(query).filter(([name]) => !isEmptyField(name))))
 }

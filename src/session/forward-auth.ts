@@ -1,8 +1,19 @@
-import type { RequestHandler } from 'express'
-import { invalidField } from '../errors.ts'
+import type { Request, RequestHandler } from 'express'
+import { LRUCache } from 'lru-cache'
+import { invalidField, ruleNotMet } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import { type Operations, type Route, routesOf } from '../http/routes.ts'
+import { checkQuery, type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import {
+  type Access,
+  createRulesSchema,
+  type DeniedBy,
+  deniedByAccess,
+  deniedByProof,
+  type ForwardAuthRules,
+  needsAccess,
+} from './forward-auth-rules.ts'
+import type { AccessClaims, IdentityTokens } from './identity-token.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -13,24 +24,66 @@ export const IDENTITY_HEADERS = [
   'X-Auth-Request-Session',
 ] as const
 
+/** Only if the request asks for them. */
+export const REQUESTED_HEADERS = [
+  'X-Auth-Request-Groups',
+  'X-Auth-Request-Roles',
+  'X-Auth-Request-Amr',
+  'X-Auth-Request-Email',
+  'X-Auth-Request-Name',
+  'X-Auth-Request-Jwt',
+] as const
+
+export const DENIED_HEADER = 'X-Auth-Request-Denied'
+
 export const FORWARD_AUTH_OPERATIONS = {
-  forwardAuth: { method: 'GET', path: '/forward-auth', readableFrom: 'any-site' },
+  forwardAuth: {
+    method: 'GET',
+    path: '/forward-auth',
+    readableFrom: 'any-site',
+    query: createRulesSchema([]),
+  },
 } as const satisfies Operations
 
-/**
- * Responds 200 with the user in headers, or 401. `X-Auth-Request-*` headers of the request are ignored. There are no query parameters: any
- * query is refused, because a rule that has no effect must not grant access.
- */
-export function createForwardAuthRoutes({
-  sessions,
-}: {
+export const KEY_SET_OPERATIONS = {
+  getIdentityKeys: { method: 'GET', path: '/.well-known/gatehouse-jwks.json', readableFrom: 'any-site' },
+} as const satisfies Operations
+
+export interface ForwardAuthOptions {
   readonly sessions: Pick<Sessions, 'require'>
-}): Route[] {
+  readonly identityTokens: IdentityTokens
+  /** The values that `aud` may have. */
+  readonly jwtAudiences: readonly string[]
+  /**
+   * Reads the groups of the user, at most a minute old. `undefined` if the user is unknown there. Throws `BrokerError`. Without this
+   * function, PAM is not configured.
+   */
+  readonly readAccess?: ((session: Session, requestId: string) => Promise<Access | undefined>) | undefined
+  readonly now: () => number
+}
+
+/** Responds 200 with the user in headers, 401 or 403. `X-Auth-Request-*` headers of the request are ignored. */
+export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
+  const rulesOf = createRulesReader(options)
+
   return routesOf(FORWARD_AUTH_OPERATIONS, {
     async forwardAuth(req, res) {
-      const [parameter] = Object.keys(req.query)
-      if (parameter !== undefined) throw invalidField(`${parameter}: unknown parameter`)
-      res.set(identityHeaders(await sessions.require(req))).end()
+      const rules = rulesOf(req)
+      const session = await options.sessions.require(req)
+      const requested = rules === undefined ? undefined : await applyRules(rules, session, req, options)
+      res.set(identityHeaders(session)) // not before: an error has none of them
+      if (requested !== undefined) res.set(requested)
+      res.end()
+    },
+  })
+}
+
+/** The keys that verify `X-Auth-Request-Jwt`. */
+export function createKeySetRoutes({ identityTokens }: Pick<ForwardAuthOptions, 'identityTokens'>): Route[] {
+  return routesOf(KEY_SET_OPERATIONS, {
+    getIdentityKeys(_req, res) {
+      res.setHeader('Cache-Control', 'public, max-age=300')
+      sendJson(res, identityTokens.keySet)
     },
   })
 }
@@ -39,11 +92,62 @@ export function createForwardAuthRoutes({
 export function beginForwardAuth(metrics: Metrics): RequestHandler {
   return function beginForwardAuth(req, res, next) {
     getRequestContext(req).errorFormat = 'empty'
-    res.once('finish', () =>
-      metrics.forwardAuthRequests.inc({ result: RESULTS[res.statusCode] ?? 'refused' }),
-    )
+    res.once('finish', () => {
+      const result = res.hasHeader(DENIED_HEADER) ? 'denied' : (RESULTS[res.statusCode] ?? 'refused')
+      metrics.forwardAuthRequests.inc({ result })
+    })
     next()
   }
+}
+
+const MAX_KEPT_RULES = 1000
+
+/** Parses the rules of the query. A proxy sends the same few again and again. */
+function createRulesReader({ jwtAudiences, readAccess }: ForwardAuthOptions) {
+  const schema = createRulesSchema(jwtAudiences)
+  const kept = new LRUCache<string, ForwardAuthRules>({ max: MAX_KEPT_RULES })
+
+  return (req: Request): ForwardAuthRules | undefined => {
+    const start = req.url.indexOf('?')
+    if (start === -1) return undefined
+    const text = req.url.slice(start)
+    const rules = kept.get(text) ?? checkQuery(schema, req.query)
+    kept.set(text, rules)
+    if (needsAccess(rules) && readAccess === undefined)
+      throw invalidField('query: groups and roles need PAM, which is not configured')
+    return rules
+  }
+}
+
+/** Returns the headers that the request asks for, or throws 401 or 403. The rules that need no look-up are first. */
+async function applyRules(
+  rules: ForwardAuthRules,
+  session: Session,
+  req: Request,
+  { identityTokens, readAccess, now }: ForwardAuthOptions,
+): Promise<Record<string, string>> {
+  refuse(deniedByProof(rules, session, now()), 401)
+  const access = needsAccess(rules)
+    ? await readAccess?.(session, getRequestContext(req).requestId)
+    : undefined
+  const { groups, roles } = access ?? NO_ACCESS
+  refuse(deniedByAccess(rules, { groups, roles }), 403)
+  const { headers, aud } = rules
+  const claims = {
+    ...(headers.includes('groups') ? { groups: groups.map(({ name }) => name) } : {}),
+    ...(headers.includes('roles') ? { roles } : {}),
+  }
+  return {
+    ...requestedHeaders(headers, session, claims),
+    ...(aud === undefined ? {} : { 'X-Auth-Request-Jwt': identityTokens.issue(session, aud, claims) }),
+  }
+}
+
+const NO_ACCESS: Access = { groups: [], roles: [] }
+
+/** Signing in again helps against 401, not against 403. */
+function refuse(rule: DeniedBy | undefined, status: 401 | 403): void {
+  if (rule !== undefined) throw ruleNotMet(status, { [DENIED_HEADER]: rule })
 }
 
 function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
@@ -54,12 +158,32 @@ function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders 
   }
 }
 
+type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string>>
+
+/** Okta's response has no email address, but a login usually is one. */
+function requestedHeaders(
+  names: ForwardAuthRules['headers'],
+  { amr, login, profile: { email = login.includes('@') ? login : '', firstName, lastName } }: Session,
+  { groups, roles }: AccessClaims,
+): Record<string, string> {
+  const fullName = [firstName, lastName].filter((part) => typeof part === 'string' && part !== '')
+  const headers = {
+    'X-Auth-Request-Groups': groups,
+    'X-Auth-Request-Roles': roles,
+    'X-Auth-Request-Amr': names.includes('amr') ? amr : undefined,
+    'X-Auth-Request-Email': names.includes('email') ? [String(email)] : undefined,
+    'X-Auth-Request-Name': names.includes('name') ? [fullName.join(' ')] : undefined,
+  } satisfies Partial<Record<(typeof REQUESTED_HEADERS)[number], readonly string[] | undefined>>
+  const given = Object.entries(headers).flatMap(([name, values]) =>
+    values === undefined ? [] : [[name, values.map(percentEncode).join()]],
+  )
+  return Object.fromEntries(given)
+}
+
 /** Leaves no line break, comma or non-ASCII byte that a proxy or an application could misread. */
 function percentEncode(text: string): string {
   return encodeURIComponent(text.toWellFormed()) // a lone surrogate has no UTF-8
 }
-
-type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string>>
 
 const RESULTS: Readonly<Record<number, string>> = {
   200: 'signed_in',

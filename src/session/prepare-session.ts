@@ -8,7 +8,7 @@ import { newSessionId, type Session, type SessionStore, type SessionsOptions } f
 import type { SessionToEnd, UserSessions } from './user-sessions.ts'
 
 /** The result of a finished sign-in. */
-export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'lastSeenAtMs'>
+export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'authenticatedAtMs' | 'lastSeenAtMs'>
 
 /** A new session with its ids. Nothing is written yet. Its methods belong to the commit of a sign-in step. */
 export interface PreparedSession {
@@ -39,10 +39,15 @@ export interface PrepareSessionOptions extends SessionsOptions {
   readonly deviceSessions: DeviceSessions
 }
 
-export function prepareSession(options: PrepareSessionOptions, grant: SessionGrant): PreparedSession {
+export function prepareSession(
+  options: PrepareSessionOptions,
+  grant: SessionGrant,
+  open: Session | undefined,
+): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics, now } = options
   const { userId, deviceId } = grant
-  const [id, publicId] = [newSessionId(), uuid()]
+  const id = newSessionId()
+  const publicId = open?.userId === userId ? open.publicId : uuid()
   let entries = 0 // of the user's index, once the session is written
   let bound: DeviceSwap | undefined
 
@@ -52,7 +57,8 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
 
     async write() {
       const nowMs = now()
-      const session = { ...grant, publicId, createdAtMs: nowMs, lastSeenAtMs: nowMs }
+      const times = { createdAtMs: nowMs, authenticatedAtMs: nowMs, lastSeenAtMs: nowMs }
+      const session = { ...grant, publicId, ...times }
       // The index may show the entry before the session exists. It is not removed then (user-sessions.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
@@ -74,7 +80,7 @@ export function prepareSession(options: PrepareSessionOptions, grant: SessionGra
     async rollback() {
       await allSettledOrThrow(
         sessionStore.destroy(id),
-        userSessions.remove(userId, publicId),
+        userSessions.remove(userId, id),
         Promise.resolve(bound?.rollback()),
       )
       if (entries > 0) metrics.sessionsEnded.inc({ reason: 'rolled_back' })

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { noSession, notFound } from '../errors.ts'
+import { noSession, notFound, signInAgain } from '../errors.ts'
 import { type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
@@ -29,6 +29,9 @@ export interface SessionRoutesOptions {
   readonly publicOrigin: string
   readonly sessions: Sessions
   readonly endAllSessions: EndAllSessions
+  /** How old the sign-in may be when the user ends other sessions. */
+  readonly recentSignInMinutes: number
+  readonly now: () => number
   readonly cookie: SessionCookie
   /** Sets the device cookie if the browser has none. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
@@ -74,6 +77,7 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
     },
     async endOtherSessions(req, res) {
       const { id, session } = findSession(sessions, req)
+      requireRecentSignIn(session, options)
       auditRevoked(req, session, await endAllSessions(session.userId, 'by_user', { id }))
       res.status(204).end()
     },
@@ -81,6 +85,7 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
       const { publicId } = req.params
       const own = findSession(sessions, req)
       if (publicId === own.session.publicId) return signOut(options, own, req, res)
+      requireRecentSignIn(own.session, options)
       const others = await sessions.list(own.session.userId)
       const other = others.find(({ session }) => session.publicId === publicId)
       if (other === undefined) throw notFound('session')
@@ -104,6 +109,14 @@ async function signOut(
   res.append('Set-Cookie', cookie.clearCookie()).status(204).end()
 }
 
+/** So that a stranger at an unlocked screen cannot sign the user out elsewhere. */
+function requireRecentSignIn(
+  { authenticatedAtMs }: Session,
+  { recentSignInMinutes, now }: Pick<SessionRoutesOptions, 'recentSignInMinutes' | 'now'>,
+): void {
+  if (now() - authenticatedAtMs > recentSignInMinutes * 60_000) throw signInAgain(recentSignInMinutes)
+}
+
 function requireFound<T>(session: T | undefined): T {
   if (session === undefined) throw notFound('me (Session)')
   return session
@@ -124,8 +137,9 @@ function createPresenter({ publicOrigin, sessions }: SessionRoutesOptions) {
     user: link('/api/v1/users/me', 'GET'),
   }
   return (session: Session) => {
-    const { publicId: id, userId, login, profile, amr } = session
+    const { publicId: id, userId, login, profile, amr, authenticatedAtMs } = session
+    const authenticatedAt = new Date(authenticatedAtMs).toISOString()
     const { lastSeenAt: _, ...times } = sessions.formatTimes(session)
-    return { id, userId, login, profile, status: 'ACTIVE', ...times, amr, _links: links }
+    return { id, userId, login, profile, status: 'ACTIVE', ...times, authenticatedAt, amr, _links: links }
   }
 }

@@ -29,6 +29,8 @@ const Session = z.object({
   deviceHash: z.string(),
   userAgent: z.string(),
   createdAtMs: z.number(),
+  /** When the user last signed in. */
+  authenticatedAtMs: z.number(),
   /** When the session was last extended. The idle limit starts here. */
   lastSeenAtMs: z.number(),
 })

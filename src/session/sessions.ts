@@ -39,8 +39,11 @@ export function createSessions(options: LoadSessionOptions) {
     /** Also true for a record that only another version can read. */
     exists: async (id: string) => (await sessionStore.read(id)) !== undefined,
 
-    /** Prepares a session with a new id. The commit of a sign-in step writes it. */
-    prepare: (grant: SessionGrant) => prepareSession(issuing, grant),
+    /**
+     * Prepares a session with a new id. The commit of a sign-in step writes it. If `open`, the session of this browser, is of the same
+     * user, its public id is kept: the user has signed in again within the session.
+     */
+    prepare: (grant: SessionGrant, open?: Session) => prepareSession(issuing, grant, open),
 
     list: userSessions.list,
     end: userSessions.end,

@@ -39,7 +39,7 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
   /** Deletes the record before its index entry: a session without an entry could not be ended later. */
   const end = async ({ id, session }: SessionToEnd, reason: EndReason): Promise<void> => {
     await sessionStore.destroy(id)
-    if (session !== undefined) await index.remove(session.userId, session.publicId)
+    if (session !== undefined) await index.remove(session.userId, id)
     metrics.sessionsEnded.inc({ reason })
   }
 
@@ -57,7 +57,7 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
         .filter(({ entry }) => entry.id !== keep.id && entry.createdAtMs < createdSinceMs)
         .map(async ({ entry, stored }) => {
           await sessionStore.destroy(entry.id)
-          if (stored !== undefined || !index.isRecent(entry)) await index.remove(userId, entry.publicId)
+          if (stored !== undefined || !index.isRecent(entry)) await index.remove(userId, entry.id)
           return stored !== undefined
         })
       const count = (await Promise.all(ended)).filter(Boolean).length
@@ -85,7 +85,7 @@ function createReader(index: ReturnType<typeof createIndex>, sessionStore: Sessi
   const list = async (userId: string): Promise<readonly IdentifiedSession[]> => {
     const all = await readAll(userId)
     const ended = all.filter(({ entry, stored }) => stored === undefined && !index.isRecent(entry))
-    await Promise.all(ended.map(({ entry }) => index.remove(userId, entry.publicId)))
+    await Promise.all(ended.map(({ entry }) => index.remove(userId, entry.id)))
     return all
       .flatMap(({ entry: { id }, stored }) =>
         stored?.session === undefined ? [] : { id, session: stored.session },
@@ -125,7 +125,7 @@ function createIndex(options: SessionsOptions) {
     ): Promise<number> {
       const [key, ...older] = keysOf(userId)
       const counts = await Promise.all([
-        store.indexPut(key, publicId, seal({ version: 1, publicId, id, createdAtMs }, key), ttlMs),
+        store.indexPut(key, id, seal({ version: 1, publicId, id, createdAtMs }, key), ttlMs),
         ...older.map(async (one) => Object.keys(await store.indexAll(one)).length),
       ])
       return counts.reduce((sum, count) => sum + count)
@@ -137,8 +137,8 @@ function createIndex(options: SessionsOptions) {
       return (await Promise.all(keysOf(userId).map(entriesAt))).flat()
     },
 
-    async remove(userId: string, publicId: string): Promise<void> {
-      await Promise.all(keysOf(userId).map((key) => store.indexRemove(key, publicId)))
+    async remove(userId: string, id: string): Promise<void> {
+      await Promise.all(keysOf(userId).map((key) => store.indexRemove(key, id)))
     },
 
     /** A session and its entry are written concurrently, so the session of a recent entry may not exist yet. */

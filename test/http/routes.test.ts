@@ -6,6 +6,7 @@ import type { Route } from '../../src/http/routes.ts'
 import type { Health } from '../../src/observability/health.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createOps } from '../../src/ops.ts'
+import { createIdentityTokens } from '../../src/session/identity-token.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessions } from '../../src/session/sessions.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
@@ -63,6 +64,13 @@ async function publicListener() {
     cookie: sessionCookie,
     endAllSessions: nobody,
     ensureDevice: () => undefined,
+    recentSignInMinutes: 15,
+    now: Date.now,
+    forwardAuth: {
+      identityTokens: createIdentityTokens({ masterKeys: keys, issuer: '', now: Date.now }),
+      jwtAudiences: [],
+      now: Date.now,
+    },
     authn: {
       entrySteps: { primary: nobody, recovery: nobody, recoveryToken: nobody },
       steps: { state: nobody, operation: nobody },

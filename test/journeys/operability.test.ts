@@ -74,7 +74,6 @@ describe('the command', () => {
       expect(await exited).toBe(0)
       expect(output.out).toContain('The configuration is valid.')
       expect(output.out).toContain('LOGIN_DOMAINS: is not set')
-      expect(output.out).toMatch(/^ {2}OPS_TOKEN_FILE: every user/m)
       expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
       expect(output.out).toMatch(/^ {2}https_proxy: is ignored/m)
       expect(output.out).not.toContain('marked')

@@ -17,7 +17,7 @@ beforeAll(async () => {
     env: { STEP_UP: 'on' },
     tunables: (shipped) => ({
       ...generousLimits(shipped),
-      session: { maxPerUser: MAX_SESSIONS },
+      session: { ...shipped.session, maxPerUser: MAX_SESSIONS },
     }),
     constants: { sessions: { extendEveryMs: 0 } }, // every use writes the session
   })

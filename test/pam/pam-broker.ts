@@ -214,6 +214,7 @@ export function createTestSession(login: string): Session {
     deviceHash: 'hash-of-device',
     userAgent: 'test',
     createdAtMs: 0,
+    authenticatedAtMs: 0,
     lastSeenAtMs: 0,
   }
 }

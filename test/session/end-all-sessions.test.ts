@@ -40,6 +40,7 @@ const SESSION = {
   deviceHash: 'hash-of-device',
   userAgent: 'Test/1',
   createdAtMs: 1,
+  authenticatedAtMs: 1,
   lastSeenAtMs: 1,
 }
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
 import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
+import { createIdentityTokens } from '../../src/session/identity-token.ts'
 import type { Session } from '../../src/session/session.ts'
 import type { Answer } from '../http/serve.ts'
 import { keeper } from '../http/serve.ts'
@@ -89,10 +90,10 @@ describe('errors have no body and no cookie', () => {
     }
   })
 
-  test('a query, such as a rule that is not supported: 400, so that it never grants access', async () => {
+  test('an unknown parameter: 400, so that a mistyped rule never grants access', async () => {
     const { call, signIn } = await harness()
     const { cookieHeader } = await signIn()
-    for (const query of ['role=admin', 'rd=https://portal.example', 'x', '=', '__proto__=x']) {
+    for (const query of ['roles=admin', 'rd=https://portal.example', 'x', '=', '__proto__=x']) {
       for (const method of ['GET', 'HEAD', 'POST']) {
         const answer = await call(method, `${PATH}?${query}`, cookieHeader)
         expect([query, visible(answer)]).toEqual([query, refusal(400)])
@@ -168,6 +169,7 @@ describe('logins with unusual characters', () => {
     deviceHash: 'hash-of-device',
     publicId: '00000000-0000-4000-8000-000000000000',
     createdAtMs: START,
+    authenticatedAtMs: START,
     lastSeenAtMs: START,
   }
   const headersFor = async (of: Partial<Session>): Promise<Record<string, string>> => {
@@ -175,8 +177,11 @@ describe('logins with unusual characters', () => {
     const res = { set: (given: object) => Object.assign(headers, given) && res, end: () => res }
     const [route] = createForwardAuthRoutes({
       sessions: { require: async () => ({ ...session, ...of }) },
+      identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),
+      jwtAudiences: [],
+      now: Date.now,
     })
-    await route?.handle({ query: {} } as Request, res as unknown as Response) // the handler reads only the query
+    await route?.handle({ url: PATH } as Request, res as unknown as Response) // the handler reads only the URL
     return headers
   }
 

@@ -4,7 +4,13 @@ import type { Redis } from 'ioredis'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { beginForwardAuth, createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
+import {
+  beginForwardAuth,
+  createForwardAuthRoutes,
+  createKeySetRoutes,
+  type ForwardAuthOptions,
+} from '../../src/session/forward-auth.ts'
+import { createIdentityTokens } from '../../src/session/identity-token.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
@@ -19,6 +25,8 @@ export const IDLE_MS = 30 * 60_000
 export const ABSOLUTE_MS = 12 * 3_600_000
 export const EXTEND_EVERY_MS = 60_000
 export const MAX_PER_USER = 4
+export const RECENT_MINUTES = 15
+export const ISSUER = 'https://portal.example'
 export const FIRST_KEY = Buffer.alloc(32, 1)
 export const START = Date.parse('2026-11-05T06:00:00Z')
 
@@ -37,6 +45,7 @@ export interface HarnessOptions {
   readonly secure?: boolean
   readonly sameSite?: 'lax' | 'strict'
   readonly idleMs?: number
+  readonly readAccess?: ForwardAuthOptions['readAccess']
 }
 
 /** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
@@ -44,7 +53,7 @@ export const DEVICE_HEADER = 'x-test-device'
 
 /** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
 export async function startSessionHarness(options: HarnessOptions = {}) {
-  const { secure = true, sameSite = 'lax', idleMs = IDLE_MS } = options
+  const { secure = true, sameSite = 'lax', idleMs = IDLE_MS, readAccess } = options
   const clock = { now: START }
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
@@ -82,6 +91,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     endAllSessions: sessions.endAll,
     cookie,
     ensureDevice: () => undefined,
+    recentSignInMinutes: RECENT_MINUTES,
+    now,
     log,
   }
   const withSessions = (routes: readonly Route[]) =>
@@ -115,12 +126,19 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       },
     },
   ])
+  const forwardAuthOptions: ForwardAuthOptions = {
+    sessions,
+    identityTokens: createIdentityTokens({ masterKeys: [FIRST_KEY], issuer: ISSUER, now }),
+    jwtAudiences: ['reports', 'billing'],
+    readAccess,
+    now,
+  }
   const forwardAuth = Router({ caseSensitive: true, strict: true }) // as the application
-  for (const { path, handle } of withSessions(createForwardAuthRoutes({ sessions })))
+  for (const { path, handle } of withSessions(createForwardAuthRoutes(forwardAuthOptions)))
     forwardAuth.route(path).all(beginForwardAuth(metrics), handle)
   const served = await serve({
     before: [forwardAuth],
-    routes,
+    routes: [...routes, ...createKeySetRoutes(forwardAuthOptions)],
   })
   const call = (method: string, path: string, cookieHeader?: string, headers = {}): Promise<Answer> =>
     served.ask({

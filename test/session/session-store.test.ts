@@ -60,6 +60,7 @@ const newSession = (): Session => ({
   deviceHash: 'hash-of-device',
   userAgent: 'Test/1',
   createdAtMs: clock.now,
+  authenticatedAtMs: clock.now,
   lastSeenAtMs: clock.now,
 })
 

@@ -118,6 +118,7 @@ describe('a new session', () => {
       profile: GRANT.profile,
       status: 'ACTIVE',
       createdAt: '2026-11-05T06:00:00.000Z',
+      authenticatedAt: '2026-11-05T06:00:00.000Z',
       expiresAt: '2026-11-05T18:00:00.000Z',
       idleExpiresAt: '2026-11-05T06:30:00.000Z',
       amr: ['pwd', 'otp', 'mfa'],

@@ -3,6 +3,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { RevocationTimes } from '../../session/end-all-sessions.ts'
 import type { PreparedSession } from '../../session/prepare-session.ts'
+import type { Session } from '../../session/session.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { allSettledOrThrow } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
@@ -63,7 +64,9 @@ export async function concludeStep(
     const sessionId = open === undefined ? undefined : client.sessionId
     return { outcome, after: nextTransaction(after, offered, sessionId, deps) }
   }
-  const session = issueSession({ answer, after, profile: shownUser?.profile ?? {}, ssoToken }, client, deps)
+  const profile = shownUser?.profile ?? {}
+  const reopened = open ?? (await openSession(client, deps))
+  const session = issueSession({ answer, after, profile, ssoToken, open: reopened }, client, deps)
   const { id: sessionId } = session
   return {
     outcome: { ...outcome, sessionId },
@@ -133,14 +136,16 @@ interface FinishedSignIn {
   /** Sanitized, so that the session contains no token. */
   readonly profile: Readonly<Record<string, unknown>>
   readonly ssoToken: string | undefined
+  /** This browser's session before. */
+  readonly open: Session | undefined
 }
 
 /** Prepares the session of a finished sign-in. Nothing is stored yet. */
 function issueSession(signIn: FinishedSignIn, client: Client, deps: ConcludeStepDeps): IssuedSession {
-  const { answer, after, profile } = signIn
+  const { answer, after, profile, open } = signIn
   const login = readLogin(profile) ?? after.login ?? ''
   const amr = toAmr(after)
-  const session = deps.sessions.prepare({
+  const grant = {
     userId: answer.user.id,
     login,
     profile,
@@ -149,7 +154,8 @@ function issueSession(signIn: FinishedSignIn, client: Client, deps: ConcludeStep
     deviceId: client.device.id,
     deviceHash: deps.audit.hashDevice(client.device.id),
     userAgent: client.userAgent,
-  })
+  }
+  const session = deps.sessions.prepare(grant, open)
   return {
     id: session.id,
     write: () => write(session, signIn, client, deps),

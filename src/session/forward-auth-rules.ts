@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import type { Session } from './session.ts'
+
+/** The PAM groups of a user, and every role that they give. */
+export interface Access {
+  readonly groups: readonly { readonly id: string; readonly name: string }[]
+  readonly roles: readonly string[]
+}
+
+/** The rule that refuses a user, in `X-Auth-Request-Denied`. */
+export type DeniedBy = 'amr' | 'age' | 'role' | 'group'
+
+const REQUESTABLE = ['groups', 'roles', 'amr', 'email', 'name', 'jwt'] as const
+const MAX_AGE_SECONDS = 31_536_000
+
+const text = z.string({ error: 'must occur once' }).min(1, 'must not be empty')
+const texts = z
+  .union([text, z.array(text)], { error: 'must not be empty' })
+  .transform((given) => [given].flat())
+  .optional()
+
+/** Strict: a mistyped rule must not grant access. `audiences` are the values that `aud` may have. */
+export function createRulesSchema(audiences: readonly string[]) {
+  return z
+    .strictObject({
+      role: texts,
+      group: texts,
+      amr: texts,
+      maxAuthAge: text
+        .regex(/^\d{1,8}$/, 'must be a whole number of seconds')
+        .transform(Number)
+        .refine((seconds) => seconds <= MAX_AGE_SECONDS, 'must be at most a year')
+        .optional(),
+      headers: text
+        .transform((names) => names.split(','))
+        .pipe(z.array(z.enum(REQUESTABLE, `must be some of ${REQUESTABLE.join()}`)))
+        .default([]),
+      aud: text.refine((aud) => audiences.includes(aud), 'must be one of JWT_AUDIENCES').optional(),
+    })
+    .refine(({ headers, aud }) => headers.includes('jwt') === (aud !== undefined), {
+      error: 'belongs to headers=jwt, which needs it',
+      path: ['aud'],
+    })
+}
+
+export type ForwardAuthRules = z.output<ReturnType<typeof createRulesSchema>>
+
+export function needsAccess({ role, group, headers }: ForwardAuthRules): boolean {
+  return role !== undefined || group !== undefined || headers.includes('groups') || headers.includes('roles')
+}
+
+/** A rule that the user can satisfy by signing in again. */
+export function deniedByProof(
+  { amr = [], maxAuthAge }: ForwardAuthRules,
+  session: Session,
+  nowMs: number,
+): DeniedBy | undefined {
+  if (!amr.every((method) => session.amr.includes(method))) return 'amr'
+  const isTooOld = maxAuthAge !== undefined && nowMs - session.authenticatedAtMs > maxAuthAge * 1000
+  return isTooOld ? 'age' : undefined
+}
+
+/** A group is named by its id or its name. */
+export function deniedByAccess({ role, group }: ForwardAuthRules, access: Access): DeniedBy | undefined {
+  if (role?.some((one) => access.roles.includes(one)) === false) return 'role'
+  const isMember = (given: string) => access.groups.some(({ id, name }) => given === id || given === name)
+  return group?.some(isMember) === false ? 'group' : undefined
+}

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import type { Browser } from '../support/browser.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
+
+/** A user signs in again within an open session: the proof is new, and the session stays. */
+
+const MINUTE_MS = 60_000
+/** The broker's clock. */
+let nowMs = Date.now()
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHarness({ now: () => nowMs })
+})
+afterAll(() => harness.stop())
+beforeEach(() => {
+  nowMs = Date.now()
+})
+
+const signIn = (browser: Browser, username: string) =>
+  browser.post('/api/v1/authn', { username, password: PASSWORD })
+async function signedIn(username: string): Promise<Browser> {
+  const browser = await harness.visit()
+  expect((await signIn(browser, username)).json.status).toBe('SUCCESS')
+  return browser
+}
+const sessionOf = async (browser: Browser) => (await browser.get('/api/v1/sessions/me')).json
+
+test('to end other sessions, the last sign-in must not be older than 15 minutes', async () => {
+  const [one, two] = [await signedIn(AMELIA), await signedIn(AMELIA)]
+  const before = await sessionOf(one)
+  const others = ['/api/v1/sessions', `/api/v1/sessions/${(await sessionOf(two)).id}`]
+  nowMs += 15 * MINUTE_MS + 1000
+  for (const path of others) {
+    const refused = await one.delete(path)
+    expect([refused.status, refused.json.errorCode]).toEqual([403, 'sign_in_again'])
+  }
+  const oldCookies = await one.jar.getCookieString(one.origin)
+  expect((await signIn(one, AMELIA)).json.status).toBe('SUCCESS')
+
+  const after = await sessionOf(one)
+  expect(after.id).toBe(before.id)
+  expect(Date.parse(String(after.authenticatedAt))).toBe(nowMs)
+  const list = (await one.get('/api/v1/sessions')).json.sessions as { id: string; current: boolean }[]
+  expect(list.map(({ current }) => current).toSorted()).toEqual([false, true])
+  const ofOldCookie = await fetch(`${one.origin}/api/v1/sessions/me`, { headers: { cookie: oldCookies } })
+  expect(ofOldCookie.status).toBe(404)
+  // another tab, which opened before
+  const tab = await one.get('/api/v1/sessions/me', { headers: { 'X-Gatehouse-Session': String(before.id) } })
+  expect(tab.status).toBe(200)
+
+  expect((await one.delete('/api/v1/sessions')).status).toBe(204)
+  expect((await two.get('/api/v1/sessions/me')).status).toBe(404)
+  expect((await one.delete('/api/v1/sessions/me')).status).toBe(204)
+  expect((await one.get('/api/v1/sessions/me')).status).toBe(404)
+})
+
+test('a sign-in of another user, or in another browser, opens another session', async () => {
+  const one = await signedIn(AMELIA)
+  const { id } = await sessionOf(one)
+  expect((await sessionOf(await signedIn(AMELIA))).id).not.toBe(id)
+  expect((await signIn(one, WALTER)).json.status).toBe('SUCCESS')
+  expect((await sessionOf(one)).id).not.toBe(id)
+})
+
+test('/forward-auth with a maximal age: 401 until the user has signed in again', async () => {
+  const browser = await signedIn(AMELIA)
+  const ask = () => browser.get('/forward-auth?maxAuthAge=300')
+  expect((await ask()).status).toBe(200)
+  nowMs += 6 * MINUTE_MS
+  const refused = await ask()
+  expect([refused.status, refused.headers.get('x-auth-request-denied')]).toEqual([401, 'age'])
+  await signIn(browser, AMELIA)
+  expect((await ask()).status).toBe(200)
+})
+
+test('/forward-auth with rules on groups: PAM is asked once while the list is fresh, and by no plain request', async () => {
+  const browser = await signedIn(AMELIA)
+  const pamCalls = async () => {
+    const text = await (await fetch(`${harness.gatehouse.opsUrl}/metrics`)).text()
+    return Number(
+      /^gatehouse_upstream_responses_total\{upstream="pam",status="200"\} (\d+)$/m.exec(text)?.[1] ?? 0,
+    )
+  }
+  const before = await pamCalls()
+  expect((await browser.get('/forward-auth')).status).toBe(200)
+  expect(await pamCalls()).toBe(before)
+  const { groups } = (await browser.get('/api/v1/pam/me')).json as { groups: { id: string; name: string }[] }
+  const afterLookUp = await pamCalls()
+  expect(afterLookUp).toBeGreaterThan(before)
+  const answer = await browser.get(`/forward-auth?group=${groups[0]?.id}&role=resource_admin&headers=groups`)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('x-auth-request-groups')?.split(',').map(decodeURIComponent)).toEqual(
+    groups.map(({ name }) => name),
+  )
+  const denied = await browser.get('/forward-auth?role=pam_admin')
+  expect([denied.status, denied.headers.get('x-auth-request-denied')]).toEqual([403, 'role'])
+  expect(await pamCalls()).toBe(afterLookUp)
+})

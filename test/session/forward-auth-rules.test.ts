@@ -1,0 +1,214 @@
+import { afterEach, describe, expect, test } from '@jest/globals'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { storeUnavailable } from '../../src/errors.ts'
+import type { Access } from '../../src/session/forward-auth-rules.ts'
+import { createIdentityTokens } from '../../src/session/identity-token.ts'
+import { keeper } from '../http/serve.ts'
+import { GRANT, ISSUER, START, startSessionHarness } from './session-harness.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const OPS = '0a4c39e9-1a5e-4d3c-9a55-0c3f5f1f7a10'
+const ACCESS: Access = {
+  groups: [
+    { id: OPS, name: 'Ops, Zürich' },
+    { id: '7b2d39e9-1a5e-4d3c-9a55-0c3f5f1f7a11', name: 'finance' },
+  ],
+  roles: ['end_user', 'resource_admin', 'custom'],
+}
+
+/** A user who signed in with `pwd otp mfa` at `START`, two minutes ago. */
+async function signedIn(readAccess?: (asked: unknown[]) => Promise<Access | undefined>) {
+  const asked: unknown[] = []
+  const harness = keep(
+    await startSessionHarness({
+      readAccess: readAccess && (async ({ userId }) => readAccess([asked.push(userId)])),
+    }),
+  )
+  const { cookieHeader } = await harness.signIn()
+  harness.clock.now = START + 120_000
+  const ask = (query: string, cookie: string | undefined = cookieHeader) =>
+    harness.call('GET', `/forward-auth?${query}`, cookie)
+  return { ...harness, ask, asked, cookieHeader }
+}
+
+const decision = async (asking: ReturnType<Awaited<ReturnType<typeof signedIn>>['ask']>) => {
+  const { status, headers, text } = await asking
+  expect(text).toBe('')
+  if (status !== 200) expect(headers).not.toHaveProperty('x-auth-request-user')
+  return [status, headers['x-auth-request-denied']]
+}
+
+describe('a user with two groups, who signed in two minutes ago', () => {
+  test.each([
+    ['role=resource_admin', 200],
+    ['role=custom', 200],
+    ['role=pam_admin', 403, 'role'],
+    ['role=pam_admin&role=end_user', 200],
+    ['role=Resource_admin', 403, 'role'],
+    ['group=finance', 200],
+    [`group=${OPS}`, 200],
+    ['group=Ops%2C+Z%C3%BCrich', 200],
+    ['group=Finance', 403, 'group'],
+    ['group=x&group=finance', 200],
+    ['group=finance%2Cx', 403, 'group'],
+    ['amr=pwd', 200],
+    ['amr=pwd&amr=mfa', 200],
+    ['amr=pwd&amr=hwk', 401, 'amr'],
+    ['maxAuthAge=120', 200],
+    ['maxAuthAge=119', 401, 'age'],
+    ['maxAuthAge=0', 401, 'age'],
+    ['role=end_user&group=finance&amr=mfa&maxAuthAge=300', 200],
+    ['role=end_user&group=x', 403, 'group'],
+    ['role=x&group=finance', 403, 'role'],
+    ['role=x&amr=hwk', 401, 'amr'],
+    ['role=x&maxAuthAge=1', 401, 'age'],
+  ])('%s: %d', async (query, status, ...[denied]) => {
+    const { ask } = await signedIn(async () => ACCESS)
+    expect(await decision(ask(query))).toEqual([status, denied])
+    expect(await decision(ask(query, ''))).toEqual([401, undefined])
+  })
+
+  test.each([
+    'role=',
+    'group=x&group=',
+    'amr=',
+    'maxAuthAge=1&maxAuthAge=2',
+    'maxAuthAge=-1',
+    'maxAuthAge=1.5',
+    'maxAuthAge=999999999',
+    'headers=groups&headers=roles',
+    'headers=Groups',
+    'headers=groups,,roles',
+    'headers=',
+    'headers=jwt',
+    'headers=jwt&aud=other',
+    'headers=jwt&aud=reports&aud=billing',
+    'aud=reports',
+    'Role=end_user',
+    'role[]=end_user',
+  ])('%s: 400', async (query) => {
+    const { ask } = await signedIn(async () => ACCESS)
+    expect(await decision(ask(query))).toEqual([400, undefined])
+    expect(await decision(ask(query, ''))).toEqual([400, undefined])
+  })
+
+  test('headers are sent only if the request asks for them', async () => {
+    const { ask } = await signedIn(async () => ACCESS)
+    const all = await ask('headers=groups,roles,amr,email,name')
+    expect(all.headers).toMatchObject({
+      'x-auth-request-groups': 'Ops%2C%20Z%C3%BCrich,finance',
+      'x-auth-request-roles': 'end_user,resource_admin,custom',
+      'x-auth-request-amr': 'pwd,otp,mfa',
+      'x-auth-request-email': 'ada%40example.com',
+      'x-auth-request-name': 'Ada',
+      'x-auth-request-user': '00u1person',
+    })
+    const { headers } = await ask('headers=amr&role=end_user')
+    const requested = Object.keys(headers).filter((name) => name.startsWith('x-auth-request-'))
+    expect(requested.sort()).toEqual(
+      ['amr', 'preferred-username', 'session', 'user'].map((name) => `x-auth-request-${name}`),
+    )
+  })
+})
+
+describe('groups are read', () => {
+  test('only for a rule or a header that needs them, and after the rules that need no look-up', async () => {
+    const { ask, asked } = await signedIn(async () => ACCESS)
+    for (const query of ['amr=pwd', 'headers=amr,name,email', 'headers=jwt&aud=reports', 'role=x&amr=hwk'])
+      await ask(query)
+    expect(asked).toEqual([])
+    for (const query of ['role=x', 'group=x', 'headers=groups', 'headers=roles']) await ask(query)
+    expect(asked).toEqual(Array(4).fill(GRANT.userId))
+  })
+
+  test('a user who is unknown there has none', async () => {
+    const { ask } = await signedIn(async () => undefined)
+    expect(await decision(ask('role=end_user'))).toEqual([403, 'role'])
+    expect(await decision(ask('group=finance'))).toEqual([403, 'group'])
+    const { status, headers } = await ask('headers=groups,roles')
+    expect([status, headers['x-auth-request-groups'], headers['x-auth-request-roles']]).toEqual([200, '', ''])
+  })
+
+  test('if they cannot be had: 503, also for headers', async () => {
+    const { ask } = await signedIn(async () => {
+      throw storeUnavailable()
+    })
+    for (const query of ['role=end_user', 'group=finance', 'headers=groups'])
+      expect(await decision(ask(query))).toEqual([503, undefined])
+  })
+
+  test('without PAM: 400', async () => {
+    const { ask } = await signedIn()
+    expect(await decision(ask('role=end_user'))).toEqual([400, undefined])
+    expect(await decision(ask('headers=jwt,groups&aud=reports'))).toEqual([400, undefined])
+    expect(await decision(ask('amr=pwd'))).toEqual([200, undefined])
+  })
+})
+
+describe('headers=jwt', () => {
+  const verify = async (
+    { call, clock }: Awaited<ReturnType<typeof signedIn>>,
+    token: unknown,
+    audience: string,
+  ) => {
+    const { json } = await call('GET', '/.well-known/gatehouse-jwks.json')
+    const keySet = createLocalJWKSet(json as Parameters<typeof createLocalJWKSet>[0]) // the response of this path
+    const options = { issuer: ISSUER, audience, currentDate: new Date(clock.now), algorithms: ['ES256'] }
+    return jwtVerify(String(token), keySet, options)
+  }
+
+  test('an independent library verifies it with the published keys', async () => {
+    const harness = await signedIn(async () => ACCESS)
+    const { headers } = await harness.ask('headers=jwt,groups&aud=reports')
+    const { payload, protectedHeader } = await verify(harness, headers['x-auth-request-jwt'], 'reports')
+    expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'JWT' })
+    const seconds = harness.clock.now / 1000
+    expect(payload).toEqual({
+      ...{ iss: ISSUER, aud: 'reports', sub: '00u1person', sid: headers['x-auth-request-session'] },
+      ...{ amr: GRANT.amr, auth_time: START / 1000, groups: ['Ops, Zürich', 'finance'] },
+      ...{ iat: seconds, exp: seconds + 60 },
+    })
+    await expect(verify(harness, headers['x-auth-request-jwt'], 'billing')).rejects.toThrow(/aud/)
+    harness.clock.now += 60_000
+    await expect(verify(harness, headers['x-auth-request-jwt'], 'reports')).rejects.toThrow(/exp/)
+  })
+
+  test('it is kept for 30 seconds, for this session, audience and these claims', async () => {
+    const harness = await signedIn(async () => ACCESS)
+    const tokenOf = async (query: string) => (await harness.ask(query)).headers['x-auth-request-jwt']
+    const first = await tokenOf('headers=jwt&aud=reports')
+    harness.clock.now += 29_000
+    expect(await tokenOf('headers=jwt&aud=reports')).toBe(first)
+    const others = [
+      'headers=jwt&aud=billing',
+      'headers=jwt,roles&aud=reports',
+      'headers=jwt,groups&aud=reports',
+    ]
+    const tokens = await Promise.all(others.map(tokenOf))
+    expect(new Set([first, ...tokens]).size).toBe(4)
+    harness.clock.now += 1000
+    const next = await tokenOf('headers=jwt&aud=reports')
+    expect(next).not.toBe(first)
+    await verify(harness, next, 'reports')
+  })
+
+  test('after a rotation of SECRET_KEYS, tokens of the old and the new key verify', async () => {
+    const { signIn, sessions } = keep(await startSessionHarness())
+    await signIn()
+    const [{ session } = { session: undefined }] = await sessions.list(GRANT.userId)
+    if (session === undefined) throw new Error('there is a session')
+    const [old, next] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+    const tokensWith = (...masterKeys: Buffer[]) =>
+      createIdentityTokens({ masterKeys, issuer: ISSUER, now: () => START })
+    const [before, during, after] = [tokensWith(old), tokensWith(old, next), tokensWith(next, old)]
+    for (const issuer of [before, during, after]) {
+      const keySet = createLocalJWKSet(during.keySet)
+      await jwtVerify(issuer.issue(session, 'reports'), keySet, { currentDate: new Date(START) })
+    }
+    const kids = ({ keySet }: typeof before) => keySet.keys.map(({ kid }) => kid)
+    expect(kids(after)).toEqual(kids(during).toReversed())
+    expect(JSON.stringify(after.keySet)).not.toContain('"d"')
+  })
+})
