@@ -172,6 +172,14 @@ describe('idle and absolute limits, by the broker’s clock', () => {
     expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
   })
 
+  test('a store that keeps a record too long does not prolong a session', async () => {
+    const { call, signIn, clock, entries } = await harness()
+    const { cookieHeader } = await signIn()
+    for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
+    clock.now = START + IDLE_MS
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+  })
+
   test('a session ends at its absolute limit, even if it is used', async () => {
     const { call, signIn, clock } = await harness()
     const { cookieHeader } = await signIn()
@@ -389,6 +397,12 @@ describe('all sessions of a user', () => {
     expect(await sessions.endAll('00u1person', 'by_admin', { createdSinceMs: clock.now })).toBe(0)
   })
 
+  test('that do not exist are not counted', async () => {
+    const { sessions, metrics } = await harness()
+    expect(await sessions.endAll('00u1person', 'by_user')).toBe(0)
+    expect((await metrics.sessionsEnded.get()).values).toEqual([])
+  })
+
   test('are listed newest first, and by id if created at the same time', async () => {
     const { sessions, clock } = await harness()
     for (const step of [0, 0, 1000, 0]) {
@@ -461,6 +475,14 @@ describe('the maximum number of sessions per user', () => {
     expect(await living(own, rest)).toEqual([false, false, false])
     expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 0 })
     expect(await living(own, [first])).toEqual([true])
+  })
+
+  test('sessions under a retired key count', async () => {
+    const own = await harness()
+    const cookieHeaders = await full(own)
+    own.restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
+    await own.signIn()
+    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
   })
 })
 
