@@ -97,7 +97,7 @@ function importViolations(
   paths: ReadonlySet<string>,
 ): string[] {
   if (!specifier.startsWith('.')) {
-    if (PURE.includes(path)) return [`is pure and imports ${specifier}`]
+    if (PURE.includes(path) && specifier !== 'zod') return [`is pure and imports ${specifier}`]
     return []
   }
   const target = posix.normalize(posix.join(posix.dirname(path), specifier))
@@ -206,7 +206,7 @@ function projectSources(): Source[] {
 }
 
 test('imports follow the rules', () => {
-  const sources = projectSources().filter(({ path }) => !path.startsWith('src/demo/page/'))
+  const sources = projectSources().filter(({ path }) => !path.startsWith('src/demo/tools/'))
   expect(sources.length).toBeGreaterThan(50)
   expect(violations(sources)).toEqual([])
 })

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -62,7 +62,6 @@ describe('the command', () => {
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-check-config-'))
     const file = join(folder, 'ops-token')
     await writeFile(file, 'marked-token-of-some-length')
-    await chmod(file, 0o644)
     try {
       const env = {
         ...environment(),
