@@ -103,13 +103,9 @@ export const signInAgain = (minutes: number) =>
     causes: [`authenticatedAt: the last sign-in must not be older than ${minutes} minutes`],
   })
 
-/** A rule of `/forward-auth`. Signing in again helps against 401, not against 403. */
-export const ruleNotMet = (status: 401 | 403, headers: Readonly<Record<string, string>>) =>
-  status === 401
-    ? new BrokerError(401, 'E0000005', 'Invalid session', { headers })
-    : new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', {
-        headers,
-      })
+/** A rule of `/forward-auth`. Its responses have no body. */
+export const ruleNotMet = (status: 401 | 403, headers: BrokerError['headers']) =>
+  new BrokerError(status, status === 401 ? 'E0000005' : 'E0000006', 'A rule is not met', { headers })
 
 /** An unknown or expired handle, or one of another browser. The cause says if the device cookie is missing. */
 export const unknownHandle = (deviceCookieReturned = true) =>
