@@ -13,6 +13,7 @@ export const OTHER_IDENTITY_HEADERS = [
   'Roles',
   'Amr',
   'Name',
+  'Jwt',
   'Access-Token',
   'Redirect',
 ].map((name) => `X-Auth-Request-${name}`)
