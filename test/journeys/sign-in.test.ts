@@ -110,14 +110,15 @@ describe('the end of a sign-in or session', () => {
     expect(replayed.status).toBe(404)
   })
 
-  test('a second sign-in opens a new session under a new id and ends the first', async () => {
+  test('a second sign-in of the user keeps the session, under a new cookie; the first cookie is worth nothing', async () => {
     const browser = await harness.visit()
     await browser.post('/api/v1/authn', credentials(AMELIA))
     const first = await browser.jar.getCookieString(harness.gatehouse.url)
     const before = await browser.get('/api/v1/sessions/me')
     await browser.post('/api/v1/authn', credentials(AMELIA))
     const after = await browser.get('/api/v1/sessions/me')
-    expect(after.json.id).not.toBe(before.json.id)
+    expect(after.json.id).toBe(before.json.id)
+    expect(await browser.jar.getCookieString(harness.gatehouse.url)).not.toBe(first)
     expect((await browser.get('/api/v1/sessions/me', { headers: { cookie: first } })).status).toBe(404)
   })
 })

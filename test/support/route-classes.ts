@@ -77,6 +77,7 @@ export const ROUTE_CLASSES = {
   step: { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true },
   'offered list': { verdicts: byDevice(NOT_OFFERED), setsDevice: true },
   'offered picture': { verdicts: byDevice(NOT_OFFERED), setsDevice: true, serves: 'same-site' },
+  'public data': { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
   'offered redirect': {
     verdicts: byDevice(UNKNOWN_HANDLE),
     setsDevice: true,
@@ -137,6 +138,7 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'DELETE /api/v1/sessions': 'session: needed',
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
   'GET /forward-auth': 'proxy check',
+  'GET /.well-known/gatehouse-jwks.json': 'public data',
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',
   'GET /api/v1/pam/groups/:id': 'session: needed',

@@ -25,6 +25,7 @@ export const ENGLISH: Catalogue = {
     pageFault: ['Something went wrong', 'This page sent an invalid request. Contact your help desk.'],
     notFound: ['Not found', 'What you asked for was not found.'],
     notAllowed: ['Not allowed', 'You do not have permission for this.'],
+    signInAgain: ['Sign in again', 'Confirm that it is you: sign in again, then repeat this.'],
     notPossible: ['Not possible', 'Your account does not allow this at the moment. Contact your help desk.'],
     invalidInput: ['Check your input', 'One of the fields is not correct.'],
     rateLimited: ['Too many attempts', '{retry}'],

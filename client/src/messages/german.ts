@@ -31,6 +31,10 @@ export const GERMAN: Catalogue = {
     ],
     notFound: ['Nicht gefunden', 'Das Angeforderte wurde nicht gefunden.'],
     notAllowed: ['Nicht erlaubt', 'Dafür haben Sie keine Berechtigung.'],
+    signInAgain: [
+      'Bitte erneut anmelden',
+      'Bestätigen Sie, dass Sie es sind: Melden Sie sich erneut an, und wiederholen Sie dies.',
+    ],
     notPossible: [
       'Nicht möglich',
       'Mit Ihrem Konto geht das zurzeit nicht. Wenden Sie sich an Ihren Helpdesk.',

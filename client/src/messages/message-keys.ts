@@ -12,6 +12,8 @@ export type Action =
   | 'sign-in'
   /** Sign out, then begin again: another user is signed in. */
   | 'sign-out'
+  /** Sign in within the session, which stays open, and repeat. */
+  | 'sign-in-again'
   /** Reload the page: another tab has signed in. */
   | 'reload'
   /** Only others can help, such as the help desk. */
@@ -26,6 +28,7 @@ export const ACTIONS = {
   pageFault: 'ask-for-help',
   notFound: 'ask-for-help',
   notAllowed: 'ask-for-help',
+  signInAgain: 'sign-in-again',
   notPossible: 'ask-for-help',
   invalidInput: 'correct',
   rateLimited: 'retry',
@@ -128,6 +131,7 @@ export const CODES: Readonly<Record<string, MessageKey>> = {
   E0000119: 'accountLocked',
   E0000122: 'pageFault',
   E0000133: 'callMade',
+  sign_in_again: 'signInAgain',
   E0000207: 'wrongCredentials',
   pam_bad_request: 'groupsNotAvailable',
   pam_credentials: 'groupsNotAvailable',

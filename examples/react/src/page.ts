@@ -135,7 +135,8 @@ export async function fail(error: unknown, form?: HTMLFormElement): Promise<numb
   const message = messageOf(error)
   const { action, details = [], causes, waitSeconds } = message
   if (action === 'sign-in' || action === 'reload') return 0 // `onSessionEnd` tells the user
-  if (action === 'restart' || action === 'sign-out') await showFirst(message)
+  if (action === 'sign-in-again') replace({ is: 'sign-in', step: undefined }, message)
+  else if (action === 'restart' || action === 'sign-out') await showFirst(message)
   else if (form && action === 'correct') {
     say({ ...message, details: details.map((detail) => labelled(form, detail)) })
     markField(form, causes)
