@@ -8,7 +8,6 @@ export type UserSessions = ReturnType<typeof createUserSessions>
 
 const IndexRecord = z.object({
   version: z.literal(1),
-  publicId: z.string(),
   /** The id in the cookie. It is sealed in the store. */
   id: z.string(),
   createdAtMs: z.number(),
@@ -118,14 +117,10 @@ function createIndex(options: SessionsOptions) {
 
   return {
     /** @returns how many entries the index has now */
-    async add(
-      userId: string,
-      { publicId, id, createdAtMs }: SessionIndexEntry,
-      ttlMs: number,
-    ): Promise<number> {
+    async add(userId: string, { id, createdAtMs }: SessionIndexEntry, ttlMs: number): Promise<number> {
       const [key, ...older] = keysOf(userId)
       const counts = await Promise.all([
-        store.indexPut(key, id, seal({ version: 1, publicId, id, createdAtMs }, key), ttlMs),
+        store.indexPut(key, id, seal({ version: 1, id, createdAtMs }, key), ttlMs),
         ...older.map(async (one) => Object.keys(await store.indexAll(one)).length),
       ])
       return counts.reduce((sum, count) => sum + count)

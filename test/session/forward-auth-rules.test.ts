@@ -10,10 +10,13 @@ const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
 const OPS = '0a4c39e9-1a5e-4d3c-9a55-0c3f5f1f7a10'
+/** The id of another group. */
+const POSING = '5f6a39e9-1a5e-4d3c-9a55-0c3f5f1f7a13'
 const ACCESS: Access = {
   groups: [
     { id: OPS, name: 'Ops, Zürich' },
     { id: '7b2d39e9-1a5e-4d3c-9a55-0c3f5f1f7a11', name: 'finance' },
+    { id: '9c1e39e9-1a5e-4d3c-9a55-0c3f5f1f7a12', name: POSING },
   ],
   roles: ['end_user', 'resource_admin', 'custom'],
 }
@@ -40,7 +43,7 @@ const decision = async (asking: ReturnType<Awaited<ReturnType<typeof signedIn>>[
   return [status, headers['x-auth-request-denied']]
 }
 
-describe('a user with two groups, who signed in two minutes ago', () => {
+describe('a user with three groups, who signed in two minutes ago', () => {
   test.each([
     ['role=resource_admin', 200],
     ['role=custom', 200],
@@ -51,6 +54,7 @@ describe('a user with two groups, who signed in two minutes ago', () => {
     [`group=${OPS}`, 200],
     ['group=Ops%2C+Z%C3%BCrich', 200],
     ['group=Finance', 403, 'group'],
+    [`group=${POSING}`, 403, 'group'],
     ['group=x&group=finance', 200],
     ['group=finance%2Cx', 403, 'group'],
     ['amr=pwd', 200],
@@ -98,7 +102,7 @@ describe('a user with two groups, who signed in two minutes ago', () => {
     const { ask } = await signedIn(async () => ACCESS)
     const all = await ask('headers=groups,roles,amr,email,name')
     expect(all.headers).toMatchObject({
-      'x-auth-request-groups': 'Ops%2C%20Z%C3%BCrich,finance',
+      'x-auth-request-groups': `Ops%2C%20Z%C3%BCrich,finance,${POSING}`,
       'x-auth-request-roles': 'end_user,resource_admin,custom',
       'x-auth-request-amr': 'pwd,otp,mfa',
       'x-auth-request-email': 'ada%40example.com',
@@ -167,7 +171,7 @@ describe('headers=jwt', () => {
     const seconds = harness.clock.now / 1000
     expect(payload).toEqual({
       ...{ iss: ISSUER, aud: 'reports', sub: '00u1person', sid: headers['x-auth-request-session'] },
-      ...{ amr: GRANT.amr, auth_time: START / 1000, groups: ['Ops, Zürich', 'finance'] },
+      ...{ amr: GRANT.amr, auth_time: START / 1000, groups: ['Ops, Zürich', 'finance', POSING] },
       ...{ iat: seconds, exp: seconds + 60 },
     })
     await expect(verify(harness, headers['x-auth-request-jwt'], 'billing')).rejects.toThrow(/aud/)
