@@ -4,9 +4,8 @@
 -- The headers of the request that Gatehouse needs. HAProxy has already written X-Forwarded-For and X-Request-Id.
 local ASKED_WITH = { "cookie", "x-gatehouse-session", "x-forwarded-for", "x-request-id" }
 
--- Requests the URL in its argument and sets txn.auth_status: 200 (with txn.auth_user, txn.auth_login and
--- txn.auth_session), 401, 409, or 0 if Gatehouse did not answer in time. Any status except 200 and 401 says nothing
--- about who is signed in.
+-- Requests the URL in its argument and sets txn.auth_status: 200 (with txn.auth_user, txn.auth_login, txn.auth_session
+-- and txn.auth_groups), 401, 403, 409, or 0 if Gatehouse did not answer in time.
 core.register_action("check-session", { "http-req" }, function(txn, url)
   local received = txn.http:req_get_headers()
   local headers = {}
@@ -25,6 +24,7 @@ core.register_action("check-session", { "http-req" }, function(txn, url)
   txn:set_var("txn.auth_user", value("x-auth-request-user"))
   txn:set_var("txn.auth_login", value("x-auth-request-preferred-username"))
   txn:set_var("txn.auth_session", value("x-auth-request-session"))
+  txn:set_var("txn.auth_groups", value("x-auth-request-groups"))
 end, 1)
 
 local OWN = {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
-import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName } from '../support/proxies.ts'
+import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
@@ -69,6 +69,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(identityIn(request)).toEqual(
       asksWhoIsSignedIn
         ? [
+            ['x-auth-request-groups', AMELIAS_GROUPS.map(encodeURIComponent).join()],
             ['x-auth-request-preferred-username', encodeURIComponent(AMELIA)],
             ['x-auth-request-session', session.id],
             ['x-auth-request-user', session.userId],
@@ -116,7 +117,7 @@ describe.each(NAMES)('%s', (name) => {
       'X-Auth-Request-* twice, in other letters': forged(
         ...IDENTITY_HEADERS.flatMap((header) => [header.toUpperCase(), header.toLowerCase()]),
       ),
-      'X-Auth-Request-* that Gatehouse does not use': forged(...OTHER_IDENTITY_HEADERS),
+      'other X-Auth-Request-*': forged(...OTHER_IDENTITY_HEADERS),
       'X-Auth-Request-* named in Connection': [
         ...forged(...IDENTITY_HEADERS),
         ...['Connection', `close, ${IDENTITY_HEADERS.join(', ')}, X-Forwarded-For`],
@@ -221,7 +222,7 @@ describe.each(NAMES)('%s', (name) => {
   if (asksWhoIsSignedIn) {
     test('a user who is signed out is sent to the sign-in page, a page’s own call gets 401', async () => {
       const navigating = await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'navigate'] })
-      const signIn = `${PORTAL}/signin?returnTo=${PORTAL}${PROXIES[name].applicationPath}`
+      const signIn = `${SIGN_IN}${PORTAL}${PROXIES[name].applicationPath}`
       expect([navigating.status, navigating.headers.location]).toEqual([302, signIn])
       expect((await openWith(undefined, { headers: ['Sec-Fetch-Mode', 'cors'] })).status).toBe(401)
       const page = await asked({ path: '/?returnTo=x' })
@@ -262,6 +263,8 @@ describe.each(NAMES)('%s', (name) => {
     })
   }
 })
+
+const AMELIAS_GROUPS = ['Database Readers', 'Platform Admins', 'Production Linux - View', 'Everyone']
 
 /** A status of a proxy that refuses, or 0: it closed the connection before the request was complete. */
 const REFUSED: ReadonlySet<number> = new Set([0, 400, 413, 431])

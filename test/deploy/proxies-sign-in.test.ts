@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { openChromium } from '../support/chromium.ts'
 import { AMELIA, PASSWORD } from '../support/harness.ts'
 import { type Portal, startPortal } from '../support/portal.ts'
-import { PORTAL, PORTAL_HOST, type ProxyName } from '../support/proxies.ts'
+import { PORTAL, PORTAL_HOST, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 import { SIGN_IN_PAGE } from '../support/proxy.ts'
 
 /** A user follows a deep link to the application, in Chromium, through the proxy examples of `deploy/proxies/`. */
@@ -53,7 +53,7 @@ describe.each(NAMES)('%s', (name) => {
   test('a request that names another host is not redirected, or returns to the portal', async () => {
     const forged = ['X-Forwarded-Uri', '//evil.example/', 'X-Forwarded-Host', 'evil.example']
     const headers = ['Sec-Fetch-Mode', 'navigate', ...forged]
-    const back = `${PORTAL}/signin?returnTo=${PORTAL}/app/`
+    const back = `${SIGN_IN}${PORTAL}/app/`
     const count = portal.arrived.length
     const locationOf = async (path: string) =>
       (await portal.open(undefined, { path, headers })).headers.location

@@ -26,13 +26,13 @@ export interface Arrived {
   readonly body: string
 }
 
-/** A login that a header cannot contain without encoding. */
+/** A user whom PAM does not know, with a login that a header cannot contain without encoding. */
 export const ZOE = 'zoë.王@exämple.test'
 
 export async function startPortal({
   proxy: name = 'nginx',
   ...options
-}: Pick<HarnessOptions, 'tunables' | 'redis'> & { readonly proxy?: ProxyName } = {}): Promise<Portal> {
+}: Pick<HarnessOptions, 'now'> & { readonly proxy?: ProxyName } = {}): Promise<Portal> {
   const arrived: Arrived[] = []
   const application = createServer({ maxHeaderSize: 1_000_000 }, async (req, res) => {
     const chunks: Buffer[] = []
@@ -116,7 +116,8 @@ function arrivedFrom(
   return { method, url, headers, body }
 }
 
-function cookiesOf({ headers }: PortalResponse): string {
+/** The cookies that a response sets, as a `Cookie` header. */
+export function cookiesOf({ headers }: PortalResponse): string {
   return (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';', 1)[0]).join('; ')
 }
 

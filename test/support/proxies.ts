@@ -5,17 +5,13 @@ import type { Certificates } from './redis-certificates.ts'
 /** The host of PUBLIC_URL in the files of `deploy/proxies/`. */
 export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
+/** Where the examples send a user whose session or proof is missing, before the URL to return to. */
+export const SIGN_IN = `${PORTAL}/signin?maxAuthAge=3600&returnTo=`
 
-/** Names of oauth2-proxy and the like that Gatehouse does not use: each example removes at least these from requests. */
+/** Further names: those that rules add, those of oauth2-proxy, and any other. */
 export const OTHER_IDENTITY_HEADERS = [
-  'Email',
-  'Groups',
-  'Roles',
-  'Amr',
-  'Name',
-  'Jwt',
-  'Access-Token',
-  'Redirect',
+  ...['Groups', 'Email', 'Roles', 'Amr', 'Name', 'Jwt', 'Denied'],
+  ...['Access-Token', 'Redirect', 'Anything'],
 ].map((name) => `X-Auth-Request-${name}`)
 
 export interface Machine {

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { AMELIA, PASSWORD } from '../support/harness.ts'
+import { type Arrived, cookiesOf, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { PORTAL, type ProxyName, SIGN_IN } from '../support/proxies.ts'
+
+/**
+ * The rule of the proxy examples, `role=resource_admin&maxAuthAge=3600&headers=groups`, decided by a real broker that asks
+ * the sandbox's PAM API.
+ */
+
+const MINUTE_MS = 60_000
+const NAVIGATION = ['Sec-Fetch-Mode', 'navigate']
+const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy']
+
+describe.each(NAMES)('%s', (name) => {
+  /** The broker's clock. */
+  let nowMs: number
+  let portal: Portal
+  beforeAll(async () => {
+    nowMs = Date.now()
+    portal = await startPortal({ proxy: name, now: () => nowMs })
+  })
+  afterAll(() => portal?.stop())
+  beforeEach(() => {
+    nowMs = Date.now()
+  })
+
+  /** Opens the application and returns the requests that reached it. */
+  async function open(cookie: string, ask: Parameters<Portal['open']>[1] = {}) {
+    const before = portal.arrived.length
+    const { status, headers } = await portal.open(cookie, ask)
+    return { status, location: headers.location, arrived: portal.arrived.slice(before) }
+  }
+
+  test('a user with the role is let in, and the application gets the groups', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    const posted = { method: 'POST', path: '/app/x?y=1', body: 'z', headers: ['Content-Type', 'text/plain'] }
+    const { status, arrived } = await open(cookie, posted)
+    expect([status, arrived.length]).toEqual([200, 1])
+    expect(arrived[0]).toMatchObject({ method: 'POST', url: '/app/x?y=1', body: 'z' })
+    expect(headerOf(arrived[0], 'content-type')).toBe('text/plain')
+    const groups = headerOf(arrived[0], 'x-auth-request-groups').split(',').map(decodeURIComponent)
+    expect(new Set(groups)).toEqual(
+      new Set(['Database Readers', 'Everyone', 'Platform Admins', 'Production Linux - View']),
+    )
+  })
+
+  test('a user without the role gets 403 and is not sent to the sign-in page', async () => {
+    const cookie = await portal.signIn(ZOE)
+    const refused = { status: 403, location: undefined, arrived: [] }
+    expect(await open(cookie)).toEqual(refused)
+    expect(await open(cookie, { headers: NAVIGATION })).toEqual(refused)
+  })
+
+  test('an hour after the password, the user signs in again and is let in', async () => {
+    const cookie = await portal.signIn(AMELIA)
+    for (const minutes of [25, 25]) {
+      nowMs += minutes * MINUTE_MS
+      expect((await open(cookie)).status).toBe(200)
+    }
+    nowMs += 11 * MINUTE_MS
+    expect(await open(cookie)).toEqual({ status: 401, location: undefined, arrived: [] })
+    expect(await open(cookie, { headers: NAVIGATION, path: '/app/x?y=1&z=2' })).toEqual({
+      status: 302,
+      location: `${SIGN_IN}${PORTAL}/app/x?y=1&z=2`,
+      arrived: [],
+    })
+    const again = await portal.proxy.ask({
+      method: 'POST',
+      path: '/api/v1/authn',
+      headers: ['Content-Type', 'application/json', 'Origin', PORTAL, 'Cookie', cookie],
+      body: JSON.stringify({ username: AMELIA, password: PASSWORD }),
+    })
+    expect(again.status).toBe(200)
+    const [device] = cookie.split('; ')
+    expect((await open(`${device}; ${cookiesOf(again)}`)).status).toBe(200)
+  })
+})
+
+const headerOf = (request: Arrived | undefined, wanted: string) =>
+  request?.headers.find(([header]) => header === wanted)?.[1] ?? ''
