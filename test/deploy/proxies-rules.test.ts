@@ -32,6 +32,11 @@ describe.each(NAMES)('%s', (name) => {
     return { status, location: headers.location, arrived: portal.arrived.slice(before) }
   }
 
+  test('an application can fetch the keys that verify X-Auth-Request-Jwt', async () => {
+    const { status, text } = await portal.proxy.ask({ path: '/.well-known/gatehouse-jwks.json' })
+    expect([status, JSON.parse(text)]).toMatchObject([200, { keys: [{ alg: 'ES256' }] }])
+  })
+
   test('a user with the role is let in, and the application gets the groups', async () => {
     const cookie = await portal.signIn(AMELIA)
     const posted = { method: 'POST', path: '/app/x?y=1', body: 'z', headers: ['Content-Type', 'text/plain'] }

@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
+import { parse } from 'yaml'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { PAGE_LIMITS } from '../../src/pam/upstream/pam-deps.ts'
+import { createRulesSchema } from '../../src/session/forward-auth-rules.ts'
 
 /** Compares the example configurations with the code. proxies-attacked.test.ts runs them. */
 
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
 
 describe('every proxy', () => {
-  const FILES = ['nginx.conf', 'Caddyfile', 'haproxy.cfg', 'apache.conf']
+  const FILES = ['nginx.conf', 'Caddyfile', 'haproxy.cfg', 'apache.conf', 'envoy.yaml', 'traefik.yaml']
 
   test.each(FILES)('%s documents TRUST_PROXY with one address', (name) => {
     expect(read(name)).toMatch(/TRUST_PROXY=(127\.0\.0\.1|10\.0\.0\.10)\s/)
@@ -32,5 +34,23 @@ describe('every proxy', () => {
     expect(read('gatehouse.lua')).toContain('timeout = 5000')
     expect(read('apache.conf').match(/BalancerMember.* timeout=60 /g)).toHaveLength(2)
     expect(read('Caddyfile')).toMatch(/response_header_timeout 60s[\s\S]*response_header_timeout 5s/)
+  })
+})
+
+describe('the examples that no test runs', () => {
+  const rulesIn = (name: string) =>
+    [...read(name).matchAll(/\/forward-auth\?([^\s;]+)/g)].map(([, rule]) => rule)
+  const signInIn = (name: string) => [...read(name).matchAll(/\/signin\?([^\s=]+=\d+&returnTo=)/g)].at(0)?.[1]
+
+  test.each(['envoy.yaml', 'traefik.yaml', 'envoy-gateway.yaml'])('%s has the rule of nginx.conf', (name) => {
+    const [rule, ...others] = rulesIn('nginx.conf')
+    expect([rulesIn(name), others]).toEqual([[rule], []])
+    expect(() => createRulesSchema([]).parse(Object.fromEntries(new URLSearchParams(rule)))).not.toThrow()
+  })
+
+  test.each(['envoy.yaml', 'traefik.yaml'])('%s leads to /signin as nginx.conf does', (name) => {
+    expect(parse(read(name), { merge: true })).toBeInstanceOf(Object)
+    expect(signInIn('nginx.conf')).toMatch(/^maxAuthAge=/)
+    expect(signInIn(name)).toBe(signInIn('nginx.conf'))
   })
 })
