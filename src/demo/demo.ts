@@ -2,6 +2,7 @@ import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
 import { createSandboxBroker, forPortalAt } from '../sandbox-package/sandbox-broker.ts'
+import type { GatehouseOptions } from '../wiring.ts'
 import { createDemoSite } from './demo-site.ts'
 
 /** Sandbox, broker and page in one process, on the embedded store. */
@@ -14,16 +15,15 @@ export interface Demo {
   stop(): Promise<void>
 }
 
-export interface DemoOptions {
+export interface DemoOptions extends GatehouseOptions {
   readonly port: number
   readonly sandboxConfigPath: string
-  readonly logStream: NodeJS.WritableStream
 }
 
 const HOST = '127.0.0.1'
 
 /** Rejects when the port is taken. */
-export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOptions): Promise<Demo> {
+export async function startDemo({ port, sandboxConfigPath, ...options }: DemoOptions): Promise<Demo> {
   const url = `http://localhost:${port}`
   const sandboxConfig = forPortalAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
@@ -32,7 +32,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
     env: { PUBLIC_URL: url },
     config: sandboxConfig,
     upstreams,
-    logStream,
+    ...options,
   })
   const site = createListener(
     createDemoSite({ broker: broker.app, sandbox, sandboxUrl: upstreams.authnUrl, reset }),

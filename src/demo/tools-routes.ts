@@ -1,7 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express'
 import { z } from 'zod'
 import { refuseOtherSites } from '../sandbox/other-sites.ts'
-import type { Message } from '../sandbox/outbox.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 
 export interface ToolsRoutesOptions {
@@ -40,7 +39,7 @@ export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOpt
       res.json({
         codes: sandbox.phone.codes(login),
         request: sandbox.phone.request(login),
-        messages: messages.slice(-MESSAGES_SHOWN).toReversed().map(describe),
+        messages: messages.slice(-MESSAGES_SHOWN).toReversed(),
       })
     }),
   )
@@ -98,12 +97,6 @@ export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOpt
     }),
   )
   return router
-}
-
-/** The link of a recovery email leads to the portal's sign-in page, as in an org with customized email templates. */
-function describe({ at, kind, text, link, token, purpose }: Message): object {
-  if (purpose !== 'recovery' || token === undefined) return { at, kind, text, link }
-  return { at, kind, text: 'Open this link to get back into your account.', link: `/#recovery=${token}` }
 }
 
 function originOf({ headers }: Request): string {

@@ -46,6 +46,8 @@ const inBoth = (error: GatehouseError): readonly Message[] => [
   describeError(error, 'de'),
 ]
 
+const inFull = (message: Message | undefined) => `${message?.title}. ${message?.text}`
+
 const UNKNOWN = inBoth(refused(403, 'E0999999')).map(({ text }) => text)
 
 const sourceOf = (path: string) => readFileSync(new URL(`../../src/${path}`, import.meta.url), 'utf8')
@@ -102,9 +104,10 @@ function sandboxPolicy() {
 
 test.each(CAUSES)('%s has its own message', (_what, error, words, action) => {
   const [english, german] = inBoth(error)
-  expect(english).toMatchObject({ text: expect.stringMatching(words), action, details: [] })
+  expect(english).toMatchObject({ action, details: [] })
+  expect(inFull(english)).toMatch(words)
   expect(german?.action).toBe(action)
-  expect(german?.text).not.toBe(english?.text)
+  expect(inFull(german)).not.toBe(inFull(english))
 })
 
 test('the broken rules of a password policy follow the message, in the language of Okta', () => {
@@ -223,13 +226,11 @@ test.each([
   [451, /help desk/],
 ])('an answer %d of a proxy has a message', (status, words) => {
   const error = status === 0 ? new GatehouseError(undefined) : { ...refused(200), status, causes: [] }
-  expect(describeError(error as GatehouseError, 'en')).toMatchObject({
-    text: expect.stringMatching(words),
-    details: [],
-  })
+  const message = describeError(error as GatehouseError, 'en')
+  expect(message.details).toEqual([])
+  expect(inFull(message)).toMatch(words)
 })
 
-const NOT_AVAILABLE = 'The sign-in service is not available at the moment.'
 const WAITS = [
   [1, 'in 1 second', 'in 1 Sekunde'],
   [30, 'in 30 seconds', 'in 30 Sekunden'],
@@ -245,16 +246,20 @@ test.each(WAITS)('an answer 503 or 429 with Retry-After: %d says %s', (seconds, 
       errorCode,
     } as object)
   const unavailable = answer(503, 'E0000009')
-  expect(describeError(unavailable, 'en').text).toBe(`${NOT_AVAILABLE} You can try again ${english}.`)
-  expect(describeError(unavailable, 'de').text).toBe(
-    `Der Anmeldedienst ist gerade nicht verfügbar. Sie können es ${german} noch einmal versuchen.`,
-  )
+  expect(describeError(unavailable, 'en')).toMatchObject({
+    title: 'The sign-in service is not available',
+    text: `You can try again ${english}.`,
+  })
+  expect(describeError(unavailable, 'de')).toMatchObject({
+    title: 'Der Anmeldedienst ist gerade nicht verfügbar',
+    text: `Sie können es ${german} noch einmal versuchen.`,
+  })
   expect(describeError(answer(429, 'E0000047'), 'en').text).toContain(english)
   expect(describeError(answer(401, 'E0000011'), 'en').text).not.toContain(english) // begins again, without a wait
 })
 
 test('without a known time to wait, a message says “later”', () => {
-  expect(describeError(refused(503, 'E0000009'), 'en').text).toBe(`${NOT_AVAILABLE} Please try again later.`)
+  expect(describeError(refused(503, 'E0000009'), 'en').text).toBe('Please try again later.')
 })
 
 const RESULTS = 'REJECTED TIMEOUT CANCELLED ERROR FAILED PASSCODE_REPLAYED TIME_WINDOW_EXCEEDED'
@@ -283,4 +288,24 @@ test.each([
   [[], 'en'],
 ])('of the languages %j the catalogue chooses %s', (wanted, language) => {
   expect(chooseLanguage(wanted)).toBe(language)
+})
+
+test('a message that names a time to wait is one sentence, in both languages', () => {
+  const limited = (code: string) =>
+    new GatehouseError(new Response(null, { status: 429, headers: { 'retry-after': '30' } }), {
+      errorCode: code,
+    } as object)
+  const codes = ['E0000047', 'E0000009', 'E0000109', 'E0000133', 'pam_rate_limited']
+  const texts = codes.flatMap((code) => inBoth(limited(code)).map(({ text }) => text))
+  expect([...new Set(texts)]).toEqual([
+    'You can try again in 30 seconds.',
+    'Sie können es in 30 Sekunden noch einmal versuchen.',
+  ])
+})
+
+test('a locked account: the page can offer to unlock it, and the text names the help desk for where it cannot', () => {
+  const [english, german] = inBoth(refused(403, 'E0000119'))
+  expect([english?.action, german?.action]).toEqual(['unlock', 'unlock'])
+  expect(english?.text).toMatch(/If you cannot unlock it here, contact your help desk/)
+  expect(german?.text).toMatch(/Wenn Sie es hier nicht entsperren können/)
 })

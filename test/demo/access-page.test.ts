@@ -24,10 +24,9 @@ test('shows session, roles and groups, also after a reload, until sign-out', asy
   const { main, page, screen, press } = await signedIn()
   await main.getByText('amelia.stone@example.test').waitFor()
   await main.getByRole('table', { name: 'My groups' }).waitFor()
-  expect(await main.locator('.tags').getByRole('listitem').allInnerTexts()).toEqual([
-    'resource_admin',
-    'end_user',
-  ])
+  const roles = main.locator('.tags')
+  expect(await roles.getByRole('listitem').allInnerTexts()).toEqual(['resource_admin', 'end_user'])
+  expect(await roles.innerText()).toBe('resource_admin\nend_user') // also when copied
   await main.getByText('You are not signed in anywhere else.').waitFor()
   await expectGoodScreen(page)
   await press('Stay signed in')

@@ -127,7 +127,9 @@ describe('a forgotten password', () => {
     await expectGoodScreen(visitor.page)
 
     const link = visitor.page.getByRole('link', { name: 'Open the link' })
-    expect(await link.getAttribute('href')).toMatch(/^\/#recovery=.+/)
+    const sent = harness.sandbox.outbox.latest('amelia.stone@example.test', 'recovery')
+    expect(sent?.link).toMatch(/\/#recovery=.+/)
+    expect(await link.getAttribute('href')).toBe(sent?.link)
     await click(link)
     await visitor.screen('Your recovery question')
     expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
@@ -170,6 +172,19 @@ test('a user unlocks a locked account and then signs in', async () => {
   await expectGoodScreen(visitor.page)
   await visitor.signIn('luis.locked@example.test', PASSWORD)
   await visitor.screen('Hello Luis')
+})
+
+test('if Okta answers that the account is locked, the page offers to unlock it', async () => {
+  const body = { errorCode: 'E0000119', errorSummary: 'Your account is locked.', errorCauses: [] }
+  harness.sandbox.faults.authn.set({ kind: 'status', status: 403, body, times: 1 })
+  const visitor = await harness.visit()
+  await visitor.signIn('lena.locked')
+  await visitor.screen('Unlock your account')
+  await visitor.alert(/Your account is locked.*If you cannot unlock it here, contact your help desk/)
+  await expectGoodScreen(visitor.page)
+  expect(await visitor.main.getByLabel('Username').inputValue()).toBe('lena.locked')
+  await visitor.press('Unlock')
+  await visitor.screen('Check your email')
 })
 
 test('a link for another user is refused, with the advice to sign out first', async () => {

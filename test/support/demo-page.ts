@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { type Demo, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
+import type { GatehouseOptions } from '../../src/wiring.ts'
 import { openChromium } from './chromium.ts'
 import { clickOnce } from './click.ts'
 import { freePort } from './gatehouse.ts'
@@ -54,9 +55,11 @@ export const NEW_PASSWORD = 'Another-Password-2'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PHONE_WIDTH = 320
 
-export async function openDemo(): Promise<DemoHarness> {
+/** @param options of the broker, such as its clock */
+export async function openDemo(options: GatehouseOptions = {}): Promise<DemoHarness> {
   const logStream = new PassThrough().resume()
-  const demo = await startDemo({ port: await freePort(), sandboxConfigPath: defaultConfigPath, logStream })
+  const parts = { port: await freePort(), sandboxConfigPath: defaultConfigPath }
+  const demo = await startDemo({ ...parts, logStream, ...options })
   const chromium = await openChromium()
   const problems: string[] = []
   /** A page is used again: it has its scripts and styles already. */

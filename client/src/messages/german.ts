@@ -19,8 +19,8 @@ export const GERMAN: Catalogue = {
   },
   messages: {
     offline: ['Keine Verbindung', 'Das Portal ist nicht erreichbar. Sind Sie online?'],
-    unavailable: ['Bitte noch einmal versuchen', 'Der Anmeldedienst ist gerade nicht verfügbar. {retry}'],
-    stepInProgress: ['Einen Moment', 'Ihr letzter Schritt wird noch verarbeitet. {retry}'],
+    unavailable: ['Der Anmeldedienst ist gerade nicht verfügbar', '{retry}'],
+    stepInProgress: ['Ihr letzter Schritt wird noch verarbeitet', '{retry}'],
     unknown: [
       'Etwas ist schiefgegangen',
       'Bitte versuchen Sie es noch einmal. Hilft das nicht, wenden Sie sich an Ihren Helpdesk.',
@@ -31,10 +31,7 @@ export const GERMAN: Catalogue = {
     ],
     notFound: ['Nicht gefunden', 'Das Angeforderte wurde nicht gefunden.'],
     notAllowed: ['Nicht erlaubt', 'Dafür haben Sie keine Berechtigung.'],
-    signInAgain: [
-      'Bitte erneut anmelden',
-      'Bestätigen Sie, dass Sie es sind: Melden Sie sich erneut an, und wiederholen Sie dies.',
-    ],
+    signInAgain: ['Bitte erneut anmelden', 'Bestätigen Sie durch eine erneute Anmeldung, dass Sie es sind.'],
     notPossible: [
       'Nicht möglich',
       'Mit Ihrem Konto geht das zurzeit nicht. Wenden Sie sich an Ihren Helpdesk.',
@@ -70,7 +67,10 @@ export const GERMAN: Catalogue = {
       'Anmeldung fehlgeschlagen',
       'Benutzername oder Passwort ist falsch. Bitte versuchen Sie es noch einmal.',
     ],
-    accountLocked: ['Ihr Konto ist gesperrt', 'Wenden Sie sich an Ihren Helpdesk.'],
+    accountLocked: [
+      'Ihr Konto ist gesperrt',
+      'Wenn Sie es hier nicht entsperren können, wenden Sie sich an Ihren Helpdesk.',
+    ],
     accountDenied: [
       'Kein Zugriff',
       'Sie können Ihr Konto zurzeit nicht verwenden. Wenden Sie sich an Ihren Helpdesk.',
@@ -119,7 +119,7 @@ export const GERMAN: Catalogue = {
     wrongAnswer: ['Das stimmt nicht', 'Die Antwort ist falsch. Bitte versuchen Sie es noch einmal.'],
     codeUsed: [
       'Bitte auf den nächsten Code warten',
-      'Jeder Code gilt nur einmal. Geben Sie den nächsten ein.',
+      'Jeder Code gilt nur einmal: Geben Sie den nächsten ein.',
     ],
     codeExpired: ['Code abgelaufen', 'Dieser Code ist zu alt. Geben Sie den aktuellen ein.'],
     factorLocked: [
@@ -127,17 +127,11 @@ export const GERMAN: Catalogue = {
       'Dieser zweite Faktor ist vorerst gesperrt. Verwenden Sie einen anderen, oder wenden Sie sich an Ihren Helpdesk.',
     ],
     invalidPhone: ['Bitte prüfen Sie die Telefonnummer', 'Geben Sie die Nummer mit + und Ländervorwahl ein.'],
-    smsSent: ['Nachricht gesendet', 'Wir haben Ihnen eine SMS gesendet. {retry}'],
-    callMade: ['Anruf erfolgt', 'Wir haben Sie angerufen. {retry}'],
+    smsSent: ['Wir haben Ihnen eine SMS gesendet', '{retry}'],
+    callMade: ['Wir haben Sie angerufen', '{retry}'],
 
-    groupsNotAvailable: [
-      'Gruppen nicht verfügbar',
-      'Ihre Gruppen konnten nicht abgerufen werden. Wenden Sie sich an Ihren Helpdesk.',
-    ],
-    groupsNotAvailableNow: [
-      'Gruppen nicht verfügbar',
-      'Ihre Gruppen konnten nicht abgerufen werden. {retry}',
-    ],
+    groupsNotAvailable: ['Gruppen konnten nicht abgerufen werden', 'Wenden Sie sich an Ihren Helpdesk.'],
+    groupsNotAvailableNow: ['Gruppen konnten nicht abgerufen werden', '{retry}'],
     pamDisabled: [
       'Gruppen nicht verfügbar',
       'Der privilegierte Zugriff ist für Ihre Organisation abgeschaltet.',

@@ -14,6 +14,8 @@ export type Action =
   | 'sign-out'
   /** Sign in within the session, which stays open, and repeat. */
   | 'sign-in-again'
+  /** Unlock the account (`unlockAccount`), if the page offers it. */
+  | 'unlock'
   /** Reload the page: another tab has signed in. */
   | 'reload'
   /** Only others can help, such as the help desk. */
@@ -46,7 +48,7 @@ export const ACTIONS = {
   notOffered: 'restart',
 
   wrongCredentials: 'correct',
-  accountLocked: 'ask-for-help',
+  accountLocked: 'unlock',
   accountDenied: 'ask-for-help',
   accountActive: 'restart',
   accountNotReady: 'retry',

@@ -36,7 +36,7 @@ function Shown({ view }: { readonly view: View }) {
         </Screen>
       )
     case 'sign-in':
-      return <SignIn step={view.step} />
+      return <SignIn step={view.step} first={view.first} />
     case 'portal':
       return <Portal session={view.session} />
   }

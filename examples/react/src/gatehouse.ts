@@ -3,3 +3,6 @@ import { chosenLanguage } from './language/language.ts'
 
 /** One for the page: it knows the open session. Gatehouse is at the page's own origin. */
 export const gatehouse = createGatehouse(chosenLanguage ? { language: chosenLanguage } : {})
+
+/** Where the page may send users after the sign-in: add what Gatehouse allows besides (`ALLOWED_ORIGINS`, `RETURN_TO`). */
+export const RETURN_TARGETS: readonly string[] = [location.origin]

@@ -1,11 +1,11 @@
-import type { Session, SignInStep } from 'gatehouse-client'
+import { allowedReturnTo, type Session, type SignInStep } from 'gatehouse-client'
 import { useSyncExternalStore } from 'react'
-import { gatehouse } from './gatehouse.ts'
+import { gatehouse, RETURN_TARGETS } from './gatehouse.ts'
 import { texts } from './language/language.ts'
 import { type Message, messageOf, resultOf, sessionEndOf } from './messages.ts'
 import { labelled, markField } from './parts/mark-field.ts'
 import { onlyChallenge } from './sign-in/factors.tsx'
-import { takeUrlParameters } from './url-parameters.ts'
+import { forgetUrlParameters, takeUrlParameters } from './url-parameters.ts'
 
 /** What the page shows, and the functions that change it. They are outside React, which may run an effect twice. */
 export interface PageState {
@@ -19,8 +19,11 @@ export type View =
   | { readonly is: 'loading' }
   /** Gatehouse cannot tell whether the user is signed in. */
   | { readonly is: 'unavailable' }
-  | { readonly is: 'sign-in'; readonly step: Next }
+  | { readonly is: 'sign-in'; readonly step: Next; readonly first?: FirstScreen }
   | { readonly is: 'portal'; readonly session: Session }
+
+/** The first screen of a sign-in within the open session, or of an unlock. */
+export type FirstScreen = 'again' | 'unlock'
 
 /** What a move leads to. Undefined: there is no sign-in, or it has ended. */
 export type Next = SignInStep | undefined
@@ -61,13 +64,23 @@ export const username = {
   },
 }
 
+/** Where the user goes after the sign-in. */
+let returnTo: string | undefined
+/** An application wants a newer sign-in, or a further factor. */
+let isPrompted = false
+/** The session within which the user signs in again, and the action that needs it. */
+let again: { readonly id: string; readonly repeat?: (() => Promise<void>) | undefined } | undefined
+
 /** A link of an email starts a sign-in, a step-up continues, and so does a sign-in after a reload. */
 export async function start(): Promise<void> {
-  const { activation: token, recovery, stateToken } = takeUrlParameters()
+  const { activation: token, recovery, stateToken, returnTo: target, prompt } = takeUrlParameters()
+  returnTo = allowedReturnTo(target, RETURN_TARGETS)
+  isPrompted = prompt === 'login'
   try {
     if (token) await show(gatehouse.signIn({ token }))
     else if (recovery) await show(gatehouse.redeemRecoveryToken(recovery))
     else await show(stateToken ? gatehouse.signIn({ stateToken }) : gatehouse.resume())
+    if (target && !returnTo) say({ tone: 'info', text: texts.targetRefused })
   } catch (error) {
     replace({ is: 'unavailable' })
     await fail(error)
@@ -88,17 +101,25 @@ async function finish({ redirectUrl, unlocked }: Extract<SignInStep, { status: '
   if (redirectUrl) return location.assign(redirectUrl) // after a step-up, to the app
   if (unlocked) return showFirst({ tone: 'good', text: texts.accountUnlocked })
   username.keep('')
-  await showFirst()
+  isPrompted = false
+  const { id, repeat } = again ?? {}
+  // not for another user who has signed in instead
+  const isSame = repeat && (await gatehouse.session())?.id === id
+  await showFirst(isSame ? await repeat().then(() => undefined, messageOf) : undefined)
 }
 
 let isAsking = false
 
-/** The portal, or without a session the form. Asking for the session also sets the device cookie. */
+/** The form, or if there is a session, where the user wanted to go. Asking for the session also sets the device cookie. */
 async function showFirst(message?: Message): Promise<void> {
+  again = undefined
   isAsking = true
   try {
     const session = await gatehouse.session()
-    replace(session ? { is: 'portal', session } : { is: 'sign-in', step: undefined }, message)
+    if (!session) replace({ is: 'sign-in', step: undefined }, message)
+    else if (isPrompted) signInAgain(session, message ?? { tone: 'info', text: texts.signInAgain })
+    else if (returnTo) leave(returnTo)
+    else showPortal(session, message)
   } catch (error) {
     replace({ is: 'unavailable' }, messageOf(error))
   } finally {
@@ -106,6 +127,34 @@ async function showFirst(message?: Message): Promise<void> {
   }
 }
 
+function leave(url: string): void {
+  replace({ is: 'loading' })
+  location.replace(url)
+}
+
+function showPortal(session: Session, message?: Message): void {
+  forgetUrlParameters()
+  replace({ is: 'portal', session }, message)
+}
+
+/** The form, within the open session. @param repeat runs after the sign-in */
+function signInAgain(session: Session, message: Message, repeat?: () => Promise<void>): void {
+  username.keep(session.login)
+  again = { id: session.id, repeat }
+  replace({ is: 'sign-in', step: undefined, first: 'again' }, message)
+}
+
+/** The user does not sign in again. */
+export async function stay(): Promise<void> {
+  username.keep('')
+  returnTo = undefined
+  isPrompted = false
+  await showFirst()
+}
+
+gatehouse.onSessionStart(() => {
+  if (state.view.is === 'sign-in' && !state.view.step) void showFirst()
+})
 gatehouse.onSessionEnd((reason) => {
   if (state.view.is === 'portal' && !isAsking) void showFirst(sessionEndOf(reason))
 })
@@ -124,18 +173,24 @@ export async function run(action: () => Promise<void>, form?: HTMLFormElement): 
     await action()
     return 0
   } catch (error) {
-    return await fail(error, form)
+    return await fail(error, form, action)
   } finally {
     isRunning = false
   }
 }
 
-/** Shows an error. If the sign-in is over, with the first screen. @returns as `run` */
-export async function fail(error: unknown, form?: HTMLFormElement): Promise<number> {
+/** Shows an error. If the sign-in is over, with the first screen. @param repeat what has failed. @returns as `run` */
+export async function fail(
+  error: unknown,
+  form?: HTMLFormElement,
+  repeat?: () => Promise<void>,
+): Promise<number> {
   const message = messageOf(error)
   const { action, details = [], causes, waitSeconds } = message
   if (action === 'sign-in' || action === 'reload') return 0 // `onSessionEnd` tells the user
-  if (action === 'sign-in-again') replace({ is: 'sign-in', step: undefined }, message)
+  const { view } = state
+  if (action === 'sign-in-again' && view.is === 'portal') signInAgain(view.session, message, repeat)
+  else if (action === 'unlock') replace({ is: 'sign-in', step: undefined, first: 'unlock' }, message)
   else if (action === 'restart' || action === 'sign-out') await showFirst(message)
   else if (form && action === 'correct') {
     say({ ...message, details: details.map((detail) => labelled(form, detail)) })

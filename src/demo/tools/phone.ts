@@ -157,7 +157,7 @@ function bubble(label: string, ...content: readonly Child[]): HTMLElement {
 
 /** A link to this page opens in this tab, a page of the sandbox in a new one. */
 function linkTo(href: string): HTMLElement {
-  return href.startsWith('/')
+  return new URL(href).origin === location.origin
     ? element('a', { href }, 'Open the link')
     : element('a', { href, target: '_blank', rel: 'noreferrer' }, 'Open the link')
 }

@@ -11,6 +11,8 @@ export const ENGLISH = {
   signIn: 'Sign in',
   signInFor: 'Sign in to continue to {app}',
   theApp: 'the app',
+  signInAgain: 'The application asks you to confirm by a new sign-in that it is you.',
+  targetRefused: 'The target of this link is not allowed and will not be opened.',
   username: 'Username',
   password: 'Password',
   showPassword: 'Show password',
@@ -42,16 +44,6 @@ export const ENGLISH = {
   newPassword: 'New password',
   signOutElsewhere: 'Sign me out everywhere else',
   passwordNeeds: 'Your new password needs:',
-  rules: {
-    minLength: 'at least {n} characters',
-    minLowerCase: 'lower-case letters: {n} or more',
-    minUpperCase: 'upper-case letters: {n} or more',
-    minNumber: 'numbers: {n} or more',
-    minSymbol: 'symbols, such as ! or ?: {n} or more',
-    excludeUsername: 'no part of your username',
-    historyCount: 'none of your last {n} passwords',
-    minAgeMinutes: 'can be changed again after {n} minutes',
-  },
 
   continue: 'Continue',
   finish: 'Finish',
@@ -142,6 +134,7 @@ export const ENGLISH = {
   since: 'Since',
   signedInWith: 'Signed in with',
   endsWhenIdle: 'Ends when idle',
+  atTime: 'at {time}',
   endsAtLatest: 'Ends at the latest',
   /** Authentication methods (RFC 8176). */
   methods: {

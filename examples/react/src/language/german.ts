@@ -12,6 +12,8 @@ export const GERMAN: Texts = {
   signIn: 'Anmelden',
   signInFor: 'Melden Sie sich an, um mit {app} fortzufahren',
   theApp: 'der App',
+  signInAgain: 'Die Anwendung bittet Sie, durch eine erneute Anmeldung zu bestätigen, dass Sie es sind.',
+  targetRefused: 'Das Ziel dieses Links ist nicht erlaubt und wird nicht geöffnet.',
   username: 'Benutzername',
   password: 'Passwort',
   showPassword: 'Passwort anzeigen',
@@ -30,7 +32,7 @@ export const GERMAN: Texts = {
   send: 'Senden',
   enterCode: 'Code eingeben',
   ifCodeSent: 'Wenn es das Konto gibt, haben wir einen Code an das zugehörige Telefon gesendet.',
-  checkEmail: 'Sehen Sie in Ihre E-Mails',
+  checkEmail: 'Prüfen Sie Ihr Postfach',
   ifLinkSent: 'Wenn es das Konto gibt, haben wir einen Link gesendet. Öffnen Sie ihn auf diesem Gerät.',
   recoveryQuestion: 'Ihre Frage zur Wiederherstellung',
   yourAnswer: 'Ihre Antwort',
@@ -44,16 +46,6 @@ export const GERMAN: Texts = {
   newPassword: 'Neues Passwort',
   signOutElsewhere: 'Überall sonst abmelden',
   passwordNeeds: 'Anforderungen an Ihr neues Passwort:',
-  rules: {
-    minLength: 'mindestens {n} Zeichen',
-    minLowerCase: 'Kleinbuchstaben: mindestens {n}',
-    minUpperCase: 'Großbuchstaben: mindestens {n}',
-    minNumber: 'Ziffern: mindestens {n}',
-    minSymbol: 'Sonderzeichen wie ! oder ?: mindestens {n}',
-    excludeUsername: 'kein Teil Ihres Benutzernamens',
-    historyCount: 'keines Ihrer letzten {n} Passwörter',
-    minAgeMinutes: 'erst nach {n} Minuten wieder änderbar',
-  },
 
   continue: 'Weiter',
   finish: 'Fertigstellen',
@@ -75,7 +67,7 @@ export const GERMAN: Texts = {
   setUpMoreOrFinish: 'Sie können weitere einrichten oder die Einrichtung abschließen:',
   noWay: 'Hier geht es nicht weiter',
   noFactor:
-    'Sie brauchen einen zweiten Faktor, aber keiner von Ihren kann auf dieser Seite verwendet werden. Wenden Sie sich an Ihren Helpdesk.',
+    'Sie brauchen einen zweiten Faktor, aber keiner Ihrer Faktoren kann auf dieser Seite verwendet werden. Wenden Sie sich an Ihren Helpdesk.',
   noFactorToSetUp:
     'Sie brauchen einen zweiten Faktor, aber auf dieser Seite kann keiner eingerichtet werden. Wenden Sie sich an Ihren Helpdesk.',
   cannotContinue: 'Diese Seite kann nicht fortfahren',
@@ -118,7 +110,7 @@ export const GERMAN: Texts = {
   tokenTitle: 'Dieses Token kann nur Ihr Helpdesk einrichten',
   tokenText: 'Bitten Sie Ihren Helpdesk um ein Token, oder wählen Sie einen anderen Weg.',
 
-  lookAtPhone: 'Sehen Sie auf Ihr Telefon',
+  lookAtPhone: 'Schauen Sie auf Ihr Telefon',
   waitingForPhone: 'Warten auf Ihr Telefon',
   chooseNumber: 'Wählen Sie auf Ihrem Telefon diese Zahl:',
   continuesByItself: 'Danach geht es hier automatisch weiter.',
@@ -151,6 +143,7 @@ export const GERMAN: Texts = {
   since: 'Seit',
   signedInWith: 'Angemeldet mit',
   endsWhenIdle: 'Endet bei Inaktivität',
+  atTime: 'um {time}',
   endsAtLatest: 'Endet spätestens',
   methods: {
     pwd: 'Passwort',

@@ -37,3 +37,8 @@ export function durationOf(seconds: number): string {
 export function timeOf(iso: string): string {
   return new Date(iso).toLocaleString(language, { dateStyle: 'medium', timeStyle: 'short' })
 }
+
+/** Without the date. */
+export function clockTimeOf(iso: string): string {
+  return new Date(iso).toLocaleTimeString(language, { timeStyle: 'short' })
+}

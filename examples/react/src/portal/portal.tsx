@@ -42,10 +42,11 @@ export function Portal({ session: opened }: { readonly session: Session }) {
 
 function SessionFacts({ session }: { readonly session: Session }) {
   const methods: Readonly<Record<string, string>> = texts.methods
+  const idleEnd = <Time key="idle" at={session.idleExpiresAt} withDate={false} />
   const facts = [
     [texts.signedInWith, listOf(session.amr.map((method) => methods[method] ?? method))],
     [texts.since, <Time key="since" at={session.createdAt} />],
-    [texts.endsWhenIdle, <Time key="idle" at={session.idleExpiresAt} />],
+    [texts.endsWhenIdle, fill(texts.atTime, { time: idleEnd })],
     [texts.endsAtLatest, <Time key="latest" at={session.expiresAt} />],
   ] as const
   return (

@@ -1,5 +1,11 @@
-import { timeOf } from '../language/language.ts'
+import { clockTimeOf, timeOf } from '../language/language.ts'
 
-export function Time({ at }: { readonly at: string }) {
-  return <time dateTime={at}>{timeOf(at)}</time>
+interface TimeProps {
+  readonly at: string
+  /** Default: true. */
+  readonly withDate?: boolean
+}
+
+export function Time({ at, withDate = true }: TimeProps) {
+  return <time dateTime={at}>{withDate ? timeOf(at) : clockTimeOf(at)}</time>
 }

@@ -1,5 +1,6 @@
 import type { PasswordExpired, PasswordReset, PasswordWarn } from 'gatehouse-client'
-import { fill, fillText } from '../language/fill.ts'
+import { describePasswordPolicy } from 'gatehouse-client/messages'
+import { fillText } from '../language/fill.ts'
 import { language, texts } from '../language/language.ts'
 import { show } from '../page.ts'
 import { Checkbox, HiddenUsername, PasswordField } from '../parts/fields.tsx'
@@ -48,20 +49,15 @@ function titleOf(step: PasswordStep): string {
   return fillText(texts.passwordExpires, { when })
 }
 
-/** −1 and 0: there is no such rule. */
 function PasswordRules({ step }: { readonly step: PasswordStep }) {
-  const { complexity, age } = step.answer._embedded.policy ?? {}
-  const values: Readonly<Record<string, unknown>> = { ...complexity, ...age }
-  const rules = Object.entries(texts.rules).filter(
-    ([name]) => values[name] === true || Number(values[name]) > 0,
-  )
+  const rules = describePasswordPolicy(step.answer._embedded.policy ?? {}, language)
   if (rules.length === 0) return null
   return (
     <>
       <p>{texts.passwordNeeds}</p>
       <ul>
-        {rules.map(([name, text]) => (
-          <li key={name}>{fill(text, { n: String(values[name]) })}</li>
+        {rules.map(({ key, text }) => (
+          <li key={key}>{text}</li>
         ))}
       </ul>
     </>

@@ -1,6 +1,7 @@
 import { texts } from '../language/language.ts'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
+import { leaveFor } from '../url-parameters.ts'
 import type { ChallengeProps, ChallengeStep } from './challenge-step.tsx'
 import { Ways } from './ways.tsx'
 
@@ -25,7 +26,7 @@ export function OtherProvider({ step, title }: OtherProviderProps) {
       <p>{texts.otherPage}</p>
       <Form
         submit={texts.continue}
-        onSubmit={async () => location.assign(redirectUrl)}
+        onSubmit={async () => leaveFor(redirectUrl)}
         more={<Ways step={step} />}
       />
     </Screen>

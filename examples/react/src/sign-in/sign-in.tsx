@@ -1,7 +1,7 @@
 import type { SignInStep, UnknownStep } from 'gatehouse-client'
 import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
-import type { Next } from '../page.ts'
+import type { FirstScreen, Next } from '../page.ts'
 import { Screen } from '../parts/screen.tsx'
 import { Challenge } from './challenge.tsx'
 import { ChangePassword } from './change-password.tsx'
@@ -12,9 +12,14 @@ import { SetUpFactor } from './set-up-factor.tsx'
 import { Start } from './start.tsx'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 
+interface SignInProps {
+  readonly step: Next
+  readonly first: FirstScreen | undefined
+}
+
 /** The screen of a step. The compiler refuses a missing status: only one that the client does not know may reach the end. */
-export function SignIn({ step }: { readonly step: Next }) {
-  if (step === undefined) return <Start />
+export function SignIn({ step, first }: SignInProps) {
+  if (step === undefined) return <Start first={first} />
   switch (step.status) {
     case 'UNAUTHENTICATED': {
       const app = step.answer._embedded.target?.label ?? texts.theApp

@@ -1,14 +1,15 @@
 import { useState } from 'react'
 import { gatehouse } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
+import { type FirstScreen, stay } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { Credentials } from './credentials.tsx'
 import { Recover } from './recovery.tsx'
 
 /** The first screen, with the ways back into an account. */
-export function Start() {
-  const [chosen, choose] = useState<'forgot' | 'unlock'>()
+export function Start({ first }: { readonly first: FirstScreen | undefined }) {
+  const [chosen, choose] = useState<'forgot' | FirstScreen | undefined>(first)
   const back = <Button label={texts.backToSignIn} onPress={async () => choose(undefined)} />
   if (chosen === 'forgot')
     return (
@@ -30,7 +31,10 @@ export function Start() {
     )
   return (
     <Screen title={texts.signIn}>
-      <Credentials signIn={gatehouse.signIn} />
+      <Credentials
+        signIn={gatehouse.signIn}
+        more={first === 'again' && <Button label={texts.cancel} onPress={stay} />}
+      />
       <div className="actions">
         <Button isLink label={texts.forgotPassword} onPress={async () => choose('forgot')} />
         <Button isLink label={texts.unlockAccount} onPress={async () => choose('unlock')} />
