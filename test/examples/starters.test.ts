@@ -142,6 +142,34 @@ test('the short starters lead back from a text message to the other factors, sig
   )
 })
 
+test.each([
+  ['plain', '/'],
+  ['express', '/sign-in'],
+])(
+  'the starter %s goes to returnTo, at once within a session, but not if it must ask again',
+  async (name, path) => {
+    const { page } = starterOf(name)
+    const { origin } = new URL(page.url())
+    const app = `${origin}/?app=reports`
+    const open = (returnTo: string, more = '') =>
+      page.goto(`${origin}${path}?returnTo=${encodeURIComponent(returnTo)}${more}`)
+    async function signInWithPush() {
+      await signIn(page, 'Demo-Password-1')
+      await press(page, 'Okta Verify')
+    }
+    await open('https://evil.example/')
+    await signInWithPush()
+    await page.getByText('Signed in as ada@example.test').waitFor()
+    expect(new URL(page.url()).origin).toBe(origin)
+    await open(app)
+    await page.waitForURL(app)
+    await open(app, '&prompt=login')
+    await signInWithPush()
+    await page.waitForURL(app)
+    await signOut(page)
+  },
+)
+
 /** Another Gatehouse, with a user that the starters' own sandboxes do not have. */
 async function startOtherGatehouse(publicUrl: string): Promise<SandboxWithBroker> {
   return startSandbox({

@@ -16,7 +16,11 @@ export async function startGatehouseSandbox(portalUrl: string): Promise<string> 
       },
     ],
     groups: { Auditors: ['end_user'] },
-    broker: { publicUrl: portalUrl, env: { TRUST_PROXY: '127.0.0.1,::1' } },
+    broker: {
+      publicUrl: portalUrl,
+      signInUrl: `${portalUrl}/sign-in`,
+      env: { TRUST_PROXY: '127.0.0.1,::1' },
+    },
   })
   console.log(`
   Sign in as ada with the password Demo-Password-1.

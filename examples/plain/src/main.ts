@@ -1,10 +1,11 @@
 import type { MfaChallenge, MfaRequired, SignInStep } from 'gatehouse-client'
-import { createGatehouse, GatehouseError } from 'gatehouse-client'
+import { allowedReturnTo, createGatehouse, GatehouseError } from 'gatehouse-client'
 import { describeError, describeResult } from 'gatehouse-client/messages'
 
 type Move = () => Promise<SignInStep>
 type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
+const target = allowedReturnTo(new URLSearchParams(location.search).get('returnTo'))
 let polling = new AbortController()
 
 function find<Found extends HTMLElement>(selector: string, root: ParentNode = document): Found {
@@ -40,7 +41,7 @@ async function run(action: () => Promise<void>): Promise<void> {
   }
 }
 
-const take = (move: Move) => run(async () => next(await move()))
+const take = (move: Move) => run(async () => showStep(await move()))
 function onClick(button: HTMLElement, move: Move | undefined): void {
   button.hidden = !move
   button.onclick = () => move && take(move)
@@ -49,20 +50,20 @@ function onClick(button: HTMLElement, move: Move | undefined): void {
 async function start(): Promise<void> {
   show('unavailable') // until Gatehouse has answered: an error does not mean that the user is signed out
   const session = await gatehouse.session()
-  if (!session) return void show('password')
+  if (!session || location.search.includes('prompt=login')) return void show('password')
+  if (target) return location.replace(target)
   show('portal')
   find('#login').textContent = `Signed in as ${session.login}`
   const { groups } = await gatehouse.groups()
   for (const { name } of groups) find('#groups').appendChild(document.createElement('li')).textContent = name
 }
 
-/** Shows what the step needs. */
-async function next(step: SignInStep): Promise<void> {
+async function showStep(step: SignInStep): Promise<void> {
   polling.abort()
   if (step.status === 'MFA_REQUIRED') chooseFactor(step)
   else if (step.status === 'MFA_CHALLENGE' && step.factor?.factorType === 'push') await waitForPush(step)
   else if (step.status === 'MFA_CHALLENGE' && step.next === 'verify') enterCode(step.verify, step)
-  else if (step.status === 'SUCCESS') step.redirectUrl ? location.assign(step.redirectUrl) : await start()
+  else if (step.status === 'SUCCESS') location.replace(step.redirectUrl ?? target ?? '/')
   else {
     show('password')
     say('Not possible', `This page cannot continue the sign-in (${step.status}).`)
@@ -70,7 +71,6 @@ async function next(step: SignInStep): Promise<void> {
   }
 }
 
-/** The demo of Gatehouse has an example of every other factor. */
 function chooseFactor(step: MfaRequired): void {
   for (const button of show('factors').querySelectorAll('button')) {
     const factor = step.factors.find(({ factorType }) => factorType === button.dataset.factor)
@@ -101,7 +101,7 @@ async function waitForPush(step: MfaChallenge): Promise<void> {
   let polled: SignInStep = step
   tellNumber(status, polled)
   for await (polled of step.poll({ signal: polling.signal })) tellNumber(status, polled)
-  await next(polled)
+  await showStep(polled)
 }
 
 function tellNumber(status: HTMLElement, step: SignInStep): void {

@@ -1,10 +1,12 @@
 import type { MfaChallenge, MfaRequired, SignInStep } from 'gatehouse-client'
-import { createGatehouse, GatehouseError } from 'gatehouse-client'
+import { allowedReturnTo, createGatehouse, GatehouseError } from 'gatehouse-client'
 import { describeError, describeResult } from 'gatehouse-client/messages'
 
 type Move = () => Promise<SignInStep>
 type Moves = { resend?: Move; previous?: Move }
 const gatehouse = createGatehouse()
+const { returnTo, prompt } = Object.fromEntries(new URLSearchParams(location.search))
+const target = allowedReturnTo(returnTo) ?? '/'
 let polling = new AbortController()
 
 function find<Found extends HTMLElement>(selector: string, root: ParentNode = document): Found {
@@ -48,7 +50,8 @@ function onClick(button: HTMLElement, move: Move | undefined): void {
 
 async function start(): Promise<void> {
   show('unavailable') // until Gatehouse has answered: an error does not mean that the user is signed out
-  if (await gatehouse.session()) location.replace('/')
+  const session = await gatehouse.session()
+  if (session && prompt !== 'login') location.replace(target)
   else show('password')
 }
 
@@ -58,7 +61,7 @@ async function next(step: SignInStep): Promise<void> {
   if (step.status === 'MFA_REQUIRED') chooseFactor(step)
   else if (step.status === 'MFA_CHALLENGE' && step.factor?.factorType === 'push') await waitForPush(step)
   else if (step.status === 'MFA_CHALLENGE' && step.next === 'verify') enterCode(step.verify, step)
-  else if (step.status === 'SUCCESS') location.replace(step.redirectUrl ?? '/')
+  else if (step.status === 'SUCCESS') location.replace(step.redirectUrl ?? target)
   else {
     show('password')
     say('Not possible', `This page cannot continue the sign-in (${step.status}).`)
