@@ -66,8 +66,7 @@ async function runAll(node) {
 function checkStarters(copies) {
   for (const name of STARTERS) {
     const copy = join(copies, name)
-    const filter = (path) => !/[/\\](node_modules|dist)$/.test(path)
-    cpSync(join(project, 'examples', name), copy, { recursive: true, filter })
+    cpSync(join(folder, 'node_modules/gatehouse/examples', name), copy, { recursive: true })
     const all = ['--workspaces', '--include-workspace-root', '--pack-destination', copy]
     execFileSync('npm', ['pack', '--silent', ...all], {
       cwd: project,

@@ -32,7 +32,7 @@ export function gatehouseSandbox(portalUrl: string): Plugin {
         console.log(`
   Sign in as ada with the password Demo-Password-1.
   Codes: ${sandbox.authnUrl}/sandbox/users/ada
-  Text messages: ${sandbox.authnUrl}/sandbox/outbox
+  Emails and text messages: ${sandbox.authnUrl}/sandbox/outbox
   The phone approves a push after some seconds.
 
   Open ${portalUrl}

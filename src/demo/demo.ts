@@ -1,8 +1,11 @@
 import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
-import { createSandboxBroker, forPortalAt } from '../sandbox-package/sandbox-broker.ts'
-import type { GatehouseOptions } from '../wiring.ts'
+import {
+  createSandboxBroker,
+  forPortalAt,
+  type SandboxBrokerOptions,
+} from '../sandbox-package/sandbox-broker.ts'
 import { createDemoSite } from './demo-site.ts'
 
 /** Sandbox, broker and page in one process, on the embedded store. */
@@ -15,7 +18,7 @@ export interface Demo {
   stop(): Promise<void>
 }
 
-export interface DemoOptions extends GatehouseOptions {
+export interface DemoOptions extends Pick<SandboxBrokerOptions, 'logStream' | 'now'> {
   readonly port: number
   readonly sandboxConfigPath: string
 }

@@ -309,3 +309,7 @@ test('a locked account: the page can offer to unlock it, and the text names the 
   expect(english?.text).toMatch(/If you cannot unlock it here, contact your help desk/)
   expect(german?.text).toMatch(/Wenn Sie es hier nicht entsperren können/)
 })
+
+test('a user without privileged access is no error to act on', () => {
+  expect(inBoth(refused(404, 'pam_user_unknown')).map(({ action }) => action)).toEqual(['none', 'none'])
+})

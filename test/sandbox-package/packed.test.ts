@@ -28,21 +28,25 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the tarball has only compiled code, its two type files, the configuration, the licence, the pages and their examples', () => {
+test('the tarball has only compiled code, its two type files, the configuration, the licence, the pages, their examples and the starters', () => {
   const files = readdirSync(join(folder, 'node_modules/gatehouse'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) =>
       join(entry.parentPath, entry.name).slice(folder.length + '/node_modules/gatehouse/'.length),
     )
   const isPage = (path: string) => /\.(md|png)$|^deploy\//.test(path)
-  expect(files.filter((path) => !/^lib\/.*\.js$/.test(path) && !isPage(path)).sort()).toEqual([
+  const isStarter = (path: string) => /^examples\/(express|plain|react)\//.test(path)
+  const isOther = (path: string) => !/^lib\/.*\.js$/.test(path) && !isPage(path) && !isStarter(path)
+  expect(files.filter(isOther).sort()).toEqual([
     ...['.env.example', 'LICENSE', 'config/default.json', 'config/sandbox.json'],
     ...['docs/openapi.json', 'examples/testing/fixtures.ts'],
     ...['examples/testing/sign-in.spec.ts', 'examples/testing/sign-in.test.ts'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])
   expect(files).toEqual(expect.arrayContaining(['lib/wiring.js', 'lib/sandbox-package/main.js']))
-  expect(files.filter((path) => /(^|\/)(demo|test|bench|scripts)\//.test(path))).toEqual([])
+  const sandboxes = ['express/src/sandbox.ts', 'plain/sandbox.ts', 'react/sandbox.ts']
+  expect(files).toEqual(expect.arrayContaining(sandboxes.map((path) => `examples/${path}`)))
+  expect(files.filter((path) => /(^|\/)(demo|test|bench|scripts|dist|node_modules)\//.test(path))).toEqual([])
 })
 
 test('the readme begins with the package: its code runs, and every file that it names is in the tarball', () => {

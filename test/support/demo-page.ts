@@ -3,10 +3,9 @@ import { createRequire } from 'node:module'
 import { PassThrough } from 'node:stream'
 import { expect } from '@jest/globals'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { type Demo, startDemo } from '../../src/demo/demo.ts'
+import { type Demo, type DemoOptions, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
-import type { GatehouseOptions } from '../../src/wiring.ts'
 import { openChromium } from './chromium.ts'
 import { clickOnce } from './click.ts'
 import { freePort } from './gatehouse.ts'
@@ -56,7 +55,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const PHONE_WIDTH = 320
 
 /** @param options of the broker, such as its clock */
-export async function openDemo(options: GatehouseOptions = {}): Promise<DemoHarness> {
+export async function openDemo(options: Pick<DemoOptions, 'now'> = {}): Promise<DemoHarness> {
   const logStream = new PassThrough().resume()
   const parts = { port: await freePort(), sandboxConfigPath: defaultConfigPath }
   const demo = await startDemo({ ...parts, logStream, ...options })

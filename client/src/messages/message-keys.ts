@@ -18,6 +18,8 @@ export type Action =
   | 'unlock'
   /** Reload the page: another tab has signed in. */
   | 'reload'
+  /** Nothing: show it as information, not as an error. */
+  | 'none'
   /** Only others can help, such as the help desk. */
   | 'ask-for-help'
 
@@ -75,7 +77,7 @@ export const ACTIONS = {
   groupsNotAvailable: 'ask-for-help',
   groupsNotAvailableNow: 'retry',
   pamDisabled: 'ask-for-help',
-  pamUserUnknown: 'ask-for-help',
+  pamUserUnknown: 'none',
 
   rejected: 'retry',
   notAnswered: 'retry',

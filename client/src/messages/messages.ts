@@ -70,7 +70,7 @@ export function messages(catalogue: Catalogue) {
     describeSessionEnd: (reason: SessionEnd): Message => messageOf(SESSION_ENDS[reason]),
 
     /** The rules for a new password, from `answer._embedded.policy`. */
-    describePasswordPolicy: (policy: PasswordPolicy): (AppliedRule & { readonly text: string })[] =>
+    describePasswordPolicy: (policy: PasswordPolicy = {}): (AppliedRule & { readonly text: string })[] =>
       rulesOf(policy).map((rule) => ({ ...rule, text: textOf(rule) })),
   }
 }

@@ -25,7 +25,7 @@ export async function startGatehouseSandbox(portalUrl: string): Promise<string> 
   console.log(`
   Sign in as ada with the password Demo-Password-1.
   Codes: ${authnUrl}/sandbox/users/ada
-  Text messages: ${authnUrl}/sandbox/outbox
+  Emails and text messages: ${authnUrl}/sandbox/outbox
   The phone approves a push after some seconds.
 `)
   return brokerUrl

@@ -30,10 +30,10 @@ export function messageOf(error: unknown): ErrorMessage {
     const text = error instanceof PageError ? error.message : texts.cannotContinue
     return { tone: 'error', text, action: 'retry', causes: [], waitSeconds: 0 }
   }
-  const { code, causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
+  const { causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
   const { title, text, action, details } = describeError(error, language)
   const message = { title, text, action, details, causes, waitSeconds }
-  if (code === 'pam_user_unknown') return { tone: 'info', ...message } // most users have no privileged access
+  if (action === 'none') return { tone: 'info', ...message }
   return { tone: 'error', ...message, requestId: action === 'correct' ? undefined : requestId }
 }
 

@@ -50,7 +50,7 @@ function titleOf(step: PasswordStep): string {
 }
 
 function PasswordRules({ step }: { readonly step: PasswordStep }) {
-  const rules = describePasswordPolicy(step.answer._embedded.policy ?? {}, language)
+  const rules = describePasswordPolicy(step.answer._embedded.policy, language)
   if (rules.length === 0) return null
   return (
     <>
