@@ -175,6 +175,8 @@ describe('a sign-in that is too old to end other sessions', () => {
     await elsewhere.screen('Hello Nora')
     await here.signIn('nora.nopolicy')
     await here.screen('Hello Nora')
+    const alerts = await here.main.getByRole('alert').allInnerTexts()
+    expect(alerts.join('')).toBe('')
     for (const [visitor, name] of [
       [there, 'Amelia'],
       [elsewhere, 'Nora'],
