@@ -11,25 +11,7 @@ import { pathToFileURL } from 'node:url'
 import { setGlobals } from './globals.mjs'
 
 const require = createRequire(import.meta.url)
-const asyncHooks = require('node:async_hooks')
 let loaded = 0
-
-/**
- * Replaces the `AsyncLocalStorage` in which jest keeps the current test. Only one test runs at a time, and the real one makes Node 20
- * call hooks for every promise, which costs 7 % of the CPU time.
- */
-class CurrentTest {
-  #current
-
-  getStore() {
-    return this.#current
-  }
-
-  run(test, callback) {
-    this.#current = test
-    return callback()
-  }
-}
 
 export default class NativeRuntime {
   #environment
@@ -48,13 +30,7 @@ export default class NativeRuntime {
     delete require.cache[path]
     delete globalThis[Symbol.for('EVENT_HANDLERS')]
     delete Error.prepareStackTrace // set by jest; Node has the source maps itself
-    const { AsyncLocalStorage } = asyncHooks
-    asyncHooks.AsyncLocalStorage = CurrentTest
-    try {
-      return require(path)
-    } finally {
-      asyncHooks.AsyncLocalStorage = AsyncLocalStorage
-    }
+    return require(path)
   }
 
   setGlobalsForRuntime(globals) {
