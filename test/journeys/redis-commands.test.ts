@@ -131,7 +131,7 @@ test('a poll of a push that is due', async () => {
   expect(await countCommands(poll)).toEqual({
     commands: [
       ...['acquire', 'countAttempt'], // the poll is due; the address's limit
-      ...['refundAttempt', 'indexPut', 'commit'],
+      ...['refundAttempt', 'commit'],
     ],
     roundTrips: 2,
   })

@@ -141,14 +141,14 @@ async function writeStep(step: CompletedStep, { store, locks, transactions }: Ru
   if (!isNew && after === undefined) transactions.removeFromUserIndex(before, lock.recordKey)
 }
 
-/** Creates the record of a new transaction, or adds an existing transaction to its user's index. */
+/** Creates the record of a new transaction, or adds an existing one to its user's index once the user is known. */
 async function writeTransaction(
   { lock, before, handle, isNew, result: { after } }: CompletedStep,
   transactions: RunStepDeps['transactions'],
 ): Promise<void> {
-  if (after === undefined || after === before) return
-  if (!isNew) await transactions.addToUserIndex(after, lock.recordKey)
-  else if (after.status !== '') await transactions.create(handle, after)
+  if (after === undefined) return
+  if (isNew && after.status !== '') await transactions.create(handle, after)
+  if (!isNew && after.userId !== before.userId) await transactions.addToUserIndex(after, lock.recordKey)
 }
 
 async function rollbackStep({ lock, result }: CompletedStep, { locks, log }: RunStepDeps): Promise<void> {

@@ -5,7 +5,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../session/user-keys.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
-import { Transaction } from './transaction.ts'
+import { LIFETIME, Transaction } from './transaction.ts'
 
 /**
  * Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names.
@@ -22,7 +22,7 @@ export interface TransactionStore {
   open(raw: string | undefined, key: string): Transaction | undefined
   /** The change that a commit makes to the record at this key. */
   recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange
-  /** Indexes the record by its user, if known, so that it is deleted when all sessions of the user end. */
+  /** Indexes the record by its user, if known, for as long as it can last, so that it is deleted when all sessions of the user end. */
   addToUserIndex(transaction: Transaction, key: string): Promise<void>
   /** Removes a deleted record from the index. Never fails, because an entry that is left expires with the index. */
   removeFromUserIndex(transaction: Transaction, key: string): void
@@ -62,8 +62,8 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
     kind: 'transaction',
   })
 
-  const addToUserIndex: TransactionStore['addToUserIndex'] = async ({ userId, expiresAtMs }, key) => {
-    if (userId !== undefined) await openTransactions.add(userId, key, expiresAtMs - now())
+  const addToUserIndex: TransactionStore['addToUserIndex'] = async ({ userId }, key) => {
+    if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs)
   }
 
   return {

@@ -216,13 +216,13 @@ export function toRedirectOnly(
   return { ...after, origin: 'redirect-only', offered, factorTypes: {}, expiresAtMs, sessionId }
 }
 
-/** Bounds of a transaction's time to live. */
-export const LIFETIME = { minMs: 60_000, maxMs: 60 * 60_000, defaultMs: 5 * 60_000 }
+/** Bounds of a transaction's time to live after an answer, and from its start to its end. */
+export const LIFETIME = { minMs: 60_000, maxMs: 60 * 60_000, defaultMs: 5 * 60_000, totalMs: 3 * 60 * 60_000 }
 
 /**
  * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not matter, within the
- * LIFETIME. The default if `expiresAt` is missing, unreadable or past. An imported transaction also ends `maxMs` after
- * its import, because the index of imported tokens keeps its entry no longer.
+ * LIFETIME. The default if `expiresAt` is missing, unreadable or past. A transaction ends `totalMs` after its start, an
+ * imported one `maxMs` after its import, because the indexes of transactions keep an entry no longer.
  */
 export function lifetimeMs(
   { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,
@@ -233,5 +233,6 @@ export function lifetimeMs(
   const left = Date.parse(expiresAt ?? '') - (Number.isNaN(sent) ? nowMs : sent)
   const isUsable = left > 0 // false for NaN
   const ms = isUsable ? Math.min(Math.max(left, LIFETIME.minMs), LIFETIME.maxMs) : LIFETIME.defaultMs
-  return origin === 'imported' ? Math.min(ms, createdAtMs + LIFETIME.maxMs - nowMs) : ms
+  const totalMs = origin === 'imported' ? LIFETIME.maxMs : LIFETIME.totalMs
+  return Math.min(ms, createdAtMs + totalMs - nowMs)
 }

@@ -411,14 +411,18 @@ describe('the time to live', () => {
   })
 
   test.each([
-    [20, 40],
-    [58, 2],
-    [80, -20],
-  ])('%i minutes after its import, an imported transaction has at most %i left', (elapsed, left) => {
-    const imported = { ...fresh(), origin: 'imported' } as const
-    const nowMs = NOW + elapsed * MINUTE
-    const given = { expiresAt: at(elapsed + 50), date: http(elapsed) }
-    expect(lifetimeMs(imported, given, nowMs)).toBe(left * MINUTE)
-    expect(lifetimeMs(fresh(), given, nowMs)).toBe(50 * MINUTE)
-  })
+    ['imported', 20, 40],
+    ['imported', 58, 2],
+    ['imported', 80, -20],
+    [undefined, 80, 50],
+    [undefined, 170, 10],
+    [undefined, 181, -1],
+  ] as const)(
+    'a transaction (origin %s) that began %i minutes ago has at most %i left',
+    (...[origin, elapsed, left]) => {
+      const nowMs = NOW + elapsed * MINUTE
+      const given = { expiresAt: at(elapsed + 50), date: http(elapsed) }
+      expect(lifetimeMs({ ...fresh(), ...(origin && { origin }) }, given, nowMs)).toBe(left * MINUTE)
+    },
+  )
 })
