@@ -33,9 +33,9 @@ ENV GIT_REVISION=$GIT_REVISION
 USER 1000:1000
 EXPOSE 8080
 # /livez on the ops listener, inside the container, wherever OPS_HOST puts it (on all addresses: on the loopback one);
-# 200 or the container is not alive.
+# 200 or the container is not alive. In bash, because a process of Node takes 60 MB.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
-  CMD ["node", "-e", "const{OPS_HOST:h,OPS_PORT:p}=process.env;const at=!h||h==='0.0.0.0'?'127.0.0.1':h==='::'?'[::1]':h.includes(':')?`[${h}]`:h;fetch(`http://${at}:${p||9090}/livez`,{signal:AbortSignal.timeout(2000)}).then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
+  CMD ["bash", "-c", "case ${OPS_HOST:-0.0.0.0} in 0.0.0.0) h=127.0.0.1;; ::) h=::1;; *) h=$OPS_HOST;; esac; exec 3<>/dev/tcp/$h/${OPS_PORT:-9090} && printf 'GET /livez HTTP/1.0\\r\\n\\r\\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
 STOPSIGNAL SIGTERM
 # With a memory limit, V8 makes its young generation as small as 1 MB and collects it all the time: every request took
 # twice the CPU. More than 16 MB brings nothing (docs/performance.md).

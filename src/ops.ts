@@ -19,6 +19,8 @@ export interface OpsOptions extends AdminRoutesOptions, RequireOpsTokenOptions {
   readonly health: Pick<Health, 'readiness'>
   readonly metrics: Metrics
   readonly log: Logger
+  /** The git revision of the build. */
+  readonly revision: string
 }
 
 /** The folder of `openapi.json`, which `npm run openapi` writes. */
@@ -43,10 +45,10 @@ function beginOpsRequest(): RequestHandler {
   }
 }
 
-function opsRoutes({ health, metrics }: OpsOptions): Route[] {
+function opsRoutes({ health, metrics, revision }: OpsOptions): Route[] {
   const get = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, handle })
   return [
-    get('/livez', (_req, res) => sendJson(res, { status: 'alive', version: VERSION })),
+    get('/livez', (_req, res) => sendJson(res, { status: 'alive', version: VERSION, revision })),
     get('/readyz', (_req, res) => {
       const readiness = health.readiness()
       sendJson(res.status(readiness.ready ? 200 : 503), readiness)

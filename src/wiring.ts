@@ -162,6 +162,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       metrics,
     }),
     ops: createOps({
+      revision: config.revision,
       health,
       sessions,
       endAllSessions,

@@ -66,7 +66,7 @@ test.each([
   const words: unknown = JSON.parse(
     /^HEALTHCHECK [^\n]*\\\n +CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '',
   )
-  const [, ...args] = words as string[] // the exit codes show that it is
+  const [file, ...args] = words as [string, ...string[]] // the exit codes show that it is
   const asked: string[] = []
   const server = createServer((req, res) => {
     asked.push(String(req.url))
@@ -77,7 +77,7 @@ test.each([
   const { port } = server.address() as AddressInfo // of a TCP server that listens
   const run = async () => {
     const env = { OPS_PORT: String(port), ...(opsHost === undefined ? {} : { OPS_HOST: opsHost }) }
-    const [code] = await once(spawn(process.execPath, args, { env, stdio: 'ignore' }), 'exit')
+    const [code] = await once(spawn(file, args, { env, stdio: 'ignore' }), 'exit')
     return code as number
   }
   try {

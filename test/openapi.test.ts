@@ -104,6 +104,7 @@ describe('the document', () => {
 test('the operations listener serves it', async () => {
   const listener = await listenFor(
     createOps({
+      revision: 'unknown',
       health: { readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' } }) },
       metrics: createMetrics({ processMetrics: false }),
       sessions: {

@@ -212,6 +212,7 @@ describe('the ops listener', () => {
       readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' as const }, ...readiness }),
     }
     const app = createOps({
+      revision: 'unknown',
       health,
       metrics: createMetrics({ processMetrics: false }),
       sessions: {

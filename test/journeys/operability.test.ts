@@ -127,7 +127,11 @@ describe('the command', () => {
       variables: expect.stringMatching(/^PUBLIC_URL,AUTHN_BASE_URL,.*,SSO_REDIRECTS,.*GIT_REVISION$/),
     })
     expect(lines[0]).not.toMatch(/127\.0\.0\.1|localhost|example\.com/)
-    expect(await (await fetch(`${ops}/livez`)).json()).toEqual({ status: 'alive', version: VERSION })
+    expect(await (await fetch(`${ops}/livez`)).json()).toEqual({
+      status: 'alive',
+      version: VERSION,
+      revision: '4711abc',
+    })
     expect(await (await fetch(`${ops}/metrics`)).text()).toContain(
       `gatehouse_build_info{version="${VERSION}",revision="4711abc"} 1`,
     )

@@ -18,6 +18,7 @@ async function harness(opsToken: string | null = TOKEN) {
   const endedLimits: { userId: string; login: string | undefined }[] = []
   const { metrics, sessions, log } = own
   const app = createOps({
+    revision: 'unknown',
     health: { readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' } }) },
     metrics,
     sessions,
