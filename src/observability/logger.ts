@@ -36,7 +36,7 @@ export interface LoggerOptions {
   readonly stream?: NodeJS.WritableStream
   /** Called with the number of lines that standard output did not take. */
   readonly onLost?: (lines: number) => void
-  /** Called for each event, also one below the level. */
+  /** Called for each event, also one below the level, except `request`, which `httpRequestDuration` counts. */
   readonly onEvent?: (level: string, event: string) => void
   readonly now?: () => number
 }
@@ -63,7 +63,7 @@ export function createLogger(options: LoggerOptions): Logger {
     transports: [new winston.transports.Stream({ stream })],
   })
   const write = (entry: Entry) => {
-    onEvent?.(entry.level, entry.event)
+    if (entry.event !== 'request') onEvent?.(entry.level, entry.event)
     lines.log({ level: entry.level, message: entry.event, entry })
   }
   const logAt =

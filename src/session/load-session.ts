@@ -12,7 +12,7 @@ import {
 } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
-/** Reads the session of a request into `req.session`. Throws 503 if the store is out of reach. */
+/** Reads the session of a request into `req.stored`. Throws 503 if the store is out of reach. */
 export type LoadSession = (req: Request, res: Response) => Promise<void>
 
 export interface LoadSessionOptions extends SessionsOptions {
@@ -50,9 +50,8 @@ export function createLoadSession(
     })
     return loading.then(() => {
       const stored = req.session?.stored
-      if (stored === undefined) return
-      const isValid = stored.id === req.sessionID && isFromItsDevice(req, stored.session)
-      if (!isValid) Reflect.deleteProperty(req, 'session')
+      Reflect.deleteProperty(req, 'session') // it is never saved, so express-session need not look for changes at the end
+      if (stored?.id === req.sessionID && isFromItsDevice(req, stored.session)) req.stored = stored
     })
   }
 }

@@ -70,6 +70,13 @@ declare module 'express-session' {
   }
 }
 
+declare module 'express-serve-static-core' {
+  interface Request {
+    /** The session that `load` has found. */
+    stored?: IdentifiedSession
+  }
+}
+
 export type SessionStore = ReturnType<typeof createSessionStore>
 
 const ID_BYTES = 32

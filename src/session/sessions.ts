@@ -57,12 +57,10 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
   const extendAfterMs = Math.min(options.extendEveryMs ?? 60_000, idleMs / 2)
 
   /** Does not extend the session. */
-  const find = ({ session }: Partial<Request>) =>
-    session?.stored !== undefined && remainingMs(session.stored.session, options) > 0
-      ? session.stored
-      : undefined
+  const find = ({ stored }: Request) =>
+    stored !== undefined && remainingMs(stored.session, options) > 0 ? stored : undefined
 
-  /** Extends the session now. `req.session` is not changed, so express-session saves nothing. */
+  /** Extends the session now. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
     const found = find(req)
     if (found === undefined) return undefined
