@@ -1,7 +1,7 @@
 import { createListener } from '../http/listener.ts'
 import { createSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
-import { createSandboxBroker, forPortalAt } from '../sandbox-package/sandbox-broker.ts'
+import { createSandboxBroker, forPortalAt, newEventHook } from '../sandbox-package/sandbox-broker.ts'
 import { createDemoSite } from './demo-site.ts'
 
 /** Sandbox, broker and page in one process, on the embedded store. */
@@ -28,8 +28,9 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   const sandboxConfig = forPortalAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
+  const eventHook = newEventHook(url)
   const broker = createSandboxBroker({
-    env: { PUBLIC_URL: url },
+    env: { PUBLIC_URL: url, EVENT_HOOK_SECRET: eventHook.secret },
     config: sandboxConfig,
     upstreams,
     logStream,
@@ -41,6 +42,7 @@ export async function startDemo({ port, sandboxConfigPath, logStream }: DemoOpti
   )
   const ops = createListener(broker.ops, broker.http)
   await site.listen(port, HOST)
+  await sandbox.eventHook.register(eventHook)
   const opsPort = await ops.listen(0, HOST)
 
   return {

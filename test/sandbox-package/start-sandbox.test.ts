@@ -10,6 +10,7 @@ import {
   startSandbox,
 } from '../../src/sandbox-package/start-sandbox.ts'
 import { openBrowser } from '../support/browser.ts'
+import { startEventReceiver } from '../support/event-receiver.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { PASSWORD } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
@@ -72,6 +73,13 @@ test.each<[string, unknown, string]>([
     'use the option broker.signInUrl',
   ],
   ['a variable that has no effect', env({ REDIS_URL: 'redis://localhost' }), 'broker.env.REDIS_URL: '],
+  ['the secret of the event hook as a variable', env({ EVENT_HOOK_SECRET: 's' }), 'use the option eventHook'],
+  ['an event hook of another scheme', { eventHook: { url: 'ftp://a', secret: 's' } }, 'eventHook.url: '],
+  [
+    'an event hook without a secret',
+    { eventHook: { url: 'http://localhost', secret: '' } },
+    'eventHook.secret: ',
+  ],
   ['a mistyped variable', env({ SESION_IDLE_MINUTES: '5' }), 'did you mean SESSION_IDLE_MINUTES?'],
   ['a variable', env({ SESSION_IDLE_MINUTES: 'soon' }), 'broker: SESSION_IDLE_MINUTES: '],
 ])('%s is refused, by name', async (_, options, message) => {
@@ -134,6 +142,28 @@ test('a recovery email leads to the sign-in page, with the token in the fragment
     expect([link, token?.length]).toEqual([`${page}#recovery=${token}`, 20])
     await sandbox.stop()
   }
+})
+
+test('each control of a user sends its event to the event hook, which answers before it resolves', async () => {
+  const receiver = await startEventReceiver()
+  const { control, stop } = await startSandbox({ eventHook: receiver.address })
+  const login = 'tomas.berg'
+  control.setFaults({ events: [{ kind: 'twice', times: 1 }] })
+  await control.suspend(login)
+  await control.unsuspend(login)
+  await control.clearSessions(login)
+  await control.resetFactors(login)
+  await control.resetPassword(login)
+  await control.deactivate(login)
+  const sent = [
+    ...['user.lifecycle.suspend', 'user.lifecycle.suspend', 'user.lifecycle.unsuspend', 'user.session.clear'],
+    ...['user.mfa.factor.reset_all', 'user.account.reset_password', 'user.lifecycle.deactivate'],
+  ]
+  expect(receiver.eventTypes()).toEqual(sent)
+  expect(control.eventHookCalls().map(({ eventType }) => eventType)).toEqual([undefined, ...sent])
+  await expect(control.suspend(login)).rejects.toThrow('suspend: tomas.berg@example.test is DEPROVISIONED')
+  await stop()
+  await receiver.close()
 })
 
 const MANY_POLLS = 40
