@@ -177,7 +177,18 @@ test.each([{ kind: 'late' }, { kind: 'lost' }, { kind: 'twice', times: 0 }])(
   },
 )
 
-test('a reset drops late deliveries, calls and faults, and keeps the registration', async () => {
+test('a reset drops deliveries that are due later', async () => {
+  const { sandbox } = client
+  sandbox.faults.events.set([{ kind: 'late', ms: 1 }])
+  await sandbox.changeLifecycle('amelia.stone', 'suspend')
+  sandbox.reset()
+  sandbox.faults.events.set([{ kind: 'late', ms: 1 }])
+  await sandbox.changeLifecycle('amelia.stone', 'clear_sessions')
+  await until(() => receiver.deliveries.length > 0)
+  expect(receiver.eventTypes()).toEqual([CLEAR])
+})
+
+test('a reset drops overtaken deliveries, calls and faults, and keeps the registration', async () => {
   const { sandbox } = client
   sandbox.faults.events.set([{ kind: 'out-of-order' }])
   await sandbox.changeLifecycle('amelia.stone', 'suspend')

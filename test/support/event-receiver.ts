@@ -46,7 +46,7 @@ export async function startEventReceiver(): Promise<EventReceiver> {
     deliveries.push({ headers, body: (await json(req)) as EventReceiver['deliveries'][number]['body'] })
     const answer = answers.shift() ?? 204
     if (answer === 'cut') req.socket.destroy()
-    else if (answer !== 'never') res.writeHead(answer).end()
+    else if (answer !== 'never') res.writeHead(answer, { location: '/elsewhere' }).end()
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {

@@ -87,7 +87,6 @@ function refuseSignIns(org: Org, user: User, status: NonNullable<User['adminStat
   user.adminStatus = status
   revokeSessions(org, user)
   org.recoveries.deleteWhere((recovery) => recovery.user === user)
-  org.activations.deleteWhere((owner) => owner === user)
   for (const transaction of org.transactions.all())
     if (transaction.user === user) org.transactions.end(transaction)
 }

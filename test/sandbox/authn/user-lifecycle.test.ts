@@ -92,6 +92,14 @@ test.each([
   expect(proceed && outcome(await proceed())).toBe(refused)
 })
 
+test('a deactivated user who sets a first password stays deactivated', async () => {
+  await change('aida.nopassword', 'deactivate')
+  const begun = await client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') })
+  const refused = await client.follow(begun, '_links.next', { newPassword: NEW_PASSWORD })
+  expect(outcome(refused)).toBe('401 E0000004')
+  expect((await userAt('aida.nopassword')).body.status).toBe('DEPROVISIONED')
+})
+
 test.each(['suspend', 'clear_sessions'])(
   '%s ends sessions at the org, and session tokens',
   async (operation) => {
