@@ -5,7 +5,7 @@ import { sendRecoveryEmail } from './recovery.ts'
 import type { User } from './user.ts'
 
 /** As in Okta's Users API. */
-export type UserStatus = NonNullable<User['adminStatus']> | (typeof CAN_SIGN_IN)[number] | 'PROVISIONED'
+export type UserStatus = NonNullable<User['adminStatus']> | (typeof ACTIVATED)[number] | 'PROVISIONED'
 
 /** What an administrator does, by Okta's names. */
 export const LIFECYCLE_OPERATIONS = [
@@ -18,7 +18,7 @@ export const LIFECYCLE_OPERATIONS = [
 ] as const
 export type LifecycleOperation = (typeof LIFECYCLE_OPERATIONS)[number]
 
-const CAN_SIGN_IN = ['ACTIVE', 'PASSWORD_EXPIRED', 'LOCKED_OUT'] as const
+const ACTIVATED = ['ACTIVE', 'PASSWORD_EXPIRED', 'LOCKED_OUT'] as const
 
 type Lifecycle = {
   eventType: OrgEventType
@@ -42,12 +42,12 @@ const LIFECYCLE: Readonly<Record<LifecycleOperation, Lifecycle>> = {
   },
   deactivate: {
     eventType: 'user.lifecycle.deactivate',
-    from: [...CAN_SIGN_IN, 'PROVISIONED', 'RECOVERY', 'SUSPENDED'],
+    from: [...ACTIVATED, 'PROVISIONED', 'RECOVERY', 'SUSPENDED'],
     change: (org, user) => refuseSignIns(org, user, 'DEPROVISIONED'),
   },
   reset_password: {
     eventType: 'user.account.reset_password',
-    from: [...CAN_SIGN_IN, 'RECOVERY'],
+    from: [...ACTIVATED, 'RECOVERY'],
     change: (org, user) => {
       refuseSignIns(org, user, 'RECOVERY')
       sendRecoveryEmail(org, user, 'PASSWORD')
