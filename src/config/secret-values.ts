@@ -24,7 +24,7 @@ export const redisUrl = z.string().superRefine((url, context) => {
   }
 })
 
-export const opsToken = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
+export const longSecret = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
 
 /** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export const secretKeys = parsed((text): readonly Buffer[] => {
