@@ -78,8 +78,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     now,
     signer: createSigner(masterKeys, 'device-cookie'),
   })
-  const eventHookSecrets = config.eventHookSecrets?.value
   const { recheckMinutes } = config.session
+  const eventHookSecrets = config.session.eventHookSecrets?.value
   const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
   const voidTimes = createVoidTimes({ store, masterKeys, ttlMs: absoluteMs, isUsed })
   const sessions = createSessions({

@@ -44,10 +44,9 @@ export function prepareSession(
   grant: SessionGrant,
   open: Session | undefined,
 ): PreparedSession {
-  const { sessionStore, userSessions, deviceSessions, voidTimes, absoluteMs, maxPerUser, metrics, now } =
-    options
+  const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics, now } = options
   const { userId, deviceId } = grant
-  const id = newSessionId(voidTimes.tagOf(userId))
+  const id = newSessionId(options.voidTimes.tagOf(userId))
   const publicId = open?.userId === userId ? open.publicId : uuid()
   let entries = 0 // of the user's index, once the session is written
   let bound: DeviceSwap | undefined
