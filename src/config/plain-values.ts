@@ -24,10 +24,10 @@ export const entriesOf = (text: string, separator = /,/): string[] =>
     .filter((entry) => entry !== '')
 
 /** Comma-separated; repeated entries are ignored. A problem has the index of its entry in its path. */
-export const listOf = <T>(entry: z.ZodType<T, string>) =>
+export const listOf = <T>(entry: z.ZodType<T, string>, separator?: RegExp) =>
   z
     .string()
-    .transform((text) => [...new Set(entriesOf(text))])
+    .transform((text) => [...new Set(entriesOf(text, separator))])
     .pipe(z.array(entry).min(1, 'has no entry'))
     .transform((values): readonly T[] => [...new Set(values)])
 

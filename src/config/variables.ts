@@ -4,7 +4,15 @@ import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
 import { domain, listOf, offOr, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, longSecret, redisUrl, secret, secretKeys } from './secret-values.ts'
+import {
+  apiToken,
+  certificates,
+  longSecret,
+  longSecrets,
+  redisUrl,
+  secret,
+  secretKeys,
+} from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
 
@@ -39,7 +47,7 @@ export const VARIABLES = z.object({
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
-  EVENT_HOOK_SECRET: secret(listOf(longSecret)).optional(),
+  EVENT_HOOK_SECRET: secret(longSecrets).optional(),
   SESSION_RECHECK_MINUTES: offOr(1, 24 * 60).optional(),
 
   PAM_BASE_URL: url.upstreamBaseUrl.optional(),
