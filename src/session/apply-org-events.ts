@@ -4,7 +4,7 @@ import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
-import type { EndAllSessions, RevocationTimes } from './end-all-sessions.ts'
+import type { EndAllSessions, EndAllSessionsOptions, RevocationTimes } from './end-all-sessions.ts'
 import type { OrgEvent } from './org-events.ts'
 import type { VoidTimes } from './void-times.ts'
 
@@ -22,8 +22,7 @@ export interface ApplyOrgEventsOptions {
   readonly voidTimes: Pick<VoidTimes, 'record'>
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly endAllSessions: EndAllSessions
-  /** Makes all replicas read the user's PAM groups again. Never throws. */
-  readonly refetchAccess: (login: string) => Promise<void>
+  readonly refetchAccess: EndAllSessionsOptions['refetchAccess']
   readonly log: Logger
   readonly metrics: Metrics
 }
@@ -77,8 +76,7 @@ function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: OrgEve
 async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: From): Promise<void> {
   const { revocationTimes, endAllSessions, refetchAccess, log } = options
   const { id: eventId, type: operation, effect, userId, login, publishedMs } = event
-  if (login !== '') await refetchAccess(login)
-  if (effect === 'refetch_groups') return
+  if (effect === 'refetch_groups') return refetchAccess(login)
   const reason = 'by_org'
   // The user has changed the password here, or a later event came first: what is open now is newer.
   const isOver = await revocationTimes.revokedSince(userId, publishedMs)
