@@ -203,6 +203,7 @@ describe('with a broker', () => {
         { login: 'sam@example.test', password: PASSWORD, factors: ['sms', 'email'], groups: null },
         { login: 'neil@example.test', password: PASSWORD },
         { login: 'newt@example.test', activation: true },
+        { login: 'olga@example.test', password: PASSWORD, passwordExpired: true },
       ],
       groups: { Auditors: ['end_user'] },
       broker: { allowedOrigins: ['http://localhost:5173'], onLog: (line) => log.push(line) },
@@ -293,6 +294,27 @@ describe('with a broker', () => {
     expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(Date.now() + 30 * 60_000) // a page judges by it
     expect(await session()).toBeUndefined()
     expect(() => sandbox.control.advanceTime(-1)).toThrow('advanceTime')
+  })
+
+  test('when suspend resolves, the person’s session has ended; after unsuspend, the person can sign in', async () => {
+    const { signIn, session } = await visit()
+    await signIn('neil')
+    expect(await session()).toBeDefined()
+    await sandbox.control.suspend('neil')
+    expect(await session()).toBeUndefined()
+    expect(errorOf(await signIn('neil'))).toEqual([401, 'E0000004'])
+    await sandbox.control.unsuspend('neil')
+    await signIn('neil')
+    expect(await session()).toBeDefined()
+  })
+
+  test('the event of a password that the person changes does not end the session that this opens', async () => {
+    const { signIn, follow, session } = await visit()
+    await signIn('olga')
+    const passwords = { oldPassword: PASSWORD, newPassword: 'Another-Password-2' }
+    expect((await follow('_links.next', passwords)).json.status).toBe('SUCCESS')
+    await until(() => sandbox.control.eventHookCalls().some(({ answers }) => answers.includes(204)))
+    expect(await session()).toBeDefined()
   })
 
   test('POST /sandbox/reset ends sessions and restores the clock, as control.reset does', async () => {
