@@ -16,20 +16,12 @@ export function createDeliveryFaults(): DeliveryFaults {
   let rules: { rule: ParsedDeliveryFault; remaining: number }[] = []
   /** The event that the next one overtakes. */
   let overtaken: OrgEvent | undefined
-  const timers = new Set<NodeJS.Timeout>()
+  const timers: NodeJS.Timeout[] = []
 
   function nextRule(): ParsedDeliveryFault | undefined {
     const entry = rules.find(({ remaining }) => remaining > 0)
     if (entry !== undefined) entry.remaining -= 1
     return entry?.rule
-  }
-
-  function deliverLater(event: OrgEvent, ms: number, deliver: Deliver): void {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      void deliver(event)
-    }, ms)
-    timers.add(timer)
   }
 
   return {
@@ -41,20 +33,16 @@ export function createDeliveryFaults(): DeliveryFaults {
       overtaken = undefined
       const rule = earlier === undefined ? nextRule() : undefined
       if (rule?.kind === 'silence') return
-      if (rule?.kind === 'late') return deliverLater(event, rule.ms, deliver)
-      if (rule?.kind === 'out-of-order') {
-        overtaken = event
-        return
-      }
-      await deliver(event, rule?.kind)
+      if (rule?.kind === 'late') timers.push(setTimeout(() => void deliver(event), rule.ms))
+      else if (rule?.kind === 'out-of-order') overtaken = event
+      else await deliver(event, rule?.kind)
       if (rule?.kind === 'twice') await deliver(event)
       if (earlier !== undefined) await deliver(earlier)
     },
     clear() {
       rules = []
       overtaken = undefined
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
+      for (const timer of timers.splice(0)) clearTimeout(timer)
     },
   }
 }
