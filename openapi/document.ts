@@ -18,6 +18,7 @@ import {
 import { ERROR_EXAMPLE_COMPONENTS, errorResponses } from './error-responses.ts'
 import EXAMPLES from './examples.json' with { type: 'json' }
 import { NAVIGATION } from './navigation.ts'
+import { ORG_EVENTS } from './org-events.ts'
 import { PAM } from './pam.ts'
 import { headersOf, mapEntries, ref } from './references.ts'
 import { FORWARD_AUTH, KEY_SET, OWN_SESSIONS, SESSION } from './session.ts'
@@ -34,6 +35,7 @@ export const OPERATIONS: Readonly<Record<string, DescribedOperation>> = {
   ...FORWARD_AUTH,
   ...PAM,
   ...KEY_SET,
+  ...ORG_EVENTS,
 }
 
 /** By the status of the answer. Answers of the broker with the sandbox. */
@@ -82,6 +84,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
       description:
         'Groups and roles from Okta Privileged Access (PAM), which error messages call the access service.',
     },
+    { name: 'Event hook', description: 'For Okta: users of the org whose sessions end.' },
   ],
 }
 

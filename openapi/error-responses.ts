@@ -101,7 +101,7 @@ function examplesOf(names: readonly string[]) {
 /** Statuses that say more than their code. */
 const STATUS_MEANINGS: Readonly<Record<string, string>> = {
   409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect',
-  413: 'the body is larger than 64 kB',
+  413: 'the body is larger than 64 kB (of an event hook: 1 MB)',
 }
 
 /** Statuses of Okta's own errors that are passed on. */

@@ -22,6 +22,7 @@ import {
   FORWARD_AUTH_OPERATIONS,
   type ForwardAuthOptions,
 } from './session/forward-auth.ts'
+import { createOrgEventRoutes, type OrgEventRoutesOptions } from './session/org-event-routes.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,
@@ -39,6 +40,7 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly navigation: NavigationRoutesOptions
   readonly pamRoutes: readonly Route[]
   readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
+  readonly orgEvents: OrgEventRoutesOptions
   readonly doctorProbes: AnswerProbesOptions
   readonly metrics: Metrics
 }
@@ -73,7 +75,9 @@ export function createApp(options: AppOptions): Express {
     checkAddress,
   )
   const others = routes.filter((route) => !isForwardAuth(route))
-  serveRoutes(app, others, ({ method, encoding }) => (method === 'GET' ? [] : [bodyParser(encoding)]))
+  serveRoutes(app, others, ({ method, encoding, readsBody }) =>
+    method === 'GET' || readsBody ? [] : [bodyParser(encoding)],
+  )
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
   return app
 }
@@ -97,5 +101,6 @@ export function publicRoutes(options: AppOptions): Route[] {
     ...createKeySetRoutes(options.forwardAuth),
     ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
+    ...createOrgEventRoutes(options.orgEvents),
   ]
 }

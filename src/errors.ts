@@ -107,17 +107,17 @@ export const signInAgain = (minutes: number) =>
 export const ruleNotMet = (status: 401 | 403, headers: BrokerError['headers']) =>
   new BrokerError(status, status === 401 ? 'E0000005' : 'E0000006', 'A rule is not met', { headers })
 
+const invalidToken = (causes: readonly string[], headers = {}) =>
+  new BrokerError(401, 'E0000011', 'Invalid token provided', { causes, headers })
+
 /** An unknown or expired handle, or one of another browser. The cause says if the device cookie is missing. */
 export const unknownHandle = (deviceCookieReturned = true) =>
-  new BrokerError(401, 'E0000011', 'Invalid token provided', {
-    causes: deviceCookieReturned ? [] : ['device cookie not returned'],
-  })
+  invalidToken(deviceCookieReturned ? [] : ['device cookie not returned'])
 
-export const wrongOpsToken = () =>
-  new BrokerError(401, 'E0000011', 'Invalid token provided', {
-    causes: ['Authorization: must be Bearer and the OPS_TOKEN'],
-    headers: { 'WWW-Authenticate': 'Bearer realm="gatehouse"' },
-  })
+const BEARER = { 'WWW-Authenticate': 'Bearer realm="gatehouse"' }
+export const wrongOpsToken = () => invalidToken(['Authorization: must be Bearer and the OPS_TOKEN'], BEARER)
+
+export const wrongHookSecret = () => invalidToken(['Authorization: must be one of EVENT_HOOK_SECRET'])
 
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })

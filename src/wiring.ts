@@ -14,12 +14,12 @@ import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
-import { createEndAllSessions, createRevocationTimes } from './session/end-all-sessions.ts'
+import { createRevocation } from './session/create-revocation.ts'
 import { createIdentityTokens } from './session/identity-token.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
-import { createUserKeys } from './session/user-keys.ts'
+import { createVoidTimes } from './session/void-times.ts'
 import { createKeyRegistry, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -79,8 +79,14 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     now,
     signer: createSigner(masterKeys, 'device-cookie'),
   })
+  const { recheckMinutes } = config.session
+  const eventHookSecrets = config.session.eventHookSecrets?.value
+  const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
+  const voidTimes = createVoidTimes({ store, masterKeys, ttlMs: absoluteMs, isUsed })
   const sessions = createSessions({
     ...deps,
+    voidTimes,
+    recheck: async (...used) => revocation.recheck?.(...used),
     cookie: sessionCookie,
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
@@ -88,17 +94,16 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...constants.sessions,
     maxPerUser: tunables.session.maxPerUser,
   })
-  const names = createSigner(masterKeys, 'user-key-names')
-  const revocationTimes = createRevocationTimes({ store, names, now })
-  const openTransactions = createUserKeys({ store, names, prefix: 'gatehouse:txn:user:', now })
-  const knownDevices = createUserKeys({ store, names, prefix: 'gatehouse:known:user:', now })
-  const endAllSessions = createEndAllSessions({
+  const revocation = createRevocation({
+    ...deps,
+    eventHookSecrets,
+    recheckMinutes,
     sessions,
-    openTransactions,
-    knownDevices,
-    revocationTimes,
+    voidTimes,
+    readUser: (userId) => authn.readUser(userId),
     refetchAccess: async (login) => pam?.refetch(login),
   })
+  const { endAllSessions } = revocation
   const authn = createAuthn({
     ...deps,
     ...config.authn,
@@ -114,10 +119,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
-    openTransactions,
-    knownDevices,
-    revocationTimes,
-    endAllSessions,
+    ...revocation,
   })
   const pam = createPamIfConfigured(config, {
     ...shared,
@@ -158,6 +160,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         readAccess: pam?.readAccess,
         now,
       },
+      orgEvents: revocation.orgEvents,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
       log,
       metrics,

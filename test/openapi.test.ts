@@ -56,6 +56,7 @@ describe('the document', () => {
       navigation: parts,
       doctorProbes: parts,
       forwardAuth: parts,
+      orgEvents: parts,
       pamRoutes,
     } as AppOptions)
     expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())

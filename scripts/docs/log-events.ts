@@ -128,6 +128,16 @@ export const LOG_EVENT_TEXTS: {
       meaning: 'A user signed in, but the device could not be stored as known. The next sign-in stores it.',
       action: 'If frequent, check Redis.',
     },
+    org_event_not_cleared: {
+      meaning:
+        'An event of the org made the sessions of a user void, but they, open transactions or known devices could not be deleted. They expire.',
+      action: 'Call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
+    },
+    recheck_failed: {
+      meaning:
+        'Okta could not be asked about the user of an open session, or its answer (`upstreamStatus`) does not tell. No session ended. One line a minute for each status.',
+      action: 'If it lasts, run the doctor: `authn.users`.',
+    },
     step_lock_release_failed: {
       meaning: 'The step lock of a failed step could not be released. It expires within seconds.',
       action: 'If frequent, check Redis.',

@@ -22,9 +22,12 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   sessionsOpened: 'a drop to zero during working hours',
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
+  orgEvents:
+    '`applied` stays 0 although users are suspended in the org: the event hook is not active. `repeated`: Okta delivered an event twice; `ignored`: of another type, failed or unreadable',
+  sessionRechecks: '`failed`: run the doctor (`authn.users`)',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
   requestsRefused:
-    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `too_many_steps`: more than 2,000 steps in one transaction; `invalid_forwarded_for`: a proxy does not name the client; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
+    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `too_many_steps`: more than 2,000 steps in one transaction; `invalid_forwarded_for`: a proxy does not name the client; `event_hook_secret`: a wrong `EVENT_HOOK_SECRET`; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
   tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
   recoveriesRefused:
     'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](connect-your-okta-org.md#1-classic-engine-or-identity-engine)); of E0000007, attackers try names',

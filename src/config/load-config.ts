@@ -62,15 +62,23 @@ function configOf(values: Values) {
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),
     egress: { ca: values.UPSTREAM_CA_FILE, httpsProxy: values.HTTPS_PROXY, noProxy: values.NO_PROXY },
-    session: {
-      idleMinutes: values.SESSION_IDLE_MINUTES,
-      absoluteHours: values.SESSION_ABSOLUTE_HOURS,
-      sameSite: values.SESSION_SAME_SITE,
-    },
+    session: sessionOf(values),
     tunables: values.CONFIG_FILE,
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
+  }
+}
+
+function sessionOf(values: Values) {
+  return {
+    idleMinutes: values.SESSION_IDLE_MINUTES,
+    absoluteHours: values.SESSION_ABSOLUTE_HOURS,
+    sameSite: values.SESSION_SAME_SITE,
+    /** undefined: there are no event hooks. */
+    eventHookSecrets: values.EVENT_HOOK_SECRET,
+    /** undefined: Okta is not asked about the users of open sessions. */
+    recheckMinutes: values.SESSION_RECHECK_MINUTES,
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { parseRedisUrl } from '../store/redis-url.ts'
 import { ConfigError } from './config-error.ts'
-import { entriesOf, matching, parsed, visibleAscii } from './plain-values.ts'
+import { entriesOf, listOf, matching, parsed, visibleAscii } from './plain-values.ts'
 import { createSecret } from './secret.ts'
 
 /** Every placeholder for a secret in `.env.example` and `deploy/` begins with `replace-with-`. */
@@ -24,11 +24,16 @@ export const redisUrl = z.string().superRefine((url, context) => {
   }
 })
 
-export const opsToken = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
+export const longSecret = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
+
+/** In a file, several secrets may be on separate lines. */
+const SECRETS = /[,\r\n]+/
+
+export const longSecrets = listOf(longSecret, SECRETS)
 
 /** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export const secretKeys = parsed((text): readonly Buffer[] => {
-  const keys = entriesOf(text, /[,\r\n]+/).map(secretKey) // in a file, also on separate lines
+  const keys = entriesOf(text, SECRETS).map(secretKey)
   if (keys.length === 0) throw new ConfigError('has no key')
   if (new Set(keys.map((key) => key.toString('hex'))).size < keys.length)
     throw new ConfigError('has the same key twice')

@@ -2,9 +2,17 @@ import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
 import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import { domain, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
+import { domain, listOf, offOr, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
+import {
+  apiToken,
+  certificates,
+  longSecret,
+  longSecrets,
+  redisUrl,
+  secret,
+  secretKeys,
+} from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
 
@@ -20,7 +28,7 @@ export const VARIABLES = z.object({
   HOST: listenHost.default('0.0.0.0'),
   OPS_PORT: port.default(9090),
   OPS_HOST: listenHost.default('127.0.0.1'),
-  OPS_TOKEN: secret(opsToken).optional(),
+  OPS_TOKEN: secret(longSecret).optional(),
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
@@ -39,6 +47,8 @@ export const VARIABLES = z.object({
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
+  EVENT_HOOK_SECRET: secret(longSecrets).optional(),
+  SESSION_RECHECK_MINUTES: offOr(1, 24 * 60).optional(),
 
   PAM_BASE_URL: url.upstreamBaseUrl.optional(),
   PAM_TEAM: teamName.optional(),
@@ -68,4 +78,4 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)

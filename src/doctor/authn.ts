@@ -33,6 +33,11 @@ export function authnChecks(context: DoctorContext): CheckGroup {
     { name: 'authn.tls', run: () => judgeTls(organization, isTls, () => certificate.judge(now(), TLS_OK)) },
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
     { name: 'authn.token', needs, run: () => checkToken(api, apiToken.value) },
+    {
+      name: 'authn.users',
+      needs: ['authn.token'],
+      run: () => checkUsers(api, apiToken.value, config.session.recheckMinutes),
+    },
     { name: 'authn.pipeline', needs, run: () => judgePipeline(organization) },
     ...signInChecks(api, context),
   ]
@@ -114,6 +119,22 @@ async function checkToken(api: HttpApi, token: string): Promise<Finding> {
   return isAccepted ? ok('Okta accepts the API token') : unclear
 }
 
+/** Lists at most one user, of whom nothing is read. */
+async function checkUsers(api: HttpApi, token: string, recheckMinutes: number | undefined): Promise<Finding> {
+  if (recheckMinutes === undefined) return skipped('SESSION_RECHECK_MINUTES is off')
+  const response = await sendOrFail(api, {
+    method: 'GET',
+    path: '/api/v1/users?limit=1',
+    headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
+  })
+  if (!(response instanceof UpstreamFailure) && response.status === 200 && Array.isArray(response.json))
+    return ok('the API token may read users')
+  const reason = response instanceof UpstreamFailure ? reasonOf(response) : `HTTP ${response.status}`
+  return fail(`the API token could not read users (${reason}), so no session ends by a re-check`, USERS_FIX)
+}
+
+const USERS_FIX =
+  'Give the account of the token a role that may view users (docs/connect-your-okta-org.md, steps 2 and 10).'
 const AGAIN = 'Run the doctor again later. If it persists, read Okta’s status page.'
 const TOKEN_FIX = 'Create a token (docs/connect-your-okta-org.md, step 2) and set AUTHN_API_TOKEN.'
 const ZONE_FIX =

@@ -28,7 +28,7 @@ const enrolled = { ...factor, factorType: opaque, provider: opaque.optional() }
 
 const signedIn = { ...request, userId: opaque, loginHash: hash, deviceHash: hash, sessionId: z.uuid() }
 
-export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin'] as const
+export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin', 'by_org'] as const
 export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 
 export const AUDIT_EVENTS = {
@@ -93,7 +93,10 @@ export const AUDIT_EVENTS = {
   /** A session cookie was sent with another device's cookie or none; `deviceHash` is that device. */
   session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
 
-  /** Sessions ended, except by sign-out or a newer sign-in. Device and login are those of the user who ended them. */
+  /**
+   * Sessions ended, except by sign-out or a newer sign-in. Device and login are those of the user who ended them. `eventId` and
+   * `operation` are the id and the type of the org's event; without them, `by_org` is the result of a re-check.
+   */
   sessions_revoked: z.strictObject({
     ...request,
     userId: opaque,
@@ -102,7 +105,12 @@ export const AUDIT_EVENTS = {
     sessionId: z.uuid().optional(),
     reason: z.enum(REVOCATION_REASONS),
     count: z.int().min(0),
+    eventId: opaque.optional(),
+    operation: opaque.optional(),
   }),
+
+  /** A request to the event hook without one of EVENT_HOOK_SECRET. */
+  event_hook_refused: z.strictObject({ ...request, status: z.int(), errorCode }),
 
   /** `limit` is the label of `gatehouse_limit_hits_total`. */
   limit_hit: z.strictObject({
@@ -134,6 +142,19 @@ export const AUDIT_EVENTS = {
     count: z.int().min(0).optional(),
   }),
 } as const satisfies Record<string, z.ZodObject>
+
+/** The fields of every line of the audit log, besides `event`. */
+export const AUDIT_LINE = {
+  time: z.iso.datetime(),
+  level: z.literal('info'),
+  service: z.literal('gatehouse'),
+  version: z.string(),
+  trace_id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .optional(),
+  audit: z.literal(true),
+} as const
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
 export type AuditFields<Event extends AuditEvent> = Readonly<z.input<(typeof AUDIT_EVENTS)[Event]>>

@@ -42,6 +42,14 @@ const METRICS = {
   ),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
+  orgEvents: counter(
+    'org_events_total',
+    'Events of the org, by result; one event can concern several users',
+    ['result'],
+  ),
+  sessionRechecks: counter('session_rechecks_total', 'Users of open sessions looked up at Okta, by result', [
+    'result',
+  ]),
   forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [
     'result',
   ]),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isSameSecret } from '../crypto/same-secret.ts'
 import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import { bodyParser, type Route, sendJson } from '../http/routes.ts'
+import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
@@ -93,7 +93,7 @@ const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
   return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
 }
 
-const readBody = bodyParser()
+const readBody = createBodyReader()
 
 /** Strict: without an error, a misspelled field would end fewer limits than the operator expects. */
 const limitsBody = z.strictObject({
@@ -106,10 +106,7 @@ const limitsBody = z.strictObject({
 
 /** The login is in the body, because URLs are logged in many places. undefined: only the limits by user id are ended. */
 async function readLogin(req: Request, res: Response): Promise<string | undefined> {
-  await new Promise<void>((resolve, reject) => {
-    readBody(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
-  })
-  const { success, data } = limitsBody.safeParse(req.body)
+  const { success, data } = limitsBody.safeParse(await readBody(req, res))
   if (!success) throw invalidField('login: must be the only field, and a login of at most 320 characters')
   return data.login
 }

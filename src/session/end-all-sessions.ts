@@ -31,7 +31,7 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
   return async (userId, reason, keep = {}) => {
     // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
     // session of a step that has committed is already written, and is found below.
-    const [recorded] = await Promise.allSettled([revocationTimes.record(userId)])
+    const [recorded] = await Promise.allSettled([revocationTimes.record(userId, keep.createdSinceMs)])
     await openTransactions.deleteAll(userId, keep.transactionKeys)
     const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
     const count = await sessions.endAll(userId, reason, keep)
@@ -45,7 +45,7 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
 export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
 export interface RevocationTimesOptions {
-  readonly store: Pick<Store, 'get' | 'set'>
+  readonly store: Pick<Store, 'get' | 'raise'>
   readonly names: Signer
   readonly now: () => number
 }
@@ -61,8 +61,9 @@ export function createRevocationTimes({ store, names, now }: RevocationTimesOpti
   const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
 
   return {
-    async record(userId: string): Promise<void> {
-      await store.set(keyOf(names.sign(userId)), String(Math.floor(now())), TTL_MS)
+    /** A later time that is recorded already stays. */
+    async record(userId: string, atMs = now()): Promise<void> {
+      await store.raise(keyOf(names.sign(userId)), Math.floor(atMs), TTL_MS)
     },
 
     /** Whether all sessions of the user were ended at this time or later. */

@@ -4,12 +4,13 @@ import type { Request } from 'express'
 import session, { type Store as ExpressStore, type SessionData } from 'express-session'
 import { z } from 'zod'
 import { createSeal, type MasterKeys, type Signer } from '../crypto/keys.ts'
-import { getRequestContext } from '../http/request-context.ts'
+import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { toStoreError } from '../store/redis-errors.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
+import type { VoidTimes } from './void-times.ts'
 
 /** It contains no upstream token. */
 const Session = z.object({
@@ -59,9 +60,14 @@ export interface SessionsOptions extends SessionLimits {
   /** The shortest time between two writes of a session that is in use, but not more than half of the idle time. Default: a minute. */
   readonly extendEveryMs?: number
   readonly maxPerUser: number
+  readonly voidTimes: VoidTimes
+  /** Called whenever a session is extended. Never throws. */
+  readonly recheck?: Recheck
   readonly log: Logger
   readonly metrics: Metrics
 }
+
+export type Recheck = (session: Session, from: Pick<RequestContext, 'requestId' | 'address'>) => Promise<void>
 
 declare module 'express-session' {
   interface SessionData {
@@ -81,8 +87,9 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 
 const ID_BYTES = 32
 
-export function newSessionId(): string {
-  return randomBytes(ID_BYTES).toString('base64url')
+/** `tag` is that of the session's user (void-times.ts). */
+export function newSessionId(tag: string): string {
+  return randomBytes(ID_BYTES).toString('base64url') + tag
 }
 
 /**
@@ -104,7 +111,7 @@ export function createSessionStore(options: SessionsOptions) {
     /** The 503 for an error of `expressStore`. */
     toError,
 
-    /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. */
+    /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. It may be void. */
     async read(id: string): Promise<StoredSession | undefined> {
       const data = await promised<SessionData>((done) => expressStore.get(id, done), toError)
       if (!data) return undefined

@@ -21,6 +21,9 @@ export interface Store extends AttemptCounters {
   /** With `when`, writes only if the key is absent or present. Returns whether it was written. */
   set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
 
+  /** Writes a number unless the stored one is equal or larger. Returns whether it was written. */
+  raise(key: string, value: number, ttlMs: number): Promise<boolean>
+
   /** Atomically writes a value and returns the previous one. */
   swap(key: string, value: string, ttlMs: number): Promise<string | undefined>
 

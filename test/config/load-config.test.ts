@@ -157,6 +157,7 @@ test('a printed configuration shows no secret', () => {
     ...PAM,
     HTTPS_PROXY: 'http://user:marked-proxy@proxy:3128',
     OPS_TOKEN: 'marked-ops-token',
+    EVENT_HOOK_SECRET: 'marked-hook-secret,marked-next-hook-secret',
   })
   for (const text of [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })]) {
     expect(text).toContain('[secret]')

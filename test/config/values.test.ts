@@ -135,6 +135,18 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['168', 168],
   ],
   SESSION_SAME_SITE: same('lax', 'strict'),
+  EVENT_HOOK_SECRET: [
+    [`${'x'.repeat(16)}`, ['x'.repeat(16)]],
+    [
+      `${'x'.repeat(16)}, ${'y'.repeat(17)}\n${'z'.repeat(16)}`,
+      ['x'.repeat(16), 'y'.repeat(17), 'z'.repeat(16)],
+    ],
+  ],
+  SESSION_RECHECK_MINUTES: [
+    ['off', undefined],
+    ['1', 1],
+    ['1440', 1440],
+  ],
   PAM_BASE_URL: [
     ['HTTPS://Gateway.Example.com:443/Pam/', 'https://gateway.example.com/Pam'],
     ['https://a.b/', 'https://a.b'],
@@ -329,6 +341,15 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   SESSION_ABSOLUTE_HOURS: { 'must be a whole number from 1 to 168': ['0', '169'] },
   SESSION_SAME_SITE: { 'must be lax or strict': ['none', 'Lax', 'loose'] },
+  EVENT_HOOK_SECRET: {
+    'entry 2 must have 16 characters or more': [`${'x'.repeat(16)},${'y'.repeat(15)}`],
+    [`entry 1 ${VISIBLE}`]: ['long enough but with spaces'],
+    'has no entry': [','],
+    [PLACEHOLDER]: ['replace-with-a-long-random-secret'],
+  },
+  SESSION_RECHECK_MINUTES: {
+    'must be off or a whole number from 1 to 1440': ['0', '1441', '-1', 'on', 'Off', '1.5', '10m'],
+  },
   PAM_BASE_URL: {
     [BASE]: NO_BASES,
     [LOOPBACK_ONLY]: NOT_LOOPBACK,

@@ -48,6 +48,34 @@ test('a chosen user replaces a sign-in and a session; /demo/ leads to the page',
   }
 })
 
+test('a suspended user’s open page says that the session has ended; the user can sign in again after the suspension', async () => {
+  const { page, screen, signIn, notice, alert } = await demo.visit()
+  const row = page
+    .getByRole('region', { name: 'Users to try' })
+    .getByRole('listitem')
+    .filter({ hasText: 'amelia' })
+  const press = (name: string) => clickOnce(row.getByRole('button', { name, exact: true }))
+  await signIn('amelia.stone')
+  await screen('Hello Amelia')
+  await press('Suspend')
+  await screen('Sign in')
+  await notice(/ended elsewhere/)
+  await page.getByText('amelia.stone@example.test is SUSPENDED.').waitFor()
+  await signIn('amelia.stone')
+  await alert(/Incorrect username or password/)
+  await press('Unsuspend')
+  await page.getByText('amelia.stone@example.test is ACTIVE.').waitFor()
+  await signIn('amelia.stone')
+  await screen('Hello Amelia')
+})
+
+test('a user whose status does not allow it is not suspended, and the list says so', async () => {
+  const { page } = await demo.visit()
+  const row = page.getByRole('listitem').filter({ hasText: 'olga.expired' })
+  await clickOnce(row.getByRole('button', { name: 'Suspend' }))
+  await page.getByText('suspend: olga.expired@example.test is PASSWORD_EXPIRED').waitFor()
+})
+
 test('a reset signs everyone out and restores all users and their attempts', async () => {
   const here = await demo.visit()
   await here.signIn('amelia.stone')

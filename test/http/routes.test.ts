@@ -9,6 +9,7 @@ import { createOps } from '../../src/ops.ts'
 import { createIdentityTokens } from '../../src/session/identity-token.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessions } from '../../src/session/sessions.ts'
+import { createVoidTimes } from '../../src/session/void-times.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { keeper, listenFor, serve } from './serve.ts'
@@ -57,6 +58,7 @@ async function publicListener() {
       absoluteMs: 1000,
       extendEveryMs: 1000,
       maxPerUser: 20,
+      voidTimes: createVoidTimes({ store, masterKeys: keys, ttlMs: 1000, isUsed: false }),
       log,
       metrics,
       now: Date.now,
@@ -70,6 +72,12 @@ async function publicListener() {
       identityTokens: createIdentityTokens({ masterKeys: keys, issuer: '', now: Date.now }),
       jwtAudiences: [],
       now: Date.now,
+    },
+    orgEvents: {
+      secrets: undefined,
+      applyEvents: nobody,
+      addressNames: createSigner(keys, 'test'),
+      ...{ store, log, metrics, now: Date.now },
     },
     authn: {
       entrySteps: { primary: nobody, recovery: nobody, recoveryToken: nobody },

@@ -7,6 +7,7 @@ import {
   type Asked,
   cookiesIn,
   DEVICE_COOKIE,
+  HOOK_SECRET,
   type MatrixHarness,
   type MatrixVisitor,
   SESSION_COOKIE,
@@ -68,7 +69,10 @@ const FIELDS = {
 const REDIRECT_URL = encodeURIComponent('https://app.example.com/start')
 
 /** A valid request of this browser. */
-function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisitor): Omit<Asked, 'headers'> {
+function requestFor(
+  route: Pick<Route, 'method' | 'path'>,
+  browser: MatrixVisitor,
+): Partial<Asked> & Pick<Asked, 'method' | 'path'> {
   const { method } = route
   const path = pathOf(route.path, browser.userId)
   const state = encodeURIComponent(browser.handle)
@@ -90,6 +94,10 @@ function requestFor(route: Pick<Route, 'method' | 'path'>, browser: MatrixVisito
       return { method, path: `${path}?token=${browser.ssoToken}&redirectUrl=${REDIRECT_URL}` }
     case 'DELETE /api/v1/sessions/:publicId':
       return { method, path: path.replace('publicId', browser.publicId) }
+    case 'GET /hooks/org-events':
+      return { method, path, headers: { authorization: HOOK_SECRET, 'x-okta-verification-challenge': 'x' } }
+    case 'POST /hooks/org-events':
+      return { method, path, headers: { authorization: HOOK_SECRET }, body: { data: { events: [] } } }
     case 'GET /api/v1/pam/groups/:id':
       return { method, path: `/api/v1/pam/groups/${GROUP_ID}` }
     default:
@@ -145,9 +153,10 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
       for (const kind of callerName === PASSING ? KINDS : (['own', 'none'] as const)) {
         const cookie = kind === 'foreign' ? other.cookies('own') : browser.cookies(kind)
         harness.callsSinceLastLook()
+        const { headers, ...request } = requestFor(route, browser)
         const answer = await harness.ask({
-          ...requestFor(route, browser),
-          headers: { ...caller.headers, ...(cookie === undefined ? {} : { cookie }) },
+          ...request,
+          headers: { ...headers, ...caller.headers, ...(cookie === undefined ? {} : { cookie }) },
         })
         const cell = { callerName, kind }
         const expected = expectedOf(route, kind, caller)

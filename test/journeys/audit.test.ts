@@ -3,18 +3,24 @@ import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-eve
 import { type Browser, openBrowser } from '../support/browser.ts'
 import { AMELIA, type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
+import { delivery, orgEvent } from '../support/org-event.ts'
 import { openPage } from '../support/portal-page.ts'
 import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
 
 /** These journeys cause every audit event. The harness checks each line against its schema when it stops. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
+const HOOK_SECRET = 'plainly-fake-hook-secret'
 const TARGET = 'http://localhost:3000/home'
 
 let harness: Harness
 beforeAll(async () => {
   harness = await startHarness({
-    env: { OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
+    env: {
+      ...{ OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
+      EVENT_HOOK_SECRET: HOOK_SECRET,
+    },
     tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
   })
 })
@@ -303,6 +309,25 @@ async function redeemSsoTokenAndCopySession() {
   expect(mismatch?.deviceHash).not.toBe(deviceHash)
 }
 
+async function receiveOrgEvent() {
+  const deliver = (authorization: string, event: object) =>
+    fetch(`${harness.gatehouse.url}/hooks/org-events`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization },
+      body: JSON.stringify(delivery(event)),
+    })
+  await deliver('wrong', orgEvent('00uPlainlyFake'))
+  expect(last('event_hook_refused')).toMatchObject({ status: 401, errorCode: 'E0000011' })
+  const event = orgEvent('00uPlainlyFake')
+  await deliver(HOOK_SECRET, event)
+  await until(() => last('sessions_revoked') !== undefined)
+  expect(last('sessions_revoked')).toMatchObject({
+    eventId: event.uuid,
+    operation: event.eventType,
+    count: 0,
+  })
+}
+
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
   [
     'a sign-in with a code: start, failures, success and sign-out',
@@ -353,6 +378,11 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     'a redeemed SSO token, and a session cookie copied to another device',
     redeemSsoTokenAndCopySession,
     ['sign_in_started', 'sign_in_succeeded', 'sso_token_redeemed', 'session_device_mismatch', 'signed_out'],
+  ],
+  [
+    'an event of the org, and one with a wrong secret',
+    receiveOrgEvent,
+    ['event_hook_refused', 'sessions_revoked'],
   ],
   [
     'a group look-up, sessions and limits ended by the user and by an administrator',

@@ -10,6 +10,7 @@ import {
   startSandbox,
 } from '../../src/sandbox-package/start-sandbox.ts'
 import { openBrowser } from '../support/browser.ts'
+import { startEventReceiver } from '../support/event-receiver.ts'
 import { freePort } from '../support/gatehouse.ts'
 import { PASSWORD } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
@@ -72,6 +73,13 @@ test.each<[string, unknown, string]>([
     'use the option broker.signInUrl',
   ],
   ['a variable that has no effect', env({ REDIS_URL: 'redis://localhost' }), 'broker.env.REDIS_URL: '],
+  ['the secret of the event hook as a variable', env({ EVENT_HOOK_SECRET: 's' }), 'use the option eventHook'],
+  ['an event hook of another scheme', { eventHook: { url: 'ftp://a', secret: 's' } }, 'eventHook.url: '],
+  [
+    'an event hook without a secret',
+    { eventHook: { url: 'http://localhost', secret: '' } },
+    'eventHook.secret: ',
+  ],
   ['a mistyped variable', env({ SESION_IDLE_MINUTES: '5' }), 'did you mean SESSION_IDLE_MINUTES?'],
   ['a variable', env({ SESSION_IDLE_MINUTES: 'soon' }), 'broker: SESSION_IDLE_MINUTES: '],
 ])('%s is refused, by name', async (_, options, message) => {
@@ -136,6 +144,28 @@ test('a recovery email leads to the sign-in page, with the token in the fragment
   }
 })
 
+test('each control of a user sends its event to the event hook, which answers before it resolves', async () => {
+  const receiver = await startEventReceiver()
+  const { control, stop } = await startSandbox({ eventHook: receiver.address })
+  const login = 'tomas.berg'
+  control.setFaults({ events: [{ kind: 'twice', times: 1 }] })
+  await control.suspend(login)
+  await control.unsuspend(login)
+  await control.clearSessions(login)
+  await control.resetFactors(login)
+  await control.resetPassword(login)
+  await control.deactivate(login)
+  const sent = [
+    ...['user.lifecycle.suspend', 'user.lifecycle.suspend', 'user.lifecycle.unsuspend', 'user.session.clear'],
+    ...['user.mfa.factor.reset_all', 'user.account.reset_password', 'user.lifecycle.deactivate'],
+  ]
+  expect(receiver.eventTypes()).toEqual(sent)
+  expect(control.eventHookCalls().map(({ eventType }) => eventType)).toEqual([undefined, ...sent])
+  await expect(control.suspend(login)).rejects.toThrow('suspend: tomas.berg@example.test is DEPROVISIONED')
+  await stop()
+  await receiver.close()
+})
+
 const MANY_POLLS = 40
 test(
   `a page that polls often gets the answer to a push at once: ${MANY_POLLS} polls take no second each`,
@@ -173,6 +203,7 @@ describe('with a broker', () => {
         { login: 'sam@example.test', password: PASSWORD, factors: ['sms', 'email'], groups: null },
         { login: 'neil@example.test', password: PASSWORD },
         { login: 'newt@example.test', activation: true },
+        { login: 'olga@example.test', password: PASSWORD, passwordExpired: true },
       ],
       groups: { Auditors: ['end_user'] },
       broker: { allowedOrigins: ['http://localhost:5173'], onLog: (line) => log.push(line) },
@@ -263,6 +294,27 @@ describe('with a broker', () => {
     expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(Date.now() + 30 * 60_000) // a page judges by it
     expect(await session()).toBeUndefined()
     expect(() => sandbox.control.advanceTime(-1)).toThrow('advanceTime')
+  })
+
+  test('when suspend resolves, the person’s session has ended; after unsuspend, the person can sign in', async () => {
+    const { signIn, session } = await visit()
+    await signIn('neil')
+    expect(await session()).toBeDefined()
+    await sandbox.control.suspend('neil')
+    expect(await session()).toBeUndefined()
+    expect(errorOf(await signIn('neil'))).toEqual([401, 'E0000004'])
+    await sandbox.control.unsuspend('neil')
+    await signIn('neil')
+    expect(await session()).toBeDefined()
+  })
+
+  test('the event of a password that the person changes does not end the session that this opens', async () => {
+    const { signIn, follow, session } = await visit()
+    await signIn('olga')
+    const passwords = { oldPassword: PASSWORD, newPassword: 'Another-Password-2' }
+    expect((await follow('_links.next', passwords)).json.status).toBe('SUCCESS')
+    await until(() => sandbox.control.eventHookCalls().some(({ answers }) => answers.includes(204)))
+    expect(await session()).toBeDefined()
   })
 
   test('POST /sandbox/reset ends sessions and restores the clock, as control.reset does', async () => {

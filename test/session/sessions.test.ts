@@ -757,7 +757,7 @@ describe('the cookie', () => {
     const { signIn } = await harness()
     const { setCookie } = await signIn()
     expect(setCookie).toMatch(
-      /^__Host-gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      /^__Host-gatehouse=s%3A[\w-]{58}\.[\w%-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     )
     expect(Buffer.byteLength(setCookie)).toBeLessThanOrEqual(4096)
   })
@@ -765,7 +765,7 @@ describe('the cookie', () => {
   test('has another name and is not Secure over http on localhost, or browsers would drop it', async () => {
     const { signIn, call } = await harness({ secure: false })
     const { setCookie, cookieHeader } = await signIn()
-    expect(setCookie).toMatch(/^gatehouse=s%3A[\w-]{43}\.[\w%-]+; Path=\/; HttpOnly; SameSite=Lax$/)
+    expect(setCookie).toMatch(/^gatehouse=s%3A[\w-]{58}\.[\w%-]+; Path=\/; HttpOnly; SameSite=Lax$/)
     expect((await call('GET', ME, cookieHeader)).status).toBe(200)
   })
 

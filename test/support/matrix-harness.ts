@@ -47,6 +47,7 @@ export interface MatrixVisitor {
 }
 
 export const DEVICE_COOKIE = '__Host-gatehouse-device'
+export const HOOK_SECRET = 'plainly-fake-hook-secret'
 export const SESSION_COOKIE = '__Host-gatehouse'
 
 const [CURRENT, OLDER, REMOVED] = [7, 8, 9].map((byte) => Buffer.alloc(32, `plainly-fake-${byte}`))
@@ -71,6 +72,7 @@ export async function startMatrixHarness({
       PAM_KEY_SECRET: 'plainly-fake-key-secret',
       PAM_DIRECTORY: 'all',
       STEP_UP: 'on',
+      EVENT_HOOK_SECRET: HOOK_SECRET,
       SSO_REDIRECTS: 'https://app.example.com/',
       SECRET_KEYS: [CURRENT, OLDER].map((key) => key?.toString('base64')).join(),
       ...env,

@@ -94,6 +94,9 @@ export const ROUTE_CLASSES = {
     setsDevice: false,
     session: 'closes',
   },
+  /** With the right secret. Cookies are ignored. */
+  'event hook: verification': { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
+  'event hook: delivery': { verdicts: always(DONE), setsDevice: false },
   'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false, serves: 'any-site' },
 } as const satisfies Record<string, RouteClass>
 
@@ -139,6 +142,8 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
   'GET /forward-auth': 'proxy check',
   'GET /.well-known/gatehouse-jwks.json': 'public data',
+  'GET /hooks/org-events': 'event hook: verification',
+  'POST /hooks/org-events': 'event hook: delivery',
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',
   'GET /api/v1/pam/groups/:id': 'session: needed',
