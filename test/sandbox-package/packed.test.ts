@@ -37,7 +37,7 @@ test('the tarball has only compiled code, its two type files, the configuration,
   const isPage = (path: string) => /\.(md|png)$|^deploy\//.test(path)
   expect(files.filter((path) => !/^lib\/.*\.js$/.test(path) && !isPage(path)).sort()).toEqual([
     ...['.env.example', 'LICENSE', 'config/default.json', 'config/sandbox.json'],
-    ...['docs/openapi.json', 'examples/testing/fixtures.ts'],
+    ...['docs/audit-events.schema.json', 'docs/openapi.json', 'examples/testing/fixtures.ts'],
     ...['examples/testing/sign-in.spec.ts', 'examples/testing/sign-in.test.ts'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])
