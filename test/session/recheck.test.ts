@@ -27,7 +27,7 @@ const user = (status: string) => answer(200, { id: 'x', status })
 const NOT_FOUND = answer(404, { errorCode: 'E0000007' })
 
 /** Two replicas on one store. `answers` by user id; ACTIVE by default. */
-function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {}) {
+function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {}, everyMs = EVERY_MS) {
   const clock = { now: START + EVERY_MS }
   const now = () => clock.now
   const store = keep(createMemoryStore({ monotonic: now, now }))
@@ -37,7 +37,7 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
   const metrics = createMetrics({ processMetrics: false })
   const replica = () =>
     createRecheck({
-      everyMs: EVERY_MS,
+      everyMs,
       store,
       names: createSigner([Buffer.alloc(32, 1)], 'test'),
       async readUser(userId) {
@@ -167,18 +167,18 @@ describe('a user who is not found', () => {
     ])
   })
 
-  test('keeps the session if the token has read nobody, or only this user, or long ago', async () => {
+  test('keeps the session if the token has read nobody, or only this user, or another one long ago', async () => {
     const answers: Record<string, UpstreamResponse> = { gone: NOT_FOUND }
-    const { use, done, clock } = harness(answers)
+    const { use, done, clock } = harness(answers, MINUTE_MS)
     await use('gone') // nobody
     answers.gone = user('ACTIVE')
-    clock.now += EVERY_MS
+    clock.now += MINUTE_MS
     await use('gone')
     answers.gone = NOT_FOUND
-    clock.now += EVERY_MS
+    clock.now += MINUTE_MS
     await use('gone') // only this user
     await use('other')
-    clock.now += EVERY_MS
+    clock.now += 5 * MINUTE_MS
     await use('gone') // long ago
     expect(done).toEqual([])
   })
