@@ -555,7 +555,7 @@ export interface paths {
         };
         /**
          * Sign in, then return: for a browser that a proxy has found without a session
-         * @description A browser with a session is redirected to `returnTo` at once. A URL that is not percent-encoded continues to the end of the query.
+         * @description A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.
          */
         get: operations["goToSignIn"];
         put?: never;
@@ -4495,6 +4495,9 @@ export interface operations {
             query: {
                 /** @description At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`. */
                 returnTo: string;
+                amr?: string | string[];
+                maxAuthAge?: string;
+                prompt?: "login";
             };
             header?: {
                 /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
@@ -4505,7 +4508,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To `returnTo`, or to `SIGN_IN_URL` with it */
+            /** @description To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite a session */
             303: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

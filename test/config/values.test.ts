@@ -282,9 +282,9 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       'https://login.example.org/',
       'http://portal.example.com/',
     ],
-    'must not have stateToken or returnTo in its query: the broker adds them': [
+    "must have none of stateToken,returnTo,prompt,amr,maxAuthAge in its query: they are the broker's": [
       'https://portal.example.com/?x=1&stateToken=',
-      'https://portal.example.com/?returnTo=x',
+      ...['returnTo', 'prompt', 'amr', 'maxAuthAge'].map((name) => `https://portal.example.com/?${name}=x`),
     ],
     'must not be /signin of PUBLIC_URL: the broker serves that path': [
       'https://portal.example.com/signin',
