@@ -113,9 +113,9 @@ export const unknownHandle = (deviceCookieReturned = true) =>
     causes: deviceCookieReturned ? [] : ['device cookie not returned'],
   })
 
-export const wrongOpsToken = () =>
+export const wrongBearerToken = (expected: 'the OPS_TOKEN' | 'one of APP_TOKENS') =>
   new BrokerError(401, 'E0000011', 'Invalid token provided', {
-    causes: ['Authorization: must be Bearer and the OPS_TOKEN'],
+    causes: [`Authorization: must be Bearer and ${expected}`],
     headers: { 'WWW-Authenticate': 'Bearer realm="gatehouse"' },
   })
 

@@ -123,6 +123,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     store,
     secretKeys: masterKeys,
     requireSession: sessions.require,
+    hashLogin: authn.userLimits.hashLogin,
   })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
@@ -158,6 +159,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         now,
       },
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
+      appRoutes: pam?.appRoutes ?? [],
       log,
       metrics,
     }),
@@ -201,7 +203,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared)
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession' | 'hashLogin'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -211,6 +213,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     ...options,
     api,
     key: options.key.value,
+    appTokens: options.appTokens?.value ?? [],
     tunables: config.tunables.pam,
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,

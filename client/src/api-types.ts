@@ -851,6 +851,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/app/v1/pam/users/{login}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A user’s groups and roles
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set.
+         */
+        get: operations["appGetAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/v1/pam/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The team’s groups
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set. `PAM_DIRECTORY` does not apply.
+         */
+        get: operations["appListGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/v1/pam/groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One group of the team
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set. `PAM_DIRECTORY` does not apply.
+         */
+        get: operations["appGetGroup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/gatehouse-jwks.json": {
         parameters: {
             query?: never;
@@ -2224,7 +2284,7 @@ export interface components {
         /**
          * @description `E0000004`: sign-in failed: wrong credentials, a locked account, a policy, or an activation token that is not valid.
          *
-         *     `E0000011`: the handle is unknown, expired or belongs to another browser; start again.
+         *     `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token is wrong.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2546,7 +2606,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser; start again. */
+        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token is wrong. */
         "E-401-E0000011-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2856,6 +2916,36 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"] & {
                     /** @enum {string} */
                     errorCode: "E0000009" | "pam_bad_request" | "pam_credentials" | "pam_deprecated" | "pam_misconfigured" | "pam_not_permitted" | "pam_quota" | "pam_rate_limited" | "pam_team_disabled" | "pam_timeout" | "pam_unavailable" | "pam_unexpected";
+                };
+            };
+        };
+        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token is wrong. */
+        "E-401-E0000011": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000011";
+                };
+            };
+        };
+        /** @description `E0000047`: rate limited. */
+        "E-429-E0000047": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Rate-Limit-Limit": components["headers"]["X-Rate-Limit-Limit"];
+                "X-Rate-Limit-Remaining": components["headers"]["X-Rate-Limit-Remaining"];
+                "X-Rate-Limit-Reset": components["headers"]["X-Rate-Limit-Reset"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000047";
                 };
             };
         };
@@ -5165,6 +5255,158 @@ export interface operations {
             500: components["responses"]["E-500-E0000009"];
             502: components["responses"]["E-502-pam_bad_request-and-7-more"];
             503: components["responses"]["E-503-E0000009-and-11-more"];
+            504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    appGetAccess: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags of cached responses. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /** @description As in the session: `login` of `/api/v1/sessions/me`, percent-encoded. */
+                login: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Access"];
+                };
+            };
+            /** @description Unchanged: the ETag is one of `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            404: components["responses"]["E-404-E0000007-pam_user_unknown"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            502: components["responses"]["E-502-pam_bad_request-and-7-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
+            504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    appListGroups: {
+        parameters: {
+            query?: {
+                /** @description Part of a name, case-insensitive. */
+                search?: string;
+                /** @description Only groups that grant this role. */
+                role?: "pam_admin" | "resource_admin" | "delegated_resource_admin" | "security_admin" | "delegated_security_admin" | "end_user" | "access_admin" | "access_user" | "reporting_user" | "devops_admin";
+                /** @description Number of groups on a page. */
+                limit?: number;
+                /** @description `name`: case-insensitive, by code units, in the same order in every locale; equal names by id. */
+                sort?: "id" | "name";
+                /** @description The `nextCursor` of the previous page, with the same `sort`. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETags of cached responses. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupPage"];
+                };
+            };
+            /** @description Unchanged: the ETag is one of `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            404: components["responses"]["E-404-E0000007-pam_user_unknown"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            502: components["responses"]["E-502-pam_bad_request-and-7-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
+            504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    appGetGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags of cached responses. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /** @description The group’s id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupWithMeta"];
+                };
+            };
+            /** @description Unchanged: the ETag is one of `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            404: components["responses"]["E-404-E0000007-pam_user_unknown"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            502: components["responses"]["E-502-pam_bad_request-and-7-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
             504: components["responses"]["E-504-pam_timeout"];
             default: components["responses"]["E-refused-early"];
         };

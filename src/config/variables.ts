@@ -4,7 +4,7 @@ import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
 import { domain, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
+import { apiToken, appTokens, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
 
@@ -49,6 +49,7 @@ export const VARIABLES = z.object({
   PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
   PAM_USER_DOMAINS: userDomains.optional(),
   PAM_DIRECTORY: directory.default({ kind: 'none' }),
+  APP_TOKENS: secret(appTokens).optional(),
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
@@ -68,4 +69,4 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS)$/.test(name)

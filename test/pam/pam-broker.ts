@@ -99,6 +99,12 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxConnections,
     store: createMemoryStore(),
     secretKeys: MASTER_KEYS,
+    appTokens: [],
+    hashLogin: (login) =>
+      login
+        .replace(/[^a-z]/g, '')
+        .slice(0, 16)
+        .padEnd(16, '_'),
     requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
@@ -114,7 +120,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   }
   const served = await serve({
     before: [countRequest],
-    routes: pam.routes,
+    routes: [...pam.routes, ...pam.appRoutes],
     prepare: (app) => app.set('query parser', parseQuery),
     patience: LONG_TIMEOUTS,
     collected,
