@@ -23,6 +23,7 @@ export interface PamBroker {
   received(): number
   /** Sends a GET request. An empty `login`: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
+  readonly readAccess: ReturnType<typeof createPam>['readAccess']
   /** As after all sessions of this login were ended. */
   refetch(login: string): Promise<void>
   logText(): string
@@ -144,6 +145,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
+    readAccess: pam.readAccess,
     refetch: pam.refetch,
     logText: collected.text,
     logLines: collected.lines,
