@@ -49,7 +49,7 @@ function identify(deps: Deps, req: Request): LookupClient {
   const { login } = req.params
   const loginHash = typeof login === 'string' ? hashLogin(login) : undefined
   return {
-    login: String(login),
+    login: String(login), // only `me` reads it
     async admit() {
       if (app !== undefined) return countCall(deps, 'app', app)
       await countCall(deps, 'app_address', addressForLimits(address))
