@@ -9,6 +9,8 @@ export interface Description {
   readonly description?: string
   /** `required`: refused without it (E0000005 without a session). `used`: optional. */
   readonly cookies: Readonly<Partial<Record<'session' | 'device', 'required' | 'used'>>>
+  /** Instead of cookies: a token of `APP_TOKENS`. */
+  readonly hasAppToken?: true
   /** A member for each `:name` of the path. Default: the parameters of Okta's paths. */
   readonly params?: z.ZodObject
   /** The route's own schema with descriptions, or the schema of a query that the route does not parse with one. */

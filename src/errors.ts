@@ -115,7 +115,8 @@ export const unknownHandle = (deviceCookieReturned = true) =>
   invalidToken(deviceCookieReturned ? [] : ['device cookie not returned'])
 
 const BEARER = { 'WWW-Authenticate': 'Bearer realm="gatehouse"' }
-export const wrongOpsToken = () => invalidToken(['Authorization: must be Bearer and the OPS_TOKEN'], BEARER)
+export const wrongBearerToken = (expected: 'the OPS_TOKEN' | 'one of APP_TOKENS') =>
+  invalidToken([`Authorization: must be Bearer and ${expected}`], BEARER)
 
 export const wrongHookSecret = () => invalidToken(['Authorization: must be one of EVENT_HOOK_SECRET'])
 

@@ -126,6 +126,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     store,
     secretKeys: masterKeys,
     requireSession: sessions.require,
+    hashLogin: authn.userLimits.hashLogin,
   })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
@@ -162,6 +163,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       },
       orgEvents: revocation.orgEvents,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
+      appRoutes: pam?.appRoutes ?? [],
       log,
       metrics,
     }),
@@ -206,7 +208,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared)
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession' | 'hashLogin'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -216,6 +218,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     ...options,
     api,
     key: options.key.value,
+    appTokens: options.appTokens?.value ?? [],
     tunables: config.tunables.pam,
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,

@@ -96,5 +96,6 @@ function pamOf(values: Values) {
         ? ({ kind: 'login' } as const)
         : ({ kind: 'login-local-part', domains: values.PAM_USER_DOMAINS } as const),
     directory: values.PAM_DIRECTORY,
+    appTokens: values.APP_TOKENS,
   }
 }

@@ -6,6 +6,7 @@ import { domain, listOf, offOr, onOrOff, parsed, visibleAscii, wholeNumber } fro
 import { createSecret } from './secret.ts'
 import {
   apiToken,
+  appTokens,
   certificates,
   longSecret,
   longSecrets,
@@ -59,6 +60,7 @@ export const VARIABLES = z.object({
   PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
   PAM_USER_DOMAINS: userDomains.optional(),
   PAM_DIRECTORY: directory.default({ kind: 'none' }),
+  APP_TOKENS: secret(appTokens).optional(),
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
@@ -78,4 +80,6 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS)$/.test(
+    name,
+  )

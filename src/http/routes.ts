@@ -66,13 +66,22 @@ export function createExpress(): Express {
   return app
 }
 
+/** Serves the routes, as `addRoutes`, and answers every unknown path with 404. */
+export function serveRoutes(...given: Parameters<typeof addRoutes>): void {
+  addRoutes(...given)
+  const [app] = given
+  app.use(() => {
+    throw notFound('path')
+  })
+}
+
 /**
- * Serves the routes in their order, paths without parameters first. An unknown path is 404, an unknown method 405 with `Allow`.
- * They are not a router of their own, which every request would pass into and out of.
+ * Serves the routes in their order, paths without parameters first. An unknown method is 405 with `Allow`. They are not a router of
+ * their own, which every request would pass into and out of.
  *
  * @param before middleware of each route
  */
-export function serveRoutes(
+export function addRoutes(
   app: Express,
   routes: readonly Route[],
   before: (route: Route) => readonly RequestHandler[] = () => [],
@@ -90,9 +99,6 @@ export function serveRoutes(
     })
     for (const route of ofPath) served[VERBS[route.method]](...before(route), route.handle)
   }
-  app.use(() => {
-    throw notFound('path')
-  })
 }
 
 const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const

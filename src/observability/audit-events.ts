@@ -28,6 +28,13 @@ const enrolled = { ...factor, factorType: opaque, provider: opaque.optional() }
 
 const signedIn = { ...request, userId: opaque, loginHash: hash, deviceHash: hash, sessionId: z.uuid() }
 
+const lookup = {
+  operation: z.enum(['me', 'list', 'one']),
+  status: z.int(),
+  errorCode: errorCode.optional(),
+  ageMs: z.int().min(0).optional(),
+}
+
 export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin', 'by_org'] as const
 export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 
@@ -124,12 +131,14 @@ export const AUDIT_EVENTS = {
   /** A user's limits were reset: those by user id or, with `loginHash`, those by login. */
   limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
 
-  group_lookup: z.strictObject({
-    ...signedIn,
-    operation: z.enum(['me', 'list', 'one']),
-    status: z.int(),
-    errorCode: errorCode.optional(),
-    ageMs: z.int().min(0).optional(),
+  group_lookup: z.strictObject({ ...signedIn, ...lookup }),
+
+  /** A look-up of a backend. Without `app`, its token was not one of APP_TOKENS. `loginHash` is that of the user in its path. */
+  app_lookup: z.strictObject({
+    ...request,
+    ...lookup,
+    app: z.string().optional(),
+    loginHash: hash.optional(),
   }),
 
   /** A call to `/admin` of the ops listener, even if refused; `userId` is the user in its path. */

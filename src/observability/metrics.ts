@@ -53,6 +53,10 @@ const METRICS = {
   forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [
     'result',
   ]),
+  appLookups: counter('app_lookups_total', 'Look-ups of backends, by the name of their token and by status', [
+    'name',
+    'status',
+  ]),
   requestsRefused: counter('requests_refused_total', 'Requests refused by a rule of the broker, by reason', [
     'reason',
   ]),

@@ -1,11 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import { isSameSecret } from '../crypto/same-secret.ts'
-import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
+import { BrokerError, internalError, invalidField, notFound, wrongBearerToken } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
+import { findBearer } from './bearer-token.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
 import { isUserId } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -121,9 +121,8 @@ export interface RequireOpsTokenOptions {
 export function requireOpsToken({ opsToken, log }: RequireOpsTokenOptions): RequestHandler {
   return function requireOpsToken(req, _res, next) {
     if (opsToken === undefined) throw notFound('path')
-    const given = /^Bearer +([\x21-\x7e]+)$/i.exec(req.headers.authorization ?? '')?.[1]
-    if (given !== undefined && isSameSecret(given, opsToken)) return next()
-    const refusal = wrongOpsToken()
+    if (findBearer(req, [{ name: 'ops', token: opsToken }]) !== undefined) return next()
+    const refusal = wrongBearerToken('the OPS_TOKEN')
     const { status, code: errorCode } = refusal
     log.audit('admin_call', { ...requestFields(req), operation: 'none', status, errorCode })
     throw refusal

@@ -158,6 +158,7 @@ test('a printed configuration shows no secret', () => {
     HTTPS_PROXY: 'http://user:marked-proxy@proxy:3128',
     OPS_TOKEN: 'marked-ops-token',
     EVENT_HOOK_SECRET: 'marked-hook-secret,marked-next-hook-secret',
+    APP_TOKENS: `portal:marked-${'x'.repeat(32)}`,
   })
   for (const text of [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })]) {
     expect(text).toContain('[secret]')
@@ -196,11 +197,14 @@ test.each(['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECR
 test('without PAM_BASE_URL, PAM is off, and other PAM variables are refused, from files too', () => {
   expect(load().pam).toBeUndefined()
   const refusals = problemsOf(
-    { PAM_TEAM: 'acme', PAM_KEY_ID_FILE: '/id', PAM_TOKEN_PATH: '/x', PAM_DIRECTORY: 'all' },
+    {
+      ...{ PAM_TEAM: 'acme', PAM_KEY_ID_FILE: '/id', PAM_TOKEN_PATH: '/x', PAM_DIRECTORY: 'all' },
+      APP_TOKENS: `portal:${'x'.repeat(32)}`,
+    },
     { readFile: () => 'x' },
   )
   expect(refusals).toEqual(
-    ['PAM_TEAM', 'PAM_KEY_ID_FILE', 'PAM_TOKEN_PATH', 'PAM_DIRECTORY'].map(
+    ['PAM_TEAM', 'PAM_KEY_ID_FILE', 'PAM_TOKEN_PATH', 'PAM_DIRECTORY', 'APP_TOKENS'].map(
       (name) => `${name}: is set, but PAM_BASE_URL is not`,
     ),
   )

@@ -94,6 +94,7 @@ async function publicListener() {
       ssoTokens: { redeem: nobody },
       clientOf: nobody,
     },
+    appRoutes: [],
     pamRoutes: [
       route('GET', '/api/v1/things'),
       route('DELETE', '/api/v1/things'),

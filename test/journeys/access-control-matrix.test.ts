@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
 import type { Route } from '../../src/http/routes.ts'
+import { type AppRoutesOptions, createAppRoutes } from '../../src/pam/app-routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
 import {
+  APP_TOKEN,
   type Asked,
   cookiesIn,
   DEVICE_COOKIE,
@@ -36,9 +38,13 @@ import {
 const placeholder: unknown = new Proxy(() => placeholder, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : placeholder),
 })
+const ofApps: unknown = {
+  ...{ groups: placeholder, appTokens: [APP_TOKEN], secretKeys: [Buffer.alloc(32)] },
+}
 const options: unknown = new Proxy(
   {
     pamRoutes: createPamRoutes(placeholder as PamRoutesOptions),
+    appRoutes: createAppRoutes(ofApps as AppRoutesOptions),
   },
   { get: (known, name) => Reflect.get(known, name) ?? placeholder },
 )
@@ -99,7 +105,8 @@ function requestFor(
     case 'POST /hooks/org-events':
       return { method, path, headers: { authorization: HOOK_SECRET }, body: { data: { events: [] } } }
     case 'GET /api/v1/pam/groups/:id':
-      return { method, path: `/api/v1/pam/groups/${GROUP_ID}` }
+    case 'GET /app/v1/pam/groups/:id':
+      return { method, path: route.path.replace(':id', GROUP_ID) }
     default:
       if (method === 'POST' && CLASS_OF[nameOf(route)] === 'step')
         return { method, path, body: { stateToken: browser.handle, ...FIELDS } }
@@ -156,7 +163,12 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
         const { headers, ...request } = requestFor(route, browser)
         const answer = await harness.ask({
           ...request,
-          headers: { ...headers, ...caller.headers, ...(cookie === undefined ? {} : { cookie }) },
+          headers: {
+            ...headers,
+            ...caller.headers,
+            ...(cookie === undefined ? {} : { cookie }),
+            ...credentialsFor(name),
+          },
         })
         const cell = { callerName, kind }
         const expected = expectedOf(route, kind, caller)
@@ -177,10 +189,13 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
   },
 )
 
-/** A proxy's sub-request has the headers of the application's own request: it gets no CORS headers. */
+/** A proxy's sub-request has the headers of the application's own request, and a backend has no pages: they get no CORS headers. */
 function isForPages(name: string): boolean {
-  return CLASS_OF[name] !== 'proxy check'
+  return CLASS_OF[name] !== 'proxy check' && CLASS_OF[name] !== 'backend'
 }
+
+const credentialsFor = (name: string) =>
+  CLASS_OF[name] === 'backend' ? { authorization: `Bearer ${APP_TOKEN.token}` } : {}
 
 /** Classes whose success cannot be repeated by the same browser. */
 const USES_UP: ReadonlySet<RouteClassName | undefined> = new Set([

@@ -1,7 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
-import { AMELIA, type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import {
+  AMELIA,
+  type Harness,
+  OLGA,
+  PASSWORD,
+  PRIYA,
+  startHarness,
+  TOMAS,
+  WALTER,
+} from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { delivery, orgEvent } from '../support/org-event.ts'
 import { openPage } from '../support/portal-page.ts'
@@ -12,6 +21,7 @@ import { until } from '../support/until.ts'
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const HOOK_SECRET = 'plainly-fake-hook-secret'
+const APP_TOKEN = 'plainly-fake-token-of-the-portal'
 const TARGET = 'http://localhost:3000/home'
 
 let harness: Harness
@@ -20,6 +30,7 @@ beforeAll(async () => {
     env: {
       ...{ OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
       EVENT_HOOK_SECRET: HOOK_SECRET,
+      APP_TOKENS: `portal:${APP_TOKEN}`,
     },
     tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
   })
@@ -167,6 +178,22 @@ async function lookUpAndRevoke() {
   })
   expect(lines('limits_ended')).toMatchObject([{ userId }, { userId, loginHash }])
   expect(last('admin_call')).toMatchObject({ operation: 'end_limits', userId, status: 200 })
+}
+
+async function lookUpFromBackend() {
+  const browser = await harness.visit()
+  await browser.post(AUTHN, credentials(WALTER))
+  const { loginHash } = last('sign_in_succeeded') ?? {}
+  const path = `/app/v1/pam/users/${encodeURIComponent(WALTER)}`
+  const answer = await browser.get(path, { headers: { authorization: `Bearer ${APP_TOKEN}` } })
+  const requestId = answer.headers.get('x-request-id')
+  expect(last('app_lookup')).toMatchObject({
+    app: 'portal',
+    operation: 'me',
+    status: 200,
+    loginHash,
+    requestId,
+  })
 }
 
 async function useHandleOfOtherDevice() {
@@ -383,6 +410,11 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     'an event of the org, and one with a wrong secret',
     receiveOrgEvent,
     ['event_hook_refused', 'sessions_revoked'],
+  ],
+  [
+    'a look-up of a backend, with the same hash of the login',
+    lookUpFromBackend,
+    ['sign_in_started', 'sign_in_succeeded', 'app_lookup'],
   ],
   [
     'a group look-up, sessions and limits ended by the user and by an administrator',

@@ -23,6 +23,7 @@ export interface PamBroker {
   received(): number
   /** Sends a GET request. An empty `login`: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
+  readonly readAccess: ReturnType<typeof createPam>['readAccess']
   /** As after all sessions of this login were ended. */
   refetch(login: string): Promise<void>
   logText(): string
@@ -99,6 +100,12 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxConnections,
     store: createMemoryStore(),
     secretKeys: MASTER_KEYS,
+    appTokens: [],
+    hashLogin: (login) =>
+      login
+        .replace(/[^a-z]/g, '')
+        .slice(0, 16)
+        .padEnd(16, '_'),
     requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
@@ -114,7 +121,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   }
   const served = await serve({
     before: [countRequest],
-    routes: pam.routes,
+    routes: [...pam.routes, ...pam.appRoutes],
     prepare: (app) => app.set('query parser', parseQuery),
     patience: LONG_TIMEOUTS,
     collected,
@@ -138,6 +145,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
+    readAccess: pam.readAccess,
     refetch: pam.refetch,
     logText: collected.text,
     logLines: collected.lines,

@@ -77,6 +77,8 @@ export const ROUTE_CLASSES = {
   step: { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true },
   'offered list': { verdicts: byDevice(NOT_OFFERED), setsDevice: true },
   'offered picture': { verdicts: byDevice(NOT_OFFERED), setsDevice: true, serves: 'same-site' },
+  /** With a token; cookies and the calling page have no effect. */
+  backend: { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
   'public data': { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
   'offered redirect': {
     verdicts: byDevice(UNKNOWN_HANDLE),
@@ -147,6 +149,9 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',
   'GET /api/v1/pam/groups/:id': 'session: needed',
+  'GET /app/v1/pam/users/:login': 'backend',
+  'GET /app/v1/pam/groups': 'backend',
+  'GET /app/v1/pam/groups/:id': 'backend',
 }
 
 /** A kind of client with the headers that browsers send for it (Fetch metadata, RFC 6454). */
