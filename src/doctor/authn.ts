@@ -2,16 +2,8 @@ import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createDoctorApi, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
-import {
-  type Check,
-  type CheckGroup,
-  type DoctorContext,
-  type Finding,
-  fail,
-  ok,
-  skipped,
-  warn,
-} from './check.ts'
+import type { Check, CheckGroup, DoctorContext } from './check.ts'
+import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 import { signInChecks } from './test-sign-in.ts'
 
 export function authnChecks(context: DoctorContext): CheckGroup {

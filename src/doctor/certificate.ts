@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
-import { type Finding, ok, warn } from './check.ts'
+import { type Finding, ok, warn } from './finding.ts'
 
 export type CertificateWatch = ReturnType<typeof watchCertificate>
 

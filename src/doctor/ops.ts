@@ -1,14 +1,18 @@
 import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { recordOf, sendOrFail } from './calls.ts'
-import { type Finding, fail, ok, warn } from './check.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
 import type { Reached } from './reach.ts'
 
 /**
  * The ops listener must not be reachable where browsers are: through `PUBLIC_URL`, and on `OPS_PORT` of the same host (`portApi`;
  * undefined if the listener is on the loopback interface). `/forward-auth` is for the proxy alone.
  */
-export async function opsChecks({ api, answer }: Reached, portApi: HttpApi | undefined): Promise<Finding> {
+export async function opsChecks(
+  { answer }: Reached,
+  api: HttpApi,
+  portApi: HttpApi | undefined,
+): Promise<Finding> {
   const portIsOpen = portApi !== undefined && (await servesOps(portApi, '', '/livez'))
   const open: string[] = []
   for (const prefix of PREFIXES)
@@ -30,17 +34,7 @@ function found(where: string, fix: string): Finding {
 }
 
 /** Where operators put a listener that shares an origin with others. */
-const PREFIXES = [
-  '',
-  '/ops',
-  '/gatehouse',
-  '/internal',
-  '/admin',
-  '/monitoring',
-  '/management',
-  '/status',
-  '/health',
-]
+const PREFIXES = ['', '/ops', '/gatehouse', '/internal', '/admin', '/monitoring', '/status', '/health']
 
 /** How to tell a response of the ops listener from a page that a proxy serves for every path. */
 const SIGNS: Readonly<Record<string, (response: UpstreamResponse) => boolean>> = {

@@ -5,17 +5,8 @@ import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/
 import type { HttpApi } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
-import {
-  type Check,
-  type CheckGroup,
-  type DoctorContext,
-  type Finding,
-  fail,
-  ok,
-  skipAll,
-  skipped,
-  warn,
-} from './check.ts'
+import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
+import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
 type PamConfig = NonNullable<Config['pam']>
 
@@ -37,7 +28,7 @@ export function pamChecks(context: DoctorContext): CheckGroup {
       name: 'pam.reach',
       async run() {
         minted = await mint(api, pam, now())
-        return (await judgeTokenPath(api, pam, minted, now())) ?? judgeReach(minted)
+        return judgeReach(minted)
       },
     },
     { name: 'pam.key', needs: ['pam.reach'], run: withMinted(judgeKey) },
@@ -90,23 +81,6 @@ function judgeReach(minted: Minted): Finding {
   return ok('PAM answers')
 }
 
-const DEFAULT_TOKEN_PATH = '/v1/teams/{team_name}/service_token'
-
-/** PAM answers a path that it does not have as it answers an unknown team. */
-async function judgeTokenPath(
-  api: HttpApi,
-  pam: PamConfig,
-  minted: Minted,
-  nowMs: number,
-): Promise<Finding | undefined> {
-  if (!('outcome' in minted) || minted.outcome === 'no_answer' || pam.tokenPath === DEFAULT_TOKEN_PATH)
-    return undefined
-  const other = await mint(api, { ...pam, tokenPath: DEFAULT_TOKEN_PATH }, nowMs)
-  if ('outcome' in other && !KEY_REFUSED.has(other.outcome)) return undefined
-  const detail = `PAM has no operation at PAM_TOKEN_PATH (${minted.reason}), but at the default path`
-  return fail(detail, 'Remove PAM_TOKEN_PATH, or correct it.')
-}
-
 const KEY_REFUSED: ReadonlySet<PamOutcome> = new Set(['authentication_error', 'forbidden_error'])
 const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {
   unknown_team: 'PAM does not know the team',
@@ -129,7 +103,7 @@ function judgeTeam(minted: Minted): Finding {
   if (!('outcome' in minted)) return ok('the key belongs to PAM_TEAM')
   const wrong = TEAM_WRONG[minted.outcome]
   if (wrong === undefined) return skipped('not possible without pam.key')
-  return fail(wrong, 'Correct PAM_TEAM, PAM_BASE_URL, or the key.')
+  return fail(wrong, 'Correct PAM_TEAM, PAM_BASE_URL, PAM_TOKEN_PATH, or the key.')
 }
 
 async function checkUser(

@@ -21,15 +21,15 @@ export interface Probed {
   readonly answer: ProbeAnswer | undefined
 }
 
-export type SendProbe = (api: HttpApi, request?: ProbeRequest) => Promise<Probed>
+export type SendProbe = (request?: ProbeRequest) => Promise<Probed>
 
 /** Without a session it is a 404, which does not use the store. */
 export const SESSION_PATH = '/api/v1/sessions/me'
 
 /** Asks the running broker what arrives of a request. */
-export function createProbes({ config, now, timeoutMs }: DoctorContext): SendProbe {
+export function createProbes(api: HttpApi, { config, now, timeoutMs }: DoctorContext): SendProbe {
   const signer = createSigner(config.secretKeys.value, 'doctor-probe') // as in wiring.ts
-  return async (api, { method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
+  return async ({ method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
     const probe = { nonce: randomUUID(), waitMs }
     const header = { [PROBE_HEADER]: createProbe(probe, { signer, now }) }
     const request = { method, path, headers: { ...headers, ...header }, body, timeoutMs: timeoutMs + waitMs }

@@ -2,13 +2,13 @@ import type { ProbeAnswer } from '../http/doctor-probe.ts'
 import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
-import { type DoctorContext, type Finding, fail, warn } from './check.ts'
+import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
-import { outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
+import { type Finding, fail } from './finding.ts'
+import { outcomeOf, SESSION_PATH, type SendProbe } from './probes.ts'
 
 /** What the other checks need. */
 export interface Reached {
-  readonly api: HttpApi
   /** Undefined: the broker has other SECRET_KEYS, or the probe's header does not arrive. */
   readonly answer: ProbeAnswer | undefined
   /** A response without a probe. */
@@ -18,9 +18,8 @@ export interface Reached {
 export interface ReachOptions {
   readonly context: DoctorContext
   readonly api: HttpApi
-  /** Does not use HTTPS_PROXY. */
-  readonly direct: HttpApi
   readonly probe: SendProbe
+  /** The finding if the broker answers. */
   readonly accept: (detail: string) => Finding
 }
 
@@ -31,15 +30,19 @@ interface Result {
 
 /** Whether requests reach the broker, and responses the browser: paths, errors, bodies, and responses that take time. */
 export async function checkReach(options: ReachOptions): Promise<Result> {
-  const { probe, api, direct, accept } = options
-  const first = await probe(api)
-  if (!(first.response instanceof UpstreamFailure)) return reachWith(options, api, first, accept)
-  const again = await probe(direct)
-  const usesProxy = options.context.config.egress.httpsProxy !== undefined
-  if (!usesProxy || again.response instanceof UpstreamFailure) return { finding: unreachable(first.response) }
-  const detail = `PUBLIC_URL answers, but not through HTTPS_PROXY (${reasonOf(first.response)})`
-  const accepted = warn(detail, 'Add the host of PUBLIC_URL to NO_PROXY. Only the doctor calls it.')
-  return reachWith(options, direct, again, () => accepted)
+  const { context, api, probe, accept } = options
+  const first = await probe()
+  if (first.response instanceof UpstreamFailure) return { finding: unreachable(first.response) }
+  const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
+  if (plain instanceof UpstreamFailure) return { finding: unreachable(plain) }
+  const { answer } = await probe()
+  const finding =
+    first.answer === undefined || answer === undefined
+      ? await judgeUnproven(options, plain)
+      : (judgeAnswer(answer, context.config.publicUrl.origin) ??
+        judgePlain(plain, answer) ??
+        (await judgeRequests(options)))
+  return { finding: finding ?? accept('the broker answers'), reached: { answer, plain } }
 }
 
 function unreachable(failure: UpstreamFailure): Finding {
@@ -51,35 +54,14 @@ function unreachable(failure: UpstreamFailure): Finding {
 const CERTIFICATE_FIX =
   'If its authority is private, set UPSTREAM_CA_FILE for the doctor. Otherwise correct the certificate of the proxy.'
 export const NO_ANSWER_FIX =
-  'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
-
-async function reachWith(
-  options: ReachOptions,
-  api: HttpApi,
-  first: Probed,
-  accept: (detail: string) => Finding,
-): Promise<Result> {
-  const { probe, context } = options
-  const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
-  const second = await probe(api)
-  if (plain instanceof UpstreamFailure) return { finding: unreachable(plain) }
-  const { answer } = second
-  const finding =
-    first.answer === undefined || answer === undefined
-      ? await judgeUnproven(api, probe, plain)
-      : (judgeAnswer(answer, context.config.publicUrl.origin) ??
-        judgePlain(plain, answer) ??
-        (await judgeRequests(options, api)))
-  return { finding: finding ?? accept('the broker answers'), reached: { api, answer, plain } }
-}
+  'Start the broker and its proxy. If HTTPS_PROXY does not lead to PUBLIC_URL, add its host to NO_PROXY. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
 
 /** A probe is not answered by a cache, another server, a broker with other keys, or one that does not get the header. */
 async function judgeUnproven(
-  api: HttpApi,
-  probe: SendProbe,
+  { api, probe }: ReachOptions,
   plain: UpstreamResponse,
 ): Promise<Finding | undefined> {
-  const { answer } = await probe(api, { path: `${SESSION_PATH}?${Date.now()}` })
+  const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)
     return fail(
       'a cache answers instead of the broker',
@@ -132,20 +114,20 @@ function judgePlain(
 /** Less than the broker accepts, and more than any sign-in sends. */
 const LARGE_BODY = { padding: 'x'.repeat(60_000) }
 
-async function judgeRequests({ probe, context }: ReachOptions, api: HttpApi): Promise<Finding | undefined> {
+async function judgeRequests({ probe, context }: ReachOptions): Promise<Finding | undefined> {
   const startedAt = performance.now()
-  const slow = probe(api, { waitMs: context.slowMs }).then((probed) => ({
+  const slow = probe({ waitMs: context.slowMs }).then((probed) => ({
     ...probed,
     seconds: Math.round((performance.now() - startedAt) / 100) / 10,
   }))
   const post = { method: 'POST', path: '/api/v1/authn' } as const
-  const small = await probe(api, { ...post, body: {} })
+  const small = await probe({ ...post, body: {} })
   if (small.answer === undefined)
     return fail(
       `the proxy refuses POST (${outcomeOf(small)})`,
       `It must pass GET, POST, DELETE and OPTIONS. ${PROXY_FIX}`,
     )
-  const large = await probe(api, { ...post, body: LARGE_BODY })
+  const large = await probe({ ...post, body: LARGE_BODY })
   if (large.answer?.bodyBytes !== JSON.stringify(LARGE_BODY).length)
     return fail(
       `the proxy does not pass a body of 60 kB (${outcomeOf(large)})`,

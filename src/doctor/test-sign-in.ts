@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { reasonOf, recordOf, sendOrFail } from './calls.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
+import type { Check, DoctorContext } from './check.ts'
+import { type Finding, fail, ok, skipped } from './finding.ts'
 
 /** An address for documentation (RFC 5737), which no client has. */
 const CLIENT_ADDRESS = '192.0.2.1'

@@ -105,7 +105,7 @@ test('memory is limited', async () => {
 test('rediss:// to a port without TLS', async () => {
   const redis = await server()
   const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
-  expect(results.reach).toBe('fail: the port of REDIS_URL does not speak TLS')
+  expect(results.reach).toMatch(/^fail: Redis does not answer \(/)
   expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
 })
 
