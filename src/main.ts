@@ -52,9 +52,7 @@ else {
 }
 
 function checkConfig(): void {
-  const config = configuration()
-  if (config === undefined) return
-  const notes = configNotes(config)
+  const notes = configNotes(configuration())
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
@@ -74,7 +72,6 @@ function doctorOptionsFrom(args: string[]) {
 
 async function runDoctorCommand({ login, json, ...command }: DoctorCommand): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
   const [{ runDoctor }, { exitCodeOf, toJson, toText }] = await Promise.all([
     import('./doctor/doctor.ts'),
@@ -95,20 +92,16 @@ async function readPassword(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Prints the problems and returns undefined if the configuration is not valid. */
-function configuration(): Config | undefined {
+function configuration(): Config {
   try {
     return loadConfig(process.env)
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    printError(error.message)
-    process.exitCode = error.exitCode
-    return undefined
+    return exitIfInvalid(error)
   }
 }
 
-/** The keys are compared with those in Redis, whenever it is reached. */
-function exitIfInvalid(error: unknown): void {
+/** Prints the problems of a configuration that is not valid, and exits. Throws any other error. */
+function exitIfInvalid(error: unknown): never {
   if (!(error instanceof ConfigError)) throw error
   printError(error.message)
   process.exit(error.exitCode)
@@ -120,7 +113,6 @@ function exitIfInvalid(error: unknown): void {
  */
 async function start(): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   const { http } = config.tunables
   const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
   const broker = createGatehouse(config)

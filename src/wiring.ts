@@ -63,7 +63,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     level: config.logLevel,
     now,
     onLost: (lines) => metrics.logLinesLost.inc(lines),
-    ...(logStream === undefined ? {} : { stream: logStream }),
+    stream: logStream,
   })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
   const shared = { log, metrics, now, constants }
@@ -73,11 +73,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const { secure } = publicUrl
   const absoluteMs = config.session.absoluteHours * HOUR_MS
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
-  const deviceCookie = createDeviceCookie({
-    secure,
-    now,
-    signer: createSigner(masterKeys, 'device-cookie'),
-  })
+  const deviceCookie = createDeviceCookie({ secure, now, signer: createSigner(masterKeys, 'device-cookie') })
   const sessions = createSessions({
     ...deps,
     cookie: sessionCookie,
@@ -118,12 +114,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     revocationTimes,
     endAllSessions,
   })
-  const pam = createPamIfConfigured(config, {
-    ...shared,
-    store,
-    secretKeys: masterKeys,
-    requireSession: sessions.require,
-  })
+  const pam = createPamIfConfigured(config, { ...deps, requireSession: sessions.require })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
     async checkStore() {
@@ -201,7 +192,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared)
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -215,10 +206,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,
   })
-  return {
-    ...pam,
-    close: api.close,
-  }
+  return { ...pam, close: api.close }
 }
 
 function createApi(

@@ -3,8 +3,6 @@ import type { Socket } from 'node:net'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
 import { type Finding, ok, warn } from './finding.ts'
 
-export type CertificateWatch = ReturnType<typeof watchCertificate>
-
 /** A client's connections, through an egress proxy too. */
 const CONNECTED = 'undici:client:connected'
 

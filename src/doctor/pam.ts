@@ -3,7 +3,6 @@ import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
 import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
@@ -56,7 +55,7 @@ async function mint(api: HttpApi, pam: PamConfig, nowMs: number): Promise<Minted
     headers: { Accept: 'application/json' },
     body: { key_id: key.id, key_secret: key.secret },
   })
-  if (response instanceof UpstreamFailure) return { outcome: 'no_answer', reason: reasonOf(response) }
+  if (response.failure) return { outcome: 'no_answer', reason: reasonOf(response.failure) }
   const reason = `HTTP ${response.status}`
   if (response.json === undefined) return { outcome: 'unreadable', reason }
   const failure = failureFromAnswer(response, 'token')
@@ -122,7 +121,7 @@ async function checkUser(
     path: pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}/users/${encodeURIComponent(user)}/groups`),
     headers: { Accept: 'application/json', Authorization: `Bearer ${minted.token}` },
   })
-  if (response instanceof UpstreamFailure) return fail(`no response (${reasonOf(response)})`, RETRY)
+  if (response.failure) return fail(`no response (${reasonOf(response.failure)})`, RETRY)
   const outcome = failureFromAnswer(response, 'user')?.outcome
   if (outcome === undefined) return ok('PAM lists the groups of the user')
   if (outcome === 'unknown_user') return fail('PAM does not know the user', fix)

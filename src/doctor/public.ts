@@ -1,7 +1,6 @@
 import { createTrustedProxies } from '../http/request-context.ts'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
 import { FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
@@ -69,7 +68,7 @@ async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): 
     path: SESSION_PATH,
     headers: { Cookie: cookie.split(';')[0] ?? '' },
   })
-  if (again instanceof UpstreamFailure) return fail(`no response (${reasonOf(again)})`, NO_ANSWER_FIX)
+  if (again.failure) return fail(`no response (${reasonOf(again.failure)})`, NO_ANSWER_FIX)
   // the broker replaces a device cookie that it cannot verify
   if (cookieOf(again, name) === undefined) return ok('the device cookie comes back')
   return fail(
@@ -78,7 +77,7 @@ async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): 
   )
 }
 
-function cookieOf({ headers }: UpstreamResponse, name: string): string | undefined {
+function cookieOf({ headers }: Answer, name: string): string | undefined {
   return [headers['set-cookie'] ?? []].flat().find((one) => one.startsWith(`${name}=`))
 }
 
@@ -116,8 +115,7 @@ async function checkHeaders(
 }
 
 function headerProblems({ response, answer }: Probed): string[] {
-  const allowed =
-    response instanceof UpstreamFailure ? undefined : response.headers['access-control-allow-origin']
+  const allowed = response.headers['access-control-allow-origin']
   return [
     ...(answer?.origin === FOREIGN_ORIGIN ? [] : ['Origin does not arrive']),
     ...(answer?.site === 'cross-site' ? [] : ['Sec-Fetch-Site does not arrive']),

@@ -1,7 +1,7 @@
 import type { ProbeAnswer } from '../http/doctor-probe.ts'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { type Answer, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
 import { type Finding, fail } from './finding.ts'
@@ -12,7 +12,7 @@ export interface Reached {
   /** Undefined: the broker has other SECRET_KEYS, or the probe's header does not arrive. */
   readonly answer: ProbeAnswer | undefined
   /** A response without a probe. */
-  readonly plain: UpstreamResponse
+  readonly plain: Answer
 }
 
 export interface ReachOptions {
@@ -32,9 +32,9 @@ interface Result {
 export async function checkReach(options: ReachOptions): Promise<Result> {
   const { context, api, probe, accept } = options
   const first = await probe()
-  if (first.response instanceof UpstreamFailure) return { finding: unreachable(first.response) }
+  if (first.response.failure) return { finding: unreachable(first.response.failure) }
   const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
-  if (plain instanceof UpstreamFailure) return { finding: unreachable(plain) }
+  if (plain.failure) return { finding: unreachable(plain.failure) }
   const { answer } = await probe()
   const finding =
     first.answer === undefined || answer === undefined
@@ -57,10 +57,7 @@ export const NO_ANSWER_FIX =
   'Start the broker and its proxy. If HTTPS_PROXY does not lead to PUBLIC_URL, add its host to NO_PROXY. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
 
 /** A probe is not answered by a cache, another server, a broker with other keys, or one that does not get the header. */
-async function judgeUnproven(
-  { api, probe }: ReachOptions,
-  plain: UpstreamResponse,
-): Promise<Finding | undefined> {
+async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promise<Finding | undefined> {
   const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)
     return fail(
@@ -68,8 +65,7 @@ async function judgeUnproven(
       `The proxy must not cache /api/v1/: users would get each other’s data. ${PROXY_FIX}`,
     )
   const get = await sendOrFail(api, { method: 'GET', path: '/api/v1/authn', headers: {} })
-  const isBroker =
-    !(get instanceof UpstreamFailure) && get.status === 405 && 'errorCode' in recordOf(get.json)
+  const isBroker = get.status === 405 && 'errorCode' in recordOf(get.json)
   if (isBroker || causeOf(plain).startsWith('X-Forwarded-For:')) return undefined
   const { errorCode } = recordOf(plain.json)
   if (plain.status === 404 && errorCode === 'E0000007') return WRONG_PATH
@@ -92,16 +88,13 @@ function judgeAnswer({ path, publicUrl }: ProbeAnswer, expected: string): Findin
 }
 
 /** The header that a refusal of the broker names, such as `Origin: … is neither …`. */
-export function causeOf({ json }: UpstreamResponse): string {
+export function causeOf({ json }: Answer): string {
   const [cause] = [recordOf(json).errorCauses].flat()
   return String(recordOf(cause).errorSummary ?? '')
 }
 
 /** The broker's own error: 404, or 400 if it does not know the client's address. */
-function judgePlain(
-  { status, json }: UpstreamResponse,
-  { addressProblem }: ProbeAnswer,
-): Finding | undefined {
+function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): Finding | undefined {
   if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in recordOf(json)) return undefined
   if ('errorCode' in recordOf(json))
     return fail(`the broker refuses requests (HTTP ${status})`, 'Look at the log and /readyz of the broker.')

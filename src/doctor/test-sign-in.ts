@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { reasonOf, recordOf, sendOrFail } from './calls.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, reasonOf, recordOf, sendOrFail } from './calls.ts'
 import type { Check, DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped } from './finding.ts'
 
@@ -92,7 +91,7 @@ const NO_EVENT = skipped('the System Log has no event of the test sign-in yet')
 /** Signs in, and cancels the transaction. Resolves with the id of the request. */
 async function signIn(options: Options, body: object): Promise<string | Finding> {
   const response = await post(options, '/api/v1/authn', body)
-  if (response instanceof UpstreamFailure) return skipped(`no response (${reasonOf(response)})`)
+  if (response.failure) return skipped(`no response (${reasonOf(response.failure)})`)
   const { status, errorCode, stateToken } = recordOf(response.json)
   if (typeof stateToken === 'string') await post(options, '/api/v1/authn/cancel', { stateToken })
   if (typeof status !== 'string') {
@@ -118,13 +117,14 @@ async function findEvent(options: Options, requestId: string): Promise<LogEvent 
       path: `/api/v1/logs?${query}`,
       headers: headersFor(options),
     })
-    const event = response instanceof UpstreamFailure ? skipped(reasonOf(response)) : readEvents(response)
+    const event = readEvents(response)
     if (event !== NO_EVENT || performance.now() - startedAt + POLL_EVERY_MS > options.logMs) return event
     await delay(POLL_EVERY_MS)
   }
 }
 
-function readEvents({ status, json }: UpstreamResponse): LogEvent | Finding {
+function readEvents({ failure, status, json }: Answer): LogEvent | Finding {
+  if (failure !== undefined) return skipped(reasonOf(failure))
   if (status === 403) return skipped('the API token may not read the System Log (HTTP 403)')
   if (status !== 200 || !Array.isArray(json))
     return skipped(`the System Log is not readable (HTTP ${status})`)

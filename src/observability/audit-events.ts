@@ -33,67 +33,38 @@ export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 
 export const AUDIT_EVENTS = {
   sign_in_started: z.strictObject({ ...inSignIn, operation: z.enum(['primary', 'step_up']) }),
-
   factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
-
-  /** A wrong code or answer has an error code; a refusal on a phone or at another identity provider has a reason. */
   factor_failed: z.strictObject({ ...factor, ...refused, reason: opaque.optional() }),
-
-  /** `methods`: the authentication methods by their names in RFC 8176, separated by spaces. */
   sign_in_succeeded: z.strictObject({ ...inSignIn, userId: opaque, methods: opaque, sessionId: z.uuid() }),
-
   sign_in_failed: z.strictObject({ ...refused, reason: opaque.optional() }),
-
-  /** The old password of a password change was wrong. */
   old_password_refused: z.strictObject(refused),
-
   password_changed: z.strictObject({
     ...inSignIn,
     operation: z.enum(['change_password', 'reset_password']),
     transactionStatus: opaque,
   }),
-
   recovery_started: z.strictObject({
     ...inSignIn,
     operation: z.enum(['password', 'unlock', 'token']),
     factorType: z.enum(['EMAIL', 'SMS', 'CALL']).optional(),
   }),
-
   recovery_token_refused: z.strictObject(refused),
-
   factor_enrolled: z.strictObject(enrolled),
-
-  /** `phone_updated`: the step asked for it with `updatePhone=true`, and Okta accepted it. */
   factor_changed: z.strictObject({ ...enrolled, reason: z.enum(['phone_updated', 'enrolled_again']) }),
-
-  /**
-   * The handle of a transaction, or an SSO token, came from a device that it does not belong to. User, login and
-   * `boundDeviceHash` are those of the transaction or of the SSO token's session; address and `deviceHash` are those of
-   * the request.
-   */
   handle_refused: z.strictObject({
     ...inSignIn,
     boundDeviceHash: hash,
     reason: z.enum(['other_device', 'no_device_cookie']),
   }),
-
-  /** Any page can cause it, so it is limited to one line per minute for each address and origin, and to a total. */
   cross_site_refused: z.strictObject({
     ...request,
     method: z.string().regex(/^[A-Z]{1,20}$/),
     origin: z.string().max(100).optional(),
     reason: z.enum(['origin_not_allowed', 'origin_missing']),
   }),
-
   signed_out: z.strictObject(signedIn),
-
-  /** The browser was redirected to an app with Okta's session token. */
   sso_token_redeemed: z.strictObject(signedIn),
-
-  /** A session cookie was sent with another device's cookie or none; `deviceHash` is that device. */
   session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
-
-  /** Sessions ended, except by sign-out or a newer sign-in. Device and login are those of the user who ended them. */
   sessions_revoked: z.strictObject({
     ...request,
     userId: opaque,
@@ -103,8 +74,6 @@ export const AUDIT_EVENTS = {
     reason: z.enum(REVOCATION_REASONS),
     count: z.int().min(0),
   }),
-
-  /** `limit` is the label of `gatehouse_limit_hits_total`. */
   limit_hit: z.strictObject({
     ...inSignIn,
     limit: word,
@@ -112,10 +81,7 @@ export const AUDIT_EVENTS = {
     factorType: opaque.optional(),
     retryAfterSeconds: z.int().min(0).optional(),
   }),
-
-  /** A user's limits were reset: those by user id or, with `loginHash`, those by login. */
   limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
-
   group_lookup: z.strictObject({
     ...signedIn,
     operation: z.enum(['me', 'list', 'one']),
@@ -123,8 +89,6 @@ export const AUDIT_EVENTS = {
     errorCode: errorCode.optional(),
     ageMs: z.int().min(0).optional(),
   }),
-
-  /** A call to `/admin` of the ops listener, even if refused; `userId` is the user in its path. */
   admin_call: z.strictObject({
     ...request,
     operation: z.enum(['list_sessions', 'end_sessions', 'end_limits', 'none']),

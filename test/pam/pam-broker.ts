@@ -74,7 +74,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxConnections = 32,
     ...parts
   } = options
-  const collected = collectLog('debug', { maxFieldChars: 200 })
+  const collected = collectLog('debug')
   const { log } = collected
   const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
   const api = createHttpApi({
@@ -98,7 +98,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     maxConnections,
     store: createMemoryStore(),
-    secretKeys: MASTER_KEYS,
+    masterKeys: MASTER_KEYS,
     requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
