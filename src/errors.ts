@@ -74,10 +74,7 @@ export const headersTooLong = () => invalid(431, ['headers: too long'])
 export const requestTooSlow = () => invalid(408, ['request: not complete in time'])
 
 /** An `Expect` header other than `100-continue`. */
-export const unmetExpectation = () =>
-  new BrokerError(417, 'E0000001', 'Api validation failed: request', {
-    causes: ['Expect: only 100-continue is supported'],
-  })
+export const unmetExpectation = () => invalid(417, ['Expect: only 100-continue is supported'])
 
 export const notJson = (cause?: unknown) =>
   new BrokerError(400, 'E0000003', 'The request body was not well-formed.', {

@@ -11,10 +11,7 @@ import type { Store } from '../store/store.ts'
 import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
-const NAMES = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'keys', 'latency']
-
-/** Until a database is selected, the client sends nothing. */
-const NOT_SELECTED = 'not possible without redis.database'
+const NAMES = ['reach', 'database', 'version', 'policy', 'scripts', 'write', 'keys', 'latency']
 
 type Client = Redis | Cluster
 
@@ -36,12 +33,9 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
         return judgeReach(code)
       },
     },
-    {
-      name: 'redis.version',
-      needs: ['redis.reach'],
-      run: () => (code === undefined ? fromInfo(client, 'server', judgeVersion) : skipped(NOT_SELECTED)),
-    },
+    // until a database is selected, the client sends nothing
     { name: 'redis.database', needs: ['redis.reach'], run: () => judgeDatabase(code) },
+    { name: 'redis.version', needs, run: () => fromInfo(client, 'server', judgeVersion) },
     { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
     { name: 'redis.scripts', needs, run: () => checkScripts(client, store, key) },
     // waits, because the client reconnects if a replica has refused a script

@@ -41,7 +41,7 @@ export function signInChecks(api: HttpApi, context: DoctorContext): Check[] {
   ]
 }
 
-function judgeAddress({ first: { address = '' } }: SignInEvents): Finding {
+function judgeAddress([{ address = '' }]: SignInEvents): Finding {
   if (address === CLIENT_ADDRESS) return ok('Okta uses the address in X-Forwarded-For')
   if (isIP(address) === 0) return skipped('the System Log shows no address', FORWARDED_FOR_BY_HAND)
   return fail(
@@ -50,7 +50,7 @@ function judgeAddress({ first: { address = '' } }: SignInEvents): Finding {
   )
 }
 
-function judgeDevice({ first, second }: SignInEvents): Finding {
+function judgeDevice([first, second]: SignInEvents): Finding {
   if (first.deviceHash === undefined || second.deviceHash === undefined)
     return skipped('the System Log shows no hash of a device token', DEVICE_TOKEN_BY_HAND)
   if (first.deviceHash === second.deviceHash) return ok('Okta recognizes the device token')
@@ -65,10 +65,7 @@ interface LogEvent {
   readonly deviceHash: string | undefined
 }
 
-interface SignInEvents {
-  readonly first: LogEvent
-  readonly second: LogEvent
-}
+type SignInEvents = readonly [LogEvent, LogEvent]
 
 type Options = DoctorContext & { readonly api: HttpApi }
 
@@ -83,7 +80,7 @@ async function eventsOfSignIns(options: Options, credentials: object): Promise<S
   const [first, second] = await Promise.all(requestIds.map((id) => findEvent(options, id)))
   if (first === undefined || second === undefined) return NO_EVENT
   if ('status' in first) return first
-  return 'status' in second ? second : { first, second }
+  return 'status' in second ? second : [first, second]
 }
 
 const NO_EVENT = skipped('the System Log has no event of the test sign-in yet')

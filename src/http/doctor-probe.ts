@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
+import type { Signer } from '../crypto/keys.ts'
 import { ADDRESS_PROBLEMS, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
 import { sendJson } from './routes.ts'
 
@@ -38,13 +39,8 @@ export interface Probe {
   readonly waitMs: number
 }
 
-interface ProbeSigner {
-  sign(value: string): string
-  verify(value: string, signature: string): 'current' | 'retired' | 'wrong'
-}
-
 export interface AnswerProbesOptions {
-  readonly signer: ProbeSigner
+  readonly signer: Pick<Signer, 'sign' | 'verify'>
   readonly now: () => number
   readonly publicUrl: string
 }
@@ -61,7 +57,7 @@ export function createProbe(
   return `${probe}.${signer.sign(probe)}`
 }
 
-export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner): boolean {
+export function isProofOf({ nonce }: Probe, proof: string, signer: Signer): boolean {
   return signer.verify(`answer.${nonce}`, proof) !== 'wrong'
 }
 

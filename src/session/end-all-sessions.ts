@@ -44,12 +44,6 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
 
 export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
-export interface RevocationTimesOptions {
-  readonly store: Pick<Store, 'get' | 'set'>
-  readonly names: Signer
-  readonly now: () => number
-}
-
 /** Longer than the lifetime of any transaction. */
 const TTL_MS = 86_400_000
 
@@ -57,7 +51,8 @@ const TTL_MS = 86_400_000
  * The time when all sessions of a user were last ended. It also ends transactions that did not know their user then, such as a
  * recovery that waits for its code: they are in no index of the user.
  */
-export function createRevocationTimes({ store, names, now }: RevocationTimesOptions) {
+export function createRevocationTimes(options: { store: Store; names: Signer; now: () => number }) {
+  const { store, names, now } = options
   const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
 
   return {

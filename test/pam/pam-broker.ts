@@ -59,8 +59,8 @@ export const TUNABLES: PamOptions['tunables'] = defaultTunables().pam
 
 /** For busy machines. */
 const LONG_TIMEOUTS = {
-  headersTimeoutMs: 600_000,
-  requestTimeoutMs: 600_000,
+  headersTimeout: 600_000,
+  requestTimeout: 600_000,
   keepAliveTimeoutMs: 600_000,
   writeTimeoutMs: 600_000,
 }
