@@ -31,9 +31,7 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
   }
 
   return {
-    /** CORS with credentials for exactly the listed origins (ASVS 3.4.2). */
     allowOrigins: allowOrigins(origins, warnOfOrigin),
-
     /** Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body is read. */
     refuseUnsafe: function refuseUnsafe(req: Request, _res: unknown, next: NextFunction) {
       const { origin, 'sec-fetch-site': site } = req.headers
@@ -67,6 +65,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
 const SAME_SITE = new Set<unknown>([...OWN_SITE, 'same-site'])
 
+/** CORS with credentials for exactly the listed origins (ASVS 3.4.2). */
 function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) => void): RequestHandler {
   const permit = cors({ ...CORS, origin: [...origins] })
   return function allowOrigins(req, res, next) {

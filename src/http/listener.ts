@@ -60,12 +60,9 @@ export function createListener(handle: RequestListener, options: ListenerOptions
   return {
     /** Resolves with the port; rejects if it is not available. */
     listen: (port: number, host: string) => listen(server, port, host),
-    /**
-     * From now on, every response has `Connection: close`, so that the client's next request can reach another replica. After `leadMs`,
-     * the listener closes, and running requests have `graceMs` to finish.
-     */
+    /** After `leadMs`, the listener closes, and running requests have `graceMs` to finish. */
     async drain(graceMs: number, leadMs = 0): Promise<void> {
-      isDraining = true
+      isDraining = true // every response says so: the client's next request can reach another replica
       await pause(leadMs, undefined, { ref: false }) // the listener itself keeps the process running
       await close(server, graceMs)
     },

@@ -56,9 +56,7 @@ export function prepareSession(
     publicId,
 
     async write() {
-      const nowMs = now()
-      const times = { createdAtMs: nowMs, authenticatedAtMs: nowMs, lastSeenAtMs: nowMs }
-      const session = { ...grant, publicId, ...times }
+      const session = newSession(grant, publicId, now())
       // The index may show the entry before the session exists. It is not removed then (user-sessions.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
@@ -86,6 +84,10 @@ export function prepareSession(
       if (entries > 0) metrics.sessionsEnded.inc({ reason: 'rolled_back' })
     },
   }
+}
+
+function newSession(grant: SessionGrant, publicId: string, nowMs: number): Session {
+  return { ...grant, publicId, createdAtMs: nowMs, authenticatedAtMs: nowMs, lastSeenAtMs: nowMs }
 }
 
 /** Includes the session of the request's cookie, because the index entry of the device may be lost or unreadable. */
