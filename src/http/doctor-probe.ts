@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import type { Signer } from '../crypto/keys.ts'
 import { ADDRESS_PROBLEMS, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
 import { sendJson } from './routes.ts'
 
@@ -39,8 +38,13 @@ export interface Probe {
   readonly waitMs: number
 }
 
+interface ProbeSigner {
+  sign(value: string): string
+  verify(value: string, signature: string): 'current' | 'retired' | 'wrong'
+}
+
 export interface AnswerProbesOptions {
-  readonly signer: Pick<Signer, 'sign' | 'verify'>
+  readonly signer: ProbeSigner
   readonly now: () => number
   readonly publicUrl: string
 }
@@ -57,7 +61,7 @@ export function createProbe(
   return `${probe}.${signer.sign(probe)}`
 }
 
-export function isProofOf({ nonce }: Probe, proof: string, signer: Signer): boolean {
+export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner): boolean {
   return signer.verify(`answer.${nonce}`, proof) !== 'wrong'
 }
 
