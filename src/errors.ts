@@ -242,6 +242,5 @@ const PAM_SUMMARY: Readonly<Record<string, string>> = {
   pam_misconfigured: 'The access service is not configured correctly',
   pam_deprecated: 'The access service no longer offers this resource',
   pam_rate_limited: 'The access service is rate limiting requests',
-  pam_unavailable: 'The access service is not available',
   pam_timeout: 'The access service did not respond in time',
 }

@@ -56,8 +56,6 @@ function checkConfig(): void {
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
-type DoctorCommand = NonNullable<ReturnType<typeof doctorOptionsFrom>>
-
 /** Undefined if the arguments are not valid. */
 function doctorOptionsFrom(args: string[]) {
   try {
@@ -70,7 +68,11 @@ function doctorOptionsFrom(args: string[]) {
   }
 }
 
-async function runDoctorCommand({ login, json, ...command }: DoctorCommand): Promise<void> {
+async function runDoctorCommand({
+  login,
+  json,
+  ...command
+}: NonNullable<typeof doctorOptions>): Promise<void> {
   const config = configuration()
   setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
   const [{ runDoctor }, { exitCodeOf, toJson, toText }] = await Promise.all([

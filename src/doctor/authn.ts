@@ -21,7 +21,10 @@ export function authnChecks(context: DoctorContext): CheckGroup {
         return judgeReach(organization)
       },
     },
-    { name: 'authn.tls', run: () => judgeTls(organization, isTls, () => certificate.judge(now(), TLS_OK)) },
+    {
+      name: 'authn.tls',
+      run: () => judgeTls(organization, isTls, () => certificate.judge(now(), 'the certificate is accepted')),
+    },
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
     { name: 'authn.token', needs, run: () => checkToken(api, apiToken.value) },
     { name: 'authn.pipeline', needs, run: () => judgePipeline(organization) },
@@ -55,8 +58,6 @@ function judgeReach({ failure, status, json }: Answer): Finding {
     'Set AUTHN_BASE_URL to the address of the org, without -admin and without a page’s path. If it is right, read Okta’s status page.',
   )
 }
-
-const TLS_OK = 'the certificate is accepted'
 
 function judgeTls(answer: Answer | undefined, isTls: boolean, judgeCertificate: () => Finding): Finding {
   if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')

@@ -9,18 +9,10 @@ const hash = z.string().regex(/^[\w-]{16}$/)
 const opaque = z.string().min(1).max(128)
 const errorCode = z.string().regex(/^(E\d{7}|pam_[a-z_]+)$/)
 
-const request = {
-  requestId: z.string().min(8).max(128),
-  address: z.union([z.ipv4(), z.ipv6()]),
-}
+const request = { requestId: z.string().min(8).max(128), address: z.union([z.ipv4(), z.ipv6()]) }
 
 /** The login hash exists once the user has entered a login; the user id, once Okta has named the user. */
-const inSignIn = {
-  ...request,
-  deviceHash: hash,
-  loginHash: hash.optional(),
-  userId: opaque.optional(),
-}
+const inSignIn = { ...request, deviceHash: hash, loginHash: hash.optional(), userId: opaque.optional() }
 
 const factor = { ...inSignIn, operation: word, factorType: opaque.optional() }
 const refused = { ...inSignIn, operation: word, upstreamErrorCode: errorCode.optional() }

@@ -5,16 +5,7 @@ import type { Sessions } from './sessions.ts'
 import type { UserKeys } from './user-keys.ts'
 import type { SessionsToKeep } from './user-sessions.ts'
 
-/**
- * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
- *
- * @returns how many sessions were ended
- */
-export type EndAllSessions = (
-  userId: string,
-  reason: RevocationReason,
-  keep?: SessionsToKeep,
-) => Promise<number>
+export type EndAllSessions = ReturnType<typeof createEndAllSessions>
 
 export interface EndAllSessionsOptions {
   readonly sessions: Pick<Sessions, 'list' | 'endAll'>
@@ -25,10 +16,14 @@ export interface EndAllSessionsOptions {
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
-export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
+export function createEndAllSessions(options: EndAllSessionsOptions) {
   const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess } = options
 
-  return async (userId, reason, keep = {}) => {
+  /**
+   * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
+   * Returns how many sessions were ended.
+   */
+  return async (userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> => {
     // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
     // session of a step that has committed is already written, and is found below.
     const [recorded] = await Promise.allSettled([revocationTimes.record(userId)])
