@@ -74,10 +74,7 @@ export const headersTooLong = () => invalid(431, ['headers: too long'])
 export const requestTooSlow = () => invalid(408, ['request: not complete in time'])
 
 /** An `Expect` header other than `100-continue`. */
-export const unmetExpectation = () =>
-  new BrokerError(417, 'E0000001', 'Api validation failed: request', {
-    causes: ['Expect: only 100-continue is supported'],
-  })
+export const unmetExpectation = () => invalid(417, ['Expect: only 100-continue is supported'])
 
 export const notJson = (cause?: unknown) =>
   new BrokerError(400, 'E0000003', 'The request body was not well-formed.', {
@@ -246,6 +243,5 @@ const PAM_SUMMARY: Readonly<Record<string, string>> = {
   pam_misconfigured: 'The access service is not configured correctly',
   pam_deprecated: 'The access service no longer offers this resource',
   pam_rate_limited: 'The access service is rate limiting requests',
-  pam_unavailable: 'The access service is not available',
   pam_timeout: 'The access service did not respond in time',
 }

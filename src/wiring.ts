@@ -64,7 +64,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     now,
     onEvent: (level, event) => metrics.logEvents.inc({ level, event }),
     onLost: (lines) => metrics.logLinesLost.inc(lines),
-    ...(logStream === undefined ? {} : { stream: logStream }),
+    stream: logStream,
   })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
   const shared = { log, metrics, now, constants }
@@ -74,11 +74,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const { secure } = publicUrl
   const absoluteMs = config.session.absoluteHours * HOUR_MS
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
-  const deviceCookie = createDeviceCookie({
-    secure,
-    now,
-    signer: createSigner(masterKeys, 'device-cookie'),
-  })
+  const deviceCookie = createDeviceCookie({ secure, now, signer: createSigner(masterKeys, 'device-cookie') })
   const { recheckMinutes } = config.session
   const eventHookSecrets = config.session.eventHookSecrets?.value
   const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
@@ -122,9 +118,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...revocation,
   })
   const pam = createPamIfConfigured(config, {
-    ...shared,
-    store,
-    secretKeys: masterKeys,
+    ...deps,
     requireSession: sessions.require,
     hashLogin: authn.userLimits.hashLogin,
   })
@@ -208,7 +202,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared)
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession' | 'hashLogin'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession' | 'hashLogin'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -223,10 +217,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,
   })
-  return {
-    ...pam,
-    close: api.close,
-  }
+  return { ...pam, close: api.close }
 }
 
 function createApi(

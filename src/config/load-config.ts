@@ -1,6 +1,5 @@
 import { ConfigError } from './config-error.ts'
 import { conflictsIn } from './conflicts.ts'
-import { deepFreeze } from './deep-freeze.ts'
 import { type Environment, type ReadFile, readEnvironment } from './environment.ts'
 import { ignoredProxyVariables, misspelledVariables } from './misspelled-variables.ts'
 import { createSecret } from './secret.ts'
@@ -29,6 +28,13 @@ export function loadConfig(env: Environment, readFile?: ReadFile) {
     /** The names of the variables that are set. */
     variables: sources.filter(({ name }) => isSet(name)).map(({ label }) => label),
   })
+}
+
+/** Freezes objects and arrays at every depth. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null)
+    for (const member of Object.values(Object.freeze(value))) deepFreeze(member)
+  return value
 }
 
 function configOf(values: Values) {

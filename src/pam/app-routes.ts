@@ -16,7 +16,7 @@ export interface AppRoutesOptions {
   /** Two of them may have one name. Without one, the routes do not exist. */
   readonly appTokens: readonly NamedToken[]
   readonly store: Pick<Store, 'countAttempt'>
-  readonly secretKeys: MasterKeys
+  readonly masterKeys: MasterKeys
   /** As in other audit events. */
   readonly hashLogin: (login: string) => string
   readonly log: Logger
@@ -33,7 +33,7 @@ export const APP_LIMITS = {
 /** Look-ups for the portal's own backends. A token of `APP_TOKENS` gives access; cookies and `Origin` have no effect. */
 export function createAppRoutes(options: AppRoutesOptions): Route[] {
   if (options.appTokens.length === 0) return []
-  const limitNames = createSigner(options.secretKeys, 'app-limit-names')
+  const limitNames = createSigner(options.masterKeys, 'app-limit-names')
   const { me, list, one } = createLookups(options.groups, async (req) =>
     identify({ ...options, limitNames }, req),
   )

@@ -2,7 +2,6 @@ import { notAllowed } from '../errors.ts'
 import type { Access } from '../session/forward-auth-rules.ts'
 import type { Session } from '../session/session.ts'
 import type { ServedList } from './lists/group-cache.ts'
-import type { GroupList } from './lists/list-store.ts'
 import { combineRoles } from './roles.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
@@ -46,23 +45,13 @@ export async function readAccess(
 ): Promise<Access | undefined> {
   try {
     const { list, ageMs } = await getOwn(client, requestId, MAX_AGE_MS)
-    if (ageMs <= MAX_AGE_MS) return accessOf(list)
-    throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
+    if (ageMs > MAX_AGE_MS)
+      throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
+    const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
+    return { groups: list.groups, roles: [...roles, ...unknownRoles] }
   } catch (error) {
     if (!(error instanceof PamFailure)) throw error
     if (error.outcome === 'unknown_user') return undefined
     throw error.toBrokerError(503)
   }
-}
-
-const accesses = new WeakMap<GroupList, Access>()
-
-/** Computed once for each list. */
-function accessOf(list: GroupList): Access {
-  const known = accesses.get(list)
-  if (known !== undefined) return known
-  const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
-  const access = { groups: list.groups, roles: [...roles, ...unknownRoles] }
-  accesses.set(list, access)
-  return access
 }

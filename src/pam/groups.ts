@@ -5,7 +5,6 @@ import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import type { LookupResult } from './present-lookup.ts'
 import { combineRoles } from './roles.ts'
-import { isUuid } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 export interface GroupsOptions {
@@ -50,7 +49,6 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
 
     /** One group of the team. */
     async one(client: PamLogin, requestId: string, id: string): Promise<LookupResult> {
-      if (!isUuid(id)) throw notFound('group (Group)')
       const served = await getDirectory(client, requestId)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')

@@ -82,12 +82,10 @@ export function createPamRoutes({ groups, requireSession, log }: PamRoutesOption
 
 /** The same paths, if `PAM_BASE_URL` is not set: 404. */
 export function createPamNotConfiguredRoutes(): Route[] {
-  return Object.values(PAM_OPERATIONS).map((operation) => ({
-    ...operation,
-    handle() {
-      throw notFound('access service: not configured')
-    },
-  }))
+  const handle = () => {
+    throw notFound('access service: not configured')
+  }
+  return Object.values(PAM_OPERATIONS).map((operation) => ({ ...operation, handle }))
 }
 
 function parseQuery<Schema extends z.ZodObject>(schema: Schema, { query }: Request): z.output<Schema> {

@@ -24,17 +24,12 @@ export interface UserLimits {
   hashLogin(login: string): string
 }
 
-interface AdminResult {
-  readonly body: object
-  readonly count?: number
-}
-
 type AdminOperation = (
   options: AdminRoutesOptions,
   userId: string,
   req: Request,
   res: Response,
-) => Promise<AdminResult>
+) => Promise<{ readonly body: object; readonly count?: number }>
 
 /** Routes of the operations listener: list and end a user's sessions, and end a user's limits. */
 export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
@@ -111,14 +106,8 @@ async function readLogin(req: Request, res: Response): Promise<string | undefine
   return data.login
 }
 
-export interface RequireOpsTokenOptions {
-  /** undefined: the admin routes are disabled. */
-  readonly opsToken: string | undefined
-  readonly log: Logger
-}
-
-/** Checks the token for every path under `/admin`, even unknown ones. */
-export function requireOpsToken({ opsToken, log }: RequireOpsTokenOptions): RequestHandler {
+/** Checks the token for every path under `/admin`, even unknown ones. Without an `opsToken`, they are disabled. */
+export function requireOpsToken(opsToken: string | undefined, log: Logger): RequestHandler {
   return function requireOpsToken(req, _res, next) {
     if (opsToken === undefined) throw notFound('path')
     if (findBearer(req, [{ name: 'ops', token: opsToken }]) !== undefined) return next()

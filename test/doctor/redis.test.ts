@@ -75,8 +75,7 @@ test('the embedded store has no checks', async () => {
 test('no server: only the connection fails', async () => {
   const results = await redisChecks(`redis://127.0.0.1:${await deadPort()}`, QUICK)
   expect(results.reach).toBe('fail: Redis does not answer (ECONNREFUSED)')
-  const unreachable = 'skipped: not possible without redis.reach'
-  expect(results).toMatchObject({ ...ALL_SKIPPED, version: unreachable, database: unreachable })
+  expect(results).toMatchObject({ ...ALL_SKIPPED, database: 'skipped: not possible without redis.reach' })
 })
 
 /** For connections that never succeed. */
@@ -105,7 +104,7 @@ test('memory is limited', async () => {
 test('rediss:// to a port without TLS', async () => {
   const redis = await server()
   const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
-  expect(results.reach).toBe('fail: the port of REDIS_URL does not speak TLS')
+  expect(results.reach).toMatch(/^fail: Redis does not answer \(/)
   expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
 })
 

@@ -18,7 +18,7 @@ let harness: MatrixHarness
 let browser: MatrixVisitor
 beforeAll(async () => {
   harness = await startMatrixHarness({
-    listener: { requestTimeoutMs: 400, headersTimeoutMs: 400, connectionsCheckIntervalMs: 50 },
+    listener: { requestTimeout: 400, headersTimeout: 400, connectionsCheckingInterval: 50 },
   })
   browser = await harness.newcomer()
 })

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import { BrokerError } from '../../src/errors.ts'
-import { type CrossSiteRules, createCrossSiteRules } from '../../src/http/cross-site.ts'
+import { createCrossSiteRules } from '../../src/http/cross-site.ts'
 import { setRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
@@ -57,7 +57,7 @@ async function guarded() {
 }
 
 /** The status of a request that is checked by the rules only, without a server. */
-function statusWith({ refuseUnsafe, protectReads }: CrossSiteRules) {
+function statusWith({ refuseUnsafe, protectReads }: ReturnType<typeof createCrossSiteRules>) {
   const guardedRoutes = protectReads(routes)
   return ({ method, path, headers }: Pick<Request, 'method' | 'path' | 'headers'>): number => {
     const req = { method, headers } as Request

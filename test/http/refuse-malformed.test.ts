@@ -16,7 +16,7 @@ const NO_HTTP = 'very-secret nonsense\r\n\r\n'
 const FULL_JAR = `GET / HTTP/1.1\r\nHost: a\r\nCookie: a=very-secret${'x'.repeat(40_000)}\r\n\r\n`
 
 /** Short limits, so that slow clients are detected at once. */
-const HASTY = { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionsCheckIntervalMs: 20 }
+const HASTY = { headersTimeout: 100, requestTimeout: 200, connectionsCheckingInterval: 20 }
 
 /** Head and body of a response. */
 function partsOf(received: string) {

@@ -43,9 +43,9 @@ export interface ServeParts {
 
 export const PATIENCE = {
   maxConnections: 1000,
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 20_000,
-  connectionsCheckIntervalMs: 2000,
+  headersTimeout: 10_000,
+  requestTimeout: 20_000,
+  connectionsCheckingInterval: 2000,
   keepAliveTimeoutMs: 75_000,
   inactivityTimeoutMs: 20_000,
 }

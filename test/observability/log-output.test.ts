@@ -12,7 +12,7 @@ const scriptOf = (body: string) => [
   '--eval',
   `import { createLogger } from '${MODULE}'
    let lost = 0
-   const log = createLogger({ level: 'info', maxFieldChars: 1000, onLost: (lines) => { lost += lines } })
+   const log = createLogger({ level: 'info', onLost: (lines) => { lost += lines } })
    const write = (count) => log.info('request', { count, reason: 'é'.repeat(200) })
    ${body}`,
 ]

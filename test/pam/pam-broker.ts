@@ -60,8 +60,8 @@ export const TUNABLES: PamOptions['tunables'] = defaultTunables().pam
 
 /** For busy machines. */
 const LONG_TIMEOUTS = {
-  headersTimeoutMs: 600_000,
-  requestTimeoutMs: 600_000,
+  headersTimeout: 600_000,
+  requestTimeout: 600_000,
   keepAliveTimeoutMs: 600_000,
   writeTimeoutMs: 600_000,
 }
@@ -75,7 +75,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxConnections = 32,
     ...parts
   } = options
-  const collected = collectLog('debug', { maxFieldChars: 200 })
+  const collected = collectLog('debug')
   const { log } = collected
   const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
   const api = createHttpApi({
@@ -99,7 +99,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     maxConnections,
     store: createMemoryStore(),
-    secretKeys: MASTER_KEYS,
+    masterKeys: MASTER_KEYS,
     appTokens: [],
     hashLogin: (login) =>
       login

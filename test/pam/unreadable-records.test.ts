@@ -8,7 +8,7 @@ const KINDS = ['pam-token', 'pam-groups'] as const
 
 let harness: PamHarness
 beforeEach(async () => {
-  harness = await startPamHarness({ secretKeys: KEYS })
+  harness = await startPamHarness({ masterKeys: KEYS })
   harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
 })
 afterEach(() => harness.close())
