@@ -1,17 +1,14 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { counted, LOGIN } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { usePamHarness } from './pam-harness.ts'
 
 const KEYS = [Buffer.alloc(32, 'plainly-fake-test-key')]
 const KINDS = ['pam-token', 'pam-groups'] as const
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness({ secretKeys: KEYS })
-  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
+const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Platform Admins']), {
+  secretKeys: KEYS,
 })
-afterEach(() => harness.close())
 
 /** Replaces every record of that kind with this text, correctly sealed. */
 async function replaceAll(kind: (typeof KINDS)[number], text: string): Promise<void> {
