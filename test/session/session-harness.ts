@@ -117,14 +117,6 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
         res.json(await sessions.require(req))
       },
     },
-    {
-      method: 'GET',
-      path: '/fail',
-      async handle(req) {
-        await sessions.require(req)
-        throw new Error('after the session was read')
-      },
-    },
   ])
   const forwardAuthOptions: ForwardAuthOptions = {
     sessions,
