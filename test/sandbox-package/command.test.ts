@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -114,18 +114,6 @@ async function freePortRange(): Promise<number> {
     if ((await canListen(port + 1)) && (await canListen(port + 2))) return port
   }
 }
-
-test('--help names every option and every variable', async () => {
-  const { code, output } = await run(['--help'])
-  expect(code).toBe(0)
-  const source = readFileSync('src/sandbox-package/main.ts', 'utf8')
-  const afterHelp = source.slice(source.indexOf('const FLAGS'))
-  const [, flags = ''] = /const FLAGS = \{(.*?)\n\} as const/s.exec(afterHelp) ?? []
-  const options = [...flags.matchAll(/^ {2}'?([\w-]+)'?:/gm)].map(([, name]) => `--${name}`)
-  const variables = afterHelp.match(/SANDBOX_[A-Z_]+/g) ?? []
-  expect([options.length, new Set(variables).size]).toEqual([8, 6])
-  for (const name of [...options, ...variables]) expect(output).toContain(name)
-})
 
 test('without --json it prints the addresses and a table of the users, for variables too', async () => {
   const child = start([], {

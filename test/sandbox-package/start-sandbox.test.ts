@@ -85,14 +85,6 @@ test('after a failed start, nothing keeps listening', async () => {
   await until(() => listening() <= before) // Node lists a closed server for a moment
 })
 
-test('a port that is taken is an error', async () => {
-  const first = await startSandbox()
-  const port = Number(new URL(first.authnUrl).port)
-  await expect(startSandbox({ port })).rejects.toThrow('EADDRINUSE')
-  await expect(startSandbox({ port, broker: true })).rejects.toThrow('EADDRINUSE')
-  await first.stop()
-})
-
 test('a configuration with an unknown role is refused, but roles of Advanced Server Access may be used', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-config-'))
   const configFile = join(folder, 'config.json')

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import express from 'express'
 import { type FaultRule, InvalidFaultRule } from '../../src/sandbox/fault-rules.ts'
 import { createFaults, seededRandom } from '../../src/sandbox/faults.ts'
-import { createRequestLog } from '../../src/sandbox/request-log.ts'
 
 /** The running timers. */
 const timers = new Set<NodeJS.Timeout>()
@@ -20,15 +19,11 @@ const faults = createFaults({
     }
   },
 })
-const requestLog = createRequestLog({ now: () => 1234, limit: 5 })
-let reached = 0
 
 const app = express()
-app.use(requestLog.middleware())
 app.use(express.json())
 app.use(faults.middleware())
 app.use((_req, res) => {
-  reached += 1
   res.json({ fine: true })
 })
 const server = createServer(app)
@@ -40,8 +35,6 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   faults.clear()
-  requestLog.clear()
-  reached = 0
 })
 afterAll(async () => {
   server.close()
@@ -103,22 +96,3 @@ test('drip: one byte at a time, until the client disconnects', async () => {
   await once(socket, 'close')
   expect(timers.size).toBe(0)
 })
-
-test('hold: a held request is in the request log, and the rules apply after its release', async () => {
-  const release = faults.hold({ times: 1 })
-  faults.set({ kind: 'status', status: 503, times: 1 })
-  let answered = false
-  const first = get('/held').finally(() => {
-    answered = true
-  })
-  while (requestLog.entries.length === 0) await nextTurn()
-  expect((await get('/other')).status).toBe(503) // the rule applies to the first request that reaches it
-  expect([answered, reached, requestLog.entries[0]?.path]).toEqual([false, 0, '/held'])
-  release()
-  expect((await first).status).toBe(200)
-  expect((await get('/held')).status).toBe(200)
-})
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}

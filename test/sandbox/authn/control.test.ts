@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from '@jest/globals'
 import { createSandbox } from '../../../src/sandbox/sandbox.ts'
-import { loadSandboxConfig, parseSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
+import { loadSandboxConfig } from '../../../src/sandbox/sandbox-config.ts'
 import { answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
@@ -20,17 +20,6 @@ async function control(method: string, path: string, body?: object) {
 
 const push = async () =>
   client.follow(await client.signIn('priya.nair'), '_embedded.factors.push._links.verify')
-
-test.each([
-  ['no pending push', '/users/priya.nair/push', { answer: 'approve' }],
-  ['an unknown answer', '/users/priya.nair/push', { answer: 'maybe' }],
-  ['an unknown user', '/users/unknown/push', { answer: 'approve' }],
-  ['an unknown fault kind', '/faults', { rules: [{ kind: 'earthquake' }] }],
-])('an invalid control request is 400 with a message: %s', async (_request, path, body) => {
-  const answer = await control('POST', path, body)
-  expect(answer.status).toBe(400)
-  expect(await answer.json()).toHaveProperty('error')
-})
 
 test('POST /sandbox/settings: the list of factors, and the link that resets a password, have their other names', async () => {
   await control('POST', '/settings', { factorListName: 'factor', resetPasswordName: 'password' })
@@ -83,16 +72,6 @@ test('Host is checked on an address that is not loopback too, as in a container;
   rmSync(dirname(socketPath), { recursive: true })
 })
 
-test('POST /sandbox/reset: all users are as configured, and the logs are empty', async () => {
-  const expired = await client.signIn('olga.expired')
-  const passwords = { oldPassword: 'Demo-Password-1', newPassword: 'Brand-New-Word-2' }
-  await client.follow(expired, '_links.next', passwords)
-  await control('POST', '/reset')
-  expect(client.sandbox.requestLog.authn.entries).toEqual([])
-  expect(client.sandbox.tokensIssued()).toEqual([])
-  expect(outcome(await client.signIn('olga.expired'))).toBe('200 PASSWORD_EXPIRED')
-})
-
 test('activation and recovery tokens, token codes, step-ups and security keys over HTTP', async () => {
   const activation = await answerOf(await control('POST', '/users/anna.activate/activation-token'))
   expect(outcome(await client.post('/api/v1/authn', activation.body))).toBe('200 SUCCESS')
@@ -115,12 +94,6 @@ test('activation and recovery tokens, token codes, step-ups and security keys ov
   expect(outcome(await client.follow(asked, '_links.next', signed.body))).toBe('200 SUCCESS')
   const foreign = { ...key, credentialId: 'of-nobody' }
   expect((await control('POST', '/users/wanda.key/key', foreign)).status).toBe(400)
-})
-
-test('a configuration with an undefined policy is refused, and the policy named', () => {
-  const config = loadSandboxConfig()
-  const users = config.users.map((user) => ({ ...user, passwordPolicy: 'imaginary' }))
-  expect(() => parseSandboxConfig({ ...config, users })).toThrow(/policy imaginary/)
 })
 
 test('docs/sandbox.md lists every user with its description', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { outcome, startSandbox, useSandbox } from './sandbox-client.ts'
+import { outcome, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
 
@@ -67,18 +67,4 @@ test.each<[string, object]>([
   ['a hardware token without a serial number', { factorType: 'token', provider: 'RSA', passCode: '123456' }],
 ])('enroll %s is 400 E0000001', async (_what, body) => {
   expect(outcome(await enroll(body))).toBe('400 E0000001')
-})
-
-test('a disabled factor is not offered, and enrolling it is 400 E0000001', async () => {
-  const off = await startSandbox((config) => {
-    config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')
-  })
-  try {
-    const start = await off.signIn(LOGIN)
-    expect(start.at('_embedded.factors.push')).toBeUndefined()
-    const { stateToken } = start.body
-    expect(outcome(await off.post(FACTORS, { stateToken, ...push }))).toBe('400 E0000001')
-  } finally {
-    await off.close()
-  }
 })

@@ -45,14 +45,6 @@ test.each(INVALID_QUERIES)('a wrong parameter is refused and named: %s', async (
   expect((answer.body.error_cause as { path: string }[]).map(({ path }) => path)).toEqual(fields)
 })
 
-test('the groups of a user have the same parameters', async () => {
-  const path = `${TEAM}/users/ada.lindqvist%40example.com/groups`
-  server.control.setUserGroups('ada.lindqvist@example.com', ['Security', 'Everyone'])
-  expect(namesOf(await get(`${path}?contains=sec`))).toEqual(['Security'])
-  const answer = await get(`${path}?search=sec`)
-  expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
-})
-
 test('prev leads back through the same pages', async () => {
   const forth = await walkFrom(`${TEAM}/groups?count=6`)
   const last = linkFrom(forth.pages.at(-2) as Answer) as string

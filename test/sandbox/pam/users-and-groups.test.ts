@@ -32,21 +32,6 @@ test('a deleted group is listed only on request, or with showDeleted', async () 
   expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents', 'Mainframe Operators'])
 })
 
-test.each([
-  ['null', { deleted_at: null }],
-  ['missing', {}],
-  ['empty', { deleted_at: '' }],
-  ['zero', { deleted_at: '0001-01-01T00:00:00Z' }],
-] as const)(
-  'deleted_at of an active group can be %s; of a deleted group it is a time',
-  async (form, fields) => {
-    server.control.setGroupForm({ activeDeletedAt: form })
-    const [alive, deleted] = listOf(await groupsOf('ines.both@example.test', '?include_deleted=true'))
-    expect(alive).toEqual({ id: expect.any(String), name: 'Build Agents', roles: [], ...fields })
-    expect(deleted?.deleted_at).toBe('2025-11-03T09:14:27Z')
-  },
-)
-
 test('older deployments add two federation fields', async () => {
   server.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   server.control.setUserGroups('walter.warn@example.test', ['Visiting Researchers', 'Everyone'])
