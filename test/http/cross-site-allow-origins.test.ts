@@ -1,12 +1,11 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createCrossSiteRules } from '../../src/http/cross-site.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { keeper, serve } from './serve.ts'
+import { serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const PUBLIC = 'https://portal.example.com'
 const SPA = 'https://spa.example.com'

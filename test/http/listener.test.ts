@@ -1,15 +1,14 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import type { Telemetry } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
-import { askPort, keeper, PATIENCE, rawExchange } from './serve.ts'
+import { askPort, PATIENCE, rawExchange, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 async function listening(
   handle: RequestListener,

@@ -1,9 +1,8 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { bodyParser, type Route } from '../../src/http/routes.ts'
-import { type Ask, keeper, serve } from './serve.ts'
+import { type Ask, serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const LIMIT = 65_536
 let handled = 0

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
-import { keeper } from '../http/serve.ts'
+import { useKeeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,
   EXTEND_EVERY_MS,
@@ -15,8 +15,7 @@ import {
   startSessionHarness,
 } from './session-harness.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 const harness = async (options?: HarnessOptions) => keep(await startSessionHarness(options))
 
 /** A harness with one session. */
