@@ -186,10 +186,6 @@ describe('several security keys', () => {
     const proof = signed(login, challengeOf(challenged), ids[1])
     expect(await challenged.verify(proof)).toMatchObject({ status: 'SUCCESS' })
   })
-
-  test('one key alone has no challengeAllKeys', async () => {
-    expect('challengeAllKeys' in (await begin('wanda.key', 'webauthn')).required).toBe(false)
-  })
 })
 
 test('rememberDevice of a push also applies to its polls', async () => {

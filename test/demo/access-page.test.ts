@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { afterEach, expect, test } from '@jest/globals'
 import { click } from '../support/click.ts'
-import { type DemoHarness, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
+import { expectGoodScreen, hasFocus, useDemo } from '../support/demo-page.ts'
 
 /** "My access": the session, the user's other sessions, groups and roles. */
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo()
-})
-afterAll(() => harness.stop())
+const harness = useDemo()
 afterEach(async () => {
-  await harness.tidy()
   await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
 })
 

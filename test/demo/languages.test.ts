@@ -1,17 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { ENGLISH } from '../../examples/react/src/language/english.ts'
 import { GERMAN } from '../../examples/react/src/language/german.ts'
 import { clickOnce } from '../support/click.ts'
-import { type DemoHarness, expectGoodScreen, openDemo, PASSWORD, type Visitor } from '../support/demo-page.ts'
+import { expectGoodScreen, PASSWORD, useDemo, type Visitor } from '../support/demo-page.ts'
 
 /** The sign-in page in German, its language switch, and names and messages that are written from right to left. */
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo()
-})
-afterAll(() => harness.stop())
-afterEach(() => harness.tidy())
+const harness = useDemo()
 
 const langOf = (page: Page) => page.evaluate<string>('document.documentElement.lang')
 

@@ -1,24 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { click, clickOnce } from '../support/click.ts'
 import {
-  type DemoHarness,
   expectGoodScreen,
   hasFocus,
   NEW_PASSWORD,
-  openDemo,
   PASSWORD,
+  useDemo,
   type VisitOptions,
   type Visitor,
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /** The reference sign-in page: enrollment and recovery. */
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo()
-})
-afterAll(() => harness.stop())
-afterEach(() => harness.tidy())
+const harness = useDemo()
 
 const ERIN = 'erin.enroll@example.test'
 const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'

@@ -1,23 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { clickOnce } from '../support/click.ts'
 import {
-  type DemoHarness,
   expectGoodScreen,
   hasFocus,
   NEW_PASSWORD,
-  openDemo,
   PASSWORD,
+  useDemo,
   type Visitor,
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /** The reference sign-in page, screen by screen. Each screen is scanned with axe, in light and dark mode, and on a narrow phone. */
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo()
-})
-afterAll(() => harness.stop())
-afterEach(() => harness.tidy())
+const harness = useDemo()
 
 const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'
 

@@ -46,25 +46,6 @@ test.each<['reject' | 'cancel' | 'error', string]>([
   expect(await client.follow(over, '_links.next')).toHaveProperty('body.factorResult', 'WAITING')
 })
 
-test.each([
-  ['set when the push is approved', '?autoPush=true', 'approve', true],
-  ['overwritten by autoPush=false', '?autoPush=false', 'approve', false],
-  ['not set without the parameter', '', 'approve', undefined],
-  ['not set after a rejection', '?autoPush=true', 'reject', undefined],
-] as const)('autoPush is kept in a cookie: %s', async (_case, query, answer, isEnabled) => {
-  const login = 'priya.nair'
-  const waiting = await client.follow(await client.signIn(login), link('push'), {}, query)
-  client.sandbox.answerPush(login, answer)
-  const { headers } = await client.follow(waiting, '_links.next')
-  const cookie = headers.get('set-cookie')?.split(';')[0]
-  expect(cookie !== undefined).toBe(isEnabled !== undefined)
-  const authorization = `SSWS ${client.sandbox.apiToken}`
-  const later = await client.signIn(login, {}, { authorization, cookie: cookie ?? '' })
-  expect(later.at('_embedded.policy.factorsPolicyInfo')).toEqual({
-    [String(later.at('_embedded.factors.push.id'))]: { autoPushEnabled: isEnabled ?? false },
-  })
-})
-
 test('a code of several minutes ago is TIME_WINDOW_EXCEEDED', async () => {
   const passCode = client.sandbox.totpCode('tomas.berg')
   client.advance(3 * 60_000)

@@ -99,22 +99,6 @@ test.each([
   expect(answer.body).toMatchObject(notAllowed(named))
 })
 
-/** docs/conformance.md A-6: _embedded.target._links.logo. */
-test('the logo of the target is a PNG image that the org serves', async () => {
-  const logo = (await client.signIn('amelia.stone', { audience: 'travel' })).at(
-    '_embedded.target._links.logo',
-  )
-  const { href, type } = logo as { href: string; type: string }
-  const response = await client.get(href, { accept: 'image/avif,image/png,*/*;q=0.8' })
-  expect([response.status, response.headers.get('content-type')]).toEqual([200, type])
-  expect(
-    Buffer.from(await response.arrayBuffer())
-      .subarray(0, 8)
-      .toString('latin1'),
-  ).toBe('\x89PNG\r\n\x1a\n')
-  expect((await client.get('/assets/img/logos/unknown.png')).status).toBe(404)
-})
-
 /** docs/conformance.md A-10: identity-provider-initiated step-up. */
 test.each([
   ['SAML with a custom sign-in page, no MFA → SUCCESS', 'payroll', 'amelia.stone', '200 SUCCESS'],

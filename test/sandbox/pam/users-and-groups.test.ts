@@ -24,14 +24,6 @@ test.each(USERS)('the groups of %s have the roles %j', async (user, roles) => {
   expect([...new Set(listOf(answer).flatMap((group) => group.roles))].sort()).toEqual(roles)
 })
 
-test('a deleted group is listed only on request, or with showDeleted', async () => {
-  expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents'])
-  const asked = await groupsOf('ines.both@example.test', '?include_deleted=true')
-  expect(namesOf(asked)).toEqual(['Build Agents', 'Mainframe Operators'])
-  server.control.showDeleted()
-  expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents', 'Mainframe Operators'])
-})
-
 test('older deployments add two federation fields', async () => {
   server.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   server.control.setUserGroups('walter.warn@example.test', ['Visiting Researchers', 'Everyone'])
