@@ -199,18 +199,6 @@ describe('by another tab', () => {
   })
 })
 
-test('each listener can be removed alone, also the same function added twice', async () => {
-  const { broker, gatehouse, reasons } = await openOwnTab()
-  const listener = (reason: SessionEnd) => reasons.push(reason)
-  const [first, second] = [gatehouse.onSessionEnd(listener), gatehouse.onSessionEnd(listener)]
-  first()
-  first()
-  broker.answer({ status: 204 })
-  await gatehouse.signOut()
-  expect(reasons).toEqual(['signed-out', 'signed-out'])
-  second()
-})
-
 test('after the last listener is removed, a Node process ends', async () => {
   const script = `
     import { createGatehouse } from 'gatehouse-client'

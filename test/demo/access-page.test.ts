@@ -56,19 +56,6 @@ test('the session of another browser is listed and can be ended: that browser is
   await there.screen('Sign in')
 })
 
-test('all other sessions can be ended at once; their open pages say so', async () => {
-  const here = await signedIn('nora.nopolicy', 'Nora')
-  const there = [await signedIn('nora.nopolicy', 'Nora'), await signedIn('nora.nopolicy', 'Nora')]
-  await here.page.reload()
-  await here.press('End all others (2)')
-  await here.main.getByText('You are not signed in anywhere else.').waitFor()
-  for (const visitor of there) {
-    await visitor.press('Search')
-    await visitor.screen('Sign in')
-    await visitor.notice(/ended elsewhere/)
-  }
-})
-
 test('after another user signs in in another tab, the page notices and shows that user', async () => {
   const visitor = await signedIn()
   const tab = await visitor.context.newPage()

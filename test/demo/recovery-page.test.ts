@@ -74,18 +74,6 @@ describe('enrolling a factor', () => {
     await done(visitor)
   })
 
-  test('Okta Verify: after the emailed link is opened on the phone, the page continues automatically', async () => {
-    const visitor = await choiceOf(ERIN)
-    await visitor.press('Okta Verify: requests')
-    await visitor.main.getByRole('img', { name: 'QR code to scan' }).waitFor()
-    await expectGoodScreen(visitor.page)
-    await visitor.press('Send me a link by email instead')
-    await visitor.notice(/We have sent a link/)
-    await fetch(harness.sandbox.outbox.latest(ERIN, 'push-activation')?.link ?? '')
-    await visitor.main.getByText('Set up:').waitFor()
-    await done(visitor)
-  })
-
   test('the browser’s own security key, which then signs in', async () => {
     const visitor = await choiceOf(ERIN, { isNew: true })
     await visitor.page.getByLabel('the sandbox’s security key').uncheck()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { rateLimited, storeUnavailable, temporarilyUnavailable, wrongMethod } from '../../src/errors.ts'
+import { storeUnavailable, temporarilyUnavailable, wrongMethod } from '../../src/errors.ts'
 import { getRequestContext, type RequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
@@ -118,20 +118,6 @@ describe('a BrokerError is sent unchanged', () => {
     expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
     await until(() => lines().length > 0)
     expect(lines().map(({ level }) => level)).toEqual(['info'])
-  })
-
-  test('rate limit headers', async () => {
-    const { ask } = await throwing(
-      rateLimited({ limit: 5, resetAtSeconds: 1_800_000_000, retryAfterSeconds: 7 }),
-    )
-    const answer = await ask({ path: '/1' })
-    expect(answer.status).toBe(429)
-    expect(answer.headers).toMatchObject({
-      'retry-after': '7',
-      'x-rate-limit-limit': '5',
-      'x-rate-limit-remaining': '0',
-      'x-rate-limit-reset': '1800000000',
-    })
   })
 
   test('it is JSON, whatever content type the handler has set', async () => {

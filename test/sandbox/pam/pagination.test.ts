@@ -1,15 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import {
-  type Answer,
-  KEY,
-  linkTo,
-  listOf,
-  namesOf,
-  startPamServer,
-  TEAM,
-  usePamServer,
-  walk,
-} from './pam-server.ts'
+import { type Answer, linkTo, listOf, namesOf, TEAM, usePamServer, walk } from './pam-server.ts'
 
 const server = usePamServer()
 let token: string
@@ -77,16 +67,4 @@ test('10,000 groups are always the same 100 pages', async () => {
     userPages: { 'walter.warn@example.test': 100 },
     groupLists: 1,
   })
-})
-
-test('the API may be served under a base path, and links have it', async () => {
-  const other = await startPamServer({ basePath: '/gateway/pam' })
-  expect((await other.send('GET', `${TEAM}/groups`)).status).toBe(404)
-  const minted = await other.send('POST', `/gateway/pam${TEAM}/service_token`, { body: KEY })
-  const token = String(minted.body.bearer_token)
-  const answer = await other.send('GET', `/gateway/pam${TEAM}/groups?count=1`, { token })
-  expect(new URL(linkFrom(answer) as string).pathname).toBe(`/gateway/pam${TEAM}/groups`)
-  other.control.deprecatePath('/v1/teams/{team}/groups')
-  expect((await other.send('GET', `/gateway/pam${TEAM}/groups`, { token })).status).toBe(404)
-  await other.close()
 })

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { listOf, namesOf, startPamServer, TEAM, usePamServer } from './pam-server.ts'
+import { listOf, startPamServer, TEAM, usePamServer } from './pam-server.ts'
 
 const server = usePamServer()
 let token: string
@@ -34,14 +34,6 @@ test('older deployments add two federation fields', async () => {
     { ...shared, name: 'Everyone', roles: [], ...own },
     { ...shared, name: 'Visiting Researchers', roles: ['end_user'], ...visiting },
   ])
-})
-
-test('a user’s groups can be changed, and the user deleted', async () => {
-  server.control.setUserGroups('walter.warn@example.test', ['Security'])
-  expect(namesOf(await groupsOf('walter.warn@example.test'))).toEqual(['Security'])
-  server.control.setUserGroups('walter.warn@example.test', null)
-  expect((await groupsOf('walter.warn@example.test')).status).toBe(404)
-  expect(() => server.control.setUserGroups('walter.warn@example.test', ['Nope'])).toThrow('no group "Nope"')
 })
 
 test('Advanced Server Access: its form of groups, and its roles', async () => {
