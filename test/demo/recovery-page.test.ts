@@ -73,27 +73,6 @@ describe('enrolling a factor', () => {
     await visitor.press('Continue')
     await done(visitor)
   })
-
-  test('the browser’s own security key, which then signs in', async () => {
-    const visitor = await choiceOf(ERIN, { isNew: true })
-    await visitor.page.getByLabel('the sandbox’s security key').uncheck()
-    const device = await visitor.context.newCDPSession(visitor.page)
-    await device.send('WebAuthn.enable')
-    const key = { protocol: 'ctap2', transport: 'usb', isUserVerified: true } as const
-    await device.send('WebAuthn.addVirtualAuthenticator', {
-      options: { ...key, automaticPresenceSimulation: true },
-    })
-    await visitor.press('Security key')
-    await visitor.main.getByText(/Insert your security key/).waitFor()
-    await expectGoodScreen(visitor.page)
-    await visitor.press('Register my security key')
-    await visitor.main.getByText('Set up:').waitFor()
-    await done(visitor)
-    await visitor.press('Sign out')
-    await visitor.signIn(ERIN)
-    await visitor.press('Use my security key')
-    await visitor.screen('Hello Erin')
-  })
 })
 
 describe('a forgotten password', () => {

@@ -78,7 +78,7 @@ function statusWith({ refuseUnsafe, protectReads }: CrossSiteRules) {
   }
 }
 
-const METHODS = ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'TRACE'] as const
+const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
 const SITES = [
   undefined,
   'same-origin',
@@ -213,6 +213,13 @@ test('two Sec-Fetch-Site headers are refused', async () => {
   const { ask } = await guarded()
   const headers = { 'Sec-Fetch-Site': ['same-origin', 'same-origin'] }
   expect((await ask({ method: 'POST', headers })).status).toBe(403)
+})
+
+test('unknown methods are treated as unsafe', async () => {
+  const { ask } = await guarded()
+  for (const method of ['PUT', 'PATCH', 'PROPFIND', 'TRACE']) {
+    expect((await ask({ method, headers: { Origin: 'https://evil.example' } })).status).toBe(403)
+  }
 })
 
 test('OPTIONS is a safe method and passes', () => {

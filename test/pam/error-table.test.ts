@@ -145,33 +145,30 @@ test('resource_deprecated is logged as an error', async () => {
   expect(lines).toMatchObject([{ level: 'error', name: 'resource_deprecated' }])
 })
 
-test.each([
-  [
-    'html',
-    { kind: 'status', status: 200, body: '<html>sign in</html>', headers: { 'Content-Type': 'text/html' } },
-  ],
-  ['a redirect', { kind: 'status', status: 302, headers: { Location: 'https://collector.example.org/' } }],
-  ['text', { kind: 'wrong-type' }],
-] as const)('%s instead of a list is pam_unexpected, and the next lookup succeeds', async (_name, fault) => {
+test('html instead of a list is pam_unexpected, and the next lookup succeeds', async () => {
+  const html = { 'Content-Type': 'text/html' }
+  const fault = {
+    kind: 'status',
+    status: 200,
+    body: '<html>sign in</html>',
+    headers: html,
+    path: LIST,
+  } as const
   const broker = await shortlyStale()
-  harness.pam.faults.set({ ...fault, path: LIST, times: 1 })
+  harness.pam.faults.set({ ...fault, times: 1 })
   const answer = await broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([502, 'pam_unexpected'])
   expect((await broker.get('/api/v1/pam/me')).status).toBe(200)
   harness.advance(JUST_KEPT_MS)
-  harness.pam.faults.set({ ...fault, path: LIST })
+  harness.pam.faults.set(fault)
   expect((await broker.get('/api/v1/pam/me')).body.meta).toMatchObject({ stale: true })
 })
 
-test.each([
-  ['cut', { kind: 'cut' }],
-  ['half an answer', { kind: 'half' }],
-  ['a wrong length', { kind: 'wrong-length' }],
-] as const)('%s is retried once, then the response is pam_timeout', async (_name, fault) => {
-  harness.pam.faults.set({ ...fault, path: LIST, times: 1 })
+test('a cut connection is retried once, then the response is pam_timeout', async () => {
+  harness.pam.faults.set({ kind: 'cut', path: LIST, times: 1 })
   expect((await harness.broker.get('/api/v1/pam/me')).status).toBe(200)
   harness.advance(600_000)
-  harness.pam.faults.set({ ...fault, path: LIST })
+  harness.pam.faults.set({ kind: 'cut', path: LIST })
   const answer = await harness.broker.get('/api/v1/pam/me')
   expect([answer.status, answer.body.errorCode]).toEqual([504, 'pam_timeout'])
   expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|socket/)

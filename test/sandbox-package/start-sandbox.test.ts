@@ -24,14 +24,11 @@ const WITHOUT_NUMBER = person({ factors: [{ type: 'sms' }] })
 const WITHOUT_ANSWER = person({ factors: [{ type: 'question', question: 'favorite_toy' }] })
 const NO_BASE32 = person({ factors: [{ type: 'token:software:totp', secret: '0!' }] })
 const OTHER_SITE = { broker: { allowedOrigins: ['https://other.example'] } }
-const WITH_PATH = { broker: { publicUrl: 'https://portal.example.test/app' } }
 test.each<[string, unknown, string]>([
   ['an unknown option', { peeple: [] }, 'Unrecognized key: "peeple"'],
   ['no person', { people: [] }, 'people: '],
   ['a person without a login', { people: [{ password: PASSWORD }] }, 'people.0.login: '],
-  ['a mistyped field', person({ pasword: PASSWORD }), 'people.0: Unrecognized key: "pasword"'],
   ['an unknown factor', person({ factors: ['topt'] }), 'people.0.factors.0: expected one of totp, '],
-  ['an unknown factor type', person({ factors: [{ type: 'fax' }] }), 'people.0.factors.0.type: '],
   [
     'a login twice',
     { people: [{ login: 'a' }, { login: 'A' }] },
@@ -44,8 +41,6 @@ test.each<[string, unknown, string]>([
     { groups: { A: ['end_usr'] } },
     'groups.A.0: Invalid option: expected one of "pam_admin"|',
   ],
-  ['an empty password', person({ password: '' }), 'people.0.password: '],
-  ['a login that begins with a space', { people: [{ login: ' a' }] }, 'people.0.login: must not begin'],
   ['an expiry in the past', person({ passwordExpiresInDays: -1 }), 'people.0.passwordExpiresInDays: '],
   [
     'a factor of a provider that the org does not have',
@@ -55,25 +50,15 @@ test.each<[string, unknown, string]>([
   ['a message without a number', WITHOUT_NUMBER, 'people.0.factors.0.phoneNumber: is required for sms'],
   ['a question without an answer', WITHOUT_ANSWER, 'people.0.factors.0.answer: is required for question'],
   ['a secret that is not base32', NO_BASE32, 'people.0.factors.0.secret: must be base32'],
-  ['a port', { port: 65_536 }, 'port: '],
   ['a file that does not exist', { configFile: '/none.json' }, '/none.json: '],
-  ['a broker that is no object', { broker: 'yes' }, 'broker: '],
   ['an origin of another site', OTHER_SITE, 'broker: ALLOWED_ORIGINS'],
-  ['an origin with a path', WITH_PATH, 'broker: PUBLIC_URL: must be an origin only'],
-  ['an empty origin', { broker: { allowedOrigins: [''] } }, 'broker.allowedOrigins.0: '],
   [
     'a variable that is an option',
     env({ PUBLIC_URL: 'http://localhost:3000' }),
     'use the option broker.publicUrl',
   ],
-  [
-    'a sign-in page as a variable',
-    env({ SIGN_IN_URL: 'http://localhost:3000/' }),
-    'use the option broker.signInUrl',
-  ],
   ['a variable that has no effect', env({ REDIS_URL: 'redis://localhost' }), 'broker.env.REDIS_URL: '],
   ['a mistyped variable', env({ SESION_IDLE_MINUTES: '5' }), 'did you mean SESSION_IDLE_MINUTES?'],
-  ['a variable', env({ SESSION_IDLE_MINUTES: 'soon' }), 'broker: SESSION_IDLE_MINUTES: '],
 ])('%s is refused, by name', async (_, options, message) => {
   await expect(startSandbox(options as Options)).rejects.toThrow(message)
 })

@@ -261,42 +261,34 @@ describe('extending', () => {
 })
 
 describe('ending', () => {
-  test('a sign-out takes effect at once and deletes the cookie', async () => {
-    const { call, stored, lines, cookieHeader } = await signedIn()
-    const answer = await call('DELETE', ME, cookieHeader)
-    expect([answer.status, answer.text]).toEqual([204, ''])
-    expect(answer.headers['set-cookie']).toEqual([
-      '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
-    ])
-    expect(stored().length).toBe(0)
-    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
-    expect((await call('DELETE', ME, cookieHeader)).status).toBe(404)
-    expect(lines()).toContainEqual(
-      expect.objectContaining({
-        event: 'signed_out',
-        audit: true,
-        userId: '00u1person',
-        deviceHash: GRANT.deviceHash,
-        address: '127.0.0.1',
-      }),
-    )
-    expect(JSON.stringify(lines())).not.toContain('ada@')
-  })
-
-  test('ending the current session by its public id is a sign-out', async () => {
-    const { call, stored, lines, metrics, cookieHeader } = await signedIn()
-    const { id } = (await call('GET', ME, cookieHeader)).json as { id: string } // the response of `/sessions/me`
-    const answer = await call('DELETE', `/api/v1/sessions/${id}`, cookieHeader)
-    expect([answer.status, answer.text]).toEqual([204, ''])
-    expect(answer.headers['set-cookie']).toEqual([
-      '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
-    ])
-    expect(answer.headers['clear-site-data']).toBe('"cache", "storage"')
-    expect(stored()).toEqual([])
-    const audited = lines().filter(({ audit }) => audit === true)
-    expect(audited).toEqual([expect.objectContaining({ event: 'signed_out', sessionId: id })])
-    expect(await metrics.registry.metrics()).toMatch(/sessions_ended_total\{reason="signed_out"\} 1/)
-  })
+  test.each(['me', 'the public id'])(
+    'a sign-out by %s takes effect at once and deletes the cookie',
+    async (by) => {
+      const { call, stored, lines, metrics, cookieHeader } = await signedIn()
+      const { id } = (await call('GET', ME, cookieHeader)).json as { id: string } // the response of `/sessions/me`
+      const path = by === 'me' ? ME : `/api/v1/sessions/${id}`
+      const answer = await call('DELETE', path, cookieHeader)
+      expect([answer.status, answer.text]).toEqual([204, ''])
+      expect(answer.headers['set-cookie']).toEqual([
+        '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
+      ])
+      expect(answer.headers['clear-site-data']).toBe('"cache", "storage"')
+      expect(stored()).toEqual([])
+      expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+      expect((await call('DELETE', ME, cookieHeader)).status).toBe(404)
+      expect(lines().filter(({ audit }) => audit === true)).toEqual([
+        expect.objectContaining({
+          event: 'signed_out',
+          sessionId: id,
+          userId: '00u1person',
+          deviceHash: GRANT.deviceHash,
+          address: '127.0.0.1',
+        }),
+      ])
+      expect(JSON.stringify(lines())).not.toContain('ada@')
+      expect(await metrics.registry.metrics()).toMatch(/sessions_ended_total\{reason="signed_out"\} 1/)
+    },
+  )
 
   test('ending another session by its public id leaves this browser signed in and its site data in place', async () => {
     const { call, sessions, lines, cookieHeader } = await signedIn()
@@ -666,7 +658,7 @@ describe('the store is out of reach', () => {
 describe('X-Gatehouse-Session', () => {
   const publicIdOf = (json: unknown) => (json as { id: string }).id // the response of `sessions/me`
 
-  test('with another session: 409, and no effect', async () => {
+  test('with another session, twice, empty or garbage: 409, and no effect', async () => {
     const { call, signIn, stored, clock, cookieHeader } = await signedIn()
     const other = publicIdOf((await call('GET', ME, (await signIn()).cookieHeader)).json)
     clock.now += EXTEND_EVERY_MS
@@ -682,13 +674,9 @@ describe('X-Gatehouse-Session', () => {
       expect(answer.headers).not.toHaveProperty('set-cookie')
     }
     expect(stored().length).toBe(2)
-  })
-
-  test.each([['twice'], ['empty'], ['garbage']])('%s: 409', async (how) => {
-    const { call, cookieHeader } = await signedIn()
     const own = publicIdOf((await call('GET', ME, cookieHeader)).json)
-    const value = { twice: [own, own], empty: '', garbage: 'x'.repeat(500) }[how]
-    expect((await call('GET', ME, cookieHeader, { 'X-Gatehouse-Session': value })).status).toBe(409)
+    for (const value of [[own, own], '', 'x'.repeat(500)])
+      expect((await call('GET', ME, cookieHeader, { 'X-Gatehouse-Session': value })).status).toBe(409)
   })
 
   test('with this session, or without any session, has no effect', async () => {
