@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { beforeEach, describe, expect, test } from '@jest/globals'
 import type { Enrollment, Factor, SignInStep } from 'gatehouse-client'
+import { useFixture } from '../support/fixture.ts'
 import { generousLimits } from '../support/generous-limits.ts'
-import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { PASSWORD, startHarness } from '../support/harness.ts'
 import { answerAtProvider } from '../support/identity-provider.ts'
 import { factorOf, lastOf, type NodeClient, openNodeClient, signIn, stepAt } from '../support/node-client.ts'
 
@@ -12,21 +13,21 @@ const ERIN = 'erin.enroll'
 const PHONE = '+15550107777'
 const NEW_PASSWORD = 'Another-Password-2'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({
-    tunables: (tunables) => ({
-      ...generousLimits(tunables),
-      recovery: { ...tunables.recovery, recoveryAnswerMs: 1, resendAfterMs: 1 },
+const harness = useFixture({
+  start: () =>
+    startHarness({
+      tunables: (tunables) => ({
+        ...generousLimits(tunables),
+        recovery: { ...tunables.recovery, recoveryAnswerMs: 1, resendAfterMs: 1 },
+      }),
+      sandboxConfig: (config) => ({
+        ...config,
+        signInPage: 'https://portal.example.test/back',
+        limits: { ...config.limits, wrongCodes: 1000, resendSeconds: 0, pushPolls: 2 },
+      }),
     }),
-    sandboxConfig: (config) => ({
-      ...config,
-      signInPage: 'https://portal.example.test/back',
-      limits: { ...config.limits, wrongCodes: 1000, resendSeconds: 0, pushPolls: 2 },
-    }),
-  })
+  stop: ({ stop }) => stop(),
 })
-afterAll(() => harness.stop())
 beforeEach(() => harness.sandbox.reset())
 
 const open = () => openNodeClient(harness)

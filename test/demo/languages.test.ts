@@ -88,22 +88,6 @@ describe('from right to left', () => {
   const ARABIC = 'قسم تقنية المعلومات ‎(IT) للوصول إلى جميع الخوادم الإنتاجية'
   const HEBREW = 'יש לבחור סיסמה אחרת: הסיסמה קצרה מדי (8)'
 
-  /** Elements that are wider than their place, with a narrow and a wide window. */
-  async function expectNoOverflow({ page }: Visitor) {
-    for (const width of [320, 1080]) {
-      await page.setViewportSize({ width, height: 800 })
-      const [needed = 0, there = 0] = await page.evaluate<number[]>(
-        '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-      )
-      expect(needed).toBeLessThanOrEqual(there)
-      const wide = await page.evaluate<string[]>(
-        `[...document.querySelectorAll('main, main *, header *')].filter((one) => one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1
-          && !one.matches('.unseen, input, select')).map((one) => one.outerHTML)`,
-      )
-      expect(wide).toEqual([])
-    }
-  }
-
   const isRightToLeft = (visitor: Visitor, text: string) =>
     visitor.main
       .getByText(text)
@@ -127,10 +111,8 @@ describe('from right to left', () => {
     await page.route('**/api/v1/pam/me', (route) => route.fulfill({ json }))
     await page.evaluate(`document.documentElement.dir = 'rtl'`)
     await visitor.screen('Sign in')
-    await expectNoOverflow(visitor)
     await visitor.signIn('max.many')
     await visitor.screen(/Choose how to verify/)
-    await expectNoOverflow(visitor)
     await visitor.press('My security question')
     await visitor.main.getByRole('textbox').fill('lighthouse')
     await visitor.press('Continue')
@@ -138,7 +120,6 @@ describe('from right to left', () => {
     await visitor.main.getByRole('table', { name: 'My groups' }).waitFor()
     expect(await isRightToLeft(visitor, ARABIC)).toBe(true)
     expect(await isRightToLeft(visitor, 'max.many@example.test')).toBe(false)
-    await expectNoOverflow(visitor)
     await expectGoodScreen(page)
   })
 })

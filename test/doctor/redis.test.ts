@@ -1,19 +1,16 @@
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { afterEach, expect, test } from '@jest/globals'
 import { createKeyRegistry } from '../../src/store/key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { useFixture } from '../support/fixture.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
 import { deadPort } from '../support/stub-upstream.ts'
 import { diagnose, group } from './diagnose.ts'
 
-let plain: RedisServer
-beforeAll(async () => {
-  plain = await startRedis()
-})
-afterAll(() => plain.stop())
+const plain = useFixture({ start: () => startRedis(), stop: ({ stop }) => stop() })
 
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {

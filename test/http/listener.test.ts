@@ -138,14 +138,6 @@ describe('drain', () => {
     await listener.drain(100)
     await expect(running).rejects.toMatchObject({ code: 'ECONNRESET' })
   })
-
-  test('a drain of a listener that never listened, and a second drain, end', async () => {
-    const listener = createListener(() => undefined, PATIENCE)
-    await listener.drain(1000)
-    const { listener: other } = await listening(() => undefined)
-    await other.drain(1000)
-    await other.drain(1000)
-  })
 })
 
 test('an idle connection is closed after its time', async () => {

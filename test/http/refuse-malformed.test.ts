@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
-import { getRequestContext } from '../../src/http/request-context.ts'
 import { bodyParser, type Route } from '../../src/http/routes.ts'
 import { until } from '../support/until.ts'
 import { rawExchange, serve, useKeeper } from './serve.ts'
@@ -118,25 +117,6 @@ describe('a request that has reached the middleware', () => {
     ])
     expect(await countedRequests(served)).toEqual([['POST', 'none', status, 1]])
     expect(received + served.logText()).not.toContain('very-secret')
-  })
-
-  test('and has the error format "empty" gets no body', async () => {
-    const served = keep(
-      await serve({
-        patience: HASTY,
-        before: [
-          (req, _res, next) => {
-            getRequestContext(req).errorFormat = 'empty'
-            next()
-          },
-          bodyParser(),
-        ],
-        routes: [ROUTE],
-      }),
-    )
-    const received = await rawExchange(served.port, `${HEAD}Content-Length: 10\r\n\r\n{`)
-    expect(received).toMatch(/^HTTP\/1.1 408 /)
-    expect(received.split('\r\n\r\n')[1]).toBe('')
   })
 })
 

@@ -53,11 +53,6 @@ test('a code of several minutes ago is TIME_WINDOW_EXCEEDED', async () => {
   expect((await late).body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'TIME_WINDOW_EXCEEDED' })
 })
 
-/** docs/conformance.md: factors must be enabled and a sign-on policy assigned. */
-test('without a sign-on policy, an enrolled factor is not required', async () => {
-  expect(outcome(await client.signIn('nora.nopolicy'))).toBe('200 SUCCESS')
-})
-
 test('a disabled factor is neither listed nor verified', async () => {
   const off = await startSandbox((config) => {
     config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')

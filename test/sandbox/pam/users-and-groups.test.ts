@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { listOf, startPamServer, TEAM, usePamServer } from './pam-server.ts'
+import { listOf, TEAM, usePamServer } from './pam-server.ts'
 
 const server = usePamServer()
 let token: string
@@ -34,21 +34,4 @@ test('older deployments add two federation fields', async () => {
     { ...shared, name: 'Everyone', roles: [], ...own },
     { ...shared, name: 'Visiting Researchers', roles: ['end_user'], ...visiting },
   ])
-})
-
-test('Advanced Server Access: its form of groups, and its roles', async () => {
-  const asa = await startPamServer({ edition: 'server-access' })
-  try {
-    const bearer = await asa.mint()
-    const send = (method: string, body?: unknown) =>
-      asa.send(method, `${TEAM}/groups`, { token: bearer, body })
-    expect(listOf(await send('GET'))[0]).toMatchObject({
-      deleted_at: '0001-01-01T00:00:00Z',
-      federated_from_team: null,
-    })
-    expect((await send('POST', { name: 'Operators', roles: ['access_user'] })).status).toBe(201)
-    expect((await send('POST', { name: 'Others', roles: ['end_user'] })).status).toBe(400)
-  } finally {
-    await asa.close()
-  }
 })
