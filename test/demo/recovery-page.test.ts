@@ -168,15 +168,6 @@ describe('the username is kept', () => {
     expect(await nameOn(visitor)).toBe('tomas.berg')
     expect(await hasFocus(visitor.main.getByLabel('Password'))).toBe(true)
   })
-
-  test('but cleared after sign-in, because the next user may be another', async () => {
-    const visitor = await harness.visit()
-    await visitor.signIn('amelia.stone')
-    await visitor.screen('Hello Amelia')
-    await visitor.press('Sign out')
-    await visitor.screen('Sign in')
-    expect(await nameOn(visitor)).toBe('')
-  })
 })
 
 test('a step-up for an app stays open when a user is chosen, and ends in the app, which links back', async () => {

@@ -198,17 +198,10 @@ describe('errors', () => {
   test.each([
     ['an unknown status', () => ({ status: 'CONSENT_REQUIRED' }), UNKNOWN, /CONSENT_REQUIRED/],
     ['an unknown factor type', () => challenge('retina'), UNKNOWN, /MFA_CHALLENGE, retina/],
-    ['Duo without its frame', () => challenge('web', 'DUO'), UNKNOWN, /MFA_CHALLENGE, web/],
     [
       'no usable factor',
       () => ({ status: 'MFA_REQUIRED', _embedded: { factors: [] } }),
       'There is no way to continue here',
-      /Ask your help desk/,
-    ],
-    [
-      'a U2F key to enroll',
-      () => ({ status: 'MFA_ENROLL_ACTIVATE', _embedded: { factor: { factorType: 'u2f' } } }),
-      'This key is too old for browsers',
       /Ask your help desk/,
     ],
     [

@@ -23,10 +23,6 @@ const screen =
     await visitor.screen(title)
     await expectGoodScreen(visitor.page)
   }
-const alert =
-  (words: RegExp): Step =>
-  () =>
-    visitor.alert(words)
 const type =
   (label: string, text: string): Step =>
   () =>
@@ -83,14 +79,11 @@ const openRecoveryLink: Step = async (login) => {
   const token = demo.sandbox.outbox.latest(`${login}@example.test`, 'recovery')?.token
   await visitor.page.goto(`${demo.demo.url}/#recovery=${token}`)
 }
-const nothingSent: Step = async () => expect(demo.sandbox.outbox.messages).toEqual([])
-
 const greeted: Step = async (login) => {
   const { firstName } = demo.sandbox.user(login).config
   await visitor.screen(`Hello ${firstName}`)
   await visitor.main.getByText(`${login}@example.test`).waitFor()
 }
-const REFUSED = alert(/Incorrect username or password/)
 const SET_UP = screen('Set up a second factor')
 const setUpQuestion: readonly Step[] = [
   press('Security question'),
@@ -142,7 +135,6 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
   'rosa.enterprise': [signIn, offers(2), press(/RSA-0001/), codeOf('Token RSA-0001'), greeted],
   'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Continue'), greeted],
   'wanda.key': [signIn, screen(/security key/), press('Use my security key'), greeted],
-  'kim.twokeys': [signIn, offers(2), press(/Travel key/), press('Use my security key'), greeted],
   'faye.fastpass': [
     signIn,
     offers(2),
@@ -155,13 +147,6 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
   ],
   'uwe.key': [signIn, screen('This key is too old for browsers'), press('Cancel'), screen('Sign in')],
   'penny.patient': [polls, signIn, press('Send the request'), untilScreen('Hello Penny'), greeted],
-  'theo.timeout': [
-    polls,
-    signIn,
-    press('Send the request'),
-    untilScreen('That did not work'),
-    alert(/was not answered in time/),
-  ],
   'erin.enroll': [signIn, SET_UP, ...setUpQuestion, greeted],
   'reggie.required': [
     signIn,
@@ -204,7 +189,6 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     },
     screen('Your account is locked'),
   ],
-  'dora.denied': [signIn, REFUSED],
   'dev.device': [
     signIn,
     async () => visitor.main.getByLabel('Do not ask again on this device').check(),
@@ -215,7 +199,6 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     greeted,
   ],
   'anna.activate': [openWelcomeMail, greeted],
-  'arno.activate': [openWelcomeMail, SET_UP, ...setUpQuestion, greeted],
   'aida.nopassword': [
     openWelcomeMail,
     screen('Choose a new password'),
@@ -230,14 +213,6 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     screen('Choose a new password'),
     type('New password', NEW_PASSWORD),
     press('Change password'),
-    greeted,
-  ],
-  'hugo.norecovery': [
-    recoverBy('EMAIL'),
-    screen('Check your email'),
-    nothingSent,
-    press('Back to sign-in'),
-    signIn,
     greeted,
   ],
 }

@@ -7,7 +7,6 @@ import {
   request,
   type ServerResponse,
 } from 'node:http'
-import { isIP } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { FORGED_ADDRESS, judgeClientAddress } from '../../src/doctor/client-address.ts'
 import { createTrustedProxies } from '../../src/http/request-context.ts'
@@ -122,26 +121,20 @@ const without =
     Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 const drop = (name: string) => ({ ...WRITTEN, [name]: undefined })
 
-test.each<[string, Rewrites, string]>([
-  ['Sec-Fetch-Site', { request: () => drop('sec-fetch-site') }, 'fail: Sec-Fetch-Site does not arrive'],
-  ['Origin', { request: () => drop('origin') }, 'fail: Origin does not arrive'],
-])('a proxy that removes %s', async (_, rewrites, headers) => {
-  expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
-})
-
 const forwarding = (write: (given: string | undefined) => string | undefined): Rewrites => ({
   request: (headers) => ({ 'x-forwarded-for': write(headers['x-forwarded-for'] as string | undefined) }),
 })
 
 test.each<[string, Rewrites, string]>([
   [
+    'removes Sec-Fetch-Site',
+    { request: () => drop('sec-fetch-site') },
+    'fail: Sec-Fetch-Site does not arrive',
+  ],
+  ['removes Origin', { request: () => drop('origin') }, 'fail: Origin does not arrive'],
+  [
     'passes the header of clients',
     forwarding((given) => given ?? CLIENT),
-    'fail: a forged X-Forwarded-For is used',
-  ],
-  [
-    'replaces it with the address in it (nginx: set_real_ip_from 0.0.0.0/0)',
-    forwarding((given) => (isIP(given ?? '') > 0 ? given : CLIENT)),
     'fail: a forged X-Forwarded-For is used',
   ],
   [
@@ -168,11 +161,6 @@ test.each<[string, Rewrites, string]>([
     'removes the doctor’s probe',
     { request: () => drop('x-gatehouse-doctor') },
     'warn: the broker does not say which address it takes for the client’s',
-  ],
-  [
-    'removes Sec-Fetch-Site, and passes the header of clients',
-    { request: (headers) => ({ ...WRITTEN, ...headers, 'sec-fetch-site': undefined }) },
-    'fail: Sec-Fetch-Site does not arrive; a forged X-Forwarded-For is used',
   ],
 ])('a proxy that %s', async (_, rewrites, headers) => {
   expect(await diagnosePublic(await proxy(rewrites))).toEqual({ ...OK, headers })
@@ -329,16 +317,6 @@ test('a proxy that passes /forward-auth', async () => {
     ...OK,
     ops: 'warn: /forward-auth is public',
   })
-})
-
-test('a proxy that passes a path to the ops listener', async () => {
-  const url = await proxy({
-    portOf: (path) => (path.startsWith('/ops/') ? opsPort() : undefined),
-    path: (path) => path.replace(/^\/ops\//, '/'),
-  })
-  expect((await diagnosePublic(url)).ops).toBe(
-    'fail: the ops listener is public: /ops/livez, /ops/metrics on PUBLIC_URL',
-  )
 })
 
 test('a proxy that does not pass the paths of the broker, and none', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { storeUnavailable, temporarilyUnavailable, wrongMethod } from '../../src/errors.ts'
+import { storeUnavailable, temporarilyUnavailable } from '../../src/errors.ts'
 import { getRequestContext, type RequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
@@ -110,22 +110,6 @@ describe('a BrokerError is sent unchanged', () => {
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
     expect(lines()[0]).toMatchObject({ level: 'warn', event: 'overloaded', status: 503 })
-  })
-
-  test('a refusal is one info line', async () => {
-    const { ask, lines } = await throwing(wrongMethod('POST'))
-    const answer = await ask({ path: '/1' })
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
-    await until(() => lines().length > 0)
-    expect(lines().map(({ level }) => level)).toEqual(['info'])
-  })
-
-  test('it is JSON, whatever content type the handler has set', async () => {
-    const { ask } = await failing((_req, res) => {
-      res.type('image/png')
-      throw wrongMethod('POST')
-    })
-    expect((await ask({ path: '/1' })).headers['content-type']).toBe('application/json; charset=utf-8')
   })
 })
 

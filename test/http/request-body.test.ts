@@ -41,11 +41,7 @@ describe('not JSON: 400 E0000003', () => {
     ['a truncated object', '{"password":"very-secret'],
     ['an array', '[{"a":1}]'],
     ['null', 'null'],
-    ['a string', '"very-secret"'],
     ['white space', '   '],
-    ['single quotes', "{'a':1}"],
-    ['a raw line break in a string', '{"a":"x\ny"}'],
-    ['a form', 'username=a&password=very-secret'],
     ['UTF-16', Buffer.from('\uFEFF{"a":1}', 'utf16le')],
     [
       'bytes that are not UTF-8',
@@ -83,25 +79,17 @@ describe('wrong content type: 415 E0000021', () => {
   test.each<[string, Record<string, string>]>([
     ['none', {}],
     ['form', { 'Content-Type': 'application/x-www-form-urlencoded' }],
-    ['multipart', { 'Content-Type': 'multipart/form-data; boundary=x' }],
     ['text, which a page can send without a preflight', { 'Content-Type': 'text/plain' }],
     ['text with JSON in a parameter', { 'Content-Type': 'text/plain; application/json' }],
     ['a type that begins like JSON', { 'Content-Type': 'application/jsonx' }],
-    ['JSON of another kind', { 'Content-Type': 'application/json-patch+json' }],
     ['two types', { 'Content-Type': 'application/json, text/plain' }],
     ['another charset', { 'Content-Type': 'application/json; charset=iso-8859-1' }],
-    ['UTF-7', { 'Content-Type': 'application/json; charset=utf-7' }],
     ['gzip', { ...JSON_TYPE, 'Content-Encoding': 'gzip' }],
     ['an unknown encoding', { ...JSON_TYPE, 'Content-Encoding': 'x-own' }],
   ])('%s', async (_name, headers) => {
     const answer = await send({ headers, body: '{"a":1}' })
     expect([answer.status, handled]).toEqual([415, 0])
     expect(answer.json).toEqual(error('E0000021', 'Content-Type: must be application/json in UTF-8'))
-  })
-
-  test('DELETE with a body has the same rules', async () => {
-    const answer = await send({ method: 'DELETE', headers: { 'Content-Type': 'text/plain' }, body: 'x' })
-    expect(answer.status).toBe(415)
   })
 })
 
