@@ -22,6 +22,7 @@ async function statusUnder(directory: PamDirectory, login = LOGIN) {
   const broker = await harness.replica({ directory })
   const paths = ['/api/v1/pam/groups', `/api/v1/pam/groups/${SECURITY}`]
   const answers = await Promise.all(paths.map((path) => broker.get(path, { login })))
+  for (const { status, text } of answers) expect(text.includes('"PAM_DIRECTORY: ')).toBe(status === 403)
   return answers.map(({ status, body }) => (status === 200 ? 200 : `${status} ${body.errorCode}`))
 }
 

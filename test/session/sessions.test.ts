@@ -191,10 +191,11 @@ describe('idle and absolute limits, by the broker’s clock', () => {
 describe('extending', () => {
   test('reading the session neither extends nor writes it', async () => {
     const { call, clock, traffic, cookieHeader } = await signedIn()
-    traffic.writes = 0
+    Object.assign(traffic, { reads: 0, writes: 0 })
+    for (const path of [ME, '/need']) await call('GET', path, cookieHeader)
     clock.now += IDLE_MS / 2
     for (let look = 0; look < 3; look++) await call('GET', ME, cookieHeader)
-    expect(traffic.writes).toBe(0)
+    expect(traffic).toMatchObject({ reads: 5, writes: 0 }) // one for each request
     expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
       idleExpiresAt: '2026-11-05T06:30:00.000Z',
     })
@@ -308,6 +309,7 @@ describe('all sessions of a user', () => {
     const { call, signIn, sessions, stored, metrics } = await harness()
     const [one, two, here] = [await signIn(), await signIn(), await signIn()]
     expect(await sessions.endAll('00u1other', 'by_user')).toBe(0)
+    expect((await metrics.sessionsEnded.get()).values).toEqual([])
     expect(await sessions.endAll('00u1person', 'by_user', { id: here.id })).toBe(2)
     for (const { cookieHeader } of [one, two]) expect((await call('GET', ME, cookieHeader)).status).toBe(404)
     expect((await call('GET', ME, here.cookieHeader)).status).toBe(200)

@@ -83,6 +83,8 @@ test('above the limit, the keys that expire first are deleted, independently of 
   await write('one', 'long', 100 * TTL_MS)
   for (let n = 0; n < 1055; n++) await write('one', `key ${n}`, (99 - (n % 10)) * TTL_MS)
   const keys = left()
+  const [index = ''] = [...entries.keys()].filter((key) => key.startsWith(PREFIX))
+  expect(Object.keys(await store.indexAll(index)).toSorted()).toEqual(keys)
   expect(keys.length).toBeGreaterThanOrEqual(1000)
   expect(keys.length).toBeLessThan(1056)
   expect(keys).toContain('long')
