@@ -565,6 +565,28 @@ describe('a prepared session', () => {
     expect(await own.sessions.exists(id)).toBe(false)
   })
 
+  test.each([true, false])(
+    'a previous session that cannot be read; its device is known: %p',
+    async (isKnown) => {
+      const own = await harness()
+      const { id } = await openSession(own.sessions, ofDevice)
+      for (const key of own.stored())
+        own.entries.set(key, { content: 'damaged', expiresAt: START + ABSOLUTE_MS })
+      if (!isKnown) forgetDevices(own)
+      const next = await taken(own)
+      expect(await next.replace(id, false)).toBe(0)
+      expect(await own.sessions.exists(id)).toBe(!isKnown)
+    },
+  )
+
+  test('keeps the public id of the open session of the same user', async () => {
+    const { sessions } = await harness()
+    const { id, publicId } = await openSession(sessions, ofDevice)
+    const open = await sessions.get(id, DEVICE)
+    expect(sessions.prepare(ofDevice, open).publicId).toBe(publicId)
+    expect(sessions.prepare(another, open).publicId).not.toBe(publicId)
+  })
+
   test('does not replace a session of another device', async () => {
     const own = await harness()
     const { id } = await openSession(own.sessions, { ...GRANT, deviceId: 'another-device' })
