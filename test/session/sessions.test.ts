@@ -386,6 +386,8 @@ describe('all sessions of a user', () => {
     )
     expect(listed.map(({ publicId }) => publicId)).toEqual(inOrder.map(({ publicId }) => publicId))
     expect(listed.map(({ createdAtMs }) => createdAtMs - START)).toEqual([1000, 1000, 0, 0])
+    clock.now += 60_000
+    for (let look = 0; look < 2; look++) expect(await sessions.list('00u1person')).toHaveLength(4)
   })
 })
 
@@ -444,6 +446,14 @@ describe('the maximum number of sessions per user', () => {
     expect(await living(own, rest)).toEqual([false, false, false])
     expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 0 })
     expect(await living(own, [first])).toEqual([true])
+  })
+
+  test('sessions under a retired key count', async () => {
+    const own = await harness()
+    const cookieHeaders = await full(own)
+    own.restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
+    await own.signIn()
+    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
   })
 })
 
