@@ -91,6 +91,11 @@ describe('wrong content type: 415 E0000021', () => {
     expect([answer.status, handled]).toEqual([415, 0])
     expect(answer.json).toEqual(error('E0000021', 'Content-Type: must be application/json in UTF-8'))
   })
+
+  test('DELETE with a body has the same rules', async () => {
+    const answer = await send({ method: 'DELETE', headers: { 'Content-Type': 'text/plain' }, body: 'x' })
+    expect(answer.status).toBe(415)
+  })
 })
 
 describe('a route with the encoding form', () => {

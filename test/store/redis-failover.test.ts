@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
 import { until } from '../support/until.ts'
-import { cleanUpAll, connect, expectUnavailable, expectWorking, stopped } from './redis-harness.ts'
+import { cleanUpAll, connect, expectUnavailable, expectWorking, SLACK_MS, stopped } from './redis-harness.ts'
 
 afterEach(cleanUpAll)
 
@@ -18,6 +18,15 @@ describe('failover', () => {
     await expectWorking(store)
     expect(await store.get('gatehouse:kept')).toBe('still here')
     expect(await redis.primaryPort()).toBe(redis.replicas[0]?.port)
+  })
+
+  test('cluster: once a ping was answered, so is a command for any node', async () => {
+    const redis = stopped(await startRedisCluster(3))
+    for (let client = 0; client < 20; client++) {
+      const { store } = connect(redis.url, { commandTimeoutMs: SLACK_MS, connectTimeoutMs: SLACK_MS })
+      await store.ping()
+      await Promise.all(Array.from({ length: 60 }, (_, n) => store.get(`gatehouse:key:${n}`)))
+    }
   })
 
   test('cluster: after a primary is killed, its replica serves all its keys', async () => {
