@@ -172,6 +172,13 @@ describe('idle and absolute limits, by the broker’s clock', () => {
     expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
   })
 
+  test('a store that keeps a record too long does not prolong a session', async () => {
+    const { call, clock, entries, cookieHeader } = await signedIn()
+    for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
+    clock.now = START + IDLE_MS
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+  })
+
   test('a session ends at its absolute limit, even if it is used', async () => {
     const { call, clock, cookieHeader } = await signedIn()
     while (clock.now + IDLE_MS / 2 < START + ABSOLUTE_MS) {
