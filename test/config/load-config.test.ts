@@ -167,24 +167,6 @@ test('a printed configuration shows no secret', () => {
   }
 })
 
-test('variables that the platform sets are ignored', () => {
-  const platform = {
-    HTTP_PROXY: 'http://proxy:3128',
-    https_proxy: 'http://proxy:3128',
-    no_proxy: 'localhost',
-    HOSTNAME: 'gatehouse-0',
-    REDIS_PORT: 'tcp://10.0.0.1:6379',
-    REDIS_SERVICE_HOST: '10.0.0.1',
-    PAM_SERVICE_PORT: '80',
-    GATEHOUSE_PORT: 'tcp://10.0.0.1:8080',
-    GATEHOUSE_SERVICE_HOST: '10.0.0.1',
-    SESSION_MANAGER: 'local',
-    NODE_VERSION: '24.0.0',
-    SECRET_KEY: 'another program reads this one', // SECRET_KEYS is set too
-  }
-  expect(problemsOf(platform)).toEqual([])
-})
-
 test.each(['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS'])(
   '%s is required, and an empty value counts as not set',
   (name) => {

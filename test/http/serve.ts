@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
+import { afterEach } from '@jest/globals'
 import type { Express, RequestHandler } from 'express'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
@@ -126,6 +127,13 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined // not JSON
   }
+}
+
+/** Returns a function that has a server closed after the test. */
+export function useKeeper() {
+  const { keep, closeAll } = keeper()
+  afterEach(closeAll)
+  return keep
 }
 
 /** Collects servers that must be closed after each test. */
