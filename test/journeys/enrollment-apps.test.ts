@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { describe, expect, test } from '@jest/globals'
+import { useHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -9,17 +9,12 @@ const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const ACTIVATION = '_embedded.factor._embedded.activation'
 const POLLS_UNTIL_TIMEOUT = 3
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({
-    sandboxConfig: (config) => ({
-      ...config,
-      limits: { ...config.limits, pushPolls: POLLS_UNTIL_TIMEOUT },
-    }),
-  })
+const harness = useHarness({
+  sandboxConfig: (config) => ({
+    ...config,
+    limits: { ...config.limits, pushPolls: POLLS_UNTIL_TIMEOUT },
+  }),
 })
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
 
 /** A page with a pending enrollment of this app. */
 async function startEnrollment(factorType: string, provider: string): Promise<PortalPage> {

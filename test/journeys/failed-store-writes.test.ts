@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { type Harness, OLGA, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
+import { type Harness, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -107,24 +107,6 @@ test.each([
     await until(async () => (await keys('limit')).length === 0)
   },
 )
-
-test('sessions to revoke cannot be read: 503, no session, no success in the audit log', async () => {
-  const browser = await visit()
-  const expired = await signIn(browser, OLGA)
-  const before = audited().length
-  await redis.call('ACL', 'SETUSER', 'broker', '-hgetall')
-  const answer = await browser.post(new URL(hrefAt(expired, '_links.next')).pathname, {
-    stateToken: handleOf(expired),
-    oldPassword: PASSWORD,
-    newPassword: 'Another-Password-2',
-    revokeSessions: true,
-  })
-  expectUnavailable(answer)
-  expect(await keys('sess')).toEqual([])
-  expect(audited().slice(before)).toEqual(['password_changed'])
-  await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
-  await until(() => audited().slice(before).includes('sessions_revoked'), { what: 'the end of the sessions' })
-})
 
 test('a failed revocation is retried: old sessions end; what the user did since stays', async () => {
   const [oldBrowser, newBrowser] = [await visit(), await visit()]

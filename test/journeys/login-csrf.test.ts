@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import type { PageAnswer } from '../support/browser.ts'
-import { AMELIA, type Harness, PRIYA, startHarness, WALTER } from '../support/harness.ts'
+import { AMELIA, PRIYA, useHarness, WALTER } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf } from '../support/transaction-view.ts'
 
@@ -12,12 +12,7 @@ const ANNA = 'anna.activate@example.test'
 const ARNO = 'arno.activate@example.test'
 const AIDA = 'aida.nopassword@example.test'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
+const harness = useHarness()
 
 const activate = (page: PortalPage, login: string) =>
   page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(login) })

@@ -3,25 +3,21 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, test } from '@jest/globals'
 import { VERSION } from '../../src/observability/version.ts'
 import { portsIn, spawnNode } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
 import { TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** The broker in its own process, from the built files and the environment alone. */
 
-let harness: Harness
 const children: ChildProcess[] = []
-beforeAll(async () => {
-  harness = await startHarness()
-})
+const harness = useHarness()
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
-afterAll(() => harness.stop())
 
 function start(env: Record<string, string>, ...args: string[]) {
   const started = spawnNode('build/main.js', env, ...args)

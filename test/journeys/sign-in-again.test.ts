@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
+import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 
 /** A user signs in again within an open session: the proof is new, and the session stays. */
 
 const MINUTE_MS = 60_000
 /** The broker's clock. */
 let nowMs = Date.now()
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({ now: () => nowMs })
-})
-afterAll(() => harness.stop())
+const harness = useHarness({ now: () => nowMs })
 beforeEach(() => {
   nowMs = Date.now()
 })
@@ -52,25 +48,6 @@ test('to end other sessions, the last sign-in must not be older than 15 minutes'
   expect((await two.get('/api/v1/sessions/me')).status).toBe(404)
   expect((await one.delete('/api/v1/sessions/me')).status).toBe(204)
   expect((await one.get('/api/v1/sessions/me')).status).toBe(404)
-})
-
-test('a sign-in of another user, or in another browser, opens another session', async () => {
-  const one = await signedIn(AMELIA)
-  const { id } = await sessionOf(one)
-  expect((await sessionOf(await signedIn(AMELIA))).id).not.toBe(id)
-  expect((await signIn(one, WALTER)).json.status).toBe('SUCCESS')
-  expect((await sessionOf(one)).id).not.toBe(id)
-})
-
-test('/forward-auth with a maximal age: 401 until the user has signed in again', async () => {
-  const browser = await signedIn(AMELIA)
-  const ask = () => browser.get('/forward-auth?maxAuthAge=300')
-  expect((await ask()).status).toBe(200)
-  nowMs += 6 * MINUTE_MS
-  const refused = await ask()
-  expect([refused.status, refused.headers.get('x-auth-request-denied')]).toEqual([401, 'age'])
-  await signIn(browser, AMELIA)
-  expect((await ask()).status).toBe(200)
 })
 
 test('/forward-auth with rules on groups: PAM is asked once while the list is fresh, and by no plain request', async () => {

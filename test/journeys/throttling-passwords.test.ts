@@ -1,18 +1,15 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import {
   AMELIA,
   FROM_PROXY,
   type Harness,
   type HarnessOptions,
-  OLGA,
   PASSWORD,
   startHarness,
   TOMAS,
 } from '../support/harness.ts'
 import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
-import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf } from '../support/transaction-view.ts'
 
 let harness: Harness
@@ -106,45 +103,6 @@ describe('wrong passwords', () => {
   }
 })
 
-/** The names of all windows of wrong passwords in Redis. */
-async function passwordWindows(client: Redis): Promise<string[]> {
-  const keys = await client.keys('gatehouse:limit:{*')
-  const names = await Promise.all(keys.map((key) => client.hkeys(key)))
-  return names.flat().filter((name) => name.startsWith('password:'))
-}
-
-describe('a wrong old password', () => {
-  const NEW_PASSWORD = 'Another-Password-2'
-  const REFUSED_UPDATE = [403, 'E0000014']
-
-  /** A new browser whose transaction has the status PASSWORD_EXPIRED. */
-  async function openExpiredPassword(): Promise<PortalPage> {
-    const page = await openPage(harness)
-    expect((await page.signIn(OLGA)).json.status).toBe('PASSWORD_EXPIRED')
-    return page
-  }
-  const change = (page: PortalPage, fields: object = {}, address = newAddress()) =>
-    page.follow(
-      '_links.next',
-      { oldPassword: `wrong-${++sequence}`, newPassword: NEW_PASSWORD, ...fields },
-      { headers: { 'x-forwarded-for': address } },
-    )
-
-  test('counts together with the wrong passwords of the same user, over all replicas', async () => {
-    await limitedTo({ password: { perUser: atMost(3) } })
-    const page = await openExpiredPassword()
-    expect(errorOf(await change(page))).toEqual(REFUSED_UPDATE)
-    expect(errorOf(await wrong(OLGA))).toEqual(REFUSED)
-    const other = await harness.replica()
-    const headers = { cookie: await page.browser.jar.getCookieString(harness.gatehouse.url) }
-    const body = { stateToken: page.stateToken, oldPassword: 'wrong', newPassword: NEW_PASSWORD }
-    const path = '/api/v1/authn/credentials/change_password'
-    expect(errorOf(await page.browser.post(other.url + path, body, { headers }))).toEqual(REFUSED_UPDATE)
-    expect(errorOf(await change(page))).toEqual(LIMITED)
-    expect(errorOf(await wrong(OLGA))).toEqual(LIMITED)
-  })
-})
-
 describe('a known device', () => {
   test('signs in while unknown devices have exhausted all limits', async () => {
     await limitedTo({
@@ -169,21 +127,6 @@ describe('a known device', () => {
     expect((await right(browser, 'amelia.stone')).json.status).toBe('SUCCESS')
     expect(errorOf(await right(browser, TOMAS))).toEqual(LIMITED)
   })
-
-  test('stays known for 90 days after the last sign-in', async () => {
-    await limitedTo({ password: { perUser: atMost(1) } })
-    await knownBrowser()
-    const client = harness.redis.client()
-    const keys = await client.keys('gatehouse:known:{*')
-    expect(keys).toHaveLength(2) // by the login and by the user id
-    for (const key of keys) {
-      expect(key).toMatch(/^gatehouse:known:\{[\w-]{43}\}:[\w-]{43}$/)
-      expect(await client.get(key)).toBe('1')
-      const days = (await client.pttl(key)) / 86_400_000
-      expect(days).toBeGreaterThan(89.9)
-      expect(days).toBeLessThanOrEqual(90)
-    }
-  })
 })
 
 describe('keys, audit and outages', () => {
@@ -202,6 +145,5 @@ describe('keys, audit and outages', () => {
         expect(window).toMatch(/^1 \d{13} [0-9a-f]{8}$/) // count, end of the window, id of the attempt that began it
       }
     }
-    expect(await passwordWindows(client)).toHaveLength(5) // burst, sustained and inARow of the user, two of the device
   })
 })

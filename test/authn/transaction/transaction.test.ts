@@ -34,6 +34,11 @@ const fresh = (): Transaction => createTransaction('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
 
+test('a new transaction has begun here, and nothing was offered or accepted in it', () => {
+  const nothing = { status: '', offered: [], activeFactors: [], retiredTokens: [], amr: [] }
+  expect(fresh()).toMatchObject({ ...nothing, origin: 'begun', credentialAccepted: false, userProved: false })
+})
+
 describe('an accepted credential', () => {
   const PASSWORD = { kind: 'password', provesUser: true, amr: 'pwd' } as const
 
@@ -242,6 +247,14 @@ test('a step is offered only with its path and method, now or earlier in the tra
   expect(isOffered(later, 'POST', '/api/v1/authn/skip')).toBe(false)
 })
 
+test.each([
+  ['FAILED', true],
+  ['REJECTED', undefined],
+  [undefined, undefined],
+])('whether the factor failed at its identity provider, with the result %s: %s', (factorResult, failed) => {
+  expect(answeredWith({ factorResult }).factorFailed).toBe(failed)
+})
+
 test('an empty list of active factors does not replace the last known one', () => {
   const first = answeredWith({ activeFactors: ['sms OKTA'] })
   const same = advance(first, { ...ANSWER, activeFactors: [] }, STEP)
@@ -263,7 +276,11 @@ describe('the time of the next poll', () => {
     expect(second.pollNotBeforeMs).toEqual({ '/one': 1, '/two': 2 })
     const again = advance(second, withResult('WAITING'), at('/one', 3))
     expect(again.pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
-    expect(advance(again, withResult('WAITING'), STEP).pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
+    for (const [result, step] of [
+      ['WAITING', STEP],
+      ['REJECTED', at('/one', 4)],
+    ] as const)
+      expect(advance(again, withResult(result), step).pollNotBeforeMs).toEqual({ '/one': 3, '/two': 2 })
   })
 })
 
