@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import type { PageAnswer } from '../support/browser.ts'
-import { AMELIA, PRIYA, useHarness, WALTER } from '../support/harness.ts'
+import { AMELIA, useHarness, WALTER } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf } from '../support/transaction-view.ts'
 
@@ -62,21 +62,6 @@ describe('in the open session of another user', () => {
     expect(await page.session()).toEqual(before)
     // Okta has accepted the password anyway
     expect(harness.gatehouse.logText()).toContain('"event":"password_changed"')
-  })
-
-  test('the session stays when the user of the token approves a push on any phone', async () => {
-    const page = await openPage(harness)
-    await recover(page, PRIYA)
-    await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
-    expect((await page.verify('push')).json.factorResult).toBe('WAITING')
-    const tab = await openPage(harness, page.browser)
-    await tab.signIn(AMELIA)
-    const before = await page.session()
-    harness.sandbox.answerPush(PRIYA, 'approve')
-    const refused = await page.follow('_links.next')
-    expect(errorOf(refused)).toEqual([403, 'E0000006'])
-    expect(await page.session()).toEqual(before)
-    expect(before).toMatchObject({ login: AMELIA })
   })
 
   test('the session stays when the browser sends its device cookie alone', async () => {

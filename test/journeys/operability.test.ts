@@ -7,7 +7,6 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { VERSION } from '../../src/observability/version.ts'
 import { portsIn, spawnNode } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
@@ -27,16 +26,7 @@ function start(env: Record<string, string>, ...args: string[]) {
 
 /** Ports are chosen by the operating system and read from the log. */
 function environment(): Record<string, string> {
-  return {
-    PUBLIC_URL: 'http://localhost:8080',
-    PORT: '0',
-    OPS_PORT: '0',
-    HOST: '127.0.0.1',
-    AUTHN_BASE_URL: harness.authnUrl,
-    AUTHN_API_TOKEN: harness.sandbox.apiToken,
-    REDIS_URL: harness.redis.url,
-    SECRET_KEYS: TEST_KEY,
-  }
+  return { ...harness.signInEnv, PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
 }
 
 async function listening(output: { out: string }) {

@@ -74,15 +74,10 @@ describe('a broker process that crashes', () => {
     })
   }
 
-  const frames = `new Error('${SECRET}\\n    at ${SECRET} (file:///${SECRET}:1:1)')`
-
   const CRASHES = [
     ['an uncaught exception', `throw new Error('${SECRET}')`, 'uncaught_exception'],
     ['an unhandled rejection', `Promise.reject(new Error('${SECRET}'))`, 'unhandled_rejection'],
-    ['a thrown string', `throw '${SECRET}'`, 'uncaught_exception'],
     ['a cause', `throw new Error('x', { cause: new Error('${SECRET}') })`, 'uncaught_exception'],
-    ['a message that looks like a stack', `throw ${frames}`, 'uncaught_exception'],
-    ['a field', `throw Object.assign(new Error('x'), { url: '${SECRET}' })`, 'uncaught_exception'],
   ] as const
 
   test('logs each crash as one line without the secret, and exits 1', async () => {

@@ -1,4 +1,3 @@
-import { request } from 'node:http'
 import { expect, test } from '@jest/globals'
 import { askPort } from '../http/serve.ts'
 import { openBrowser } from '../support/browser.ts'
@@ -40,21 +39,11 @@ test('every body has a content type with its charset, on both listeners', async 
 })
 
 test('TRACE is refused and echoes nothing', async () => {
-  const { hostname, port } = new URL(harness.gatehouse.url)
-  const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
-    const headers = { 'X-Echo-Test': 'echo-test', 'Sec-Fetch-Site': 'same-origin' }
-    request({ hostname, port, method: 'TRACE', path: '/api/v1/authn', headers }, (res) => {
-      let text = ''
-      res.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-      })
-      res.on('end', () => resolve({ status: res.statusCode, text }))
-    })
-      .on('error', reject)
-      .end()
-  })
-  expect(answer.status).toBe(405)
-  expect(answer.text).not.toContain('echo-test')
+  const headers = { 'X-Echo-Test': 'echo-test', 'Sec-Fetch-Site': 'same-origin' }
+  const port = Number(new URL(harness.gatehouse.url).port)
+  const { status, text } = await askPort(port, { method: 'TRACE', path: AUTHN, headers })
+  expect(status).toBe(405)
+  expect(text).not.toContain('echo-test')
 })
 
 /** Responses of every kind: success, refusals of routes and of middleware, and errors before any middleware. */

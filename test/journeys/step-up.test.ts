@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
+import { AMELIA, PASSWORD, TOMAS, useHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
@@ -67,19 +67,6 @@ describe('an imported token', () => {
     expect(stateAnswer.json.status).toBe('SUCCESS')
     expect(stateAnswer.setCookies.join()).not.toContain('gatehouse=')
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-  })
-
-  test('opens no session with a push, which an attacker may approve; the redirect to the app works', async () => {
-    const { browser, handle } = await importStepUp(undefined, PRIYA)
-    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
-    expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
-    harness.sandbox.answerPush(PRIYA, 'approve')
-    const done = await browser.post(hrefAt(waiting, '_links.next'), { stateToken: handle })
-    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
-    expect(done.setCookies.join()).not.toContain('gatehouse=')
-    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-    expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
   })
 
   test('of a user other than the session’s is refused, and the session is kept', async () => {

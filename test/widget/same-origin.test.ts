@@ -5,7 +5,6 @@ import { DUO_ORIGIN } from '../support/widget-site.ts'
 import { useWidgets } from '../support/widgets.ts'
 
 const ERIN = 'erin.enroll@example.test'
-const CLEO = 'cleo.claims@example.test'
 const DARIO = 'dario.duo@example.test'
 const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
 
@@ -89,19 +88,6 @@ describe('the widget, its page on the broker’s origin', () => {
       'POST /api/v1/authn/cancel 200',
       'POST /api/v1/authn 200',
     ])
-  })
-
-  test('redirects the browser to another identity provider by the broker’s link', async () => {
-    const opened: string[] = []
-    await widgets.page.route('**/sso/idps/**', async (route) => {
-      opened.push(route.request().url())
-      await route.fulfill({ status: 204 }) // the page stays, and what it reported can be read
-    })
-    const widget = await widgets.open()
-    await widget.signIn(CLEO, PASSWORD)
-    await widget.click(widget.form(/Partner sign-in/).getByRole('button', { name: 'Verify' }))
-    await until(() => opened.length > 0, { what: 'the redirect' })
-    expect(opened[0]).toMatch(`${widgets.brokerUrl}/sso/idps/0oasandboxidp000001?stateToken=00`)
   })
 
   test('warns of an expiring password and can skip the warning', async () => {
