@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { type Harness, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
+import { PASSWORD, TOMAS, useHarness, WALTER } from '../support/harness.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -11,23 +11,18 @@ import { until } from '../support/until.ts'
  * In a Redis Cluster the writes of a commit go to several nodes, so some may fail. The test denies the broker one kind
  * of key after another (ACL) while the upstream call is in progress. No partial sign-in may remain.
  */
-let harness: Harness
+const harness = useHarness()
 let cluster: RedisCluster
 let broker: Gatehouse
 let redis: Redis
 beforeAll(async () => {
-  harness = await startHarness()
   cluster = await startRedisCluster(1)
   for (const master of cluster.masters) redis = master.client()
   await redis.call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', '+@all', '~*', '&*')
   broker = await harness.replica({ REDIS_URL: cluster.url.replace('//', '//broker:plainly-fake@') })
 })
-afterAll(async () => {
-  await harness.stop()
-  await cluster.stop()
-})
+afterAll(() => cluster.stop())
 beforeEach(async () => {
-  harness.sandbox.reset()
   await allow('~*')
   await redis.flushall()
 })

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, WALTER } from '../support/harness.ts'
+import { AMELIA, PASSWORD, PRIYA, useHarness, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
@@ -15,21 +15,16 @@ const ME = '/api/v1/sessions/me'
 const SIGN_IN = '/api/v1/authn'
 const TOTP = 'token:software:totp'
 
-let harness: Harness
+const harness = useHarness({ env: { OPS_TOKEN, STEP_UP: 'on', SSO_REDIRECTS: TARGET } })
 let cluster: RedisCluster
 /** On a cluster, whose keys are on several nodes. */
 let replicas: readonly [Gatehouse, Gatehouse]
 beforeAll(async () => {
   cluster = await startRedisCluster(3)
-  harness = await startHarness({ env: { OPS_TOKEN, STEP_UP: 'on', SSO_REDIRECTS: TARGET } })
   const onCluster = { REDIS_URL: cluster.url }
   replicas = [await harness.replica(onCluster), await harness.replica(onCluster)]
 })
-afterAll(async () => {
-  await harness.stop()
-  await cluster.stop()
-})
-beforeEach(() => harness.sandbox.reset())
+afterAll(() => cluster.stop())
 
 describe('two replicas on a Redis Cluster:', () => {
   const firstUrl = () => replicas[0].url
