@@ -10,7 +10,11 @@ const TOKEN = '00stateToken_of-the-upstream_0123456789abc'
 const SESSION_TOKEN = '20111sessionToken-of-the-upstream-0123456'
 const USER = { id: '00ushapes00000000001', profile: { login: 'wilma@example.test' } }
 const CREDENTIALS = { username: 'wilma@example.test', password: 'Plainly-Fake-1' }
-const SUCCESS = { status: 'SUCCESS', sessionToken: SESSION_TOKEN, _embedded: { user: USER } }
+const successOf = (user: object | undefined) => ({
+  ...{ status: 'SUCCESS', sessionToken: SESSION_TOKEN },
+  _embedded: { user },
+})
+const SUCCESS = successOf(USER)
 const VERIFY = '/api/v1/authn/factors/fct1/verify'
 
 const harness = useStubHarness({
@@ -120,14 +124,11 @@ describe('a status', () => {
   })
 
   test.each([
-    ['without a user', { ...SUCCESS, _embedded: {} }],
-    ['without a session token', { status: 'SUCCESS', _embedded: { user: USER } }],
-    ['with a user that has no id', { ...SUCCESS, _embedded: { user: { profile: USER.profile } } }],
-    [
-      'with a user whose id is too long',
-      { ...SUCCESS, _embedded: { user: { ...USER, id: 'u'.repeat(101) } } },
-    ],
-    ['with a user whose id is no valid id', { ...SUCCESS, _embedded: { user: { ...USER, id: '00u/..' } } }],
+    ['without a user', successOf(undefined)],
+    ['without a session token', { ...SUCCESS, sessionToken: undefined }],
+    ['with a user that has no id', successOf({ profile: USER.profile })],
+    ['with a user whose id is too long', successOf({ ...USER, id: 'u'.repeat(101) })],
+    ['with a user whose id is no valid id', successOf({ ...USER, id: '00u/..' })],
     ['in another case', { ...SUCCESS, status: 'Success' }],
   ])('SUCCESS %s opens no session', async (_, answer) => {
     const page = await openPage(harness)

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { AMELIA, PASSWORD, TOMAS, useHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
@@ -132,8 +132,6 @@ describe('the arrival', () => {
 })
 
 describe('the redirect to the app', () => {
-  afterEach(() => harness.sandbox.faults.authn.clear())
-
   test('is refused if it was not offered', async () => {
     const { browser, handle } = await importStepUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {

@@ -107,20 +107,18 @@ describe('a known device', () => {
   })
 })
 
-describe('keys, audit and outages', () => {
-  test('keys contain no login and no address, are small, and all of them expire', async () => {
-    await wrong(AMELIA, '203.0.113.5')
-    const client = harness.redis.client()
-    const keys = await client.keys('gatehouse:limit:{*')
-    expect(keys).toHaveLength(4) // two of the user, two of the address (a day, consecutive failures)
-    for (const key of keys) {
-      expect(Number(await client.memory('USAGE', key))).toBeLessThan(1024)
-      expect(key).toMatch(/^gatehouse:limit:\{[\w-]{43}\}(:in_a_row)?$/)
-      expect(await client.pttl(key)).toBeGreaterThan(0)
-      for (const [name, window] of Object.entries(await client.hgetall(key))) {
-        expect(name).toMatch(/^(?:password|call)(:[a-z_]+)(:[\w-]{20})?:(burst|sustained|inARow)$/)
-        expect(window).toMatch(/^1 \d{13} [0-9a-f]{8}$/) // count, end of the window, id of the attempt that began it
-      }
+test('keys contain no login and no address, are small, and all of them expire', async () => {
+  await wrong(AMELIA, '203.0.113.5')
+  const client = harness.redis.client()
+  const keys = await client.keys('gatehouse:limit:{*')
+  expect(keys).toHaveLength(4) // two of the user, two of the address (a day, consecutive failures)
+  for (const key of keys) {
+    expect(Number(await client.memory('USAGE', key))).toBeLessThan(1024)
+    expect(key).toMatch(/^gatehouse:limit:\{[\w-]{43}\}(:in_a_row)?$/)
+    expect(await client.pttl(key)).toBeGreaterThan(0)
+    for (const [name, window] of Object.entries(await client.hgetall(key))) {
+      expect(name).toMatch(/^(?:password|call)(:[a-z_]+)(:[\w-]{20})?:(burst|sustained|inARow)$/)
+      expect(window).toMatch(/^1 \d{13} [0-9a-f]{8}$/) // count, end of the window, id of the attempt that began it
     }
-  })
+  }
 })

@@ -7,16 +7,9 @@ export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
 
 /** Names of oauth2-proxy and the like that Gatehouse does not use: each example removes at least these from requests. */
-export const OTHER_IDENTITY_HEADERS = [
-  'Email',
-  'Groups',
-  'Roles',
-  'Amr',
-  'Name',
-  'Jwt',
-  'Access-Token',
-  'Redirect',
-].map((name) => `X-Auth-Request-${name}`)
+export const OTHER_IDENTITY_HEADERS = 'Email Groups Roles Amr Name Jwt Access-Token Redirect'
+  .split(' ')
+  .map((name) => `X-Auth-Request-${name}`)
 
 export interface Machine {
   /** The HTTPS port. */

@@ -79,15 +79,8 @@ describe('an accepted credential', () => {
   })
 
   test.each([
-    'WAITING',
-    'CHALLENGE',
-    'REJECTED',
-    'TIMEOUT',
-    'TIME_WINDOW_EXCEEDED',
-    'PASSCODE_REPLAYED',
-    'CANCELLED',
-    'ERROR',
-    'BRAND_NEW',
+    ...['WAITING', 'CHALLENGE', 'REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'],
+    ...['CANCELLED', 'ERROR', 'BRAND_NEW'],
   ])('is not a factor with the result %s, whatever the status', (factorResult) => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'BRAND_NEW']) {
       expect(answeredWith({ status, factorResult }, { proof: FACTOR }).credentialAccepted).toBe(false)
@@ -202,14 +195,8 @@ describe('a transaction continues', () => {
     expect(isOngoing(answeredWith({ stateToken: undefined }))).toBe(false)
   })
 
-  test.each([
-    'MFA_REQUIRED',
-    'PASSWORD_WARN',
-    'UNAUTHENTICATED',
-    'RECOVERY',
-    'CONSENT_REQUIRED',
-    'BRAND_NEW',
-  ])('after %s, known or not', (status) => {
+  const ONGOING = 'MFA_REQUIRED PASSWORD_WARN UNAUTHENTICATED RECOVERY CONSENT_REQUIRED BRAND_NEW'
+  test.each(ONGOING.split(' '))('after %s, known or not', (status) => {
     expect(isOngoing(answeredWith({ status }))).toBe(true)
   })
 
