@@ -81,10 +81,3 @@ describe('in the open session of another user', () => {
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
 })
-
-test('after a sign-out the token is accepted', async () => {
-  const page = await openSession(AMELIA)
-  await page.browser.delete('/api/v1/sessions/me')
-  await activate(page, ANNA)
-  expect(await page.session()).toMatchObject({ login: ANNA })
-})

@@ -147,12 +147,6 @@ describe('links to the API lead to PUBLIC_URL', () => {
     expect(normalizePath(path)).toBe(wanted)
   })
 
-  test('an unknown path under /api/v1/ is rewritten too', () => {
-    expect(hrefOf(`${UPSTREAM}/api/v1/authn/brand/new?x=1#f`).href).toBe(
-      `${PUBLIC}/api/v1/authn/brand/new?x=1#f`,
-    )
-  })
-
   test('at any depth, also in arrays of links, with or without hints', () => {
     const link = (path: string, allow?: unknown) => ({
       href: UPSTREAM + path,

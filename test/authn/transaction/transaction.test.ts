@@ -162,13 +162,6 @@ describe('a session opens', () => {
       }
     }
   })
-
-  test('not for an imported token that is already at SUCCESS', () => {
-    const imported = answeredWith({ status: 'SUCCESS', sessionToken: 'real-session-token' })
-    expect(opensSession(imported, { ...ANSWER, status: 'SUCCESS', sessionToken: 'real-session-token' })).toBe(
-      false,
-    )
-  })
 })
 
 describe('the user', () => {
