@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { type AppRoutesOptions, createAppRoutes } from '../../src/pam/app-routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
+import { useFixture } from '../support/fixture.ts'
 import {
   APP_TOKEN,
   type Asked,
   cookiesIn,
   DEVICE_COOKIE,
   HOOK_SECRET,
-  type MatrixHarness,
   type MatrixVisitor,
   SESSION_COOKIE,
   startMatrixHarness,
@@ -51,11 +51,10 @@ const options: unknown = new Proxy(
 const ROUTES: readonly Route[] = publicRoutes(options as AppOptions)
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
-let harness: MatrixHarness
-beforeAll(async () => {
-  harness = await startMatrixHarness()
+const harness = useFixture({
+  start: () => startMatrixHarness(),
+  stop: (started) => started.stop(),
 })
-afterAll(() => harness.stop())
 
 test('every route has a class, and every class entry has a route', () => {
   expect(Object.keys(CLASS_OF).sort()).toEqual(ROUTES.map(nameOf).sort())
@@ -239,30 +238,3 @@ function expectOwnUser({ status, json, headers }: Answer, owner: MatrixVisitor) 
   const forProxies = headers['x-auth-request-user']
   if (forProxies !== undefined) expect(forProxies).toBe(owner.userId)
 }
-
-test.each(ROUTES.map(nameOf).filter(isForPages))(
-  '%s: preflights allow the listed origins and no others',
-  async (name) => {
-    const [method = '', template = ''] = name.split(' ')
-    harness.callsSinceLastLook()
-    for (const { headers, reads } of Object.values(CALLERS)) {
-      const answer = await harness.ask({
-        method: 'OPTIONS',
-        path: pathOf(template),
-        headers: {
-          ...headers,
-          'access-control-request-method': method,
-          'access-control-request-headers': 'content-type',
-        },
-      })
-      const permits = Object.keys(answer.headers).filter((one) => one.startsWith('access-control-allow'))
-      expect([
-        answer.status,
-        answer.headers['access-control-allow-origin'],
-        answer.headers['set-cookie'],
-      ]).toEqual([204, reads, undefined])
-      expect(permits.length > 0).toBe(reads !== undefined)
-    }
-    expect(harness.callsSinceLastLook()).toEqual([])
-  },
-)
