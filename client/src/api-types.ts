@@ -64,6 +64,7 @@ export type LookupMeta = components['schemas']['LookupMeta']
 export type GroupPage = components['schemas']['GroupPage']
 export type GroupWithMeta = components['schemas']['GroupWithMeta']
 export type KeySet = components['schemas']['KeySet']
+export type Verification = components['schemas']['Verification']
 
 export interface paths {
     "/api/v1/authn": {
@@ -925,6 +926,30 @@ export interface paths {
         get: operations["getIdentityKeys"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hooks/org-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Okta verifies the event hook once
+         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured: 404.
+         */
+        get: operations["verifyEventHook"];
+        put?: never;
+        /**
+         * Events of the org
+         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured: 404. The sessions of the users whom the events end are void once this is answered. Bodies have up to 1 MB. Unknown events are ignored.
+         */
+        post: operations["receiveOrgEvents"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2263,6 +2288,10 @@ export interface components {
                 use: "sig";
             }[];
         };
+        Verification: {
+            /** @description The challenge of the request. */
+            verification: string;
+        };
     };
     responses: {
         /**
@@ -2284,7 +2313,7 @@ export interface components {
         /**
          * @description `E0000004`: sign-in failed: wrong credentials, a locked account, a policy, or an activation token that is not valid.
          *
-         *     `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token is wrong.
+         *     `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2348,7 +2377,7 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000001`: the body is larger than 64 kB. */
+        /** @description `E0000001`: the body is larger than 64 kB (of an event hook: 1 MB). */
         "E-413-E0000001": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2606,7 +2635,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token is wrong. */
+        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong. */
         "E-401-E0000011-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2919,7 +2948,7 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token is wrong. */
+        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong. */
         "E-401-E0000011": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2957,6 +2986,8 @@ export interface components {
         "X-Device-Fingerprint": string;
         /** @description Forwarded to Okta, for the language of its messages. */
         "Accept-Language": string;
+        /** @description Chosen by Okta. */
+        "X-Okta-Verification-Challenge": string;
         /** @description ETags of cached responses. */
         "If-None-Match": string;
     };
@@ -5436,6 +5467,82 @@ export interface operations {
             400: components["responses"]["E-400-E0000001"];
             403: components["responses"]["E-403-E0000006"];
             409: components["responses"]["E-409-E0000006"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    verifyEventHook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+                /** @description Chosen by Okta. */
+                "X-Okta-Verification-Challenge"?: components["parameters"]["X-Okta-Verification-Challenge"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            403: components["responses"]["E-403-E0000006"];
+            404: components["responses"]["E-404-E0000007"];
+            409: components["responses"]["E-409-E0000006"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    receiveOrgEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    data: {
+                        events: unknown[];
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Received. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-E0000003"];
+            401: components["responses"]["E-401-E0000011"];
+            403: components["responses"]["E-403-E0000006"];
+            404: components["responses"]["E-404-E0000007"];
+            409: components["responses"]["E-409-E0000006"];
+            413: components["responses"]["E-413-E0000001"];
+            415: components["responses"]["E-415-E0000021"];
+            429: components["responses"]["E-429-E0000047"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
             default: components["responses"]["E-refused-early"];
