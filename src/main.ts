@@ -62,13 +62,8 @@ function checkConfig(): void {
 async function printLoginHash(login: string): Promise<void> {
   const config = configuration()
   if (config === undefined) return
-  const [{ createSigner }, { createLoginNames }, { logHash }] = await Promise.all([
-    import('./crypto/keys.ts'),
-    import('./session/login-names.ts'),
-    import('./session/session.ts'),
-  ])
-  const { canonical } = createLoginNames(config.authn.loginDomains)
-  print(logHash(createSigner(config.secretKeys.value, 'log-hashes'), canonical(login)))
+  const { hashLogin } = await import('./session/login-names.ts')
+  print(hashLogin(config.secretKeys.value, config.authn.loginDomains, login))
 }
 
 /** Undefined if the arguments are not valid. */

@@ -54,7 +54,7 @@ describe('the document', () => {
     const ofApps: unknown = {
       groups: parts,
       appTokens: [{ name: 'app', token: 'x' }],
-      secretKeys: [Buffer.alloc(32)],
+      masterKeys: [Buffer.alloc(32)],
     }
     const appRoutes = createAppRoutes(ofApps as AppRoutesOptions)
     const routes = publicRoutes({

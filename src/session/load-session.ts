@@ -2,9 +2,9 @@ import type { Request, Response } from 'express'
 import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
+import { logHash } from './login-names.ts'
 import {
   auditFields,
-  logHash,
   newSessionId,
   type Session,
   type SessionStore,

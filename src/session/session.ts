@@ -3,7 +3,7 @@ import { RedisStore } from 'connect-redis'
 import type { Request } from 'express'
 import session, { type Store as ExpressStore, type SessionData } from 'express-session'
 import { z } from 'zod'
-import { createSeal, type MasterKeys, type Signer } from '../crypto/keys.ts'
+import { createSeal, type MasterKeys } from '../crypto/keys.ts'
 import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -235,13 +235,6 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
 export function auditFields(req: Request, { userId, loginHash, deviceHash, publicId }: Session) {
   const { requestId, address } = getRequestContext(req)
   return { requestId, address, userId, loginHash, deviceHash, sessionId: publicId }
-}
-
-const HASH_CHARS = 16
-
-/** The hash of a login or a device in the log. `hashes` signs with the label `log-hashes`. */
-export function logHash(hashes: Signer, value: string): string {
-  return hashes.sign(value).slice(0, HASH_CHARS)
 }
 
 /**

@@ -39,7 +39,7 @@ const placeholder: unknown = new Proxy(() => placeholder, {
   get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : placeholder),
 })
 const ofApps: unknown = {
-  ...{ groups: placeholder, appTokens: [APP_TOKEN], secretKeys: [Buffer.alloc(32)] },
+  ...{ groups: placeholder, appTokens: [APP_TOKEN], masterKeys: [Buffer.alloc(32)] },
 }
 const options: unknown = new Proxy(
   {
