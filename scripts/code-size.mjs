@@ -18,6 +18,10 @@ const BEYOND_CORE = [
   'src/authn/redirects/return-to.ts',
   'src/session/forward-auth-rules.ts',
   'src/session/identity-token.ts',
+  'src/pam/app-routes.ts',
+  ...['org-events', 'org-event-routes', 'apply-org-events', 'recheck', 'void-times'].map(
+    (name) => `src/session/${name}.ts`,
+  ),
 ]
 export const coreFiles = files.filter((path) => !BEYOND_CORE.includes(path))
 
