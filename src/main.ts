@@ -61,7 +61,6 @@ function checkConfig(): void {
 
 async function printLoginHash(login: string): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   const { hashLogin } = await import('./session/login-names.ts')
   print(hashLogin(config.secretKeys.value, config.authn.loginDomains, login))
 }

@@ -99,7 +99,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     readUser: (userId) => authn.readUser(userId),
     refetchAccess: async (login) => pam?.refetch(login),
   })
-  const { endAllSessions } = revocation
+  const { endAllSessions, openTransactions, knownDevices, revocationTimes } = revocation
   const authn = createAuthn({
     ...deps,
     ...config.authn,
@@ -115,7 +115,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
-    ...revocation,
+    endAllSessions,
+    openTransactions,
+    knownDevices,
+    revocationTimes,
   })
   const pam = createPamIfConfigured(config, {
     ...deps,

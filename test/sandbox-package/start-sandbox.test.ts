@@ -129,24 +129,25 @@ test('each control of a user sends its event to the event hook, which answers be
   await receiver.close()
 })
 
-const MANY_POLLS = 40
-test(
-  `a page that polls often gets the answer to a push at once: ${MANY_POLLS} polls take no second each`,
-  async () => {
-    const push = { type: 'push', answersAfterPolls: MANY_POLLS }
-    const people = [{ login: 'ada@example.test', password: PASSWORD, factors: [push] }]
-    const sandbox = await startSandbox({ people, broker: true })
-    const gatehouse = createGatehouse({ baseUrl: sandbox.brokerUrl, cookieJar: new CookieJar() })
-    await gatehouse.session()
-    let step = await gatehouse.signIn({ username: 'ada', password: PASSWORD })
-    if (step.status === 'MFA_REQUIRED' && step.factors[0]) step = await step.verify(step.factors[0])
-    if (step.status === 'MFA_CHALLENGE' && step.next === 'poll')
-      for await (const next of step.poll({ everyMs: 50 })) step = next
-    expect(step.status).toBe('SUCCESS')
-    await sandbox.stop()
-  },
-  MANY_POLLS * 500, // polls with Gatehouse's own pace take twice as long
-)
+test('a page may poll more often than once a second, the pace of Gatehouse', async () => {
+  const push = { type: 'push', answersAfterPolls: 20 }
+  const people = [{ login: 'ada@example.test', password: PASSWORD, factors: [push] }]
+  const sandbox = await startSandbox({ people, broker: true })
+  const gatehouse = createGatehouse({ baseUrl: sandbox.brokerUrl, cookieJar: new CookieJar() })
+  await gatehouse.session()
+  let step = await gatehouse.signIn({ username: 'ada', password: PASSWORD })
+  if (step.status === 'MFA_REQUIRED' && step.factors[0]) step = await step.verify(step.factors[0])
+  const answeredAt: number[] = []
+  if (step.status === 'MFA_CHALLENGE' && step.next === 'poll')
+    for await (const next of step.poll({ everyMs: 50 })) {
+      step = next
+      answeredAt.push(performance.now())
+    }
+  expect(step.status).toBe('SUCCESS')
+  const pauses = answeredAt.slice(1).map((at, index) => at - (answeredAt[index] ?? 0))
+  expect(Math.min(...pauses)).toBeLessThan(1000) // at Gatehouse's pace, none is; a busy machine makes some longer
+  await sandbox.stop()
+})
 
 const ADA: NonNullable<NonNullable<Options>['people']>[number] = {
   login: 'ada.byron@example.test',
