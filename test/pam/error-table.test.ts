@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals'
+import { z } from 'zod'
 import { PAM_ERROR_NAMES, type PamErrorName } from '../../src/pam/upstream/pam-errors.ts'
+import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
@@ -193,7 +195,11 @@ test('without a Date header from the API, the broker’s clock is used', async (
   })
   const broker = await harness.replica({ baseUrl: server.origin })
   for (let elapsed = 0; elapsed < 7_200_000; elapsed += 100_000) {
-    expect((await broker.get('/api/v1/pam/me')).status).toBe(200)
+    await until(async () => {
+      const { status, body } = await broker.get('/api/v1/pam/me')
+      expect(status).toBe(200)
+      return z.object({ stale: z.boolean() }).parse(body.meta).stale === false // no call is under way
+    })
     harness.advance(100_000)
   }
   expect(harness.pam.control.counts().errors).toEqual({})
