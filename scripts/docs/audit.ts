@@ -44,6 +44,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   address: "the client's address, found with `TRUST_PROXY`; on the ops listener, the address of the caller",
   deviceHash:
     'keyed hash of the id in the device cookie, 16 characters. `session_device_mismatch`: of the device that sent the request; missing without a valid device cookie',
+  userAgent: '`User-Agent` of the browser: its visible ASCII characters, at most 512',
   loginHash: 'keyed hash of the login, 16 characters; `app_lookup`: of the user in the path',
   app: 'name of the token in `APP_TOKENS`; missing if the token is wrong',
   boundDeviceHash:

@@ -84,4 +84,5 @@ export const AUDIT_FIELD_NAMES: Readonly<Record<string, Omit<LogFieldText, 'mean
   loginHash: { ecs: 'user.hash', otel: 'user.hash' },
   deviceHash: { ecs: 'device.id', otel: 'device.id' },
   sessionId: { otel: 'session.id' },
+  userAgent: { ecs: 'user_agent.original', otel: 'user_agent.original' },
 }

@@ -12,7 +12,7 @@ import { type AuthnReply, isWrongOldPassword } from './upstream/read-answer.ts'
 
 type Started = AuditFields<'sign_in_started'>
 /** The fields of every event. */
-type RequestFields = Pick<Started, 'requestId' | 'address' | 'deviceHash' | 'loginHash'>
+type RequestFields = Pick<Started, 'requestId' | 'address' | 'deviceHash' | 'loginHash' | 'userAgent'>
 type Login = string | undefined
 
 export interface StepAuditDeps {
@@ -163,9 +163,9 @@ export class StepAudit {
     return logHash(this.#deps.hashes, id)
   }
 
-  #from({ requestId, address, device }: Client, login: Login): RequestFields {
+  #from({ requestId, address, device, userAgent }: Client, login: Login): RequestFields {
     const loginHash = login === undefined ? undefined : this.hashLogin(login)
-    return { requestId, address, deviceHash: this.hashDevice(device.id), loginHash }
+    return { requestId, address, deviceHash: this.hashDevice(device.id), loginHash, userAgent }
   }
 }
 

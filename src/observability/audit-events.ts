@@ -12,7 +12,11 @@ const errorCode = z.string().regex(/^(E\d{7}|pam_[a-z_]+)$/)
 const request = { requestId: z.string().min(8).max(128), address: z.union([z.ipv4(), z.ipv6()]) }
 
 /** The login hash exists once the user has entered a login; the user id, once Okta has named the user. */
-const inSignIn = { ...request, deviceHash: hash, loginHash: hash.optional(), userId: opaque.optional() }
+const inSignIn = {
+  ...request,
+  ...{ deviceHash: hash, loginHash: hash.optional(), userId: opaque.optional() },
+  userAgent: z.string().max(512).optional(),
+}
 
 const factor = { ...inSignIn, operation: word, factorType: opaque.optional() }
 const refused = { ...inSignIn, operation: word, upstreamErrorCode: errorCode.optional() }
@@ -70,6 +74,7 @@ export const AUDIT_EVENTS = {
     userId: opaque,
     loginHash: hash.optional(),
     deviceHash: hash.optional(),
+    userAgent: inSignIn.userAgent,
     sessionId: z.uuid().optional(),
     reason: z.enum(REVOCATION_REASONS),
     count: z.int().min(0),

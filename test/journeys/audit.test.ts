@@ -54,6 +54,7 @@ async function signInWithCode() {
     requestId: headers.get('x-request-id'),
     address: '127.0.0.1',
     operation: 'primary',
+    userAgent: 'TestBrowser/1.0',
   })
   await page.verify(TOTP, { passCode: '000000' })
   const factor = { factorType: TOTP, upstreamErrorCode: 'E0000068', userId: expect.any(String) }
