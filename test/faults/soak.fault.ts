@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { openBrowser } from '../support/browser.ts'
@@ -7,8 +8,8 @@ import { until } from '../support/until.ts'
 import { type Fleet, loginOf, startFleet, USER_ANSWER, USER_COUNT, USER_PASSWORD } from './fleet.ts'
 
 /**
- * Users sign in, read their session and sign out, again and again, for `SOAK_MINUTES` (5). All keys in Redis expire, and the heap
- * returns to its size.
+ * Users sign in, read their session and sign out, again and again, for `SOAK_MINUTES` (5). All keys in Redis expire; the heap, open
+ * descriptors and the number of keys do not grow.
  */
 
 const MINUTE_MS = 60_000
@@ -43,27 +44,24 @@ afterAll(async () => {
   await redis.stop()
 })
 
-test('the heap does not grow, and every Redis key expires', async () => {
+test('heap, descriptors and Redis keys do not grow, and every key expires', async () => {
   let visits = await visitFor((MINUTES * MINUTE_MS) / 5)
-  const heapBefore = await heapMb()
+  const before = await measure()
   visits += await visitFor((MINUTES * MINUTE_MS * 4) / 5)
-  const heapAfter = await heapMb()
-  const keys = await countKeys()
-  process.stdout.write(`soak: ${JSON.stringify({ visits, heapBefore, heapAfter, keys })}\n`)
-  expect(heapAfter - heapBefore).toBeLessThan(GROWTH_MB)
+  const after = await measure()
+  process.stdout.write(`soak: ${JSON.stringify({ visits, before, after })}\n`)
+  expect(after.heapMb - before.heapMb).toBeLessThan(GROWTH_MB)
+  expect(after.descriptors).toBeLessThanOrEqual(before.descriptors + CONCURRENT_USERS)
+  expect(after.keys).toEqual(before.keys)
   expect(await keysWithoutTtl()).toEqual([])
-  // limits and known devices live for days, one set per user; the keys of the visits are gone
-  await until(async () => ((await countKeys()).sess ?? 0) + ((await countKeys()).txn ?? 0) === 0, {
-    timeoutMs: 60_000,
-    what: 'every session and transaction to end',
-  })
 })
 
+/** Each user visits at least once. */
 async function visitFor(ms: number): Promise<number> {
   const endsAt = performance.now() + ms
   let visits = 0
   const visitor = async (first: number) => {
-    for (let n = first; performance.now() < endsAt; n += CONCURRENT_USERS) {
+    for (let n = first; n < USER_COUNT || performance.now() < endsAt; n += CONCURRENT_USERS) {
       await visit(n % USER_COUNT)
       visits += 1
     }
@@ -72,8 +70,12 @@ async function visitFor(ms: number): Promise<number> {
   return visits
 }
 
+/** One for each user: a known device has keys that live for days. */
+const browsers = new Map<number, ReturnType<typeof openBrowser>>()
+
 async function visit(n: number): Promise<void> {
-  const browser = openBrowser(fleet.brokers[0]?.url ?? '')
+  const browser = browsers.get(n) ?? openBrowser(fleet.brokers[0]?.url ?? '')
+  browsers.set(n, browser)
   const options = { headers: { 'x-forwarded-for': `10.7.${n >> 8}.${n & 255}` } }
   await browser.get('/api/v1/sessions/me', options)
   const asked = await browser.post(
@@ -89,9 +91,16 @@ async function visit(n: number): Promise<void> {
   expect((await browser.delete('/api/v1/sessions/me', options)).status).toBe(204)
 }
 
-async function heapMb(): Promise<number> {
-  fleet.brokers[0]?.child.kill('SIGUSR2')
-  return fleet.heapMb()
+async function measure() {
+  const { child } = fleet.brokers[0] ?? {}
+  child?.kill('SIGUSR2')
+  const heapMb = Math.round(await fleet.heapMb())
+  const ended = async () => {
+    const { sess = 0, txn = 0, lock = 0 } = await countKeys()
+    return sess + txn + lock === 0
+  }
+  await until(ended, { timeoutMs: 60_000, what: 'every session, transaction and lock to end' })
+  return { heapMb, descriptors: readdirSync(`/proc/${child?.pid}/fd`).length, keys: await countKeys() }
 }
 
 /** The number of keys of each kind. */
