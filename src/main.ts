@@ -30,6 +30,8 @@ node dist/main.js --check-config   validates the configuration and exits
 node dist/main.js --doctor [--login <login> [--password-stdin]] [--json]
                                    checks the configuration and everything around the broker (docs/operations.md#doctor)
 node dist/main.js --new-key        prints a new key for SECRET_KEYS
+node dist/main.js --login-hash <login>
+                                   prints the loginHash by which logs name a login
 node dist/main.js --version        prints the version
 node dist/main.js --help           prints this text`
 
@@ -46,6 +48,7 @@ const doctorOptions = argument === '--doctor' ? doctorOptionsFrom(more) : undefi
 if (argument === undefined) await start()
 else if (doctorOptions !== undefined) await runDoctorCommand(doctorOptions)
 else if (command !== undefined && more.length === 0) command()
+else if (argument === '--login-hash' && more[0] && more.length === 1) await printLoginHash(more[0])
 else {
   printError(`Unknown or conflicting argument. Usage:\n${USAGE}`)
   process.exitCode = EX_USAGE
@@ -56,6 +59,18 @@ function checkConfig(): void {
   if (config === undefined) return
   const notes = configNotes(config)
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
+}
+
+async function printLoginHash(login: string): Promise<void> {
+  const config = configuration()
+  if (config === undefined) return
+  const [{ createSigner }, { createLoginNames }, { logHash }] = await Promise.all([
+    import('./crypto/keys.ts'),
+    import('./session/login-names.ts'),
+    import('./session/session.ts'),
+  ])
+  const { canonical } = createLoginNames(config.authn.loginDomains)
+  print(logHash(createSigner(config.secretKeys.value, 'log-hashes'), canonical(login)))
 }
 
 type DoctorCommand = NonNullable<ReturnType<typeof doctorOptionsFrom>>

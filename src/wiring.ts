@@ -62,6 +62,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const log = createLogger({
     level: config.logLevel,
     now,
+    onEvent: (level, event) => metrics.logEvents.inc({ level, event }),
     onLost: (lines) => metrics.logLinesLost.inc(lines),
     ...(logStream === undefined ? {} : { stream: logStream }),
   })

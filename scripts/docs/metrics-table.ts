@@ -30,6 +30,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
     'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](connect-your-okta-org.md#1-classic-engine-or-identity-engine)); of E0000007, attackers try names',
   unknownSteps: 'any: the sign-in page may not know the step',
   coalescedRequests: '`process`: within one replica; `replicas`: over several',
+  logEvents: 'any: rates of one event, such as `error` by `event`',
   logLinesLost: 'any: [log lines are lost](operations.md#log-lines-are-lost)',
   unreadableRecords: 'a rise after a key was removed: it was removed too early',
   limitHits:

@@ -36,11 +36,13 @@ export interface LoggerOptions {
   readonly stream?: NodeJS.WritableStream
   /** Called with the number of lines that standard output did not take. */
   readonly onLost?: (lines: number) => void
+  /** Called for each event, also one below the level. */
+  readonly onEvent?: (level: string, event: string) => void
   readonly now?: () => number
 }
 
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, maxFieldChars = 1024, onLost = () => undefined, now = Date.now } = options
+  const { level, maxFieldChars = 1024, onLost = () => undefined, onEvent, now = Date.now } = options
   const { stream = new LogOutput(onLost) } = options
   const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
 
@@ -60,7 +62,10 @@ export function createLogger(options: LoggerOptions): Logger {
     format: winston.format.printf(({ entry }) => oneLine(JSON.stringify(toLine(entry as Entry)))), // from `write`
     transports: [new winston.transports.Stream({ stream })],
   })
-  const write = (entry: Entry) => void lines.log({ level: entry.level, message: entry.event, entry })
+  const write = (entry: Entry) => {
+    onEvent?.(entry.level, entry.event)
+    lines.log({ level: entry.level, message: entry.event, entry })
+  }
   const logAt =
     <Level extends LogLevel>(level: Level) =>
     (event: LogEvent<Level>, fields: LogFields = {}, error?: unknown) =>

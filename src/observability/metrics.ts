@@ -63,6 +63,7 @@ const METRICS = {
     'Requests that shared the upstream call of an identical request in flight',
     ['scope'],
   ),
+  logEvents: counter('log_events_total', 'Log events, by level (or audit) and name', ['level', 'event']),
   logLinesLost: counter('log_lines_lost_total', 'Log lines that standard output did not take'),
   unreadableRecords: counter('unreadable_records_total', 'Stored records that could not be read', ['kind']),
   limitHits: counter('limit_hits_total', 'Attempts refused by a limit', ['limit']),

@@ -100,6 +100,8 @@ describe('the command', () => {
       ['check-config'],
       ['--new-key=1'],
       ['--check-config', '--new-key'],
+      ['--login-hash'],
+      ['--login-hash', 'one', 'two'],
       ['--doctor', '--jsn'],
       ['--doctor', '--login'],
       ['--doctor', '--password-stdin'],
@@ -112,6 +114,14 @@ describe('the command', () => {
     expect(output.out).toBe(JSON.stringify(refused.map(() => 64)))
     for (const command of [/--check-config /g, /--new-key /g])
       expect(output.err.match(command)).toHaveLength(refused.length)
+  })
+
+  test('--login-hash prints the hash by which logs name a login, in any spelling', async () => {
+    await (await harness.visit()).post('/api/v1/authn', { username: AMELIA, password: 'Not-The-Password-1' })
+    const failed = harness.gatehouse.logLines().findLast(({ event }) => event === 'sign_in_failed')
+    const { output, exited } = start(environment(), '--login-hash', ` ${AMELIA.toUpperCase()}`)
+    expect(await exited).toBe(0)
+    expect(output.out).toBe(`${failed?.loginHash}\n`)
   })
 
   test('at start, one line says what is configured, without values that name hosts or secrets; SIGUSR1 is ignored', async () => {
@@ -132,9 +142,9 @@ describe('the command', () => {
       version: VERSION,
       revision: '4711abc',
     })
-    expect(await (await fetch(`${ops}/metrics`)).text()).toContain(
-      `gatehouse_build_info{version="${VERSION}",revision="4711abc"} 1`,
-    )
+    const metrics = await (await fetch(`${ops}/metrics`)).text()
+    expect(metrics).toContain(`gatehouse_build_info{version="${VERSION}",revision="4711abc"} 1`)
+    expect(metrics).toContain('gatehouse_log_events_total{level="info",event="configured"} 1')
 
     // SIGUSR1 opens no inspector: Node would print "Debugger listening on ws://"
     const ignored = () => output.out.match(/"event":"signal_ignored","signal":"SIGUSR1"/g)?.length
