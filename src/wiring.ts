@@ -20,7 +20,7 @@ import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
 import { createUserKeys } from './session/user-keys.ts'
-import { createKeyRegistry, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from './store/key-registry.ts'
+import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createHttpApi, type HttpApiOptions } from './upstream/http-api.ts'
@@ -90,8 +90,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   })
   const names = createSigner(masterKeys, 'user-key-names')
   const revocationTimes = createRevocationTimes({ store, names, now })
-  const openTransactions = createUserKeys({ store, names, prefix: 'gatehouse:txn:user:', now })
-  const knownDevices = createUserKeys({ store, names, prefix: 'gatehouse:known:user:', now })
+  const openTransactions = createUserKeys({ store, names, prefix: `${store.keyPrefix}txn:user:`, now })
+  const knownDevices = createUserKeys({ store, names, prefix: `${store.keyPrefix}known:user:`, now })
   const endAllSessions = createEndAllSessions({
     sessions,
     openTransactions,
@@ -129,7 +129,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const health = createHealth({
     async checkStore() {
       await store.ping()
-      if (!(await registerKeys())) throw new ConfigError(`SECRET_KEYS: ${UNKNOWN_KEYS}. ${UNKNOWN_KEYS_FIX}`)
+      if (!(await registerKeys()))
+        throw new ConfigError(`SECRET_KEYS: ${unknownKeys(registryKey(store)).join('. ')}`)
     },
     ...constants.health,
     upstreams: { authn_token: authn.tokenState, ...(pam === undefined ? {} : { pam: pam.state }) },
@@ -191,8 +192,8 @@ interface Shared {
 
 function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared): Store {
   return openStore({
+    ...redis,
     url: redis.url.value,
-    ...(redis.ca === undefined ? {} : { ca: redis.ca }),
     ...tunables.store,
     now,
     onEvent(change) {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
+import { KEY_PREFIX } from '../store/store.ts'
 import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import { domain, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
+import { domain, keyPrefix, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
 import { apiToken, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
@@ -52,6 +53,7 @@ export const VARIABLES = z.object({
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
+  REDIS_KEY_PREFIX: keyPrefix.default(KEY_PREFIX),
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
   NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),
 

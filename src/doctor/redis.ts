@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
-import { judgeKeys, REGISTRY_KEY, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from '../store/key-registry.ts'
+import { judgeKeys, registryKey, unknownKeys } from '../store/key-registry.ts'
 import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
 import { NO_DATABASE, NOT_CONNECTED, redisFailure } from '../store/redis-errors.ts'
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
@@ -29,13 +29,13 @@ const NOT_SELECTED = 'not possible without redis.database'
 type Client = Redis | Cluster
 
 export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGroup {
-  const { ca } = config.redis
+  const { ca, keyPrefix } = config.redis
   const url = config.redis.url.value
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const target = parseRedisUrl(url)
-  const key = `gatehouse:doctor:{${randomUUID()}}`
-  const { client, store, connect, close } = createDoctorClient(key, { target, ...limits, ...(ca && { ca }) })
+  const key = `${keyPrefix}doctor:{${randomUUID()}}`
+  const { client, store, connect, close } = createDoctorClient(key, { target, ca, keyPrefix, ...limits })
   let code: string | undefined
   const needs = ['redis.database']
   const checks: Check[] = [
@@ -59,14 +59,14 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
     {
       name: 'redis.keys',
       needs: ['redis.write'],
-      run: () => checkKeys(client, config.secretKeys.value, now()),
+      run: () => checkKeys(client, registryKey(store), config.secretKeys.value, now()),
     },
     { name: 'redis.latency', needs: ['redis.write'], run: () => checkLatency(client, key) },
   ]
   return { checks, close }
 }
 
-function createDoctorClient(key: string, options: RedisClientOptions) {
+function createDoctorClient(key: string, options: RedisClientOptions & { keyPrefix: string }) {
   let onState: (reason?: string) => void = () => {}
   const client = createRedisClient({
     ...options,
@@ -74,7 +74,7 @@ function createDoctorClient(key: string, options: RedisClientOptions) {
       if (state.event !== 'store_disconnected') onState('reason' in state ? state.reason : undefined)
     },
   })
-  const store = createRedisStore({ redis: client, connectTimeoutMs: options.connectTimeoutMs })
+  const store = createRedisStore({ ...options, redis: client })
   return {
     client,
     store,
@@ -208,15 +208,16 @@ async function checkWrite(client: Client, key: string): Promise<Finding> {
 const WRITE_FIX = 'Look at the log of Redis.'
 const QUICK = { commandTimeoutMs: 1000, connectTimeoutMs: 1000 }
 const REFUSED_FIXES: Readonly<Record<string, string>> = {
-  NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with gatehouse:.',
+  NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with REDIS_KEY_PREFIX.',
   OOM: 'Give Redis more memory (maxmemory).',
   READONLY: 'Connect to the primary, not to a replica.',
 }
 
 /** The broker itself refuses to start with keys that this check fails. */
-async function checkKeys(client: Client, keys: MasterKeys, nowMs: number): Promise<Finding> {
-  const { opened, unopened } = judgeKeys(await client.hgetall(REGISTRY_KEY), keys, nowMs)
-  if (opened.length === 0 && unopened.length > 0) return fail(`SECRET_KEYS ${UNKNOWN_KEYS}`, UNKNOWN_KEYS_FIX)
+async function checkKeys(client: Client, key: string, keys: MasterKeys, nowMs: number): Promise<Finding> {
+  const { opened, unopened } = judgeKeys(await client.hgetall(key), key, keys, nowMs)
+  const [problem, fix] = unknownKeys(key)
+  if (opened.length === 0 && unopened.length > 0) return fail(`SECRET_KEYS ${problem}`, fix)
   if (unopened.length > 0)
     return warn(
       'a replica that uses this Redis has a key that SECRET_KEYS lacks',

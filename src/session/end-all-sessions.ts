@@ -45,7 +45,7 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
 export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
 export interface RevocationTimesOptions {
-  readonly store: Pick<Store, 'get' | 'set'>
+  readonly store: Pick<Store, 'keyPrefix' | 'get' | 'set'>
   readonly names: Signer
   readonly now: () => number
 }
@@ -58,7 +58,7 @@ const TTL_MS = 86_400_000
  * recovery that waits for its code: they are in no index of the user.
  */
 export function createRevocationTimes({ store, names, now }: RevocationTimesOptions) {
-  const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
+  const keyOf = (name: string) => `${store.keyPrefix}txn:ended:${name}`
 
   return {
     async record(userId: string): Promise<void> {

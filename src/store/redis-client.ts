@@ -9,7 +9,7 @@ import type { RedisTarget, SentinelTarget } from './redis-url.ts'
 export interface RedisClientOptions {
   readonly target: RedisTarget
   /** PEM of a private certificate authority, for the TLS schemes. */
-  readonly ca?: string
+  readonly ca?: string | undefined
   readonly commandTimeoutMs: number
   readonly connectTimeoutMs: number
   readonly onEvent?: (event: StoreEvent) => void
