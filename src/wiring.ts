@@ -193,7 +193,7 @@ interface Shared {
 function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared): Store {
   return openStore({
     ...redis,
-    url: redis.url.value,
+    ...{ url: redis.url.value, privateKey: redis.privateKey?.value },
     ...tunables.store,
     now,
     onEvent(change) {

@@ -57,7 +57,13 @@ function configOf(values: Values) {
       loginDomains: values.LOGIN_DOMAINS,
       hiddenFactors: values.HIDDEN_FACTORS,
     },
-    redis: { url: values.REDIS_URL, keyPrefix: values.REDIS_KEY_PREFIX, ca: values.REDIS_CA_FILE },
+    redis: {
+      url: values.REDIS_URL,
+      keyPrefix: values.REDIS_KEY_PREFIX,
+      ca: values.REDIS_CA_FILE,
+      cert: values.REDIS_CERT_FILE,
+      privateKey: values.REDIS_KEY_FILE,
+    },
     /** The first key seals and signs, all open and verify. Each has 32 bytes. */
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),

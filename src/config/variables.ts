@@ -5,7 +5,15 @@ import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
 import { domain, keyPrefix, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
+import {
+  apiToken,
+  certificates,
+  opsToken,
+  privateKey,
+  redisUrl,
+  secret,
+  secretKeys,
+} from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
 
@@ -53,6 +61,8 @@ export const VARIABLES = z.object({
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
+  REDIS_CERT_FILE: certificates.optional(),
+  REDIS_KEY_FILE: privateKey.transform(createSecret).optional(),
   REDIS_KEY_PREFIX: keyPrefix.default(KEY_PREFIX),
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
   NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),

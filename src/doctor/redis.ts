@@ -29,13 +29,14 @@ const NOT_SELECTED = 'not possible without redis.database'
 type Client = Redis | Cluster
 
 export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGroup {
-  const { ca, keyPrefix } = config.redis
+  const { ca, cert, keyPrefix } = config.redis
+  const tls = { ca, cert, privateKey: config.redis.privateKey?.value }
   const url = config.redis.url.value
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const target = parseRedisUrl(url)
   const key = `${keyPrefix}doctor:{${randomUUID()}}`
-  const { client, store, connect, close } = createDoctorClient(key, { target, ca, keyPrefix, ...limits })
+  const { client, store, connect, close } = createDoctorClient(key, { target, keyPrefix, ...tls, ...limits })
   let code: string | undefined
   const needs = ['redis.database']
   const checks: Check[] = [
@@ -43,7 +44,7 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
       name: 'redis.reach',
       run: async () => {
         code = await connect()
-        return judgeReach(code, () => explainUnreachable(target, QUICK, ca))
+        return judgeReach(code, () => explainUnreachable(target, { ...QUICK, ...tls }, code))
       },
     },
     {

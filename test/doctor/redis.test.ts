@@ -1,8 +1,9 @@
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { createKeyRegistry } from '../../src/store/key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { makeCertificates } from '../support/redis-certificates.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
@@ -107,6 +108,31 @@ test('rediss:// to a port without TLS', async () => {
   const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
   expect(results.reach).toBe('fail: the port of REDIS_URL does not speak TLS')
   expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
+})
+
+describe('a Redis that requires client certificates', () => {
+  const [own, foreign] = [makeCertificates(), makeCertificates()]
+  afterAll(() => {
+    own.remove()
+    foreign.remove()
+  })
+  const reachWith = async (certificate: Record<string, string>) => {
+    const redis = await server({ tls: { ...own, requiresClientCertificate: true } })
+    const env = { REDIS_URL: redis.url, REDIS_CA_FILE: own.caFile, ...certificate }
+    return group('redis', await diagnose(env, { deadlines: { ...QUICK.deadlines, checkMs: 5000 } }))
+  }
+  const from = ({ certFile, keyFile }: typeof own) => ({ REDIS_CERT_FILE: certFile, REDIS_KEY_FILE: keyFile })
+
+  test('all checks pass with one of its authority', async () => {
+    expect(await reachWith(from(own))).toEqual(ALL_OK)
+  })
+
+  test('a missing one, and one of another authority', async () => {
+    expect((await reachWith({})).reach).toBe('fail: Redis requires a client certificate')
+    expect((await reachWith(from(foreign))).reach).toMatch(
+      /^fail: Redis refuses the client certificate \(.+UNKNOWN_CA\)$/,
+    )
+  })
 })
 
 test('a policy that evicts', async () => {
