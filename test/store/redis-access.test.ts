@@ -116,7 +116,11 @@ describe('a user with too few rights', () => {
     }
     const { store } = connect(url.replace('//', '//gatehouse:password@'))
     await expectWorking(store)
-    for (const one of [primary, ...sentinels]) expect(await one.client().call('ACL', 'LOG')).toEqual([])
+    for (const one of [primary, ...sentinels]) {
+      const refused = (await one.client().call('ACL', 'LOG')) as unknown[][]
+      // ioredis names itself to sentinels that know the command, and goes on without
+      expect(refused.filter((entry) => !entry.includes('client|setinfo'))).toEqual([])
+    }
   })
 
   test('the probe leaves no keys, and can run concurrently', async () => {
