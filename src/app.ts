@@ -7,6 +7,7 @@ import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
 import {
+  addRoutes,
   bodyParser,
   createExpress,
   limitRequestsInFlight,
@@ -22,6 +23,7 @@ import {
   FORWARD_AUTH_OPERATIONS,
   type ForwardAuthOptions,
 } from './session/forward-auth.ts'
+import { createOrgEventRoutes, type OrgEventRoutesOptions } from './session/org-event-routes.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,
@@ -38,14 +40,17 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly authn: AuthnRoutesOptions
   readonly navigation: NavigationRoutesOptions
   readonly pamRoutes: readonly Route[]
+  /** Of the portal's own backends. */
+  readonly appRoutes: readonly Route[]
   readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
+  readonly orgEvents: OrgEventRoutesOptions
   readonly doctorProbes: AnswerProbesOptions
   readonly metrics: Metrics
 }
 
 /** The public listener: the middleware that every request passes, in order, and all routes. */
 export function createApp(options: AppOptions): Express {
-  const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, sessions } = options
+  const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy } = options
   const { log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
@@ -54,10 +59,7 @@ export function createApp(options: AppOptions): Express {
     metrics,
   })
   const routes = crossSite.protectReads(
-    limitRequestsInFlight(refuseOtherSession(sessions, publicRoutes(options)), {
-      maxRequestsInFlight,
-      metrics,
-    }),
+    limitRequestsInFlight(publicRoutes(options), { maxRequestsInFlight, metrics }),
   )
   const checkAddress = refuseUnknownAddress({ log, metrics })
 
@@ -66,14 +68,17 @@ export function createApp(options: AppOptions): Express {
   app.use(beginRequest(isTrustedProxy, { log, metrics }), setSecurityHeaders({ secure: options.secure }))
   for (const { path, handle } of routes.filter(isForwardAuth))
     app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
+  addRoutes(app, routes.filter(isOfApp), () => [checkAddress])
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
     crossSite.refuseUnsafe,
     answerProbes(options.doctorProbes),
     checkAddress,
   )
-  const others = routes.filter((route) => !isForwardAuth(route))
-  serveRoutes(app, others, ({ method, encoding }) => (method === 'GET' ? [] : [bodyParser(encoding)]))
+  const others = routes.filter((route) => !isForwardAuth(route) && !isOfApp(route))
+  serveRoutes(app, others, ({ method, encoding, readsBody }) =>
+    method === 'GET' || readsBody ? [] : [bodyParser(encoding)],
+  )
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
   return app
 }
@@ -84,8 +89,15 @@ export function createApp(options: AppOptions): Express {
  */
 const isForwardAuth = ({ path }: Route) => path === FORWARD_AUTH_OPERATIONS.forwardAuth.path
 
+/** A backend has no session and no origin, so no rule on them applies. */
+const isOfApp = ({ path }: Route) => path.startsWith('/app/v1/')
+
 /** All routes of the public listener, those of page views first. */
 export function publicRoutes(options: AppOptions): Route[] {
+  return [...refuseOtherSession(options.sessions, browserRoutes(options)), ...options.appRoutes]
+}
+
+function browserRoutes(options: AppOptions): Route[] {
   const { sessions } = options
   return [
     ...withSession(sessions, [
@@ -97,5 +109,6 @@ export function publicRoutes(options: AppOptions): Route[] {
     ...createKeySetRoutes(options.forwardAuth),
     ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
+    ...createOrgEventRoutes(options.orgEvents),
   ]
 }

@@ -55,25 +55,15 @@ else {
 }
 
 function checkConfig(): void {
-  const config = configuration()
-  if (config === undefined) return
-  const notes = configNotes(config)
+  const notes = configNotes(configuration())
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
 async function printLoginHash(login: string): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
-  const [{ createSigner }, { createLoginNames }, { logHash }] = await Promise.all([
-    import('./crypto/keys.ts'),
-    import('./session/login-names.ts'),
-    import('./session/session.ts'),
-  ])
-  const { canonical } = createLoginNames(config.authn.loginDomains)
-  print(logHash(createSigner(config.secretKeys.value, 'log-hashes'), canonical(login)))
+  const { hashLogin } = await import('./session/login-names.ts')
+  print(hashLogin(config.secretKeys.value, config.authn.loginDomains, login))
 }
-
-type DoctorCommand = NonNullable<ReturnType<typeof doctorOptionsFrom>>
 
 /** Undefined if the arguments are not valid. */
 function doctorOptionsFrom(args: string[]) {
@@ -87,9 +77,12 @@ function doctorOptionsFrom(args: string[]) {
   }
 }
 
-async function runDoctorCommand({ login, json, ...command }: DoctorCommand): Promise<void> {
+async function runDoctorCommand({
+  login,
+  json,
+  ...command
+}: NonNullable<typeof doctorOptions>): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
   const [{ runDoctor }, { exitCodeOf, toJson, toText }] = await Promise.all([
     import('./doctor/doctor.ts'),
@@ -110,20 +103,16 @@ async function readPassword(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Prints the problems and returns undefined if the configuration is not valid. */
-function configuration(): Config | undefined {
+function configuration(): Config {
   try {
     return loadConfig(process.env)
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    printError(error.message)
-    process.exitCode = error.exitCode
-    return undefined
+    return exitIfInvalid(error)
   }
 }
 
-/** The keys are compared with those in Redis, whenever it is reached. */
-function exitIfInvalid(error: unknown): void {
+/** Prints the problems of a configuration that is not valid, and exits. Throws any other error. */
+function exitIfInvalid(error: unknown): never {
   if (!(error instanceof ConfigError)) throw error
   printError(error.message)
   process.exit(error.exitCode)
@@ -135,7 +124,6 @@ function exitIfInvalid(error: unknown): void {
  */
 async function start(): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   const { http } = config.tunables
   const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
   const broker = createGatehouse(config)

@@ -14,12 +14,12 @@ import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
-import { createEndAllSessions, createRevocationTimes } from './session/end-all-sessions.ts'
+import { createRevocation } from './session/create-revocation.ts'
 import { createIdentityTokens } from './session/identity-token.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
-import { createUserKeys } from './session/user-keys.ts'
+import { createVoidTimes } from './session/void-times.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -64,7 +64,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     now,
     onEvent: (level, event) => metrics.logEvents.inc({ level, event }),
     onLost: (lines) => metrics.logLinesLost.inc(lines),
-    ...(logStream === undefined ? {} : { stream: logStream }),
+    stream: logStream,
   })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
   const shared = { log, metrics, now, constants }
@@ -74,13 +74,15 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const { secure } = publicUrl
   const absoluteMs = config.session.absoluteHours * HOUR_MS
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
-  const deviceCookie = createDeviceCookie({
-    secure,
-    now,
-    signer: createSigner(masterKeys, 'device-cookie'),
-  })
+  const deviceCookie = createDeviceCookie({ secure, now, signer: createSigner(masterKeys, 'device-cookie') })
+  const { recheckMinutes } = config.session
+  const eventHookSecrets = config.session.eventHookSecrets?.value
+  const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
+  const voidTimes = createVoidTimes({ store, masterKeys, ttlMs: absoluteMs, isUsed })
   const sessions = createSessions({
     ...deps,
+    voidTimes,
+    recheck: async (...used) => revocation.recheck?.(...used),
     cookie: sessionCookie,
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
@@ -88,17 +90,16 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...constants.sessions,
     maxPerUser: tunables.session.maxPerUser,
   })
-  const names = createSigner(masterKeys, 'user-key-names')
-  const revocationTimes = createRevocationTimes({ store, names, now })
-  const openTransactions = createUserKeys({ store, names, prefix: `${store.keyPrefix}txn:user:`, now })
-  const knownDevices = createUserKeys({ store, names, prefix: `${store.keyPrefix}known:user:`, now })
-  const endAllSessions = createEndAllSessions({
+  const revocation = createRevocation({
+    ...deps,
+    eventHookSecrets,
+    recheckMinutes,
     sessions,
-    openTransactions,
-    knownDevices,
-    revocationTimes,
+    voidTimes,
+    readUser: (userId) => authn.readUser(userId),
     refetchAccess: async (login) => pam?.refetch(login),
   })
+  const { endAllSessions, openTransactions, knownDevices, revocationTimes } = revocation
   const authn = createAuthn({
     ...deps,
     ...config.authn,
@@ -114,16 +115,15 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
+    endAllSessions,
     openTransactions,
     knownDevices,
     revocationTimes,
-    endAllSessions,
   })
   const pam = createPamIfConfigured(config, {
-    ...shared,
-    store,
-    secretKeys: masterKeys,
+    ...deps,
     requireSession: sessions.require,
+    hashLogin: authn.userLimits.hashLogin,
   })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
@@ -159,7 +159,9 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         readAccess: pam?.readAccess,
         now,
       },
+      orgEvents: revocation.orgEvents,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
+      appRoutes: pam?.appRoutes ?? [],
       log,
       metrics,
     }),
@@ -204,7 +206,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared)
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession' | 'hashLogin'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -214,14 +216,12 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     ...options,
     api,
     key: options.key.value,
+    appTokens: options.appTokens?.value ?? [],
     tunables: config.tunables.pam,
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,
   })
-  return {
-    ...pam,
-    close: api.close,
-  }
+  return { ...pam, close: api.close }
 }
 
 function createApi(

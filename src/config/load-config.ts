@@ -1,6 +1,5 @@
 import { ConfigError } from './config-error.ts'
 import { conflictsIn } from './conflicts.ts'
-import { deepFreeze } from './deep-freeze.ts'
 import { type Environment, type ReadFile, readEnvironment } from './environment.ts'
 import { ignoredProxyVariables, misspelledVariables } from './misspelled-variables.ts'
 import { createSecret } from './secret.ts'
@@ -29,6 +28,13 @@ export function loadConfig(env: Environment, readFile?: ReadFile) {
     /** The names of the variables that are set. */
     variables: sources.filter(({ name }) => isSet(name)).map(({ label }) => label),
   })
+}
+
+/** Freezes objects and arrays at every depth. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null)
+    for (const member of Object.values(Object.freeze(value))) deepFreeze(member)
+  return value
 }
 
 function configOf(values: Values) {
@@ -68,15 +74,23 @@ function configOf(values: Values) {
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),
     egress: { ca: values.UPSTREAM_CA_FILE, httpsProxy: values.HTTPS_PROXY, noProxy: values.NO_PROXY },
-    session: {
-      idleMinutes: values.SESSION_IDLE_MINUTES,
-      absoluteHours: values.SESSION_ABSOLUTE_HOURS,
-      sameSite: values.SESSION_SAME_SITE,
-    },
+    session: sessionOf(values),
     tunables: values.CONFIG_FILE,
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
+  }
+}
+
+function sessionOf(values: Values) {
+  return {
+    idleMinutes: values.SESSION_IDLE_MINUTES,
+    absoluteHours: values.SESSION_ABSOLUTE_HOURS,
+    sameSite: values.SESSION_SAME_SITE,
+    /** undefined: there are no event hooks. */
+    eventHookSecrets: values.EVENT_HOOK_SECRET,
+    /** undefined: Okta is not asked about the users of open sessions. */
+    recheckMinutes: values.SESSION_RECHECK_MINUTES,
   }
 }
 
@@ -94,5 +108,6 @@ function pamOf(values: Values) {
         ? ({ kind: 'login' } as const)
         : ({ kind: 'login-local-part', domains: values.PAM_USER_DOMAINS } as const),
     directory: values.PAM_DIRECTORY,
+    appTokens: values.APP_TOKENS,
   }
 }

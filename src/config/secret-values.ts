@@ -2,7 +2,7 @@ import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { parseRedisUrl } from '../store/redis-url.ts'
 import { ConfigError } from './config-error.ts'
-import { entriesOf, matching, parsed, visibleAscii } from './plain-values.ts'
+import { entriesOf, listOf, matching, parsed, visibleAscii } from './plain-values.ts'
 import { createSecret } from './secret.ts'
 
 /** Every placeholder for a secret in `.env.example` and `deploy/` begins with `replace-with-`. */
@@ -24,11 +24,39 @@ export const redisUrl = z.string().superRefine((url, context) => {
   }
 })
 
-export const opsToken = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
+export const longSecret = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
+
+/** In a file, several secrets may be on separate lines. */
+const SECRETS = /[,\r\n]+/
+
+export const longSecrets = listOf(longSecret, SECRETS)
+
+const APP_NAME = /^[a-z][a-z0-9_-]{0,31}$/
+const APP_TOKEN = /^[\x21-\x7e]{32,}$/
+
+/** `<name>:<token>`. Several tokens may have one name. */
+export const appTokens = parsed((text) => {
+  const entries = entriesOf(text, /[,\r\n]+/).map((entry) => /^([^:]*):?(.*)$/s.exec(entry)?.slice(1) ?? [])
+  const tokens = entries.map(([name = '', token = '']) => ({ name, token }))
+  const isUnique = ({ token }: { token: string }, index: number) =>
+    tokens.findIndex((other) => other.token === token) === index
+  const problems = tokens.flatMap((each, index) => [
+    ...(APP_NAME.test(each.name) ? [] : [`entry ${index + 1} ${WRONG_APP_NAME}`]),
+    ...(APP_TOKEN.test(each.token) ? [] : [`entry ${index + 1} ${WRONG_APP_TOKEN}`]),
+    ...(isUnique(each, index) ? [] : [`entry ${index + 1} has the token of another entry`]),
+  ])
+  if (tokens.length === 0) problems.push('has no entry')
+  if (problems.length > 0) throw new ConfigError(...problems)
+  return tokens
+})
+
+const WRONG_APP_NAME =
+  'must begin with a name of at most 32 lower-case letters, digits, _ and -, a letter first, and a colon'
+const WRONG_APP_TOKEN = 'must have a token of 32 visible ASCII characters or more after its name'
 
 /** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export const secretKeys = parsed((text): readonly Buffer[] => {
-  const keys = entriesOf(text, /[,\r\n]+/).map(secretKey) // in a file, also on separate lines
+  const keys = entriesOf(text, SECRETS).map(secretKey)
   if (keys.length === 0) throw new ConfigError('has no key')
   if (new Set(keys.map((key) => key.toString('hex'))).size < keys.length)
     throw new ConfigError('has the same key twice')

@@ -46,12 +46,12 @@ export const redirectPrefix = baseUrl.transform((text) => ({
   pathPrefix: pathOf(text) || '/',
 }))
 
-const OWN_PARAMETERS = ['stateToken', 'returnTo']
+const OWN_PARAMETERS = ['stateToken', 'returnTo', 'prompt', 'amr', 'maxAuthAge']
 const isWithoutOwn = (text: string) => !OWN_PARAMETERS.some((name) => new URL(text).searchParams.has(name))
 
 /** A path, a query and a fragment are allowed. */
 export const pageUrl = url(String.raw`${HOST}([/?#][^\s\\]*)?`, 'an absolute URL without user name')
-  .refine(isWithoutOwn, 'must not have stateToken or returnTo in its query: the broker adds them')
+  .refine(isWithoutOwn, `must have none of ${OWN_PARAMETERS.join()} in its query: they are the broker's`)
   .transform((text) => new URL(text).href)
 
 /** The egress proxy; user and password are allowed. */

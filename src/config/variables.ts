@@ -3,12 +3,23 @@ import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
 import { KEY_PREFIX } from '../store/store.ts'
 import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import { domain, keyPrefix, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
+import {
+  domain,
+  keyPrefix,
+  listOf,
+  offOr,
+  onOrOff,
+  parsed,
+  visibleAscii,
+  wholeNumber,
+} from './plain-values.ts'
 import { createSecret } from './secret.ts'
 import {
   apiToken,
+  appTokens,
   certificates,
-  opsToken,
+  longSecret,
+  longSecrets,
   privateKey,
   redisUrl,
   secret,
@@ -29,7 +40,7 @@ export const VARIABLES = z.object({
   HOST: listenHost.default('0.0.0.0'),
   OPS_PORT: port.default(9090),
   OPS_HOST: listenHost.default('127.0.0.1'),
-  OPS_TOKEN: secret(opsToken).optional(),
+  OPS_TOKEN: secret(longSecret).optional(),
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
@@ -48,6 +59,8 @@ export const VARIABLES = z.object({
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
+  EVENT_HOOK_SECRET: secret(longSecrets).optional(),
+  SESSION_RECHECK_MINUTES: offOr(1, 24 * 60).optional(),
 
   PAM_BASE_URL: url.upstreamBaseUrl.optional(),
   PAM_TEAM: teamName.optional(),
@@ -58,6 +71,7 @@ export const VARIABLES = z.object({
   PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
   PAM_USER_DOMAINS: userDomains.optional(),
   PAM_DIRECTORY: directory.default({ kind: 'none' }),
+  APP_TOKENS: secret(appTokens).optional(),
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
@@ -80,4 +94,6 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS)$/.test(
+    name,
+  )

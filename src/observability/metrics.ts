@@ -42,8 +42,20 @@ const METRICS = {
   ),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
+  orgEvents: counter(
+    'org_events_total',
+    'Events of the org, by result; one event can concern several users',
+    ['result'],
+  ),
+  sessionRechecks: counter('session_rechecks_total', 'Users of open sessions looked up at Okta, by result', [
+    'result',
+  ]),
   forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [
     'result',
+  ]),
+  appLookups: counter('app_lookups_total', 'Look-ups of backends, by the name of their token and by status', [
+    'name',
+    'status',
   ]),
   requestsRefused: counter('requests_refused_total', 'Requests refused by a rule of the broker, by reason', [
     'reason',
@@ -63,7 +75,10 @@ const METRICS = {
     'Requests that shared the upstream call of an identical request in flight',
     ['scope'],
   ),
-  logEvents: counter('log_events_total', 'Log events, by level (or audit) and name', ['level', 'event']),
+  logEvents: counter('log_events_total', 'Log events except request, by level (or audit) and name', [
+    'level',
+    'event',
+  ]),
   logLinesLost: counter('log_lines_lost_total', 'Log lines that standard output did not take'),
   unreadableRecords: counter('unreadable_records_total', 'Stored records that could not be read', ['kind']),
   limitHits: counter('limit_hits_total', 'Attempts refused by a limit', ['limit']),

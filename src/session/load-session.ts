@@ -2,9 +2,9 @@ import type { Request, Response } from 'express'
 import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
+import { logHash } from './login-names.ts'
 import {
   auditFields,
-  logHash,
   newSessionId,
   type Session,
   type SessionStore,
@@ -12,7 +12,7 @@ import {
 } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
-/** Reads the session of a request into `req.session`. Throws 503 if the store is out of reach. */
+/** Reads the session of a request into `req.stored`. Throws 503 if the store is out of reach. */
 export type LoadSession = (req: Request, res: Response) => Promise<void>
 
 export interface LoadSessionOptions extends SessionsOptions {
@@ -30,13 +30,13 @@ export function createLoadSession(
   options: LoadSessionOptions,
   { expressStore: store, toError }: SessionStore,
 ): LoadSession {
-  const { cookie } = options
+  const { cookie, voidTimes } = options
   const isFromItsDevice = createDeviceCheck(options)
   const middleware = session({
     name: cookie.name,
     secret: [...cookie.secrets],
     store,
-    genid: newSessionId,
+    genid: () => newSessionId(''), // it has no user, and is never saved
     resave: false,
     saveUninitialized: false,
     cookie: cookie.attributes,
@@ -48,11 +48,15 @@ export function createLoadSession(
     const loading = new Promise<void>((resolve, reject) => {
       middleware(req, res, (error?: unknown) => (error ? reject(toError(error)) : resolve()))
     })
-    return loading.then(() => {
+    // express-session has checked the cookie and begun to read the record: both are one round trip
+    return Promise.all([voidTimes.timeFor(req.sessionID), loading]).then(([voidBeforeMs]) => {
       const stored = req.session?.stored
+      Reflect.deleteProperty(req, 'session') // it is never saved, so express-session need not look for changes at the end
       if (stored === undefined) return
-      const isValid = stored.id === req.sessionID && isFromItsDevice(req, stored.session)
-      if (!isValid) Reflect.deleteProperty(req, 'session')
+      const { id, session } = stored
+      const isValid =
+        id === req.sessionID && !voidTimes.isVoid(session, voidBeforeMs) && isFromItsDevice(req, session)
+      if (isValid) req.stored = stored
     })
   }
 }

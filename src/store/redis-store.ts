@@ -94,7 +94,9 @@ type Client = Redis | Cluster
 /** Throws `storeUnavailable` for any failure of a command. */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
-function createValues(redis: Client, run: Run): Pick<Store, 'get' | 'set' | 'swap' | 'delete' | 'deleteIf'> {
+type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf'>
+
+function createValues(redis: Client, run: Run): Values {
   return {
     get: async (key) => (await run(redis.get(key))) ?? undefined,
 
@@ -105,6 +107,8 @@ function createValues(redis: Client, run: Run): Pick<Store, 'get' | 'set' | 'swa
       await run(redis.set(key, value, 'PX', ttl))
       return true
     },
+
+    raise: async (key, value, ttlMs) => (await run(redis.raise(key, value, roundUpTtl(ttlMs)))) === 1,
 
     swap: async (key, value, ttlMs) =>
       (await run(redis.set(key, value, 'PX', roundUpTtl(ttlMs), 'GET'))) ?? undefined,

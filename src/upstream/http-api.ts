@@ -194,17 +194,14 @@ export function createBreaker({
   }
 }
 
+/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
+export const CLOCK_TOLERANCE_MS = 2000
+
 /**
  * The API's clock, advanced by the monotonic clock of this process. The API's times (token expiry, rate limits) and times that
  * replicas compare are read on it, so no system clock of the broker has to be right.
  */
-export type UpstreamClock = ReturnType<typeof createUpstreamClock>
-
-/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
-export const CLOCK_TOLERANCE_MS = 2000
-
-export function createUpstreamClock(options: { now: () => number; monotonic: () => number }) {
-  const { now, monotonic } = options
+export function createUpstreamClock({ now, monotonic }: { now: () => number; monotonic: () => number }) {
   let offsetMs: number | undefined
 
   return {

@@ -92,7 +92,7 @@ export async function startGatehouse({
       ...(now === undefined ? {} : { now }),
     },
   )
-  const http = { ...tunables.http, headersTimeoutMs: 60_000, requestTimeoutMs: 90_000, ...listener }
+  const http = { ...tunables.http, headersTimeout: 60_000, requestTimeout: 90_000, ...listener }
   const app = createListener(broker.app, http, broker)
   const ops = createListener(broker.ops, http)
   await app.listen(port, '127.0.0.1')

@@ -84,12 +84,10 @@ export function createDeviceCookie(deps: DeviceCookieDeps) {
   const { signer, secure, now = Date.now } = deps
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const valueIn = readCookie(name)
-  const verified = new WeakMap<Request, VerifiedCookie>()
 
   const read = (req: Request): VerifiedCookie => {
-    const cookie = verified.get(req) ?? verifyCookie(valueIn(req) ?? '', signer, now() / 1000)
-    verified.set(req, cookie)
-    return cookie
+    req.deviceCookie ??= verifyCookie(valueIn(req) ?? '', signer, now() / 1000)
+    return req.deviceCookie
   }
 
   const setCookie = (res: Response, id: string) => {
@@ -109,6 +107,12 @@ export function createDeviceCookie(deps: DeviceCookieDeps) {
 
     /** The device id in the request; undefined without a valid cookie. Sets no cookie. */
     idIn: (req: Request) => read(req).id,
+  }
+}
+
+declare module 'express-serve-static-core' {
+  interface Request {
+    deviceCookie?: VerifiedCookie
   }
 }
 
