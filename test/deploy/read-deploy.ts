@@ -16,20 +16,6 @@ export function readYaml(path: string): unknown {
   return parse(readProject(path), { merge: true })
 }
 
-/** `NAME=value` lines, as kustomize reads them for a ConfigMap. */
-export function readEnvFile(path: string): Record<string, string> {
-  const lines = readProject(path)
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  return Object.fromEntries(
-    lines.map((line) => {
-      const at = line.indexOf('=')
-      if (at < 1) throw new Error(`${path}: ${line} is no NAME=value`)
-      return [line.slice(0, at), line.slice(at + 1)]
-    }),
-  )
-}
-
 const settings = z.object({ http: z.object({ readinessLeadMs: z.number(), shutdownGraceMs: z.number() }) })
 
 /** The longest shutdown in seconds, with the time to close the connection to Redis. */

@@ -29,6 +29,8 @@ export interface Arrived {
 /** A user whom PAM does not know, with a login that a header cannot contain without encoding. */
 export const ZOE = 'zoë.王@exämple.test'
 
+export const HOOK_SECRET = 'plainly-fake-hook-secret'
+
 export async function startPortal({
   proxy: name = 'nginx',
   ...options
@@ -58,7 +60,7 @@ export async function startPortal({
   const harness = await startHarness({
     ...options,
     sandboxConfig: withZoe,
-    env: { PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1' },
+    env: { PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1', EVENT_HOOK_SECRET: HOOK_SECRET },
   })
   const stop = async () => {
     application.closeAllConnections()

