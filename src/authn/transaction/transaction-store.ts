@@ -51,16 +51,15 @@ export function isHandle(value: string): boolean {
   return HANDLE.test(value)
 }
 
+/** The hash tag keeps a transaction, its lock and its shared results in one Redis Cluster slot. */
+const KEY_PATTERN = 'txn:{*}'
+
 export function createTransactionStore(options: TransactionStoreOptions): TransactionStore {
   const { store, names, openTransactions, now } = options
-  /** The hash tag keeps a transaction, its lock and its shared results in one Redis Cluster slot. */
-  const keyPattern = 'txn:{*}'
-  const keyOf = (name: string) => store.keyPrefix + keyPattern.replace('*', name)
+  const keyOf = (name: string) => store.keyPrefix + KEY_PATTERN.replace('*', name)
   const records = createSealedRecords<Transaction>({
     ...options,
-    keyPattern,
-    schema: Transaction,
-    kind: 'transaction',
+    ...{ keyPattern: KEY_PATTERN, schema: Transaction, kind: 'transaction' },
   })
 
   const addToUserIndex: TransactionStore['addToUserIndex'] = async ({ userId }, key) => {
