@@ -20,7 +20,7 @@ import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
 import { createVoidTimes } from './session/void-times.ts'
-import { createKeyRegistry, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from './store/key-registry.ts'
+import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import { createHttpApi, type HttpApiOptions } from './upstream/http-api.ts'
@@ -129,7 +129,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const health = createHealth({
     async checkStore() {
       await store.ping()
-      if (!(await registerKeys())) throw new ConfigError(`SECRET_KEYS: ${UNKNOWN_KEYS}. ${UNKNOWN_KEYS_FIX}`)
+      if (!(await registerKeys()))
+        throw new ConfigError(`SECRET_KEYS: ${unknownKeys(registryKey(store)).join('. ')}`)
     },
     ...constants.health,
     upstreams: { authn_token: authn.tokenState, ...(pam === undefined ? {} : { pam: pam.state }) },
@@ -193,8 +194,8 @@ interface Shared {
 
 function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared): Store {
   return openStore({
-    url: redis.url.value,
-    ...(redis.ca === undefined ? {} : { ca: redis.ca }),
+    ...redis,
+    ...{ url: redis.url.value, privateKey: redis.privateKey?.value },
     ...tunables.store,
     now,
     onEvent(change) {

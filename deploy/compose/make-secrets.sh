@@ -14,10 +14,15 @@ keep() { # keep <file>: writes stdin, unless the file exists
   if [ -s "$1" ]; then cat >/dev/null; else cat >"$1.new" && chmod 644 "$1.new" && mv "$1.new" "$1"; fi
 }
 
+# The first password is for operators and the health check. The broker's user has the rights of docs/operations.md.
 openssl rand -hex 24 | keep redis-password
-password="$(cat redis-password)"
-printf 'requirepass %s\n' "$password" | keep redis-auth.conf
-printf 'redis://:%s@redis:6379/0\n' "$password" | keep redis-url
+password="$(openssl rand -hex 24)"
+if [ ! -s redis-auth.conf ]; then
+  rights='~gatehouse:* +get +set +del +exists +time +pttl +pexpire +hget +hset +hdel +hlen +hgetall +eval +evalsha +info'
+  printf 'requirepass %s\nuser gatehouse on >%s %s\n' "$(cat redis-password)" "$password" "$rights" | keep redis-auth.conf
+  rm -f redis-url
+fi
+printf 'redis://gatehouse:%s@redis:6379/0\n' "$password" | keep redis-url
 openssl rand -base64 32 | keep secret-keys
 openssl rand -hex 24 | keep ops-token
 printf 'sandbox-api-token-1-not-a-secret\n' | keep authn-api-token

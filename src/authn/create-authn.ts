@@ -22,7 +22,7 @@ import { createSendStep } from './sign-in/send-step.ts'
 import { attemptLimits } from './throttling/attempt-limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
-import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
+import { createTransactionStore } from './transaction/transaction-store.ts'
 import { createTransactionSteps } from './transaction-steps.ts'
 import { type AuthnUpstream, createAuthnUpstream, type TokenState } from './upstream/authn-upstream.ts'
 
@@ -138,7 +138,7 @@ export function createAuthn(options: AuthnOptions): Authn {
       audit,
       log,
       now,
-      keysOf: (handle) => transactions.names(handle).map(transactionKey),
+      keysOf: (handle) => transactions.names(handle).map(transactions.keyOf),
     }),
     ssoTokens,
     throttling,

@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { getDomain } from 'tldts'
 import { missing } from './environment.ts'
 import { VARIABLE_NAMES, type Values, type VariableName } from './variables.ts'
@@ -7,18 +8,34 @@ type IsSet = (name: VariableName) => boolean
 
 /** Problems between several variables. A variable that is not valid by itself is undefined here. */
 export function* conflictsIn(values: Partial<Values>, isSet: IsSet): Generator<Conflict> {
-  const { PORT, OPS_PORT, REDIS_URL, REDIS_CA_FILE } = values
+  const { PORT, OPS_PORT } = values
   if (PORT === OPS_PORT && PORT !== undefined && PORT !== 0)
     yield ['OPS_PORT', 'must be a different port from PORT']
   if (Number(values.SESSION_IDLE_MINUTES) > Number(values.SESSION_ABSOLUTE_HOURS) * 60)
     yield ['SESSION_IDLE_MINUTES', 'must not be more than SESSION_ABSOLUTE_HOURS']
-  if (REDIS_URL?.value === 'memory:' && values.NODE_ENV === 'production')
-    yield ['REDIS_URL', 'must not be memory: in production: it works for one process only']
-  if (REDIS_CA_FILE !== undefined && REDIS_URL !== undefined && !/^rediss[+:]/i.test(REDIS_URL.value))
-    yield ['REDIS_CA_FILE', 'requires a REDIS_URL over TLS, such as rediss://']
   if (values.PUBLIC_URL !== undefined) yield* conflictsOfOrigins(values, values.PUBLIC_URL)
+  yield* conflictsOfRedis(values, isSet)
   yield* conflictsOfPam(values, isSet)
 }
+
+function* conflictsOfRedis(values: Partial<Values>, isSet: IsSet): Generator<Conflict> {
+  const { REDIS_URL, REDIS_CERT_FILE, REDIS_KEY_FILE } = values
+  if (REDIS_URL?.value === 'memory:' && values.NODE_ENV === 'production')
+    yield ['REDIS_URL', 'must not be memory: in production: it works for one process only']
+  for (const name of ['REDIS_CA_FILE', 'REDIS_CERT_FILE'] as const)
+    if (values[name] !== undefined && REDIS_URL !== undefined && !/^rediss[+:]/i.test(REDIS_URL.value))
+      yield [name, 'requires a REDIS_URL over TLS, such as rediss://']
+  for (const [name, other] of CLIENT_CERTIFICATE)
+    if (!isSet(name) && isSet(other)) yield [name, `is required with ${other}`]
+  if (REDIS_CERT_FILE === undefined || REDIS_KEY_FILE === undefined) return
+  if (!new X509Certificate(REDIS_CERT_FILE).checkPrivateKey(createPrivateKey(REDIS_KEY_FILE.value)))
+    yield ['REDIS_KEY_FILE', 'does not belong to the first certificate of REDIS_CERT_FILE']
+}
+
+const CLIENT_CERTIFICATE = [
+  ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
+  ['REDIS_KEY_FILE', 'REDIS_CERT_FILE'],
+] as const
 
 function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Generator<Conflict> {
   const { SIGN_IN_URL, ALLOWED_ORIGINS } = values

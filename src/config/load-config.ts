@@ -63,7 +63,7 @@ function configOf(values: Values) {
       loginDomains: values.LOGIN_DOMAINS,
       hiddenFactors: values.HIDDEN_FACTORS,
     },
-    redis: { url: values.REDIS_URL, ca: values.REDIS_CA_FILE },
+    redis: redisOf(values),
     /** The first key seals and signs, all open and verify. Each has 32 bytes. */
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),
@@ -73,6 +73,16 @@ function configOf(values: Values) {
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
+  }
+}
+
+function redisOf(values: Values) {
+  return {
+    url: values.REDIS_URL,
+    keyPrefix: values.REDIS_KEY_PREFIX,
+    ca: values.REDIS_CA_FILE,
+    cert: values.REDIS_CERT_FILE,
+    privateKey: values.REDIS_KEY_FILE,
   }
 }
 

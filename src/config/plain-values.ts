@@ -60,5 +60,11 @@ const DOMAIN = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`, 'u')
 /** In lower case. A single label is allowed: Windows domains have one. */
 export const domain = matching(DOMAIN, 'must be a domain without @, such as example.com').toLowerCase()
 
+/** Without the wildcards of the ACL rules and of SCAN. The colon keeps `a:` from being the start of the keys of `ab:`. */
+export const keyPrefix = matching(
+  /^[\w.:-]{0,63}:$/,
+  'must be up to 64 letters, digits and _ . : -, with a colon at the end',
+)
+
 /** For secrets that go into a header or a body unchanged. */
 export const visibleAscii = matching(/^[\x21-\x7e]+$/, 'must be visible ASCII characters without spaces')

@@ -1,4 +1,4 @@
-import { randomBytes, X509Certificate } from 'node:crypto'
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { parseRedisUrl } from '../store/redis-url.ts'
 import { ConfigError } from './config-error.ts'
@@ -85,6 +85,15 @@ export const certificates = parsed((text) => {
     }
   }
   return `${found.join('\n')}\n`
+})
+
+export const privateKey = parsed((text) => {
+  try {
+    createPrivateKey(text)
+    return text
+  } catch {
+    throw new ConfigError('must be a PEM private key without a passphrase') // Node's error has no further information
+  }
 })
 
 /** A fresh key for `SECRET_KEYS`: 32 random bytes in base64. */

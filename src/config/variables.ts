@@ -1,8 +1,18 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
+import { KEY_PREFIX } from '../store/store.ts'
 import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import { domain, listOf, offOr, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
+import {
+  domain,
+  keyPrefix,
+  listOf,
+  offOr,
+  onOrOff,
+  parsed,
+  visibleAscii,
+  wholeNumber,
+} from './plain-values.ts'
 import { createSecret } from './secret.ts'
 import {
   apiToken,
@@ -10,6 +20,7 @@ import {
   certificates,
   longSecret,
   longSecrets,
+  privateKey,
   redisUrl,
   secret,
   secretKeys,
@@ -64,6 +75,9 @@ export const VARIABLES = z.object({
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
+  REDIS_CERT_FILE: certificates.optional(),
+  REDIS_KEY_FILE: privateKey.transform(createSecret).optional(),
+  REDIS_KEY_PREFIX: keyPrefix.default(KEY_PREFIX),
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
   NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
-import { judgeKeys, REGISTRY_KEY, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from '../store/key-registry.ts'
+import { judgeKeys, registryKey, unknownKeys } from '../store/key-registry.ts'
 import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
 import { NO_DATABASE, NOT_CONNECTED, redisFailure } from '../store/redis-errors.ts'
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
@@ -16,13 +16,14 @@ const NAMES = ['reach', 'database', 'version', 'policy', 'scripts', 'write', 'ke
 type Client = Redis | Cluster
 
 export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGroup {
-  const { ca } = config.redis
+  const { ca, cert, keyPrefix } = config.redis
+  const tls = { ca, cert, privateKey: config.redis.privateKey?.value }
   const url = config.redis.url.value
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const target = parseRedisUrl(url)
-  const key = `gatehouse:doctor:{${randomUUID()}}`
-  const { client, store, connect, close } = createDoctorClient(key, { target, ...limits, ...(ca && { ca }) })
+  const key = `${keyPrefix}doctor:{${randomUUID()}}`
+  const { client, store, connect, close } = createDoctorClient(key, { target, keyPrefix, ...tls, ...limits })
   let code: string | undefined
   const needs = ['redis.database']
   const checks: Check[] = [
@@ -43,14 +44,14 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
     {
       name: 'redis.keys',
       needs: ['redis.write'],
-      run: () => checkKeys(client, config.secretKeys.value, now()),
+      run: () => checkKeys(client, registryKey(store), config.secretKeys.value, now()),
     },
     { name: 'redis.latency', needs: ['redis.write'], run: () => checkLatency(client, key) },
   ]
   return { checks, close }
 }
 
-function createDoctorClient(key: string, options: RedisClientOptions) {
+function createDoctorClient(key: string, options: RedisClientOptions & { keyPrefix: string }) {
   let onState: (reason?: string) => void = () => {}
   const client = createRedisClient({
     ...options,
@@ -58,7 +59,7 @@ function createDoctorClient(key: string, options: RedisClientOptions) {
       if (state.event !== 'store_disconnected') onState('reason' in state ? state.reason : undefined)
     },
   })
-  const store = createRedisStore({ redis: client, connectTimeoutMs: options.connectTimeoutMs })
+  const store = createRedisStore({ ...options, redis: client })
   return {
     client,
     store,
@@ -89,7 +90,7 @@ function judgeReach(code: string | undefined): Finding {
     return fail(`Redis refuses the user or password (${code})`, 'Correct the user and password in REDIS_URL.')
   return fail(
     `Redis does not answer (${code})`,
-    'Start Redis, or correct host, port and scheme in REDIS_URL (rediss:// needs its TLS port), REDIS_CA_FILE, and the firewall. A cluster must serve all slots (redis-cli --cluster check).',
+    'Start Redis, or correct host, port and scheme in REDIS_URL (rediss:// needs its TLS port), REDIS_CA_FILE, REDIS_CERT_FILE, and the firewall. A cluster must serve all slots (redis-cli --cluster check).',
   )
 }
 
@@ -177,15 +178,16 @@ async function checkWrite(client: Client, key: string): Promise<Finding> {
 const WRITE_FIX = 'Look at the log of Redis.'
 const REFUSED_FIXES: Readonly<Record<string, string>> = {
   ERR: 'If the configuration of Redis renames EVAL, EVALSHA or another command (rename-command), use an ACL user instead.',
-  NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with gatehouse:.',
+  NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with REDIS_KEY_PREFIX.',
   OOM: 'Give Redis more memory (maxmemory).',
   READONLY: 'Connect to the primary, not to a replica.',
 }
 
 /** The broker itself refuses to start with keys that this check fails. */
-async function checkKeys(client: Client, keys: MasterKeys, nowMs: number): Promise<Finding> {
-  const { opened, unopened } = judgeKeys(await client.hgetall(REGISTRY_KEY), keys, nowMs)
-  if (opened.length === 0 && unopened.length > 0) return fail(`SECRET_KEYS ${UNKNOWN_KEYS}`, UNKNOWN_KEYS_FIX)
+async function checkKeys(client: Client, key: string, keys: MasterKeys, nowMs: number): Promise<Finding> {
+  const { opened, unopened } = judgeKeys(await client.hgetall(key), key, keys, nowMs)
+  const [problem, fix] = unknownKeys(key)
+  if (opened.length === 0 && unopened.length > 0) return fail(`SECRET_KEYS ${problem}`, fix)
   if (unopened.length > 0)
     return warn(
       'a replica that uses this Redis has a key that SECRET_KEYS lacks',

@@ -15,7 +15,7 @@ export interface AppRoutesOptions {
   readonly groups: Groups
   /** Two of them may have one name. Without one, the routes do not exist. */
   readonly appTokens: readonly NamedToken[]
-  readonly store: Pick<Store, 'countAttempt'>
+  readonly store: Pick<Store, 'keyPrefix' | 'countAttempt'>
   readonly masterKeys: MasterKeys
   /** As in other audit events. */
   readonly hashLogin: (login: string) => string
@@ -70,7 +70,7 @@ async function countCall(
   name: string,
 ): Promise<void> {
   const window = limitWindow({ keySuffix: '', name: limit }, APP_LIMITS[limit])
-  const keyPrefix = limitKeyPrefix(limitNames.sign(JSON.stringify([limit, name])))
+  const keyPrefix = limitKeyPrefix(store, limitNames.sign(JSON.stringify([limit, name])))
   const { full } = await store.countAttempt({ keyPrefix, windows: [window] })
   if (full === undefined) return
   metrics.limitHits.inc({ limit })

@@ -17,7 +17,7 @@ type From = Pick<AuditFields<'sessions_revoked'>, 'requestId' | 'address'>
 export type ApplyOrgEvents = (events: readonly OrgEvent[], from: From) => Promise<() => void>
 
 export interface ApplyOrgEventsOptions {
-  readonly store: Pick<Store, 'set'>
+  readonly store: Pick<Store, 'keyPrefix' | 'set'>
   readonly names: Signer
   readonly voidTimes: Pick<VoidTimes, 'record'>
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
@@ -70,7 +70,8 @@ function groupByUser(events: readonly OrgEvent[]): Map<string, OrgEvent[]> {
 
 /** Only now: if the time could not be recorded, the delivery that repeats the event must record it. */
 function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: OrgEvent): Promise<boolean> {
-  return store.set(`gatehouse:event:${names.sign(`${id} ${userId}`)}`, '1', REPEATED_WITHIN_MS, 'absent')
+  const key = `${store.keyPrefix}event:${names.sign(`${id} ${userId}`)}`
+  return store.set(key, '1', REPEATED_WITHIN_MS, 'absent')
 }
 
 async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: From): Promise<void> {

@@ -26,8 +26,8 @@ export function createRevocation(options: RevocationOptions) {
   const { store, masterKeys, now, eventHookSecrets: secrets, recheckMinutes } = options
   const names = createSigner(masterKeys, 'user-key-names')
   const revocationTimes = createRevocationTimes({ store, names, now })
-  const openTransactions = createUserKeys({ store, names, prefix: 'gatehouse:txn:user:', now })
-  const knownDevices = createUserKeys({ store, names, prefix: 'gatehouse:known:user:', now })
+  const openTransactions = createUserKeys({ store, names, prefix: `${store.keyPrefix}txn:user:`, now })
+  const knownDevices = createUserKeys({ store, names, prefix: `${store.keyPrefix}known:user:`, now })
   const endAllSessions = createEndAllSessions({ ...options, openTransactions, knownDevices, revocationTimes })
   const deps = { ...options, names, revocationTimes, endAllSessions }
   const orgEvents: OrgEventRoutesOptions = {

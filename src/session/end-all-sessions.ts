@@ -48,7 +48,7 @@ const TTL_MS = 86_400_000
  */
 export function createRevocationTimes(options: { store: Store; names: Signer; now: () => number }) {
   const { store, names, now } = options
-  const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
+  const keyOf = (name: string) => `${store.keyPrefix}txn:ended:${name}`
 
   return {
     /** A later time that is recorded already stays. */

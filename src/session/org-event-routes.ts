@@ -22,7 +22,7 @@ export interface OrgEventRoutesOptions {
   /** Each is accepted, so that a rotation refuses no delivery. undefined: there are no event hooks. */
   readonly secrets: readonly string[] | undefined
   readonly applyEvents: ApplyOrgEvents
-  readonly store: Pick<Store, 'countAttempt'>
+  readonly store: Pick<Store, 'keyPrefix' | 'countAttempt'>
   readonly addressNames: Signer
   readonly log: Logger
   readonly metrics: Metrics
@@ -67,7 +67,7 @@ async function checkSecret(options: OrgEventRoutesOptions, req: Request): Promis
   if (secrets.map((secret) => isSameSecret(given, secret)).includes(true)) return // compares all: constant time
   const { requestId, address } = getRequestContext(req)
   const { full } = await store.countAttempt({
-    keyPrefix: limitKeyPrefix(addressNames.sign(addressForLimits(address))),
+    keyPrefix: limitKeyPrefix(store, addressNames.sign(addressForLimits(address))),
     windows: [limitWindow({ keySuffix: '', name: 'event_hook' }, WRONG_SECRETS)],
   })
   metrics.requestsRefused.inc({ reason: 'event_hook_secret' })

@@ -123,7 +123,7 @@ export function createDeviceSessions(
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'device-session-names'),
-    keyPattern: 'gatehouse:user-sess:*',
+    keyPattern: 'user-sess:*',
     schema: z.object({ version: z.literal(1), id: z.string() }),
     kind: 'user_session',
   })

@@ -12,7 +12,7 @@ type From = Parameters<Recheck>[1]
 
 export interface RecheckOptions {
   readonly everyMs: number
-  readonly store: Pick<Store, 'set' | 'delete'>
+  readonly store: Pick<Store, 'keyPrefix' | 'set' | 'delete'>
   readonly names: Signer
   /** Okta's answer, whatever it is. */
   readonly readUser: (userId: string) => Promise<UpstreamResponse>
@@ -33,7 +33,7 @@ const ENDED = new Set<unknown>(['DEPROVISIONED', 'SUSPENDED'])
  * Asks Okta whether the user of a session that is in use may still sign in: once in `everyMs` for all replicas. It runs with the
  * write that extends the session once a minute, so that no request makes a round trip for it. An error ends no session.
  *
- *     gatehouse:recheck:<user>   exists until the next check is due
+ *     <prefix>recheck:<user>   exists until the next check is due
  */
 export function createRecheck(options: RecheckOptions): Recheck {
   const { everyMs, store, names, readUser, metrics, now } = options
@@ -44,7 +44,7 @@ export function createRecheck(options: RecheckOptions): Recheck {
   return async (session, from) => {
     const { userId, authenticatedAtMs } = session
     if (now() - authenticatedAtMs < everyMs || budget.left() === 0) return
-    const key = `gatehouse:recheck:${names.sign(userId)}`
+    const key = `${store.keyPrefix}recheck:${names.sign(userId)}`
     try {
       const isDue = await store.set(key, '1', everyMs, 'absent')
       if (!isDue) return

@@ -145,12 +145,13 @@ interface Records {
  * the serializer, so the record contains its own id: a copy under another id is not valid.
  */
 function redisRecords(options: SessionsOptions, redis: NonNullable<Store['redis']>): Records {
-  const serializer = createSerializer(options)
+  const prefix = `${options.store.keyPrefix}sess:`
+  const serializer = createSerializer(options, prefix)
   return {
-    expressStore: new RedisStore({ client: redis, serializer, prefix: PREFIX, disableTouch: true }),
+    expressStore: new RedisStore({ client: redis, serializer, prefix, disableTouch: true }),
     write(stored, when) {
       const ttlMs = remainingMs(stored.session, options)
-      return options.store.set(PREFIX + stored.id, serializer.stringify({ cookie, stored }), ttlMs, when)
+      return options.store.set(prefix + stored.id, serializer.stringify({ cookie, stored }), ttlMs, when)
     },
   }
 }
@@ -181,7 +182,6 @@ function promised<Result>(
   })
 }
 
-const PREFIX = 'gatehouse:sess:'
 /** The attributes of the cookie are configured, not stored. */
 const cookie = { originalMaxAge: null }
 
@@ -191,7 +191,8 @@ const cookie = { originalMaxAge: null }
  */
 const toJSON = () => undefined
 
-function createSerializer(options: SessionsOptions) {
+/** `prefix`: of the Redis keys, the associated data. */
+function createSerializer(options: SessionsOptions, prefix: string) {
   const values = createSealedValues({
     ...options,
     seal: createSeal(options.masterKeys, 'session'),
@@ -200,14 +201,14 @@ function createSerializer(options: SessionsOptions) {
   })
   return {
     parse(raw: string): SessionData {
-      const record = values.open(raw, PREFIX)
+      const record = values.open(raw, prefix)
       if (record === undefined) return { cookie }
       const stored = { ...record, toJSON }
       return { cookie, stored }
     },
     stringify({ stored }: SessionData): string {
       if (stored === undefined) throw new TypeError('there is no session to save')
-      return values.seal({ version: 1, ...stored }, PREFIX)
+      return values.seal({ version: 1, ...stored }, prefix)
     },
   }
 }

@@ -110,7 +110,7 @@ function createIndex(options: SessionsOptions) {
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'user-session-names'),
-    keyPattern: 'gatehouse:user-sess:*',
+    keyPattern: 'user-sess:*',
     schema: IndexRecord,
     kind: 'user_session',
   })

@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts'
 export type VoidTimes = ReturnType<typeof createVoidTimes>
 
 export interface VoidTimesOptions {
-  readonly store: Pick<Store, 'get' | 'raise'>
+  readonly store: Pick<Store, 'keyPrefix' | 'get' | 'raise'>
   readonly masterKeys: MasterKeys
   /** The longest lifetime of a session. */
   readonly ttlMs: number
@@ -19,12 +19,12 @@ const TAG_CHARS = 15
  * When Okta ends a user, one write makes all older sessions void, before they are deleted. The id of a session ends with a tag of its
  * user, so that a request can read this time together with the session's record, whose user is not known yet: one round trip.
  *
- *     gatehouse:event:void:<tag>   milliseconds since 1970
+ *     <prefix>event:void:<tag>   milliseconds since 1970
  */
 export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesOptions) {
   const names = createSigner(masterKeys, 'session-tags')
   const toTag = (name: string) => name.slice(0, TAG_CHARS)
-  const keyOf = (tag: string) => `gatehouse:event:void:${tag}`
+  const keyOf = (tag: string) => `${store.keyPrefix}event:void:${tag}`
 
   return {
     tagOf: (userId: string) => toTag(names.sign(userId)),

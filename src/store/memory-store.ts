@@ -5,6 +5,7 @@ import {
   assertOneSlot,
   assertValidCount,
   CLEANUP_THRESHOLD,
+  KEY_PREFIX,
   newWindowId,
   roundUpTtl,
   type Store,
@@ -41,6 +42,7 @@ export function createMemoryStore({
   const sweep = startSweep(entries, monotonic)
   return {
     redis: undefined,
+    keyPrefix: KEY_PREFIX,
     preservesWriteOrder: true,
     ...createValues(memory),
     ...createSteps(memory),

@@ -6,13 +6,20 @@ import { NOT_CONNECTED, redisFailure, SENTINELS_UNREACHABLE } from './redis-erro
 import { SCRIPTS } from './redis-scripts.ts'
 import type { RedisTarget, SentinelTarget } from './redis-url.ts'
 
-export interface RedisClientOptions {
+export interface RedisClientOptions extends RedisTls {
   readonly target: RedisTarget
-  /** PEM of a private certificate authority, for the TLS schemes. */
-  readonly ca?: string
   readonly commandTimeoutMs: number
   readonly connectTimeoutMs: number
   readonly onEvent?: (event: StoreEvent) => void
+}
+
+/** PEM, for the TLS schemes. */
+export interface RedisTls {
+  /** A private certificate authority. */
+  readonly ca?: string | undefined
+  /** The client's certificate, with its chain, and its key: both or none. */
+  readonly cert?: string | undefined
+  readonly privateKey?: string | undefined
 }
 
 /** For the log. */
@@ -30,11 +37,11 @@ export type StoreEvent =
  * would be executed after its caller was told that it failed.
  */
 export function createRedisClient(options: RedisClientOptions): Redis | Cluster {
-  const { target, ca, commandTimeoutMs, connectTimeoutMs } = options
+  const { target, ca, cert, privateKey: key, commandTimeoutMs, connectTimeoutMs } = options
   if (ca !== undefined) new X509Certificate(ca) // throws here instead of at every attempt to connect
   const common = {
     ...target.credentials,
-    ...(target.tls ? { tls: ca === undefined ? {} : { ca } } : {}),
+    ...(target.tls ? { tls: { ca, cert, key } } : {}),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     // Closes a connection on which the server reads and never answers, so that commands do not pile up. Later than the time-out of a

@@ -45,7 +45,7 @@ function failure(outcome: string, code: string): DependencyFailure {
 function replyCode(reply: string): string {
   const code = /^(?!ERR\b)[A-Z]+\b/.exec(reply)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(reply)?.[1]
   if (code !== undefined) return code
-  if (reply.includes("user executing the script can't")) return 'NOPERM'
+  if (/user executing the script can't|ACL failure in script/.test(reply)) return 'NOPERM' // Redis 7.0; Valkey and later Redis
   if (reply.includes('DB index is out of range')) return NO_DATABASE
   return reply.includes('max number of clients') ? 'MAXCLIENTS' : 'ERR'
 }

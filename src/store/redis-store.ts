@@ -6,6 +6,7 @@ import {
   type AttemptCounters,
   assertOneSlot,
   assertValidCount,
+  KEY_PREFIX,
   newWindowId,
   roundUpTtl,
   type Store,
@@ -13,6 +14,7 @@ import {
 
 export interface RedisStoreOptions {
   readonly redis: Redis | Cluster
+  readonly keyPrefix?: string
   /** How long `ping` waits for a connection. */
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
@@ -22,6 +24,7 @@ export interface RedisStoreOptions {
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
 export function createRedisStore({
   redis,
+  keyPrefix = KEY_PREFIX,
   connectTimeoutMs,
   onFailure = () => {},
 }: RedisStoreOptions): Store {
@@ -41,16 +44,17 @@ export function createRedisStore({
   }
   return {
     redis,
+    keyPrefix,
     preservesWriteOrder: !redis.isCluster,
     ...operations,
 
     async ping() {
       await run(connected(redis, connectTimeoutMs))
-      await probeStore(operations)
+      await probeStore(operations, `${keyPrefix}ping:${randomUUID()}`)
     },
 
     async close() {
-      await redis.get('gatehouse:close').catch(() => {}) // answered after all earlier commands
+      await redis.get(`${keyPrefix}close`).catch(() => {}) // answered after all earlier commands
       await redis.quit().catch(() => redis.disconnect())
     },
   }
@@ -67,7 +71,7 @@ export async function probeStore(
     Store,
     'set' | 'get' | 'delete' | 'deleteIf' | 'countAttempt' | `index${'Put' | 'All' | 'Remove'}`
   >,
-  key = `gatehouse:ping:${randomUUID()}`,
+  key: string,
 ): Promise<void> {
   const window = { keySuffix: '', name: 'window', maxAttempts: 1, ttlMs: PROBE_TTL_MS }
   await Promise.all([

@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 
 /**
  * Encrypted records, stored under an HMAC of their name, so that a reader of the store learns neither names nor contents. The Redis
- * key is the associated data, so a record that is copied to another key cannot be opened. After a rotation of SECRET_KEYS, records
+ * key is the associated data, so a record that is copied to another key, or to one with another prefix, cannot be opened. After a rotation of SECRET_KEYS, records
  * are still found under their old keys.
  *
  * An unreadable record (damaged, or of another version) is counted, logged and treated as missing. It is not deleted, because a
@@ -39,10 +39,10 @@ export interface SealedRecord<Value> {
 }
 
 export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> {
-  readonly store: Pick<Store, 'get' | 'set' | 'delete' | 'deleteIf'>
+  readonly store: Pick<Store, 'keyPrefix' | 'get' | 'set' | 'delete' | 'deleteIf'>
   /** For the HMAC of the name. */
   readonly names: Signer
-  /** The Redis key, with `*` for the HMAC. */
+  /** The Redis key without the store's prefix, with `*` for the HMAC. */
   readonly keyPattern: string
 }
 
@@ -60,7 +60,7 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
   const { store, names, keyPattern } = options
   const { seal, open } = createSealedValues(options)
 
-  const keyOf = (hmac: string) => keyPattern.replace('*', hmac)
+  const keyOf = (hmac: string) => store.keyPrefix + keyPattern.replace('*', hmac)
   const keysOf = (name: string): readonly [string, ...string[]] => {
     const [newest, ...older] = names.signAll(name)
     return [keyOf(newest), ...older.map(keyOf)]

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
 
+/** The default of `REDIS_KEY_PREFIX`. */
+export const KEY_PREFIX = 'gatehouse:'
+
 /**
  * The store contract. `redis-store.ts` and `memory-store.ts` (embedded, one process) implement it, and one test suite runs on both.
  *
@@ -12,6 +15,9 @@ import type { Cluster, Redis } from 'ioredis'
 export interface Store extends AttemptCounters {
   /** The client, for connect-redis. Undefined for the embedded store. */
   readonly redis: Redis | Cluster | undefined
+
+  /** The start of every key: `REDIS_KEY_PREFIX`. Several deployments can share a Redis, each with its own. */
+  readonly keyPrefix: string
 
   /** Whether writes are executed in the order of their calls. False for Redis Cluster, where they go to several servers. */
   readonly preservesWriteOrder: boolean
@@ -200,7 +206,8 @@ export async function allSettledOrThrow<Writes extends readonly Promise<unknown>
 }
 
 /** The key prefix of all windows of one user or one address. */
-export const limitKeyPrefix = (hmac: string) => `gatehouse:limit:{${hmac}}`
+export const limitKeyPrefix = ({ keyPrefix }: Pick<Store, 'keyPrefix'>, hmac: string) =>
+  `${keyPrefix}limit:{${hmac}}`
 
 export interface LimitConfig {
   readonly attempts: number

@@ -19,7 +19,14 @@ test('.env.example sets the required variables and nothing else', () => {
 test('.env.example is valid except for its placeholders, which are refused', () => {
   const example = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=(.*)$/gm)]
   const env = Object.fromEntries(example.map(([, name, value]) => [name, value]))
-  const problems = problemsOf({ ...env, UPSTREAM_CA_FILE: '', REDIS_CA_FILE: '', CONFIG_FILE: '' })
+  const problems = problemsOf({
+    ...env,
+    UPSTREAM_CA_FILE: '',
+    REDIS_CA_FILE: '',
+    REDIS_CERT_FILE: '',
+    REDIS_KEY_FILE: '',
+    CONFIG_FILE: '',
+  })
   expect(problems.filter((problem) => !problem.endsWith(' the placeholder of the example'))).toEqual([])
   expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(
     [

@@ -1,7 +1,8 @@
 import { rootCertificates } from 'node:tls'
 import { inspect } from 'node:util'
-import { expect, test } from '@jest/globals'
+import { afterAll, describe, expect, test } from '@jest/globals'
 import { generateKey } from '../../src/config/secret-values.ts'
+import { makeCertificates } from '../support/redis-certificates.ts'
 import { KEY, load, PAM, problemsOf } from './valid-environment.ts'
 
 test('the required variables alone make a valid configuration', () => {
@@ -226,6 +227,63 @@ test.each([
 ])('REDIS_CA_FILE is accepted only for connections with TLS: %s', (url, count) => {
   const ca = rootCertificates[0] ?? ''
   expect(problemsOf({ REDIS_URL: url, REDIS_CA_FILE: '/ca' }, { readFile: () => ca })).toHaveLength(count)
+})
+
+describe('a client certificate for Redis', () => {
+  const [own, other] = [makeCertificates(), makeCertificates()]
+  afterAll(() => {
+    own.remove()
+    other.remove()
+  })
+  const problems = (REDIS_CERT_FILE: string, REDIS_KEY_FILE: string, REDIS_URL = 'rediss://redis') =>
+    problemsOf({ REDIS_URL, REDIS_CERT_FILE, REDIS_KEY_FILE })
+
+  test('and its key are read, and the key is hidden', () => {
+    const config = load({
+      REDIS_URL: 'rediss://redis',
+      REDIS_CERT_FILE: own.certFile,
+      REDIS_KEY_FILE: own.keyFile,
+    })
+    expect(config.redis.cert).toMatch(/^-----BEGIN CERTIFICATE-----/)
+    expect(config.redis.privateKey?.value).toMatch(/^-----BEGIN PRIVATE KEY-----/)
+    expect(JSON.stringify(config)).not.toContain('PRIVATE KEY')
+  })
+
+  test.each([
+    ['without a key', () => problems(own.certFile, ''), 'REDIS_KEY_FILE: is required with REDIS_CERT_FILE'],
+    [
+      'without a certificate',
+      () => problems('', own.keyFile),
+      'REDIS_CERT_FILE: is required with REDIS_KEY_FILE',
+    ],
+    [
+      'with the key of another one',
+      () => problems(own.certFile, other.keyFile),
+      'REDIS_KEY_FILE: does not belong to the first certificate of REDIS_CERT_FILE',
+    ],
+    [
+      'with a certificate as its key',
+      () => problems(own.certFile, own.certFile),
+      'REDIS_KEY_FILE: must be a PEM private key without a passphrase',
+    ],
+    [
+      'with a key as the certificate',
+      () => problems(own.keyFile, own.keyFile),
+      'REDIS_CERT_FILE: contains a private key: only certificates belong there',
+    ],
+    [
+      'with files that cannot be read',
+      () => problems(own.certFile, '/no/such/key'),
+      'REDIS_KEY_FILE: the file cannot be read (ENOENT)',
+    ],
+    [
+      'without TLS',
+      () => problems(own.certFile, own.keyFile, 'redis+cluster://redis'),
+      'REDIS_CERT_FILE: requires a REDIS_URL over TLS, such as rediss://',
+    ],
+  ])('%s is refused', (_, found, problem) => {
+    expect(found()).toEqual([problem])
+  })
 })
 
 test('the names of the variables that are set are listed for the log, without values', () => {

@@ -221,6 +221,7 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['https://proxy', 'https://proxy/'],
   ],
   NO_PROXY: [['.SVC,10.0.0.0/8, host:80', ['.svc', '10.0.0.0/8', 'host:80']]],
+  REDIS_KEY_PREFIX: same('gatehouse:', ':', 'a_b.c:D-9:', `${'a'.repeat(63)}:`),
   LOG_LEVEL: same('error', 'warn', 'info', 'debug'),
 }
 
@@ -465,6 +466,12 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'requires a REDIS_URL over TLS, such as rediss://': withOthers({ REDIS_URL: 'redis+cluster://c1:6379' }, [
       CERTIFICATES[0] ?? '',
     ]),
+  },
+  REDIS_KEY_PREFIX: {
+    'must be up to 64 letters, digits and _ . : -, with a colon at the end': [
+      ...words('gatehouse gate* a*: a?: [a]: {a}: ä: a/:'),
+      ...['a b:', 'a:\nb:', `${'a'.repeat(64)}:`],
+    ],
   },
   UPSTREAM_CA_FILE: {
     'has no PEM certificate': ['text', CERTIFICATES[0]?.replace('BEGIN', 'BEGINNING') ?? ''],

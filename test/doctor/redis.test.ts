@@ -1,9 +1,10 @@
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, expect, test } from '@jest/globals'
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import { createKeyRegistry } from '../../src/store/key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { useFixture } from '../support/fixture.ts'
+import { makeCertificates } from '../support/redis-certificates.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
@@ -103,6 +104,29 @@ test('rediss:// to a port without TLS', async () => {
   const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
   expect(results.reach).toMatch(/^fail: Redis does not answer \(/)
   expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
+})
+
+describe('a Redis that requires client certificates', () => {
+  const [own, foreign] = [makeCertificates(), makeCertificates()]
+  afterAll(() => {
+    own.remove()
+    foreign.remove()
+  })
+  const reachWith = async (certificate: Record<string, string>) => {
+    const redis = await server({ tls: { ...own, requiresClientCertificate: true } })
+    const env = { REDIS_URL: redis.url, REDIS_CA_FILE: own.caFile, ...certificate }
+    return group('redis', await diagnose(env, { deadlines: { ...QUICK.deadlines, checkMs: 5000 } }))
+  }
+  const from = ({ certFile, keyFile }: typeof own) => ({ REDIS_CERT_FILE: certFile, REDIS_KEY_FILE: keyFile })
+
+  test('all checks pass with one of its authority', async () => {
+    expect(await reachWith(from(own))).toEqual(ALL_OK)
+  })
+
+  test('a missing one, and one of another authority', async () => {
+    expect((await reachWith({})).reach).toMatch(/^fail: Redis does not answer \(.+CERTIFICATE_REQUIRED\)$/)
+    expect((await reachWith(from(foreign))).reach).toMatch(/^fail: Redis does not answer \(.+UNKNOWN_CA\)$/)
+  })
 })
 
 test('a policy that evicts', async () => {

@@ -92,14 +92,15 @@ async function visit(n: number): Promise<void> {
 }
 
 async function measure() {
-  const { child } = fleet.brokers[0] ?? {}
-  child?.kill('SIGUSR2')
-  const heapMb = Math.round(await fleet.heapMb())
   const ended = async () => {
     const { sess = 0, txn = 0, lock = 0 } = await countKeys()
     return sess + txn + lock === 0
   }
   await until(ended, { timeoutMs: 60_000, what: 'every session, transaction and lock to end' })
+  const { child } = fleet.brokers[0] ?? {}
+  child?.kill('SIGUSR2')
+  await fleet.heapMb() // the signal may arrive during this request
+  const heapMb = Math.round(await fleet.heapMb())
   return { heapMb, descriptors: readdirSync(`/proc/${child?.pid}/fd`).length, keys: await countKeys() }
 }
 

@@ -67,7 +67,7 @@ const REDIS_PASSWORD = 'plainly-fake-redis-password'
 
 test('the rights of the Redis user in docs/operations.md are enough for a whole sign-in', async () => {
   const { redis, sandbox, replica } = await harness()
-  await redis.client().call('ACL', ...documentedRule())
+  await redis.client().call('ACL', ...documentedRule(), '+info')
   const broker = await replica({ REDIS_URL: urlFor(redis.port) })
   await until(async () => (await readyz(broker.opsUrl)).status === 200)
 

@@ -23,7 +23,7 @@ function harness() {
       store,
       seal: createSeal(masterKeys, 'test'),
       names: createSigner(masterKeys, 'test-names'),
-      keyPattern: 'gatehouse:test:*',
+      keyPattern: 'test:*',
       schema,
       kind: 'test',
       log,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type RedisServer, startRedis } from './redis-server.ts'
+import { type RedisServer, type ServerTls, startRedis } from './redis-server.ts'
 import { until } from './until.ts'
 
 export interface RedisCluster {
@@ -13,6 +13,7 @@ export interface RedisCluster {
 
 export interface RedisClusterOptions {
   readonly password?: string
+  readonly tls?: ServerTls
   /** After this time without a response, a node is considered failed and a replica takes over. Long, as healthy nodes may be slow on a busy machine. */
   readonly nodeTimeoutMs?: number
 }
@@ -23,7 +24,7 @@ const SLOTS = 16_384
 export async function startRedisCluster(
   masterCount: number,
   replicaCount = 0,
-  { password, nodeTimeoutMs = 5000 }: RedisClusterOptions = {},
+  { password, tls, nodeTimeoutMs = 5000 }: RedisClusterOptions = {},
 ): Promise<RedisCluster> {
   const args = [
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
@@ -32,7 +33,11 @@ export async function startRedisCluster(
   ]
   const auth = password === undefined ? [] : ['--masterauth', password]
   const start = () =>
-    startRedis({ args: [...args, ...auth], ...(password === undefined ? {} : { password }) })
+    startRedis({
+      args: [...args, ...auth],
+      ...(password === undefined ? {} : { password }),
+      ...(tls && { tls }),
+    })
   const servers: RedisServer[] = []
   const stop = async () => {
     await Promise.all(servers.map((server) => server.stop()))
@@ -57,7 +62,7 @@ export async function startRedisCluster(
 
   const user = password === undefined ? '' : `:${encodeURIComponent(password)}@`
   return {
-    url: `redis+cluster://${user}${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    url: `${tls ? 'rediss' : 'redis'}+cluster://${user}${servers.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
     masters: servers.slice(0, masterCount),
     replicas: servers.slice(masterCount),
     stop,

@@ -23,7 +23,7 @@ export const SEARCH_PATH = `${process.env.PATH}:/usr/local/sbin:/usr/sbin:/sbin`
 export function startProcess(
   args: readonly string[],
   directory: string,
-  program = 'redis-server',
+  program = process.env.REDIS_SERVER ?? 'redis-server',
 ): RedisProcess {
   const logFile = join(directory, 'server.log')
   const log = openSync(logFile, 'a')

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type RedisServer, startRedis, startServer } from './redis-server.ts'
+import { type RedisServer, type ServerTls, startRedis, startServer, tlsArguments } from './redis-server.ts'
 import { until } from './until.ts'
 
 export interface WatchedRedis {
@@ -20,6 +20,7 @@ export interface WatchedRedisOptions {
   readonly sentinels?: number
   /** The password of Redis and of the sentinels. */
   readonly password?: string
+  readonly tls?: ServerTls
   readonly downAfterMs?: number
 }
 
@@ -30,13 +31,14 @@ export async function startSentinels({
   replicas: replicaCount = 1,
   sentinels: sentinelCount = 3,
   password,
+  tls,
   downAfterMs = 500,
 }: WatchedRedisOptions = {}): Promise<WatchedRedis> {
   const servers: RedisServer[] = []
   const stop = async () => {
     await Promise.all(servers.map((server) => server.stop()))
   }
-  const secret = password === undefined ? {} : { password }
+  const secret = { ...(password === undefined ? {} : { password }), ...(tls && { tls }) }
   const auth = password === undefined ? [] : ['--masterauth', password]
 
   async function keep(starting: Promise<RedisServer>): Promise<RedisServer> {
@@ -64,7 +66,7 @@ export async function startSentinels({
 
     const user = password === undefined ? '' : `:${encodeURIComponent(password)}@`
     return {
-      url: `redis+sentinel://${user}${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/0?name=${NAME}`,
+      url: `${tls ? 'rediss' : 'redis'}+sentinel://${user}${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/0?name=${NAME}`,
       primary,
       replicas,
       sentinels,
@@ -86,17 +88,19 @@ interface SentinelOptions {
   readonly sentinelCount: number
   readonly downAfterMs: number
   readonly password?: string
+  readonly tls?: ServerTls
 }
 
 /** Sentinels rewrite their configuration, so each has its own file. */
 function startSentinel(
   primaryPort: number,
-  { sentinelCount, downAfterMs, password }: SentinelOptions,
+  { sentinelCount, downAfterMs, password, tls }: SentinelOptions,
 ): Promise<RedisServer> {
-  return startServer(password === undefined ? {} : { password }, (port, directory) => {
+  const access = { ...(password === undefined ? {} : { password }), ...(tls && { tls }) }
+  return startServer(access, (port, directory) => {
     const file = join(directory, 'sentinel.conf')
     const lines = [
-      `port ${port}`,
+      ...(tls ? configLines(tlsArguments(tls, port)) : [`port ${port}`]),
       'bind 127.0.0.1',
       `dir ${directory}`,
       `sentinel monitor ${NAME} 127.0.0.1 ${primaryPort} ${Math.floor(sentinelCount / 2) + 1}`,
@@ -114,6 +118,13 @@ function startSentinel(
     return [file, '--sentinel']
   })
 }
+
+/** `--name value` pairs as lines of a file. */
+const configLines = (args: readonly string[]) =>
+  args
+    .join(' ')
+    .split(/ ?--/)
+    .filter((line) => line !== '')
 
 async function knows(sentinel: RedisServer, replicaCount: number, sentinelCount: number): Promise<boolean> {
   const client = sentinel.client()

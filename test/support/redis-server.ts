@@ -14,7 +14,15 @@ export interface RedisServerOptions {
   /** The default user's password. */
   readonly password?: string
   /** Accepts only TLS, with these files. */
-  readonly tls?: { readonly caFile: string; readonly certFile: string; readonly keyFile: string }
+  readonly tls?: ServerTls
+}
+
+export interface ServerTls {
+  readonly caFile: string
+  readonly certFile: string
+  readonly keyFile: string
+  /** Clients need a certificate of the authority; the server's own is one. */
+  readonly requiresClientCertificate?: boolean
 }
 
 export interface RedisServer {
@@ -83,7 +91,7 @@ async function startServerOn(
   const access = {
     port,
     ...(password === undefined ? {} : { password }),
-    ...(tls ? { tls: { ca: readFileSync(tls.caFile) } } : {}),
+    ...(tls ? { tls: readTls(tls) } : {}),
   }
   const clients = new Set<Redis>()
   let running: RedisProcess
@@ -156,9 +164,17 @@ async function untilAnswering(running: RedisProcess, access: RedisAccess): Promi
   }
 }
 
-function tlsArguments(tls: NonNullable<RedisServerOptions['tls']>, port: number): string[] {
+/** What a client needs, in PEM. */
+const readTls = ({ caFile, certFile, keyFile }: ServerTls) => {
+  const [ca, cert, key] = [caFile, certFile, keyFile].map((file) => readFileSync(file, 'utf8'))
+  return { ca, cert, key }
+}
+
+export function tlsArguments(tls: ServerTls, port: number): string[] {
   return [
-    ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
+    ...['--port', '0', '--tls-port', String(port)],
+    ...['--tls-auth-clients', tls.requiresClientCertificate ? 'yes' : 'no'],
+    ...['--tls-replication', 'yes', '--tls-cluster', 'yes'],
     ...['--tls-ca-cert-file', tls.caFile, '--tls-cert-file', tls.certFile, '--tls-key-file', tls.keyFile],
   ]
 }

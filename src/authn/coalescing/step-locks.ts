@@ -8,7 +8,7 @@ import { parseStoredJson } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import { StepOutcome } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'
-import { type TransactionStore, transactionKey } from '../transaction/transaction-store.ts'
+import type { TransactionStore } from '../transaction/transaction-store.ts'
 
 export interface LockRequest {
   /** The names of the transaction, one for each of SECRET_KEYS, the newest first. */
@@ -39,9 +39,9 @@ export interface SharedResult {
 }
 
 export interface StepLocksOptions {
-  readonly store: Pick<Store, 'acquire' | 'commit' | 'get' | 'deleteIf'>
+  readonly store: Pick<Store, 'keyPrefix' | 'acquire' | 'commit' | 'get' | 'deleteIf'>
   readonly seal: Seal
-  readonly transactions: Pick<TransactionStore, 'open'>
+  readonly transactions: Pick<TransactionStore, 'keyOf' | 'open'>
   /** Whether a session is stored. It may be written a moment after the shared result that names it. */
   readonly isStored: (sessionId: string) => Promise<boolean>
   readonly lockTtlMs: number
@@ -67,8 +67,8 @@ type Shared = z.infer<typeof Shared>
  * share the step's result. It also paces polls: a poll before `pollNotBeforeMs` waits. All keys of a transaction are in
  * one Redis Cluster slot:
  *
- *     gatehouse:lock:{<name>}              the token of the running step
- *     gatehouse:lock:{<name>}:<dedupKey>   the shared result of the last such step, sealed, for a few seconds
+ *     <prefix>lock:{<name>}              the token of the running step
+ *     <prefix>lock:{<name>}:<dedupKey>   the shared result of the last such step, sealed, for a few seconds
  */
 export class StepLocks {
   readonly #options: StepLocksOptions
@@ -119,10 +119,10 @@ export class StepLocks {
   commit(lock: StepLock, record: RecordChange, outcome: StepOutcome): Promise<boolean> {
     const { store, seal, sharedMs } = this.#options
     const { name, token, recordKey, raw } = lock
-    const key = sharedKey(lock)
+    const key = this.#sharedKey(lock)
     const shared: Shared = { version: 2, token, outcome }
     return store.commit({
-      lockKey: lockKey(name),
+      lockKey: this.#lockKey(name),
       recordKey,
       token,
       expected: raw,
@@ -141,15 +141,15 @@ export class StepLocks {
   }
 
   async release({ name, token }: StepLock): Promise<void> {
-    await this.#options.store.deleteIf(lockKey(name), token)
+    await this.#options.store.deleteIf(this.#lockKey(name), token)
   }
 
   async #acquireAt(name: string, { dedupKey }: LockRequest): Promise<StepLock> {
     const { store, transactions, lockTtlMs } = this.#options
-    const [token, recordKey] = [`${dedupKey}.${uuid()}`, transactionKey(name)]
+    const [token, recordKey] = [`${dedupKey}.${uuid()}`, transactions.keyOf(name)]
     try {
       const { holder, record: raw } = await store.acquire({
-        lockKey: lockKey(name),
+        lockKey: this.#lockKey(name),
         recordKey,
         token,
         lockTtlMs,
@@ -159,14 +159,14 @@ export class StepLocks {
       return { isOurs, holder, name, dedupKey, token, recordKey, raw, transaction, dueInMs: 0 }
     } catch (error) {
       // a store that stalled may still execute the command when it resumes; this delete then follows it
-      store.deleteIf(lockKey(name), token).catch(() => {}) // if this fails too, the lock expires
+      store.deleteIf(this.#lockKey(name), token).catch(() => {}) // if this fails too, the lock expires
       throw error
     }
   }
 
   async #readShared(lock: Pick<StepLock, 'name' | 'dedupKey'>) {
     const { store, seal } = this.#options
-    const key = sharedKey(lock)
+    const key = this.#sharedKey(lock)
     const raw = await store.get(key)
     if (raw === undefined) return undefined
     const { data } = Shared.safeParse(parseStoredJson(seal.open(raw, key)))
@@ -195,6 +195,14 @@ export class StepLocks {
     }
   }
 
+  #lockKey(name: string): string {
+    return `${this.#options.store.keyPrefix}lock:{${name}}`
+  }
+
+  #sharedKey({ name, dedupKey }: Pick<StepLock, 'name' | 'dedupKey'>): string {
+    return `${this.#lockKey(name)}:${dedupKey}`
+  }
+
   /** An answer must not name a session before the session is stored. */
   async #isSessionStored(outcome: StepOutcome): Promise<boolean> {
     const sessionId = outcome.kind === 'answer' ? outcome.sessionId : undefined
@@ -216,6 +224,3 @@ function pollDueInMs(
   const dueInMs = (transaction?.pollNotBeforeMs?.[pollPath] ?? 0) - nowMs
   return dueInMs > pollEveryMs ? 0 : Math.max(0, dueInMs)
 }
-
-const lockKey = (name: string) => `gatehouse:lock:{${name}}`
-const sharedKey = ({ name, dedupKey }: Pick<StepLock, 'name' | 'dedupKey'>) => `${lockKey(name)}:${dedupKey}`

@@ -13,7 +13,7 @@ export interface RecoveryCode {
 }
 
 export interface CodeCooldownDeps {
-  readonly store: Pick<Store, 'set' | 'delete'>
+  readonly store: Pick<Store, 'keyPrefix' | 'set' | 'delete'>
   readonly names: Signer
   readonly canonicalLogin: (login: string) => string
   readonly audit: Pick<StepAudit, 'limitHit'>
@@ -32,7 +32,7 @@ export function createCodeCooldown(deps: CodeCooldownDeps) {
 
   return async (code: RecoveryCode, client: Client) => {
     const name = names.sign(JSON.stringify([canonicalLogin(code.login), code.factorType]))
-    const key = `gatehouse:limit:recovery-sent:${name}`
+    const key = `${store.keyPrefix}limit:recovery-sent:${name}`
     if (!(await store.set(key, '1', resendAfterMs, 'absent'))) {
       const retryAfterSeconds = Math.ceil(resendAfterMs / 1000)
       audit.limitHit({ limit: 'recovery_sent', ...code, retryAfterSeconds }, client)

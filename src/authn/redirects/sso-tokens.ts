@@ -48,7 +48,7 @@ export class SsoTokens {
     this.#options = options
     this.#records = createSealedRecords({
       ...options,
-      keyPattern: 'gatehouse:sso:*',
+      keyPattern: 'sso:*',
       schema: SsoRecord,
       kind: 'sso',
     })

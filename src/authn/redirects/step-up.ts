@@ -17,7 +17,7 @@ import { newHandle, type TransactionStore } from '../transaction/transaction-sto
 export interface StepUpOptions extends LimitReachedDeps {
   readonly isEnabled: boolean
   readonly signInUrl: string
-  readonly store: Pick<Store, 'preservesWriteOrder' | 'get' | 'swap' | 'countAttempt'>
+  readonly store: Pick<Store, 'keyPrefix' | 'preservesWriteOrder' | 'get' | 'swap' | 'countAttempt'>
   readonly transactions: Pick<TransactionStore, 'names' | 'create' | 'end'>
   readonly limitPerAddress: LimitConfig
   readonly addressNames: Signer
@@ -35,7 +35,7 @@ const STATE_TOKEN = /^[\w.~-]{20,512}$/
  * the browser is redirected to the sign-in page with a handle. Such an imported transaction never opens a session by
  * itself, because the token's creator can also redeem it at Okta (docs/security.md).
  *
- *     gatehouse:imported:<token>   the name of the token's transaction; both are HMACs
+ *     <prefix>imported:<token>   the name of the token's transaction; both are HMACs
  */
 export class StepUp {
   readonly #options: StepUpOptions
@@ -67,7 +67,7 @@ export class StepUp {
 
   async #enforceLimit(client: Client): Promise<void> {
     const { store, limitPerAddress, addressNames } = this.#options
-    const keyPrefix = limitKeyPrefix(addressNames.sign(addressForLimits(client.address)))
+    const keyPrefix = limitKeyPrefix(store, addressNames.sign(addressForLimits(client.address)))
     const window = { keySuffix: '', name: 'step_up' }
     const { full } = await store.countAttempt({ keyPrefix, windows: [limitWindow(window, limitPerAddress)] })
     if (full === undefined) return
@@ -84,7 +84,7 @@ export class StepUp {
     const creating = transactions.create(handle, imported)
     if (!store.preservesWriteOrder) await creating // another import that reads the index must also find the record
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
-    const keyOf = (hmac: string) => `gatehouse:imported:${hmac}`
+    const keyOf = (hmac: string) => `${store.keyPrefix}imported:${hmac}`
     const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], INDEX_MS)
     const reading = older.map((hmac) => store.get(keyOf(hmac))) // while keys are rotated
     const [, ...former] = await allSettledOrThrow(creating, swapping, ...reading)

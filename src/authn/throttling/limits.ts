@@ -8,6 +8,7 @@ import {
   type LimitWindow,
   limitKeyPrefix,
   limitWindow,
+  type Store,
   type WindowKey,
 } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
@@ -46,13 +47,14 @@ const WINDOWS = ['burst', 'sustained', 'inARow'] as const
 /*
  * Redis keys contain users, addresses, devices and handles as HMACs only:
  *
- *     gatehouse:limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
- *     gatehouse:limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
- *     gatehouse:known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
- *     gatehouse:limit:{<address>}                 all windows of an address, in another slot
+ *     <prefix>limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
+ *     <prefix>limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
+ *     <prefix>known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
+ *     <prefix>limit:{<address>}                 all windows of an address, in another slot
  */
 
 export interface LimitsDeps {
+  readonly store: Pick<Store, 'keyPrefix'>
   readonly limits: AttemptLimits
   readonly names: Signer
   readonly logins: LoginNames
@@ -100,23 +102,23 @@ interface DeviceOf {
 
 /** The device is known if one of these keys exists. By user id if there is one, else by login; the newest key first. */
 export function knownDeviceKeys(
-  { names, logins }: Pick<LimitsDeps, 'names' | 'logins'>,
+  deps: Pick<LimitsDeps, 'store' | 'names' | 'logins'>,
   { userId, login }: Pick<Attempt, 'userId' | 'login'>,
   client: DeviceOf,
 ): readonly string[] {
-  if (userId !== undefined) return deviceKeys(names, byUserId(userId), client).known
-  return login === undefined ? [] : deviceKeys(names, byLogin(logins, login), client).known
+  if (userId !== undefined) return deviceKeys(deps, byUserId(userId), client).known
+  return login === undefined ? [] : deviceKeys(deps, byLogin(deps.logins, login), client).known
 }
 
 /** For each name of the user: the windows that a full sign-in ends, and the key that marks the device as known. */
 export function windowsEndedBySignIn(
-  { names, logins }: LimitsDeps,
+  deps: LimitsDeps,
   user: UserNames,
   client: Client,
 ): readonly (WindowGroup & { readonly knownDeviceKey: string })[] {
-  const users = [byUserId(user.userId), ...user.logins.map((login) => byLogin(logins, login))]
+  const users = [byUserId(user.userId), ...user.logins.map((login) => byLogin(deps.logins, login))]
   const distinct = new Map(users.map((one) => [JSON.stringify(one.distinct), one]))
-  return [...distinct.values()].map((one) => endedUnder(names, one, client))
+  return [...distinct.values()].map((one) => endedUnder(deps, one, client))
 }
 
 /**
@@ -135,7 +137,7 @@ export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly Windo
     ])
     return names
       .signAll(JSON.stringify(shared))
-      .map((signed) => ({ keyPrefix: limitKeyPrefix(signed), windows }))
+      .map((signed) => ({ keyPrefix: limitKeyPrefix(deps.store, signed), windows }))
   })
 }
 
@@ -153,7 +155,7 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   const { names, logins } = deps
   const user = countedUser(logins, attempt)
   if (user === undefined) return []
-  const { keyPrefix, device, known } = deviceKeys(names, user, client)
+  const { keyPrefix, device, known } = deviceKeys(deps, user, client)
   const { kind, handle } = attempt
   const inARow = user.candidates.map((candidate) => idIn(names, user.shared, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
@@ -174,15 +176,20 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   return [{ keyPrefix, windows, override: { ifKeyExists, windows: windowsIfKnown }, formerKnownDeviceKeys }]
 }
 
-function ofAddress({ limits, names }: LimitsDeps, { kind }: Attempt, client: Client): AttemptWindows[] {
+function ofAddress(
+  { store, limits, names }: LimitsDeps,
+  { kind }: Attempt,
+  client: Client,
+): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
   const address = addressForLimits(client.address)
-  return windows.length === 0 ? [] : [{ keyPrefix: limitKeyPrefix(hmac(names, 'address', address)), windows }]
+  const keyPrefix = limitKeyPrefix(store, hmac(names, 'address', address))
+  return windows.length === 0 ? [] : [{ keyPrefix, windows }]
 }
 
-function endedUnder(names: Signer, user: NamedUser, client: Client) {
-  const { keyPrefix, device, known } = deviceKeys(names, user, client)
-  const id = idIn(names, user.shared, user.distinct)
+function endedUnder(deps: LimitsDeps, user: NamedUser, client: Client) {
+  const { keyPrefix, device, known } = deviceKeys(deps, user, client)
+  const id = idIn(deps.names, user.shared, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
     windowName(kind, 'perUser', id, 'inARow'),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
@@ -219,13 +226,17 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
 }
 
 /** One of the keys in `known` exists if the device is known. */
-function deviceKeys(names: Signer, { shared, distinct }: NamedUser, client: DeviceOf) {
+function deviceKeys(
+  { store, names }: Pick<LimitsDeps, 'store' | 'names'>,
+  { shared, distinct }: NamedUser,
+  client: DeviceOf,
+) {
   const users = names.signAll(JSON.stringify(shared))
   const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
-  const knownKey = (user: string, key: number) => `gatehouse:known:{${user}}:${devices[key]}`
+  const knownKey = (user: string, key: number) => `${store.keyPrefix}known:{${user}}:${devices[key]}`
   const [newest, ...former] = users
   const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
-  return { keyPrefix: limitKeyPrefix(newest), device: devices[0], known }
+  return { keyPrefix: limitKeyPrefix(store, newest), device: devices[0], known }
 }
 
 /** Separates users who share a key prefix. Empty for the user whose name is that of the prefix. */

@@ -56,7 +56,7 @@ export interface Reservation {
 }
 
 export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
-  readonly store: Pick<Store, 'countAttempt' | 'refundAttempt' | 'clearWindows' | 'get' | 'set'>
+  readonly store: Pick<Store, 'keyPrefix' | 'countAttempt' | 'refundAttempt' | 'clearWindows' | 'get' | 'set'>
   /** Known devices end with all sessions of their user. */
   readonly knownDevices: Pick<UserKeys, 'add'>
   readonly log: Logger

@@ -45,7 +45,7 @@ const StoredResource = z.object({
   transactions: z.array(z.string()),
 })
 type StoredResource = z.infer<typeof StoredResource>
-const STORED = { keyPattern: 'gatehouse:offer:*', schema: StoredResource, kind: 'offer' }
+const STORED = { keyPattern: 'offer:*', schema: StoredResource, kind: 'offer' }
 
 const AnyVersion = z.object({ version: z.number() })
 

@@ -13,6 +13,7 @@ import { LIFETIME, Transaction } from './transaction.ts'
 export interface TransactionStore {
   /** One name for each of SECRET_KEYS, the newest first. */
   names(handle: string): readonly [string, ...string[]]
+  keyOf(name: string): string
   /** Reads a transaction without its step lock. */
   read(name: string): Promise<Transaction | undefined>
   create(handle: string, transaction: Transaction): Promise<void>
@@ -51,15 +52,14 @@ export function isHandle(value: string): boolean {
 }
 
 /** The hash tag keeps a transaction, its lock and its shared results in one Redis Cluster slot. */
-export const transactionKey = (name: string) => `gatehouse:txn:{${name}}`
+const KEY_PATTERN = 'txn:{*}'
 
 export function createTransactionStore(options: TransactionStoreOptions): TransactionStore {
   const { store, names, openTransactions, now } = options
+  const keyOf = (name: string) => store.keyPrefix + KEY_PATTERN.replace('*', name)
   const records = createSealedRecords<Transaction>({
     ...options,
-    keyPattern: transactionKey('*'),
-    schema: Transaction,
-    kind: 'transaction',
+    ...{ keyPattern: KEY_PATTERN, schema: Transaction, kind: 'transaction' },
   })
 
   const addToUserIndex: TransactionStore['addToUserIndex'] = async ({ userId }, key) => {
@@ -68,11 +68,12 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
 
   return {
     names: (handle) => names.signAll(handle),
+    keyOf,
     open: records.open,
     addToUserIndex,
 
     async read(name) {
-      const key = transactionKey(name)
+      const key = keyOf(name)
       return records.open(await store.get(key), key)
     },
 
@@ -81,7 +82,7 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
       await allSettledOrThrow(writing, addToUserIndex(transaction, records.keysOf(handle)[0]))
     },
 
-    end: async (name) => void (await store.delete(transactionKey(name))),
+    end: async (name) => void (await store.delete(keyOf(name))),
 
     recordChange(before, after, key) {
       if (after === undefined) return 'delete'

@@ -55,12 +55,12 @@ export function createPamDeps(options: PamDepsOptions) {
     teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
     /** A Redis key for this API and team. It has an HMAC of the names. */
     keyOf: (kind: KeyKind, given: readonly string[] = []) =>
-      `gatehouse:${kind}:${names.sign(JSON.stringify([scope, ...given]))}`,
+      `${store.keyPrefix}${kind}:${names.sign(JSON.stringify([scope, ...given]))}`,
     recordsOf: <Value extends object>(kind: 'pam-token' | 'pam-groups', schema: z.ZodType<Value>) =>
       createSealedRecords({
         ...{ store, names, kind, log, metrics },
         seal: createSeal(masterKeys, kind),
-        keyPattern: `gatehouse:${kind}:*`,
+        keyPattern: `${kind}:*`,
         schema,
       }),
     /** The API's time. */

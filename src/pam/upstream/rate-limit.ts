@@ -10,8 +10,6 @@ export interface RateLimitedRequest {
   readonly budget: { leftMs: number }
 }
 
-/** The time until which no replica sends a call. */
-const CLOSED_KEY = 'gatehouse:pam-limit'
 /** Other replicas have calls in flight too: each takes this share of what remains. */
 const SHARE = 1 / 4
 /** When less than this share of the limit is left, it is for users' own lookups. */
@@ -32,13 +30,15 @@ const BUSY_RETRY_MS = 1000
  */
 export function createRateLimit(deps: PamDeps) {
   const { store, clock, random, maxConnections } = deps
+  /** The time until which no replica sends a call. */
+  const closedKey = `${store.keyPrefix}pam-limit`
   const maxOwn = Math.ceil(maxConnections * OWN_CONNECTIONS)
   const maxOther = Math.max(1, maxConnections - maxOwn)
   const [own, other] = [pLimit(1), pLimit(1)]
   let reservedUntilMs = 0
 
   async function getClosedMs(isOwn: boolean): Promise<number> {
-    const untilText = await store.get(CLOSED_KEY)
+    const untilText = await store.get(closedKey)
     if (untilText === undefined) return isOwn ? 0 : reservedUntilMs - clock.now()
     // Before the first response, this process does not know the API's time.
     return clock.isSet() ? Math.min(Number(untilText) - clock.now(), MAX_CLOSED_MS) : DEFAULT_CLOSED_MS
@@ -64,7 +64,7 @@ export function createRateLimit(deps: PamDeps) {
       if (!isRefusal && remaining !== 0) return
       const leftMs = untilMs > nowMs ? untilMs - nowMs : DEFAULT_CLOSED_MS
       const closedMs = Math.min(leftMs + random() * JITTER_MS, MAX_CLOSED_MS)
-      await store.set(CLOSED_KEY, String(nowMs + closedMs), closedMs)
+      await store.set(closedKey, String(nowMs + closedMs), closedMs)
     },
   }
 }

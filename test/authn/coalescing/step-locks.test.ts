@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { type TransactionStore, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
+import type { TransactionStore } from '../../../src/authn/transaction/transaction-store.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -104,7 +104,7 @@ describe('while SECRET_KEYS has several keys', () => {
     const { transactions, entries, keep, start } = all
     const [newest, retired] = namesOf(transactions)
     entries.clear()
-    await keep(start(), transactionKey(retired))
+    await keep(start(), transactions.keyOf(retired))
     return { ...all, newest, retired }
   }
 
@@ -114,14 +114,14 @@ describe('while SECRET_KEYS has several keys', () => {
   }
 
   test('a transaction under an older key is found, and stays under that key', async () => {
-    const { replica, entries, loginAt, newest, retired } = await rotating()
+    const { replica, entries, loginAt, transactions, newest, retired } = await rotating()
     const take = answers('', withLogin('next'))
     await replica().run(SAME, (before) => {
       expect(before.login).toBe('start')
       return take(before)
     })
-    expect(await loginAt(transactionKey(retired))).toBe('next')
-    expect(entries.has(transactionKey(newest))).toBe(false)
+    expect(await loginAt(transactions.keyOf(retired))).toBe('next')
+    expect(entries.has(transactions.keyOf(newest))).toBe(false)
     expect([entries.has(lockKey(newest)), entries.has(lockKey(retired))]).toEqual([false, false])
   })
 

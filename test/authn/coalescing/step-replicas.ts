@@ -9,11 +9,7 @@ import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import type { Reservation } from '../../../src/authn/throttling/throttling.ts'
 import { createAnswer, type StepAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
 import { createTransaction, type Transaction } from '../../../src/authn/transaction/transaction.ts'
-import {
-  createTransactionStore,
-  newHandle,
-  transactionKey,
-} from '../../../src/authn/transaction/transaction-store.ts'
+import { createTransactionStore, newHandle } from '../../../src/authn/transaction/transaction-store.ts'
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createUserKeys } from '../../../src/session/user-keys.ts'
@@ -170,12 +166,12 @@ export async function replicas({
     expiresAtMs: now() + TTL_MS,
   })
   /** Stores a transaction, by default under the newest name. */
-  const keep = async (transaction: Transaction, key = transactionKey(transactions.names(HANDLE)[0])) => {
+  const keep = async (transaction: Transaction, key = transactions.keyOf(transactions.names(HANDLE)[0])) => {
     const change = transactions.recordChange(start(), transaction, key)
     if (typeof change === 'object') await memory.set(key, change.write, change.ttlMs)
   }
   const [name] = transactions.names(HANDLE)
-  const record = transactionKey(name)
+  const record = transactions.keyOf(name)
   await keep(start())
   const loginAt = async (key = record) => transactions.open(await memory.get(key), key)?.login
 

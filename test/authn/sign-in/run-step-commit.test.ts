@@ -5,7 +5,7 @@ import {
   type StepResult,
 } from '../../../src/authn/transaction/step-result.ts'
 import type { Transaction } from '../../../src/authn/transaction/transaction.ts'
-import { isHandle, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
+import { isHandle } from '../../../src/authn/transaction/transaction-store.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { deferred } from '../../support/deferred.ts'
@@ -250,7 +250,7 @@ describe('the transaction', () => {
     expect(isHandle(handle)).toBe(true)
     const [name] = transactions.names(handle)
     expect(await transactions.read(name)).toMatchObject({ userId: USER_ID, login: 'start' })
-    expect(await indexed(store, entries)).toEqual([transactionKey(name)])
+    expect(await indexed(store, entries)).toEqual([transactions.keyOf(name)])
     expect(shared()).toHaveLength(1)
   })
 

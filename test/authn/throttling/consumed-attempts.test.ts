@@ -16,6 +16,7 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
   let refunds = 0
   const { reserve } = createThrottling({
     store: {
+      keyPrefix: 'gatehouse:',
       countAttempt: async ({ windows }) => ({
         overridden: false,
         full: undefined,

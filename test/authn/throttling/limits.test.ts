@@ -8,6 +8,7 @@ import { createLoginNames } from '../../../src/session/login-names.ts'
 import { CLIENT as client } from '../test-client.ts'
 
 const deps = {
+  store: { keyPrefix: 'gatehouse:' },
   limits: attemptLimits(defaultTunables().limits),
   names: createSigner([Buffer.alloc(32, 'plainly-fake')], 'limit-names'),
   logins: createLoginNames([]),

@@ -65,7 +65,7 @@ function throttlingOn(
     now: () => NOW,
   })
   const isKnownDevice = (user: Pick<Attempt, 'userId' | 'login'>, from: Client) =>
-    knownDeviceKeys({ names, logins }, user, from).some((key) => entries.has(key))
+    knownDeviceKeys({ store, names, logins }, user, from).some((key) => entries.has(key))
   return { ...throttling, isKnownDevice, step: stepWith(throttling), lines, metrics }
 }
 

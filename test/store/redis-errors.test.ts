@@ -1,0 +1,16 @@
+import { expect, test } from '@jest/globals'
+import { redisFailure } from '../../src/store/redis-errors.ts'
+
+test.each([
+  ['Redis 6.2', '@user_script: 2: -NOPERM this user has no permissions to run the get command script: 0a'],
+  [
+    'Redis 7.0',
+    "ERR The user executing the script can't run this command or subcommand script: 0a, on @user_script:2.",
+  ],
+  [
+    'Valkey 8',
+    "ERR ACL failure in script: User gatehouse has no permissions to run the 'time' command script: 0a, on @user_script:2.",
+  ],
+])('a script that lacks a right is refused with NOPERM by %s', (_, message) => {
+  expect(redisFailure(Object.assign(new Error(message), { name: 'ReplyError' })).code).toBe('NOPERM')
+})
