@@ -121,6 +121,7 @@ test('the operations listener serves it', async () => {
         formatTimes: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
       },
       endAllSessions: async () => 0,
+      store: { keyPrefix: '', deleteAll: async () => 0 },
       limits: { end: async () => {}, hashLogin: () => '' },
       opsToken: undefined,
       log: collectLog().log,

@@ -18,7 +18,7 @@ keep() { # keep <file>: writes stdin, unless the file exists
 openssl rand -hex 24 | keep redis-password
 password="$(openssl rand -hex 24)"
 if [ ! -s redis-auth.conf ]; then
-  rights='~gatehouse:* +get +set +del +exists +time +pttl +pexpire +hget +hset +hdel +hlen +hgetall +eval +evalsha +info'
+  rights='~gatehouse:* +get +set +del +exists +time +pttl +pexpire +hget +hset +hdel +hlen +hgetall +eval +evalsha +info +scan'
   printf 'requirepass %s\nuser gatehouse on >%s %s\n' "$(cat redis-password)" "$password" "$rights" | keep redis-auth.conf
   rm -f redis-url
 fi

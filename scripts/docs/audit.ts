@@ -55,7 +55,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   sessionId:
     'public id of the session, as in `GET /api/v1/sessions`, never the value of the cookie. `sessions_revoked`: the session that made the request',
   operation:
-    '`primary` or `step_up`; the name of the step; `password`, `unlock` or `token` of a recovery; `me` (one user), `list` or `one` of a group lookup; `list_sessions`, `end_sessions`, `end_limits` or `none` of an admin call (`none`: refused before the operation was known); the type of the event of the org that ended sessions',
+    '`primary` or `step_up`; the name of the step; `password`, `unlock` or `token` of a recovery; `me` (one user), `list` or `one` of a group lookup; `list_sessions`, `end_sessions`, `end_sessions_of_all_users`, `end_limits` or `none` of an admin call (`none`: refused before the operation was known); the type of the event of the org that ended sessions',
   provider: 'provider of the factor as Okta names it, such as `OKTA` or `FIDO`',
   factorType: 'type of the factor as Okta names it, such as `token:software:totp`',
   methods: 'authentication methods by their RFC 8176 names, separated by spaces',

@@ -100,7 +100,7 @@ export const AUDIT_EVENTS = {
   }),
   admin_call: z.strictObject({
     ...request,
-    operation: z.enum(['list_sessions', 'end_sessions', 'end_limits', 'none']),
+    operation: z.enum(['list_sessions', 'end_sessions', 'end_sessions_of_all_users', 'end_limits', 'none']),
     status: z.int(),
     errorCode: errorCode.optional(),
     userId: opaque.optional(),

@@ -5,14 +5,16 @@ import { getRequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { Store } from '../store/store.ts'
 import { findBearer } from './bearer-token.ts'
-import type { EndAllSessions } from './end-all-sessions.ts'
+import { type EndAllSessions, endSessionsOfAllUsers } from './end-all-sessions.ts'
 import { isUserId } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface AdminRoutesOptions {
   readonly sessions: Pick<Sessions, 'list' | 'formatTimes'>
   readonly endAllSessions: EndAllSessions
+  readonly store: Pick<Store, 'keyPrefix' | 'deleteAll'>
   readonly limits: UserLimits
   readonly log: Logger
 }
@@ -24,29 +26,34 @@ export interface UserLimits {
   hashLogin(login: string): string
 }
 
-type AdminOperation = (
+interface AdminResult {
+  readonly body: object
+  readonly count?: number
+}
+
+type UserOperation = (
   options: AdminRoutesOptions,
   userId: string,
   req: Request,
   res: Response,
-) => Promise<{ readonly body: object; readonly count?: number }>
+) => Promise<AdminResult>
 
-/** Routes of the operations listener: list and end a user's sessions, and end a user's limits. */
+/** Routes of the operations listener: list and end a user's sessions, end a user's limits, and end the sessions of all users. */
 export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
+  type Operation = AuditFields<'admin_call'>['operation']
   const route = (
     method: Route['method'],
-    resource: 'sessions' | 'limits',
-    operation: AuditFields<'admin_call'>['operation'],
-    run: AdminOperation,
+    path: string,
+    operation: Operation,
+    run: (req: Request, res: Response) => Promise<AdminResult>,
   ): Route => ({
     method,
-    path: `/admin/users/:uid/${resource}`,
+    path,
     async handle(req, res) {
       const userId = isUserId(req.params.uid) ? req.params.uid : undefined
       const call = { ...requestFields(req), operation, userId }
       try {
-        if (userId === undefined) throw invalidField('uid: is not a user id of the org')
-        const { body, count } = await run(options, userId, req, res)
+        const { body, count } = await run(req, res)
         options.log.audit('admin_call', { ...call, status: 200, count })
         sendJson(res, body)
       } catch (error) {
@@ -56,15 +63,24 @@ export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
       }
     },
   })
+  const ofUser = (method: Route['method'], resource: string, operation: Operation, run: UserOperation) =>
+    route(method, `/admin/users/:uid/${resource}`, operation, async (req, res) => {
+      if (!isUserId(req.params.uid)) throw invalidField('uid: is not a user id of the org')
+      return run(options, req.params.uid, req, res)
+    })
 
   return [
-    route('GET', 'sessions', 'list_sessions', listSessions),
-    route('DELETE', 'sessions', 'end_sessions', endSessions),
-    route('DELETE', 'limits', 'end_limits', endLimits),
+    ofUser('GET', 'sessions', 'list_sessions', listSessions),
+    ofUser('DELETE', 'sessions', 'end_sessions', endSessions),
+    ofUser('DELETE', 'limits', 'end_limits', endLimits),
+    route('DELETE', '/admin/sessions', 'end_sessions_of_all_users', async () => {
+      const count = await endSessionsOfAllUsers(options.store)
+      return { body: { ended: count }, count }
+    }),
   ]
 }
 
-const listSessions: AdminOperation = async ({ sessions }, userId) => {
+const listSessions: UserOperation = async ({ sessions }, userId) => {
   const listed = (await sessions.list(userId)).map(({ session }) => {
     const { publicId: id, amr, userAgent } = session
     return { id, ...sessions.formatTimes(session), amr, userAgent }
@@ -72,14 +88,14 @@ const listSessions: AdminOperation = async ({ sessions }, userId) => {
   return { body: { sessions: listed }, count: listed.length }
 }
 
-const endSessions: AdminOperation = async ({ endAllSessions, log }, userId, req) => {
+const endSessions: UserOperation = async ({ endAllSessions, log }, userId, req) => {
   const reason = 'by_admin'
   const count = await endAllSessions(userId, reason)
   log.audit('sessions_revoked', { ...requestFields(req), userId, reason, count })
   return { body: { ended: count }, count }
 }
 
-const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
+const endLimits: UserOperation = async ({ limits, log }, userId, req, res) => {
   const login = await readLogin(req, res)
   await limits.end({ userId, login })
   const ended = { ...requestFields(req), userId }

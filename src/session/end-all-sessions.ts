@@ -37,6 +37,12 @@ export function createEndAllSessions(options: EndAllSessionsOptions) {
   }
 }
 
+/** Ends the sessions of all users, after what could open one: transactions and SSO tokens. */
+export async function endSessionsOfAllUsers(store: Pick<Store, 'keyPrefix' | 'deleteAll'>): Promise<number> {
+  for (const kind of ['txn:', 'sso:']) await store.deleteAll(store.keyPrefix + kind)
+  return store.deleteAll(`${store.keyPrefix}sess:`)
+}
+
 export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
 /** Longer than the lifetime of any transaction. */

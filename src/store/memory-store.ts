@@ -59,7 +59,7 @@ export function createMemoryStore({
 
 // No operation waits for anything, so each is atomic.
 
-type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf'>
+type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf' | 'deleteAll'>
 
 function createValues(memory: Memory): Values {
   return {
@@ -85,6 +85,8 @@ function createValues(memory: Memory): Values {
 
     delete: async (key) => memory.delete(key),
     deleteIf: async (key, expected) => memory.text(key) === expected && memory.delete(key),
+    deleteAll: async (prefix) =>
+      memory.keys().filter((key) => key.startsWith(prefix) && memory.delete(key)).length,
   }
 }
 
@@ -183,6 +185,7 @@ function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number
   return {
     monotonic,
     has: (key: string): boolean => contentAt(key) !== undefined,
+    keys: () => [...entries.keys()],
     text,
     fields,
     put(key: string, content: string, ttlMs: number) {
@@ -233,11 +236,7 @@ function putWindow(
 }
 
 /** Stored as JSON in the field of the window's name. */
-interface WindowState {
-  readonly count: number
-  readonly endsAt: number
-  readonly windowId: string
-}
+type WindowState = Readonly<{ count: number; endsAt: number; windowId: string }>
 
 const parseWindow = (text: string) => JSON.parse(text) as WindowState // only putWindow writes one
 

@@ -94,7 +94,7 @@ type Client = Redis | Cluster
 /** Throws `storeUnavailable` for any failure of a command. */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
-type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf'>
+type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf' | 'deleteAll'>
 
 function createValues(redis: Client, run: Run): Values {
   return {
@@ -115,7 +115,29 @@ function createValues(redis: Client, run: Run): Values {
 
     delete: async (key) => (await run(redis.del(key))) === 1,
     deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
+
+    async deleteAll(prefix) {
+      const servers = redis.isCluster ? (redis as Cluster).nodes('master') : [redis as Redis]
+      const counts = await Promise.all(servers.map((server) => run(deleteScanned(redis, server, prefix))))
+      return counts.reduce((sum, count) => sum + count, 0)
+    },
   }
+}
+
+/** Keys that one SCAN looks at. More would delay other commands. */
+const SCAN_COUNT = 500
+
+async function deleteScanned(redis: Client, server: Redis, prefix: string): Promise<number> {
+  const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}*`
+  let cursor = '0'
+  let count = 0
+  do {
+    const [next, keys] = await server.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)
+    const deleted = await Promise.all(keys.map((key) => redis.del(key)))
+    count += deleted.filter((one) => one === 1).length
+    cursor = next
+  } while (cursor !== '0')
+  return count
 }
 
 function createSteps(redis: Client, run: Run): Pick<Store, 'acquire' | 'commit'> {

@@ -39,6 +39,12 @@ export interface Store extends AttemptCounters {
   /** Deletes the key if it has this value. Used to release locks. */
   deleteIf(key: string, expected: string): Promise<boolean>
 
+  /**
+   * Deletes the keys that begin with `prefix`, found by a scan of all keys. One that is written during the scan may stay. After a
+   * failure, some may be deleted. Returns how many were.
+   */
+  deleteAll(prefix: string): Promise<number>
+
   /** Acquires the lock of a record if it is free, and reads the record, in one round trip. */
   acquire(request: AcquireRequest): Promise<Acquired>
 

@@ -147,6 +147,7 @@ describe('the ops listener', () => {
         formatTimes: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
       },
       endAllSessions: async () => 0,
+      store: { keyPrefix: '', deleteAll: async () => 0 },
       limits: { end: async () => {}, hashLogin: () => '' },
       opsToken: undefined,
       log,

@@ -44,8 +44,9 @@ describe('two replicas on a Redis Cluster:', () => {
     passCode: harness.sandbox.totpCode(login),
   })
 
-  async function endAllSessions(userId: string): Promise<void> {
-    const answer = await fetch(`${replicas[1].opsUrl}/admin/users/${userId}/sessions`, {
+  async function endAllSessions(userId?: string): Promise<void> {
+    const resource = userId === undefined ? 'sessions' : `users/${userId}/sessions`
+    const answer = await fetch(`${replicas[1].opsUrl}/admin/${resource}`, {
       method: 'DELETE',
       headers: { authorization: `Bearer ${OPS_TOKEN}` },
     })
@@ -73,6 +74,7 @@ describe('two replicas on a Redis Cluster:', () => {
   const WAYS_TO_END: Record<string, (browser: Browser) => Promise<unknown>> = {
     'a sign-out': (browser) => browser.delete(ME),
     'an operator ends all sessions of the user': async (browser) => endAllSessions(await userIdOf(browser)),
+    'an operator ends the sessions of all users': () => endAllSessions(),
     'another user signs in in this browser': (browser) => signIn(browser, WALTER),
     'the same user signs in again in this browser': (browser) => signIn(browser, AMELIA, { relayState: '2' }),
     'the user ends it by its id in another browser': async (browser) => {

@@ -9,18 +9,18 @@ const keep = useKeeper()
 const TOKEN = 'plainly-fake-ops-token'
 const SESSIONS = '/admin/users/00u1person/sessions'
 const LIMITS = '/admin/users/00u1person/limits'
+const EVERYONE = '/admin/sessions'
 const ME = '/api/v1/sessions/me'
 
 /** The public and the operations listener on the same store. */
 async function harness(opsToken: string | null = TOKEN) {
   const own = keep(await startSessionHarness())
   const endedLimits: { userId: string; login: string | undefined }[] = []
-  const { metrics, sessions, log } = own
+  const { metrics, store, sessions, log } = own
   const app = createOps({
     revision: 'unknown',
     health: { readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' } }) },
-    metrics,
-    sessions,
+    ...{ metrics, store, sessions },
     endAllSessions: sessions.endAll,
     limits: {
       async end(person) {
@@ -49,13 +49,19 @@ async function harness(opsToken: string | null = TOKEN) {
 }
 
 describe('without an OPS_TOKEN', () => {
-  test.each(['/admin', '/admin/', '/admin/x', SESSIONS, LIMITS])('%s is 404 with any token', async (path) => {
-    const { as } = await harness(null)
-    for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
-      const answer = await as(authorization, 'DELETE', path)
-      expect([answer.status, answer.json]).toEqual([404, expect.objectContaining({ errorCode: 'E0000007' })])
-    }
-  })
+  test.each(['/admin', '/admin/', '/admin/x', SESSIONS, LIMITS, EVERYONE])(
+    '%s is 404 with any token',
+    async (path) => {
+      const { as } = await harness(null)
+      for (const authorization of [undefined, 'Bearer undefined', 'Bearer ', `Bearer ${TOKEN}`]) {
+        const answer = await as(authorization, 'DELETE', path)
+        expect([answer.status, answer.json]).toEqual([
+          404,
+          expect.objectContaining({ errorCode: 'E0000007' }),
+        ])
+      }
+    },
+  )
 })
 
 describe('with a wrong token', () => {
@@ -208,6 +214,22 @@ describe('with the token', () => {
     ])
   })
 
+  test('the sessions of all users are ended after their transactions and SSO tokens, and nothing else', async () => {
+    const { admin, signIn, call, entries, store, audited } = await harness()
+    const { cookieHeader } = await signIn()
+    const before = [...entries.keys()]
+    for (const kind of ['txn:a', 'sso:a', 'limit:a', 'known:txn:a'])
+      await store.set(`gatehouse:${kind}`, '1', 60_000)
+    const { status, json } = await admin('DELETE', EVERYONE)
+    expect([status, json]).toEqual([200, { ended: 1 }])
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+    const kept = before.filter((key) => !key.startsWith('gatehouse:sess:'))
+    expect([...entries.keys()]).toEqual([...kept, 'gatehouse:limit:a', 'gatehouse:known:txn:a'])
+    expect(audited()).toEqual([
+      expect.objectContaining({ operation: 'end_sessions_of_all_users', status: 200, count: 1 }),
+    ])
+  })
+
   test.each([
     ['no body', undefined],
     ['an empty one', '{}'],
@@ -260,6 +282,7 @@ test('with the store out of reach: 503 with Retry-After, audited, and no error i
     ['GET', SESSIONS],
     ['DELETE', SESSIONS],
     ['DELETE', LIMITS],
+    ['DELETE', EVERYONE],
   ] as const) {
     const answer = await admin(method, path)
     expect([answer.status, answer.headers['retry-after'], answer.json]).toEqual([
@@ -272,6 +295,9 @@ test('with the store out of reach: 503 with Retry-After, audited, and no error i
     expect.objectContaining({ operation: 'list_sessions', status: 503, errorCode: 'E0000009' }),
     expect.objectContaining({ operation: 'end_sessions', status: 503, errorCode: 'E0000009' }),
     expect.objectContaining({ operation: 'end_limits', status: 503, errorCode: 'E0000009' }),
+    expect.objectContaining({
+      ...{ operation: 'end_sessions_of_all_users', status: 503, errorCode: 'E0000009' },
+    }),
   ])
   expect(lines().some(({ level }) => level === 'error')).toBe(false)
 })

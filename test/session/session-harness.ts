@@ -166,7 +166,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       restartVoidTimes(...keys)
       restartSessions(...keys)
     },
-    entries,
+    ...{ store, entries },
     traffic,
     sessions,
     voidTimes,
@@ -211,6 +211,7 @@ const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {
     raise: 'writes',
     swap: 'writes',
     delete: 'writes',
+    deleteAll: 'writes',
     indexPut: 'writes',
     indexRemove: 'writes',
   },

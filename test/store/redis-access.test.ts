@@ -69,17 +69,18 @@ describe('a user with too few rights', () => {
   })
 
   test('the rights in docs/operations.md are sufficient, in another database with SELECT', async () => {
-    const { store } = await connectAs(documentedRule().slice(5))
+    const rights = [...documentedRule().slice(5), '+scan']
+    const { store } = await connectAs(rights)
     await expectWorking(store)
-    await addUser(redis, ...documentedRule().slice(5), '+select')
+    await addUser(redis, ...rights, '+select')
     await expectWorking(connect(`${urlFor(redis)}/1`).store)
   })
 
-  test('deploy/compose/make-secrets.sh gives the same rights, and INFO', () => {
+  test('deploy/compose/make-secrets.sh gives the same rights, INFO and SCAN', () => {
     const [, rights = ''] =
       /^ *rights='(.+)'$/m.exec(readFileSync('deploy/compose/make-secrets.sh', 'utf8')) ?? []
     const [, , , , , ...documented] = documentedRule()
-    expect(rights.split(' ')).toEqual([...documented, '+info'])
+    expect(rights.split(' ')).toEqual([...documented, '+info', '+scan'])
   })
 
   test('these rights and the additional ones for a cluster are sufficient in a cluster', async () => {
@@ -88,7 +89,7 @@ describe('a user with too few rights', () => {
       await client.call(
         'ACL',
         ...documentedRule(),
-        '+info',
+        ...['+info', '+scan'],
         '+cluster|slots',
         '+cluster|info',
         '+client|setname',
@@ -101,7 +102,8 @@ describe('a user with too few rights', () => {
 
   test('these rights and those at the sentinels are sufficient with Sentinel', async () => {
     const { url, primary, replicas, sentinels } = watched
-    for (const one of [primary, ...replicas]) await one.client().call('ACL', ...documentedRule(), '+info')
+    for (const one of [primary, ...replicas])
+      await one.client().call('ACL', ...documentedRule(), '+info', '+scan')
     const atSentinel = ['+sentinel|get-master-addr-by-name', '+sentinel|sentinels']
     for (const sentinel of sentinels) {
       await sentinel.client().call('ACL', 'SETUSER', 'gatehouse', 'reset', 'on', '>password', ...atSentinel)

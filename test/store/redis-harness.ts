@@ -59,6 +59,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['swap', (store) => store.swap('gatehouse:a', '1', 1000)],
   ['delete', (store) => store.delete('gatehouse:a')],
   ['deleteIf', (store) => store.deleteIf('gatehouse:a', '1')],
+  ['deleteAll', (store) => store.deleteAll('gatehouse:a')],
   ['acquire', (store) => store.acquire({ ...record, token: 't', lockTtlMs: 1000 })],
   ['commit', (store) => store.commit({ ...record, token: 't', expected: undefined, record: 'keep', shared })],
   [

@@ -155,6 +155,20 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       })
     })
 
+    test('deleteAll deletes the keys that begin with the prefix, and no other, and returns their number', async () => {
+      const { store } = tested
+      const prefix = `${someKey()}[a*]:`
+      const own = Array.from({ length: 1500 }, (_, n) => `${prefix}${n}`)
+      const others = [prefix.replace('[a*]', 'a'), prefix.replace('*', 'x'), `x${prefix}`]
+      await Promise.all([...own, ...others].map((key) => store.set(key, '1', 60_000)))
+      await store.indexPut(`${prefix}index`, 'field', '1', 60_000)
+      expect(await store.deleteAll(prefix)).toBe(1501)
+      expect(await Promise.all(own.map((key) => store.get(key)))).toEqual(own.map(() => undefined))
+      expect(await store.indexAll(`${prefix}index`)).toEqual({})
+      expect(await Promise.all(others.map((key) => store.get(key)))).toEqual(['1', '1', '1'])
+      expect(await store.deleteAll(prefix)).toBe(0)
+    })
+
     describe('acquire', () => {
       test('acquires the lock and reads the record', async () => {
         const { lockKey, recordKey } = someRecord()
