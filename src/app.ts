@@ -15,6 +15,7 @@ import {
   serveRoutes,
 } from './http/routes.ts'
 import type { Metrics } from './observability/metrics.ts'
+import type { Tracing } from './observability/tracing.ts'
 import {
   beginForwardAuth,
   createForwardAuthRoutes,
@@ -41,12 +42,13 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
   readonly doctorProbes: AnswerProbesOptions
   readonly metrics: Metrics
+  readonly tracing?: Tracing | undefined
 }
 
 /** The public listener: the middleware that every request passes, in order, and all routes. */
 export function createApp(options: AppOptions): Express {
   const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, sessions } = options
-  const { log, metrics } = options
+  const { log, metrics, tracing } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
     hasSessionCookie: options.cookie.isPresent,
@@ -63,7 +65,10 @@ export function createApp(options: AppOptions): Express {
 
   const app = createExpress()
   app.set('query parser', parseQuery)
-  app.use(beginRequest(isTrustedProxy, { log, metrics }), setSecurityHeaders({ secure: options.secure }))
+  app.use(
+    beginRequest(isTrustedProxy, { log, metrics, tracing }),
+    setSecurityHeaders({ secure: options.secure }),
+  )
   for (const { path, handle } of routes.filter(isForwardAuth))
     app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
   app.use(

@@ -12,6 +12,9 @@ import { VERSION } from './observability/version.ts'
 /** As in sysexits.h. */
 const EX_USAGE = 64
 
+const NO_OPENTELEMETRY =
+  'OTEL_EXPORTER_OTLP_ENDPOINT: the packages of OpenTelemetry are not installed. Install the optional dependencies too'
+
 const DOCTOR_LIMIT_MS = 29_000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
@@ -123,7 +126,7 @@ function configuration(): Config | undefined {
 }
 
 /** The keys are compared with those in Redis, whenever it is reached. */
-function exitIfInvalid(error: unknown): void {
+function exitIfInvalid(error: unknown): undefined {
   if (!(error instanceof ConfigError)) throw error
   printError(error.message)
   process.exit(error.exitCode)
@@ -138,7 +141,7 @@ async function start(): Promise<void> {
   if (config === undefined) return
   const { http } = config.tunables
   const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
-  const broker = createGatehouse(config)
+  const broker = createGatehouse(config, { createTracing: await importTracing(config) })
   log = broker.log
   log.info('configured', { revision: config.revision, variables: config.variables.join() })
   const ops = createListener(broker.ops, http)
@@ -154,6 +157,18 @@ async function start(): Promise<void> {
   await listen('ops', ops, config.ops)
   await broker.health.started.catch(exitIfInvalid) // with a wrong key, the device cookies of all visitors would be replaced
   await listen('public', app, config.listen)
+}
+
+/** Only if traces are configured. Its packages are optional dependencies. */
+async function importTracing({ tracing }: Config) {
+  if (tracing === undefined) return undefined
+  try {
+    const { createTracing } = await import('./observability/otel-tracing.ts')
+    return (log: Logger) => createTracing({ ...tracing, log })
+  } catch (error) {
+    if (Object(error).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    return exitIfInvalid(new ConfigError(NO_OPENTELEMETRY))
+  }
 }
 
 function stopOnSignal(stop: () => Promise<void>): void {

@@ -10,6 +10,7 @@ import { createTrustedProxies } from './http/request-context.ts'
 import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
+import type { Tracing } from './observability/tracing.ts'
 import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
@@ -40,6 +41,8 @@ export interface GatehouseOptions {
   /** Default: standard output. */
   readonly logStream?: NodeJS.WritableStream
   readonly now?: () => number
+  /** Default: no traces. */
+  readonly createTracing?: ((log: Logger) => Tracing) | undefined
   /** Replaces constants, for tests. */
   readonly constants?: Constants
 }
@@ -67,7 +70,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...(logStream === undefined ? {} : { stream: logStream }),
   })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
-  const shared = { log, metrics, now, constants }
+  const tracing = options.createTracing?.(log)
+  const shared = { log, metrics, now, constants, tracing }
   const store = createStore(config, shared)
   const masterKeys = config.secretKeys.value
   const deps = { store, masterKeys, ...shared }
@@ -148,7 +152,6 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       cookie: sessionCookie,
       endAllSessions,
       recentSignInMinutes: tunables.session.recentSignInMinutes,
-      now,
       ensureDevice: deviceCookie.ensure,
       authn: authn.routes,
       navigation: authn.navigation,
@@ -159,8 +162,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         now,
       },
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
-      log,
-      metrics,
+      ...shared,
     }),
     ops: createOps({
       revision: config.revision,
@@ -169,15 +171,14 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       endAllSessions,
       limits: authn.userLimits,
       opsToken: config.ops.token?.value,
-      log,
-      metrics,
+      ...shared,
     }),
     health,
     log,
     metrics,
     async close() {
       health.stop()
-      await Promise.all([authn.close(), pam?.close(), store.close()])
+      await Promise.all([authn.close(), pam?.close(), store.close(), tracing?.close()])
     },
   }
 }
@@ -187,9 +188,10 @@ interface Shared {
   readonly metrics: Metrics
   readonly now: () => number
   readonly constants: Constants
+  readonly tracing: Tracing | undefined
 }
 
-function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared): Store {
+function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }: Shared): Store {
   return openStore({
     url: redis.url.value,
     ...(redis.ca === undefined ? {} : { ca: redis.ca }),
@@ -200,6 +202,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared)
       else log.info(change.event)
     },
     onFailure: () => metrics.storeFailures.inc(),
+    tracing,
   })
 }
 
@@ -217,17 +220,14 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,
   })
-  return {
-    ...pam,
-    close: api.close,
-  }
+  return { ...pam, close: api.close }
 }
 
 function createApi(
   name: 'authn' | 'pam',
   baseUrl: string,
   { tunables, egress }: Pick<Config, 'tunables' | 'egress'>,
-  { log, metrics, constants: { upstream = {} } }: Shared,
+  { log, metrics, tracing, constants: { upstream = {} } }: Shared,
 ) {
   return createHttpApi({
     baseUrl,
@@ -245,5 +245,6 @@ function createApi(
     noProxy: egress.noProxy.join(','),
     name,
     metrics,
+    tracing,
   })
 }

@@ -161,6 +161,11 @@ export const LOG_EVENT_TEXTS: {
       meaning: 'The process received SIGUSR1, which would make Node open a debugger. It was ignored.',
       action: 'Find out who can send signals to the process.',
     },
+    trace_export_failed: {
+      meaning:
+        'The collector of `OTEL_EXPORTER_OTLP_ENDPOINT` did not take spans; they are lost. `count` is the number of failed exports since the last such line, of which there is one a minute at most.',
+      action: 'Check the collector. Requests do not wait for it.',
+    },
     library_output: {
       meaning: 'A library printed a message. The text is not logged because it may contain sensitive values.',
       action: 'If `error` names `_readyCheck`, allow the Redis user to run INFO; otherwise report it.',

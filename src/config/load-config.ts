@@ -22,8 +22,10 @@ export function loadConfig(env: Environment, readFile?: ReadFile) {
   problems.push(...misspelledVariables(env))
   if (problems.length > 0) throw new ConfigError(...problems)
 
+  const valid = values as Values // there are no problems
   return deepFreeze({
-    ...configOf(values as Values), // each is valid
+    ...configOf(valid),
+    tracing: tracingOf(valid),
     /** Valid but unusual settings that were found while reading. `configNotes` adds the others. */
     notes: [...notes, ...ignoredProxyVariables(env)],
     /** The names of the variables that are set. */
@@ -71,6 +73,19 @@ function configOf(values: Values) {
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
+  }
+}
+
+function tracingOf(values: Values) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = values
+  if (endpoint === undefined) return undefined
+  return {
+    endpoint,
+    headers,
+    scheme: new URL(values.PUBLIC_URL).protocol.slice(0, -1),
+    serviceName: values.OTEL_SERVICE_NAME,
+    sampler: values.OTEL_TRACES_SAMPLER,
+    ratio: values.OTEL_TRACES_SAMPLER_ARG,
   }
 }
 

@@ -40,6 +40,12 @@ export const wholeNumber = (min: number, max: number) =>
     })
     .transform(Number)
 
+/** From 0 to 1, in decimal digits. */
+export const ratio = matching(
+  /^(0(\.\d+)?|1(\.0+)?)$/,
+  'must be a number from 0 to 1, such as 0.1',
+).transform(Number)
+
 export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on')
 
 const LABEL = '[\\p{L}\\p{N}](?:[\\p{L}\\p{M}\\p{N}_-]{0,61}[\\p{L}\\p{M}\\p{N}])?'

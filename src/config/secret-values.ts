@@ -26,6 +26,20 @@ export const redisUrl = z.string().superRefine((url, context) => {
 
 export const opsToken = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
 
+/** Comma-separated headers, as W3C Baggage writes them: `name=value`, percent-encoded. */
+export const headers = parsed(
+  (text): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      entriesOf(text).map((entry) => {
+        const [, name, value] = /^([\w.-]+) *= *([\x21-\x7e]+)$/.exec(entry) ?? []
+        const decoded = value === undefined ? undefined : decodeURIComponent(value)
+        if (name === undefined || decoded === undefined || !/^[\x20-\x7e]+$/.test(decoded))
+          throw new ConfigError('must be headers as name=value, comma-separated and percent-encoded')
+        return [name, decoded]
+      }),
+    ),
+)
+
 /** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export const secretKeys = parsed((text): readonly Buffer[] => {
   const keys = entriesOf(text, /[,\r\n]+/).map(secretKey) // in a file, also on separate lines

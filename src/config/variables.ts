@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
+import { SAMPLERS } from '../observability/tracing.ts'
 import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import { domain, listOf, onOrOff, parsed, visibleAscii, wholeNumber } from './plain-values.ts'
+import { domain, listOf, onOrOff, parsed, ratio, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
+import { apiToken, certificates, headers, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
 
@@ -55,6 +56,12 @@ export const VARIABLES = z.object({
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
   NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),
 
+  OTEL_EXPORTER_OTLP_ENDPOINT: url.collectorUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(headers).optional(),
+  OTEL_SERVICE_NAME: z.string().default('gatehouse'),
+  OTEL_TRACES_SAMPLER: z.enum(SAMPLERS).default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: ratio.default(1),
+
   CONFIG_FILE: parsed(changedTunables).prefault('{}'),
   LOG_LEVEL: z.enum(['error', 'warn', 'info', 'debug']).default('info'),
   NODE_ENV: z.string().optional(),
@@ -68,4 +75,6 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET)$/.test(name)
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET|OTEL_EXPORTER_OTLP_HEADERS)$/.test(
+    name,
+  )

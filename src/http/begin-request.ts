@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
 import helmet from 'helmet'
 import { v4 as uuid } from 'uuid'
+import { parseTraceparent } from '../observability/tracing.ts'
 import {
   clientAddress,
   type IsTrustedProxy,
@@ -11,14 +12,19 @@ import {
 } from './request-context.ts'
 
 /** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
-export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: Telemetry): RequestHandler {
+export function beginRequest(
+  isTrustedProxy: IsTrustedProxy,
+  { log, metrics, tracing }: Telemetry,
+): RequestHandler {
   let hasWarned = false
   return function beginRequest(req, res, next) {
     const startedAt = performance.now()
     const isFromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
     const context = contextFrom(req, isFromProxy, isTrustedProxy)
     const { requestId, address } = context
-    const traceId = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent))?.[1] : undefined
+    const parent = isFromProxy ? parseTraceparent(req.headers.traceparent?.toString()) : undefined
+    const span = tracing?.beginRequest(parent)
+    const traceId = span?.traceId ?? parent?.traceId
     if (traceId !== undefined) log.setTrace(requestId, traceId)
     if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
       hasWarned = true // only once, because any client that connects directly can send the header
@@ -32,6 +38,7 @@ export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: T
       const route: string = req.route?.path ?? 'none' // Express sets it
       const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
       const status = res.writableFinished ? res.statusCode : 499 // the client went away
+      span?.end({ method, route, status })
       metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
       log.info('request', {
         requestId,
@@ -43,14 +50,13 @@ export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: T
         errorCode,
       })
     })
-    next()
+    if (span === undefined) next()
+    else span.run(next)
   }
 }
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
 const REQUEST_ID = /^[\w.:-]{8,128}$/
-/** W3C Trace Context. Used only from a trusted proxy. */
-const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** A request id in a header is used only if it comes from a trusted proxy and is well-formed. */
 function contextFrom(

@@ -28,7 +28,7 @@ const DONE = Promise.resolve()
  */
 export function createLoadSession(
   options: LoadSessionOptions,
-  { expressStore: store, toError }: SessionStore,
+  { expressStore: store, toError, traced }: SessionStore,
 ): LoadSession {
   const { cookie } = options
   const isFromItsDevice = createDeviceCheck(options)
@@ -48,7 +48,7 @@ export function createLoadSession(
     const loading = new Promise<void>((resolve, reject) => {
       middleware(req, res, (error?: unknown) => (error ? reject(toError(error)) : resolve()))
     })
-    return loading.then(() => {
+    return traced(loading).then(() => {
       const stored = req.session?.stored
       Reflect.deleteProperty(req, 'session') // it is never saved, so express-session need not look for changes at the end
       if (stored?.id === req.sessionID && isFromItsDevice(req, stored.session)) req.stored = stored

@@ -7,6 +7,7 @@ import { createSeal, type MasterKeys, type Signer } from '../crypto/keys.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Tracing } from '../observability/tracing.ts'
 import { toStoreError } from '../store/redis-errors.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
@@ -61,6 +62,7 @@ export interface SessionsOptions extends SessionLimits {
   readonly maxPerUser: number
   readonly log: Logger
   readonly metrics: Metrics
+  readonly tracing?: Tracing | undefined
 }
 
 declare module 'express-session' {
@@ -93,6 +95,7 @@ export function newSessionId(): string {
 export function createSessionStore(options: SessionsOptions) {
   const { redis } = options.store
   const { expressStore, write } = redis === undefined ? embeddedRecords() : redisRecords(options, redis)
+  const traced = <Reply>(reply: Promise<Reply>) => (redis && options.tracing?.waitForRedis(reply)) ?? reply
   const toError = (error: unknown) => {
     options.metrics.storeFailures.inc()
     return toStoreError(error)
@@ -101,12 +104,13 @@ export function createSessionStore(options: SessionsOptions) {
   return {
     expressStore,
 
-    /** The 503 for an error of `expressStore`. */
+    /** The 503 for an error of `expressStore`, and the span of a wait for it. */
     toError,
+    traced,
 
     /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. */
     async read(id: string): Promise<StoredSession | undefined> {
-      const data = await promised<SessionData>((done) => expressStore.get(id, done), toError)
+      const data = await traced(promised<SessionData>((done) => expressStore.get(id, done), toError))
       if (!data) return undefined
       const { stored } = data
       if (stored?.id !== id) return { session: undefined }
@@ -120,7 +124,7 @@ export function createSessionStore(options: SessionsOptions) {
     /** False: the session was ended after it was read, and is not written. */
     extend: (id: string, session: Session) => write({ id, session }, 'present'),
 
-    destroy: (id: string) => promised<void>((done) => expressStore.destroy(id, done), toError),
+    destroy: (id: string) => traced(promised<void>((done) => expressStore.destroy(id, done), toError)),
   }
 }
 

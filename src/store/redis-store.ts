@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
+import type { Tracing } from '../observability/tracing.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
 import {
@@ -17,6 +18,7 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
+  readonly tracing?: Pick<Tracing, 'waitForRedis'> | undefined
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
@@ -24,8 +26,9 @@ export function createRedisStore({
   redis,
   connectTimeoutMs,
   onFailure = () => {},
+  tracing,
 }: RedisStoreOptions): Store {
-  const run: Run = async (reply) => {
+  const execute: Run = async (reply) => {
     try {
       return await reply
     } catch (error) {
@@ -33,6 +36,7 @@ export function createRedisStore({
       throw toStoreError(error)
     }
   }
+  const run: Run = tracing === undefined ? execute : (reply) => tracing.waitForRedis(execute(reply))
   const operations = {
     ...createValues(redis, run),
     ...createSteps(redis, run),

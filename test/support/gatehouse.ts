@@ -6,6 +6,7 @@ import type { AttemptLimits } from '../../src/authn/throttling/limits.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { defaultTunables, type Tunables } from '../../src/config/tunables.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
+import { createTracing } from '../../src/observability/otel-tracing.ts'
 import { type Constants, createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
@@ -71,6 +72,7 @@ export async function startGatehouse({
     ...env,
   })
   const { stepUpPerAddress } = tunables.limits
+  const { tracing } = config
   const limits = { ...config.tunables.limits, stepUpPerAddress }
   const logStream = new PassThrough()
   const chunks: string[] = []
@@ -83,6 +85,7 @@ export async function startGatehouse({
     { ...config, tunables: { ...tunables, limits } },
     {
       logStream,
+      createTracing: tracing && ((log) => createTracing({ ...tracing, log })),
       constants: {
         health: { checkEveryMs: 3_600_000 },
         ...constants,
