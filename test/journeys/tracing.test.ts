@@ -1,6 +1,14 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, FROM_PROXY, type Harness, PASSWORD, startHarness, TOMAS } from '../support/harness.ts'
+import {
+  AMELIA,
+  FROM_PROXY,
+  type Harness,
+  type HarnessOptions,
+  PASSWORD,
+  startHarness,
+  TOMAS,
+} from '../support/harness.ts'
 import { startStubUpstream } from '../support/stub-upstream.ts'
 import type { CollectedSpan } from '../support/trace-collector.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -8,15 +16,25 @@ import { handleOf, verifyHref } from '../support/transaction-view.ts'
 /** Every journey exports its traces to a collector, which harness-secrets.ts searches. */
 
 let harness: Harness
-afterEach(() => harness.stop())
+let stop = async (): Promise<void> => undefined
+afterEach(() => stop())
+
+async function start(options?: HarnessOptions): Promise<void> {
+  harness = await startHarness(options)
+  let stopped: Promise<void> | undefined
+  stop = () => {
+    stopped ??= harness.stop()
+    return stopped
+  }
+}
 
 const SERVER = 2
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const TRUSTED = { TRUST_PROXY: '127.0.0.0/8' }
 
-/** The spans of this request, and the children of the server's span, when the broker has stopped. */
+/** The spans of this request, and the children of the server's span, when all of them are exported. */
 async function tracesAfterStop() {
-  await harness.gatehouse.stop()
+  await stop()
   const spans = harness.collector.spans()
   const requestTo = (route: string) => spans.find((span) => span.attributes['http.route'] === route)
   const childrenOf = (parent: CollectedSpan | undefined) =>
@@ -25,7 +43,7 @@ async function tracesAfterStop() {
 }
 
 test('a sign-in has a server span, a span of the call to Okta, and one for each wait for Redis', async () => {
-  harness = await startHarness()
+  await start()
   const browser = await harness.visit()
   const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   expect(answer.status).toBe(200)
@@ -59,7 +77,7 @@ test('a sign-in has a server span, a span of the call to Okta, and one for each 
 })
 
 test('a page view has one wait for Redis; no span has an address, a cookie, a handle or a query', async () => {
-  harness = await startHarness({ env: TRUSTED })
+  await start({ env: TRUSTED })
   const client = { 'x-forwarded-for': '198.51.100.7', traceparent: `00-${TRACE}-b7ad6b7169203331-01` }
   const browser = openBrowser(harness.gatehouse.url, client)
   await browser.get('/api/v1/sessions/me')
@@ -86,7 +104,7 @@ test('a page view has one wait for Redis; no span has an address, a cookie, a ha
 })
 
 test('a traceparent of a client that is no trusted proxy is not continued', async () => {
-  harness = await startHarness()
+  await start()
   const browser = await harness.visit()
   await browser.get('/forward-auth', { headers: { traceparent: `00-${TRACE}-b7ad6b7169203331-01` } })
   const { requestTo } = await tracesAfterStop()
@@ -102,7 +120,7 @@ test.each([
   'with the sampler %s and 0, %d of a sampled and an unsampled trace is exported',
   async (sampler, count) => {
     const env = { ...TRUSTED, OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '0' }
-    harness = await startHarness({ env })
+    await start({ env })
     for (const flags of ['00', '01']) {
       const traceparent = `00-${TRACE}-b7ad6b7169203331-${flags}`
       await openBrowser(harness.gatehouse.url, { ...FROM_PROXY, traceparent }).get('/forward-auth')
@@ -114,7 +132,7 @@ test.each([
 
 test('the headers and the name of the service reach the collector', async () => {
   const env = { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20made-up', OTEL_SERVICE_NAME: 'broker-1' }
-  harness = await startHarness({ env })
+  await start({ env })
   await harness.visit()
   await tracesAfterStop()
   expect(harness.collector.headers().authorization).toBe('Bearer made-up')
@@ -123,10 +141,10 @@ test('the headers and the name of the service reach the collector', async () => 
 
 test('a collector that refuses the traces costs no request, and is logged', async () => {
   const refusing = await startStubUpstream((_req, res) => void res.writeHead(400).end())
-  harness = await startHarness({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: refusing.origin } })
+  await start({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: refusing.origin } })
   const answer = await openBrowser(harness.gatehouse.url).get('/api/v1/sessions/me')
   expect(answer.status).toBe(404)
-  await harness.gatehouse.stop()
+  await stop()
   await refusing.close()
   const lines = harness.gatehouse.logLines().filter(({ event }) => event === 'trace_export_failed')
   expect(lines).toMatchObject([{ level: 'warn', count: 1 }])
