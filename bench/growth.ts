@@ -20,7 +20,6 @@ const { values: options } = parseArgs({
     transactions: { type: 'string', default: '100000' },
     rounds: { type: 'string', default: '7' },
     seconds: { type: 'string', default: '0.5' },
-    /** Prints the results and does not update the docs. */
     dry: { type: 'boolean', default: false },
   },
 })

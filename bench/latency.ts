@@ -21,7 +21,6 @@ const { values: options } = parseArgs({
   options: {
     /** Of load, for each delay. */
     seconds: { type: 'string', default: '20' },
-    /** Prints the results and does not update the docs. */
     dry: { type: 'boolean', default: false },
   },
 })

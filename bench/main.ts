@@ -17,7 +17,6 @@ const { values: options } = parseArgs({
     seconds: { type: 'string' },
     /** The folder of another checkout that is built. Only its broker and this one are measured, and nothing is written. */
     against: { type: 'string' },
-    /** Prints the results and does not update docs/performance.md. */
     dry: { type: 'boolean', default: false },
   },
 })

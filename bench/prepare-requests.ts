@@ -7,7 +7,7 @@ import { type PreparedRequest, send } from './load.ts'
  * factor, wait for a push, or are signed in.
  */
 
-export type PathName = 'S' | 'F' | 'P' | 'V' | 'K' | 'G'
+export type PathName = keyof typeof GETS | 'P' | 'V' | 'K'
 
 /** Paths whose requests can be sent only once: they end the transaction, or the next poll would be too soon. */
 export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K'])
@@ -41,7 +41,7 @@ export const prepare: Prepare = async (origin, path, count) => {
 }
 
 /** The requests of the same signed-in visitors for another path. */
-export function withPath(path: 'S' | 'F' | 'G', prepared: readonly PreparedRequest[]): PreparedRequest[] {
+export function withPath(path: keyof typeof GETS, prepared: readonly PreparedRequest[]): PreparedRequest[] {
   return prepared.map((request) => ({ ...request, path: GETS[path] }))
 }
 
@@ -67,7 +67,12 @@ export const prepareWithIdTokens: Prepare = async (origin, _path, count) => {
   return prepared
 }
 
-const GETS = { S: '/api/v1/sessions/me', F: '/forward-auth', G: '/api/v1/pam/groups?limit=100' } as const
+const GETS = {
+  ...{ S: '/api/v1/sessions/me', G: '/api/v1/pam/groups?limit=100', F: '/forward-auth' },
+  ...{ R: '/forward-auth?role=end_user', J: '/forward-auth?headers=jwt&aud=bench' },
+} as const
+
+export const isGet = (path: PathName): path is keyof typeof GETS => path in GETS
 
 let visitorCount = 0
 

@@ -15,14 +15,10 @@ const server = createServer((broker) => {
     if (held.length === 1) release()
   })
   redis.on('data', (chunk) => broker.write(chunk))
-  for (const [socket, other] of [
-    [broker, redis],
-    [redis, broker],
-  ] as const)
-    socket
-      .setNoDelay(true)
-      .on('error', () => {})
-      .on('close', () => other.destroy())
+  for (const socket of [broker, redis]) {
+    socket.setNoDelay(true).on('error', () => {})
+    socket.on('close', () => (socket === broker ? redis : broker).destroy())
+  }
 }).listen(0, '127.0.0.1', () => {
   process.send?.({ port: (server.address() as AddressInfo).port }) // listening on TCP
 })

@@ -3,7 +3,7 @@ import type { Client } from 'undici'
 import { checkContract } from './contract.ts'
 import { connect, load, type PreparedRequest } from './load.ts'
 import { type Cost, measure } from './measure.ts'
-import { ONCE, type PathName, withPath } from './prepare-requests.ts'
+import { isGet, ONCE, type PathName, withPath } from './prepare-requests.ts'
 import type { ServerProcess, Setup } from './processes.ts'
 import type { RedisServers } from './redis.ts'
 import type { Target } from './targets.ts'
@@ -110,6 +110,6 @@ function requestsFor(
   path: PathName,
   onceCount: number,
 ): Promise<readonly PreparedRequest[]> {
-  if (path === 'S' || path === 'F' || path === 'G') return Promise.resolve(withPath(path, signedIn))
+  if (isGet(path)) return Promise.resolve(withPath(path, signedIn))
   return target.prepare(origin, path, ONCE.has(path) ? onceCount : VISITORS)
 }

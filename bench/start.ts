@@ -16,7 +16,6 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     connections: { type: 'string', default: '10000' },
-    /** Prints the results and does not update the docs. */
     dry: { type: 'boolean', default: false },
   },
 })

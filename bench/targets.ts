@@ -11,13 +11,13 @@ export interface Target {
   start(options: Pick<NodeOptions, 'env' | 'logFile'>): Promise<ServerProcess>
 }
 
-export const ALL_PATHS = ['S', 'F', 'P', 'V', 'K', 'G'] as const satisfies readonly PathName[]
+export const ALL_PATHS: readonly PathName[] = ['S', 'F', 'R', 'J', 'P', 'V', 'K', 'G']
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-const FOR_ALL = { paths: ALL_PATHS, prepare }
+const FOR_ALL = { paths: ['S', 'F', 'P', 'V', 'K', 'G'], prepare } as const
 
-export const BROKER: Target = { name: 'broker', ...FOR_ALL, start: startGatehouse }
+export const BROKER: Target = { name: 'broker', paths: ALL_PATHS, prepare, start: startGatehouse }
 
 export const TARGETS: readonly Target[] = [
   { name: 'floor', ...FOR_ALL, start: script('servers/floor.mjs') },
@@ -37,7 +37,7 @@ export const PACKAGES = script('servers/packages.mjs')
 /** The broker of another checkout, which `npm run build` has built there. */
 export function otherBuild(folder: string): Target {
   const main = resolve(folder, 'dist/main.js')
-  return { name: 'other-build', ...FOR_ALL, start: (options) => startGatehouse(options, main) }
+  return { ...BROKER, name: 'other-build', start: (options) => startGatehouse(options, main) }
 }
 
 function script(path: string): Target['start'] {
@@ -61,6 +61,7 @@ export function startGatehouse(
       PAM_KEY_ID: 'bench-key',
       PAM_KEY_SECRET: 'plainly-fake-bench-key-secret',
       PAM_DIRECTORY: 'all',
+      JWT_AUDIENCES: 'bench',
       SECRET_KEYS: Buffer.alloc(32, 'plainly-fake-bench-key').toString('base64'),
     },
   })

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /**
@@ -43,10 +44,7 @@ const server = createServer(async (req, res) => {
 server.keepAliveTimeout = 120_000
 server.listen(0, '127.0.0.1', () => process.send?.({ port: portOf() }))
 
-function portOf(): number {
-  const address = server.address()
-  return typeof address === 'object' && address !== null ? address.port : 0
-}
+const portOf = () => (server.address() as AddressInfo).port // listening on TCP
 
 function answerTo(url: string, body: Record<string, unknown>): Buffer {
   if (url.endsWith('/service_token')) return asBytes(serviceToken())

@@ -4,11 +4,13 @@ import type { ErrorCode } from './error-object.ts'
 
 /** What the document says of an operation, besides its route and the schemas with which the route parses requests. */
 export interface Description {
-  readonly tag: 'Sign-in' | 'Recovery' | 'Factors' | 'Redirects' | 'Session' | 'Access'
+  readonly tag: 'Sign-in' | 'Recovery' | 'Factors' | 'Redirects' | 'Session' | 'Access' | 'Event hook'
   readonly summary: string
   readonly description?: string
   /** `required`: refused without it (E0000005 without a session). `used`: optional. */
   readonly cookies: Readonly<Partial<Record<'session' | 'device', 'required' | 'used'>>>
+  /** Instead of cookies: a token of `APP_TOKENS`. */
+  readonly hasAppToken?: true
   /** A member for each `:name` of the path. Default: the parameters of Okta's paths. */
   readonly params?: z.ZodObject
   /** The route's own schema with descriptions, or the schema of a query that the route does not parse with one. */
@@ -74,6 +76,7 @@ export const REQUEST_HEADERS = {
     description: 'Forwarded to Okta, for the language of its messages.',
     schema: text,
   },
+  'X-Okta-Verification-Challenge': { description: 'Chosen by Okta.', schema: text },
   'If-None-Match': { description: 'ETags of cached responses.', schema: text },
 } as const
 

@@ -18,7 +18,8 @@ import {
 import { ERROR_EXAMPLE_COMPONENTS, errorResponses } from './error-responses.ts'
 import EXAMPLES from './examples.json' with { type: 'json' }
 import { NAVIGATION } from './navigation.ts'
-import { PAM } from './pam.ts'
+import { ORG_EVENTS } from './org-events.ts'
+import { APP, PAM } from './pam.ts'
 import { headersOf, mapEntries, ref } from './references.ts'
 import { FORWARD_AUTH, KEY_SET, OWN_SESSIONS, SESSION } from './session.ts'
 
@@ -33,7 +34,9 @@ export const OPERATIONS: Readonly<Record<string, DescribedOperation>> = {
   ...OWN_SESSIONS,
   ...FORWARD_AUTH,
   ...PAM,
+  ...APP,
   ...KEY_SET,
+  ...ORG_EVENTS,
 }
 
 /** By the status of the answer. Answers of the broker with the sandbox. */
@@ -44,7 +47,12 @@ interface Example {
   /** Of a response without a body. */
   readonly headers?: Readonly<Record<string, string>>
 }
-const EXAMPLES_BY_OPERATION: Readonly<Record<string, Examples>> = EXAMPLES
+const EXAMPLES_BY_OPERATION: Readonly<Record<string, Examples>> = {
+  ...EXAMPLES,
+  appGetAccess: EXAMPLES.getAccess,
+  appListGroups: EXAMPLES.listGroups,
+  appGetGroup: EXAMPLES.getGroup,
+}
 
 export function openApiDocument(): OpenApiDocument {
   const paths: NonNullable<ZodOpenApiObject['paths']> = {}
@@ -82,6 +90,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
       description:
         'Groups and roles from Okta Privileged Access (PAM), which error messages call the access service.',
     },
+    { name: 'Event hook', description: 'For Okta: users of the org whose sessions end.' },
   ],
 }
 
@@ -115,6 +124,12 @@ const COMPONENTS = {
       description:
         'The device cookie. HttpOnly; set by the first response; over http on localhost it is called `gatehouse-device`.',
     },
+    appToken: {
+      type: 'http',
+      scheme: 'bearer',
+      description:
+        'A token of `APP_TOKENS`, for backends of the portal. Cookies and `Origin` have no effect.',
+    },
   },
 } as const
 
@@ -136,8 +151,10 @@ function operationObject(id: string, operation: DescribedOperation): ZodOpenApiO
     tags: [operation.tag],
     summary: operation.summary,
     ...(description && { description }),
-    security: securityOf(operation.cookies),
-    parameters: (['X-Gatehouse-Session', ...headers] as const).map((name) => ref('parameters', name)),
+    security: operation.hasAppToken ? [{ appToken: [] }] : securityOf(operation.cookies),
+    parameters: [...(operation.hasAppToken ? [] : (['X-Gatehouse-Session'] as const)), ...headers].map(
+      (name) => ref('parameters', name),
+    ),
     requestParams: { path: params, ...(query && { query }) },
     ...(requestBody && { requestBody }),
     responses: {

@@ -11,7 +11,8 @@ export const ERROR_CODES = {
   E0000006: 'not allowed: a cross-site request, or the user lacks permission',
   E0000007: 'not found',
   E0000009: 'the broker, its store or Okta failed; the credentials may be correct',
-  E0000011: 'the handle is unknown, expired or belongs to another browser; start again',
+  E0000011:
+    'the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong',
   E0000014: 'the old password is wrong, or the new one violates the policy; the causes say how',
   E0000021: 'the content type is not `application/json` in UTF-8',
   E0000022: 'the path does not support this method',

@@ -17,11 +17,13 @@ export function errorResponses(operation: DescribedOperation): Record<string, Zo
 }
 
 /** The responses of every operation and of this one. */
-function errorsOf({ method, cookies, errors = {}, withoutBody }: DescribedOperation): ErrorsByStatus {
+function errorsOf(operation: DescribedOperation): ErrorsByStatus {
+  const { method, cookies, errors = {}, withoutBody, hasAppToken } = operation
   const all: Record<number, ErrorCode[]> = {}
   const sources = [
     ERRORS.everywhere,
-    withoutBody ? {} : ERRORS.crossSite,
+    hasAppToken ? ERRORS.appToken : ERRORS.ofBrowser,
+    withoutBody || hasAppToken ? {} : ERRORS.crossSite,
     method === 'GET' ? {} : ERRORS.unsafe,
     cookies.session === 'required' ? ERRORS.noSession : {},
     errors,
@@ -37,10 +39,11 @@ function errorsOf({ method, cookies, errors = {}, withoutBody }: DescribedOperat
 const ERRORS = {
   everywhere: {
     400: ['E0000001'],
-    409: ['E0000006'],
     500: ['E0000009'],
     503: ['E0000009'],
   },
+  ofBrowser: { 409: ['E0000006'] },
+  appToken: { 401: ['E0000011'], 429: ['E0000047'] },
   crossSite: { 403: ['E0000006'] },
   noSession: { 401: ['E0000005'] },
   unsafe: { 400: ['E0000003'], 413: ['E0000001'], 415: ['E0000021'] },
@@ -101,7 +104,7 @@ function examplesOf(names: readonly string[]) {
 /** Statuses that say more than their code. */
 const STATUS_MEANINGS: Readonly<Record<string, string>> = {
   409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect',
-  413: 'the body is larger than 64 kB',
+  413: 'the body is larger than 64 kB (of an event hook: 1 MB)',
 }
 
 /** Statuses of Okta's own errors that are passed on. */

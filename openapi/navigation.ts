@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NAVIGATION_OPERATIONS } from '../src/authn/redirects/navigation-routes.ts'
+import { SIGN_IN_QUERY } from '../src/authn/redirects/return-to.ts'
 import { type Description, describe } from './description.ts'
 
 const PAGE = {
@@ -29,9 +30,9 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
     ...PAGE,
     summary: 'Sign in, then return: for a browser that a proxy has found without a session',
     description:
-      'A browser with a session is redirected to `returnTo` at once. A URL that is not percent-encoded continues to the end of the query.',
+      'A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.',
     cookies: { session: 'used', device: 'used' },
-    query: z.object({
+    query: SIGN_IN_QUERY.extend({
       returnTo: z
         .url()
         .max(2048)
@@ -41,7 +42,10 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
         }),
     }),
     responses: {
-      303: { description: 'To `returnTo`, or to `SIGN_IN_URL` with it', headers: ['Location', 'Set-Cookie'] },
+      303: {
+        description: 'To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite a session',
+        headers: ['Location', 'Set-Cookie'],
+      },
     },
     errors: { 400: ['E0000001'], 403: ['E0000006'] },
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DEFAULT_LIMIT, MAX_LIMIT, PAM_OPERATIONS } from '../src/pam/pam-operations.ts'
+import { APP_OPERATIONS, DEFAULT_LIMIT, MAX_LIMIT, PAM_OPERATIONS } from '../src/pam/pam-operations.ts'
 import { ROLES } from '../src/pam/roles.ts'
 import { PAM_ERROR_POLICIES } from '../src/pam/upstream/pam-errors.ts'
 import { type Description, describe, type ErrorsByStatus, jsonResponse } from './description.ts'
@@ -129,5 +129,38 @@ export const PAM = describe(PAM_OPERATIONS, {
     description: DIRECTORY_ONLY,
     params: groupParam,
     errors: DIRECTORY_ERRORS,
+  },
+})
+
+const WITH_TOKEN = 'For backends of the portal. Returns 404 if `APP_TOKENS` is not set.'
+const lookupOfApp = (schema: z.ZodType) =>
+  ({ ...lookup(schema), cookies: {}, hasAppToken: true, errors: ERRORS }) as const
+
+export const APP = describe(APP_OPERATIONS, {
+  appGetAccess: {
+    ...lookupOfApp(access),
+    summary: 'A user’s groups and roles',
+    description: WITH_TOKEN,
+    params: z.object({
+      login: z
+        .string()
+        .min(1)
+        .meta({
+          description: 'As in the session: `login` of `/api/v1/sessions/me`, percent-encoded.',
+          examples: ['ada@example.com'],
+        }),
+    }),
+  },
+  appListGroups: {
+    ...lookupOfApp(groupPage),
+    summary: 'The team’s groups',
+    description: `${WITH_TOKEN} \`PAM_DIRECTORY\` does not apply.`,
+    query: directoryQuery,
+  },
+  appGetGroup: {
+    ...lookupOfApp(groupWithMeta),
+    summary: 'One group of the team',
+    description: `${WITH_TOKEN} \`PAM_DIRECTORY\` does not apply.`,
+    params: groupParam,
   },
 })

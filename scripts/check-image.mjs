@@ -21,7 +21,8 @@ const BROKER = {
 }
 const work = mkdtempSync(join(tmpdir(), 'gatehouse-image-'))
 try {
-  await start(build('Dockerfile', '.dockerignore'), BROKER, [], /"event":"listening","name":"public"/)
+  // the public listener opens once Redis is reached
+  await start(build('Dockerfile', '.dockerignore'), BROKER, [], /"event":"listening","name":"ops"/)
   const sandbox = 'deploy/compose/sandbox.Dockerfile'
   const image = build(sandbox, `${sandbox}.dockerignore`)
   await start(image, {}, ['--broker', '--port', '0', '--json'], /"brokerUrl"/)

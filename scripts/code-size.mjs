@@ -13,6 +13,19 @@ export const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
   .map((name) => `src/${name}`)
   .sort()
 
+/** Features beyond the core, which the goal for the size of `src/` does not count. */
+const BEYOND_CORE = [
+  'src/authn/redirects/return-to.ts',
+  'src/observability/tracing.ts',
+  'src/session/forward-auth-rules.ts',
+  'src/session/identity-token.ts',
+  'src/pam/app-routes.ts',
+  ...['org-events', 'org-event-routes', 'apply-org-events', 'recheck', 'void-times'].map(
+    (name) => `src/session/${name}.ts`,
+  ),
+]
+export const coreFiles = files.filter((path) => !BEYOND_CORE.includes(path))
+
 const linesIn = (text) => text.toString().split('\n').length - 1
 export const linesOf = (path) => linesIn(readFileSync(path))
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { files, linesOf, longBodies, longFiles } from './code-size.mjs'
+import { coreFiles, files, linesOf, longBodies, longFiles } from './code-size.mjs'
 import { stepFigures } from './step-figures.mjs'
 
 /** `npm run figures`: the sizes with their goals, and what exceeds one (docs/architecture.md#code-size). */
@@ -33,7 +33,8 @@ const { costs, ran, enteredTwice } = await stepFigures()
 
 console.log(`| figure | goal | now |
 |---|--:|--:|
-| lines of \`src/\` without sandbox and demo | 17,500, then 16,000 | ${sum(files)} |
+| lines of \`src/\` without sandbox and demo | | ${sum(files)} |
+| the same without the features beyond the core | 16,000 | ${sum(coreFiles)} |
 | lines of \`authn\`, \`store\` and \`upstream\` | 8,000 | ${sumOf('authn', 'store', 'upstream')} |
 | lines of \`pam\` | 2,000 | ${sumOf('pam')} |
 | files that a password step runs through, with Redis | 40 | ${ran.length} |

@@ -11,43 +11,24 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { installTools, missingTools } from './install-tools.mjs'
 
-/** Packages by package manager. If distributions use different names, each is tried in turn. */
+/**
+ * The programs, with what is not called like the program: commands, services, and packages by package manager. If distributions use
+ * different names, each is tried in turn.
+ */
 const TOOLS = [
   {
     name: 'redis-server',
-    commands: ['redis-server'],
-    packages: {
-      'apt-get': ['redis-server'],
-      dnf: ['redis', 'valkey-compat-redis'],
-      apk: ['redis'],
-      brew: ['redis'],
-    },
+    packages: { dnf: ['redis', 'valkey-compat-redis'], apk: ['redis'], brew: ['redis'] },
     service: ['redis-server', 'redis'],
     problem: redisProblem,
   },
-  {
-    name: 'nginx',
-    commands: ['nginx'],
-    packages: { 'apt-get': ['nginx'], dnf: ['nginx'], apk: ['nginx'], brew: ['nginx'] },
-    service: ['nginx'],
-  },
-  {
-    name: 'caddy',
-    commands: ['caddy'],
-    packages: { 'apt-get': ['caddy'], dnf: ['caddy'], apk: ['caddy'], brew: ['caddy'] },
-    service: ['caddy'],
-  },
-  {
-    name: 'haproxy',
-    commands: ['haproxy'],
-    packages: { 'apt-get': ['haproxy'], dnf: ['haproxy'], apk: ['haproxy'], brew: ['haproxy'] },
-    service: ['haproxy'],
-  },
+  { name: 'nginx' },
+  { name: 'caddy' },
+  { name: 'haproxy' },
   {
     name: 'apache2',
     commands: ['apache2', 'httpd'],
     packages: {
-      'apt-get': ['apache2'],
       dnf: ['httpd mod_ssl mod_lua'],
       apk: ['apache2 apache2-ssl apache2-proxy apache2-lua'],
       brew: ['httpd'],
@@ -56,7 +37,6 @@ const TOOLS = [
   },
   {
     name: 'promtool',
-    commands: ['promtool'],
     packages: {
       'apt-get': ['prometheus'],
       dnf: ['golang-github-prometheus'],
@@ -75,19 +55,13 @@ const TOOLS = [
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
       '/Applications/Chromium.app/Contents/MacOS/Chromium',
     ],
-    packages: {
-      'apt-get': ['chromium', 'chromium-browser'],
-      dnf: ['chromium'],
-      apk: ['chromium'],
-      brew: ['google-chrome'],
-    },
+    packages: { 'apt-get': ['chromium', 'chromium-browser'], brew: ['google-chrome'] },
   },
-  {
-    name: 'openssl',
-    commands: ['openssl'],
-    packages: { 'apt-get': ['openssl'], dnf: ['openssl'], apk: ['openssl'], brew: ['openssl'] },
-  },
-]
+  { name: 'openssl' },
+].map(({ name, commands = [name], service = [name], packages = {}, ...tool }) => {
+  const named = { 'apt-get': [name], dnf: [name], apk: [name], brew: [name] }
+  return { ...tool, name, commands, service, packages: { ...named, ...packages } }
+})
 
 const INSTALL = {
   'apt-get': (names) => ['apt-get', 'install', '-y', '--no-install-recommends', ...names],
@@ -148,7 +122,7 @@ function install(tool, manager, runner) {
     if (run([...runner, ...INSTALL[manager](name.split(' '))])) break
   }
   if (!existsSync('/run/systemd/system')) return
-  for (const service of tool.service ?? []) {
+  for (const service of tool.service) {
     if (!run(['systemctl', 'cat', service], 'ignore')) continue
     console.log(`Disabling the service ${service}: the tests start their own process`)
     run([...runner, 'systemctl', 'disable', '--now', service])

@@ -5,8 +5,9 @@ import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
+import { type IsTrustedProxy, refuseUnknownAddress, type Telemetry } from './http/request-context.ts'
 import {
+  addRoutes,
   bodyParser,
   createExpress,
   limitRequestsInFlight,
@@ -14,8 +15,6 @@ import {
   type Route,
   serveRoutes,
 } from './http/routes.ts'
-import type { Metrics } from './observability/metrics.ts'
-import type { Tracing } from './observability/tracing.ts'
 import {
   beginForwardAuth,
   createForwardAuthRoutes,
@@ -23,6 +22,7 @@ import {
   FORWARD_AUTH_OPERATIONS,
   type ForwardAuthOptions,
 } from './session/forward-auth.ts'
+import { createOrgEventRoutes, type OrgEventRoutesOptions } from './session/org-event-routes.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,
@@ -30,7 +30,7 @@ import {
 } from './session/session-routes.ts'
 import { refuseOtherSession, withSession } from './session/sessions.ts'
 
-export interface AppOptions extends SessionRoutesOptions {
+export interface AppOptions extends SessionRoutesOptions, Telemetry {
   /** Whether PUBLIC_URL is https. */
   readonly secure: boolean
   readonly allowedOrigins: readonly string[]
@@ -39,16 +39,17 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly authn: AuthnRoutesOptions
   readonly navigation: NavigationRoutesOptions
   readonly pamRoutes: readonly Route[]
+  /** Of the portal's own backends. */
+  readonly appRoutes: readonly Route[]
   readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
+  readonly orgEvents: OrgEventRoutesOptions
   readonly doctorProbes: AnswerProbesOptions
-  readonly metrics: Metrics
-  readonly tracing?: Tracing | undefined
 }
 
 /** The public listener: the middleware that every request passes, in order, and all routes. */
 export function createApp(options: AppOptions): Express {
-  const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, sessions } = options
-  const { log, metrics, tracing } = options
+  const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy } = options
+  const { log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
     hasSessionCookie: options.cookie.isPresent,
@@ -56,29 +57,26 @@ export function createApp(options: AppOptions): Express {
     metrics,
   })
   const routes = crossSite.protectReads(
-    limitRequestsInFlight(refuseOtherSession(sessions, publicRoutes(options)), {
-      maxRequestsInFlight,
-      metrics,
-    }),
+    limitRequestsInFlight(publicRoutes(options), { maxRequestsInFlight, metrics }),
   )
   const checkAddress = refuseUnknownAddress({ log, metrics })
 
   const app = createExpress()
   app.set('query parser', parseQuery)
-  app.use(
-    beginRequest(isTrustedProxy, { log, metrics, tracing }),
-    setSecurityHeaders({ secure: options.secure }),
-  )
+  app.use(beginRequest(isTrustedProxy, options), setSecurityHeaders({ secure: options.secure }))
   for (const { path, handle } of routes.filter(isForwardAuth))
     app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
+  addRoutes(app, routes.filter(isOfApp), () => [checkAddress])
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
     crossSite.refuseUnsafe,
     answerProbes(options.doctorProbes),
     checkAddress,
   )
-  const others = routes.filter((route) => !isForwardAuth(route))
-  serveRoutes(app, others, ({ method, encoding }) => (method === 'GET' ? [] : [bodyParser(encoding)]))
+  const others = routes.filter((route) => !isForwardAuth(route) && !isOfApp(route))
+  serveRoutes(app, others, ({ method, encoding, readsBody }) =>
+    method === 'GET' || readsBody ? [] : [bodyParser(encoding)],
+  )
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
   return app
 }
@@ -89,8 +87,15 @@ export function createApp(options: AppOptions): Express {
  */
 const isForwardAuth = ({ path }: Route) => path === FORWARD_AUTH_OPERATIONS.forwardAuth.path
 
+/** A backend has no session and no origin, so no rule on them applies. */
+const isOfApp = ({ path }: Route) => path.startsWith('/app/v1/')
+
 /** All routes of the public listener, those of page views first. */
 export function publicRoutes(options: AppOptions): Route[] {
+  return [...refuseOtherSession(options.sessions, browserRoutes(options)), ...options.appRoutes]
+}
+
+function browserRoutes(options: AppOptions): Route[] {
   const { sessions } = options
   return [
     ...withSession(sessions, [
@@ -102,5 +107,6 @@ export function publicRoutes(options: AppOptions): Route[] {
     ...createKeySetRoutes(options.forwardAuth),
     ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
+    ...createOrgEventRoutes(options.orgEvents),
   ]
 }

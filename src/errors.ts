@@ -74,10 +74,7 @@ export const headersTooLong = () => invalid(431, ['headers: too long'])
 export const requestTooSlow = () => invalid(408, ['request: not complete in time'])
 
 /** An `Expect` header other than `100-continue`. */
-export const unmetExpectation = () =>
-  new BrokerError(417, 'E0000001', 'Api validation failed: request', {
-    causes: ['Expect: only 100-continue is supported'],
-  })
+export const unmetExpectation = () => invalid(417, ['Expect: only 100-continue is supported'])
 
 export const notJson = (cause?: unknown) =>
   new BrokerError(400, 'E0000003', 'The request body was not well-formed.', {
@@ -107,17 +104,18 @@ export const signInAgain = (minutes: number) =>
 export const ruleNotMet = (status: 401 | 403, headers: BrokerError['headers']) =>
   new BrokerError(status, status === 401 ? 'E0000005' : 'E0000006', 'A rule is not met', { headers })
 
+const invalidToken = (causes: readonly string[], headers = {}) =>
+  new BrokerError(401, 'E0000011', 'Invalid token provided', { causes, headers })
+
 /** An unknown or expired handle, or one of another browser. The cause says if the device cookie is missing. */
 export const unknownHandle = (deviceCookieReturned = true) =>
-  new BrokerError(401, 'E0000011', 'Invalid token provided', {
-    causes: deviceCookieReturned ? [] : ['device cookie not returned'],
-  })
+  invalidToken(deviceCookieReturned ? [] : ['device cookie not returned'])
 
-export const wrongOpsToken = () =>
-  new BrokerError(401, 'E0000011', 'Invalid token provided', {
-    causes: ['Authorization: must be Bearer and the OPS_TOKEN'],
-    headers: { 'WWW-Authenticate': 'Bearer realm="gatehouse"' },
-  })
+const BEARER = { 'WWW-Authenticate': 'Bearer realm="gatehouse"' }
+export const wrongBearerToken = (expected: 'the OPS_TOKEN' | 'one of APP_TOKENS') =>
+  invalidToken([`Authorization: must be Bearer and ${expected}`], BEARER)
+
+export const wrongHookSecret = () => invalidToken(['Authorization: must be one of EVENT_HOOK_SECRET'])
 
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
@@ -245,6 +243,5 @@ const PAM_SUMMARY: Readonly<Record<string, string>> = {
   pam_misconfigured: 'The access service is not configured correctly',
   pam_deprecated: 'The access service no longer offers this resource',
   pam_rate_limited: 'The access service is rate limiting requests',
-  pam_unavailable: 'The access service is not available',
   pam_timeout: 'The access service did not respond in time',
 }

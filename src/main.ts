@@ -12,9 +12,6 @@ import { VERSION } from './observability/version.ts'
 /** As in sysexits.h. */
 const EX_USAGE = 64
 
-const NO_OPENTELEMETRY =
-  'OTEL_EXPORTER_OTLP_ENDPOINT: the packages of OpenTelemetry are not installed. Install the optional dependencies too'
-
 const DOCTOR_LIMIT_MS = 29_000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
@@ -58,25 +55,15 @@ else {
 }
 
 function checkConfig(): void {
-  const config = configuration()
-  if (config === undefined) return
-  const notes = configNotes(config)
+  const notes = configNotes(configuration())
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 
 async function printLoginHash(login: string): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
-  const [{ createSigner }, { createLoginNames }, { logHash }] = await Promise.all([
-    import('./crypto/keys.ts'),
-    import('./session/login-names.ts'),
-    import('./session/session.ts'),
-  ])
-  const { canonical } = createLoginNames(config.authn.loginDomains)
-  print(logHash(createSigner(config.secretKeys.value, 'log-hashes'), canonical(login)))
+  const { hashLogin } = await import('./session/login-names.ts')
+  print(hashLogin(config.secretKeys.value, config.authn.loginDomains, login))
 }
-
-type DoctorCommand = NonNullable<ReturnType<typeof doctorOptionsFrom>>
 
 /** Undefined if the arguments are not valid. */
 function doctorOptionsFrom(args: string[]) {
@@ -90,9 +77,12 @@ function doctorOptionsFrom(args: string[]) {
   }
 }
 
-async function runDoctorCommand({ login, json, ...command }: DoctorCommand): Promise<void> {
+async function runDoctorCommand({
+  login,
+  json,
+  ...command
+}: NonNullable<typeof doctorOptions>): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
   const [{ runDoctor }, { exitCodeOf, toJson, toText }] = await Promise.all([
     import('./doctor/doctor.ts'),
@@ -113,20 +103,16 @@ async function readPassword(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Prints the problems and returns undefined if the configuration is not valid. */
-function configuration(): Config | undefined {
+function configuration(): Config {
   try {
     return loadConfig(process.env)
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    printError(error.message)
-    process.exitCode = error.exitCode
-    return undefined
+    return exitIfInvalid(error)
   }
 }
 
-/** The keys are compared with those in Redis, whenever it is reached. */
-function exitIfInvalid(error: unknown): undefined {
+/** Prints the problems of a configuration that is not valid, and exits. Throws any other error. */
+function exitIfInvalid(error: unknown): never {
   if (!(error instanceof ConfigError)) throw error
   printError(error.message)
   process.exit(error.exitCode)
@@ -138,10 +124,9 @@ function exitIfInvalid(error: unknown): undefined {
  */
 async function start(): Promise<void> {
   const config = configuration()
-  if (config === undefined) return
   const { http } = config.tunables
   const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
-  const broker = createGatehouse(config, { createTracing: await importTracing(config) })
+  const broker = createGatehouse(config, config.tracing && (await import('./observability/tracing.ts')))
   log = broker.log
   log.info('configured', { revision: config.revision, variables: config.variables.join() })
   const ops = createListener(broker.ops, http)
@@ -157,18 +142,6 @@ async function start(): Promise<void> {
   await listen('ops', ops, config.ops)
   await broker.health.started.catch(exitIfInvalid) // with a wrong key, the device cookies of all visitors would be replaced
   await listen('public', app, config.listen)
-}
-
-/** Only if traces are configured. Its packages are optional dependencies. */
-async function importTracing({ tracing }: Config) {
-  if (tracing === undefined) return undefined
-  try {
-    const { createTracing } = await import('./observability/otel-tracing.ts')
-    return (log: Logger) => createTracing({ ...tracing, log })
-  } catch (error) {
-    if (Object(error).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    return exitIfInvalid(new ConfigError(NO_OPENTELEMETRY))
-  }
 }
 
 function stopOnSignal(stop: () => Promise<void>): void {

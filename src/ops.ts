@@ -8,14 +8,10 @@ import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { VERSION } from './observability/version.ts'
-import {
-  type AdminRoutesOptions,
-  createAdminRoutes,
-  type RequireOpsTokenOptions,
-  requireOpsToken,
-} from './session/admin-routes.ts'
+import { type AdminRoutesOptions, createAdminRoutes, requireOpsToken } from './session/admin-routes.ts'
 
-export interface OpsOptions extends AdminRoutesOptions, RequireOpsTokenOptions {
+export interface OpsOptions extends AdminRoutesOptions {
+  readonly opsToken: string | undefined
   readonly health: Pick<Health, 'readiness'>
   readonly metrics: Metrics
   readonly log: Logger
@@ -30,7 +26,7 @@ export const DOCS = fileURLToPath(new URL('../docs/', import.meta.url))
 export function createOps(options: OpsOptions): Express {
   const app = createExpress()
   app.use(beginOpsRequest())
-  app.use('/admin', requireOpsToken(options))
+  app.use('/admin', requireOpsToken(options.opsToken, options.log))
   serveRoutes(app, [...opsRoutes(options), ...createAdminRoutes(options)])
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'ops_error' }))
   return app

@@ -10,17 +10,17 @@ import { createTrustedProxies } from './http/request-context.ts'
 import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
-import type { Tracing } from './observability/tracing.ts'
+import type { Tracing, TracingOptions } from './observability/tracing.ts'
 import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
-import { createEndAllSessions, createRevocationTimes } from './session/end-all-sessions.ts'
+import { createRevocation } from './session/create-revocation.ts'
 import { createIdentityTokens } from './session/identity-token.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
-import { createUserKeys } from './session/user-keys.ts'
+import { createVoidTimes } from './session/void-times.ts'
 import { createKeyRegistry, UNKNOWN_KEYS, UNKNOWN_KEYS_FIX } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -41,8 +41,8 @@ export interface GatehouseOptions {
   /** Default: standard output. */
   readonly logStream?: NodeJS.WritableStream
   readonly now?: () => number
-  /** Default: no traces. */
-  readonly createTracing?: ((log: Logger) => Tracing) | undefined
+  /** For `config.tracing`. */
+  readonly createTracing?: (options: TracingOptions) => Tracing
   /** Replaces constants, for tests. */
   readonly constants?: Constants
 }
@@ -67,10 +67,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     now,
     onEvent: (level, event) => metrics.logEvents.inc({ level, event }),
     onLost: (lines) => metrics.logLinesLost.inc(lines),
-    ...(logStream === undefined ? {} : { stream: logStream }),
+    stream: logStream,
   })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
-  const tracing = options.createTracing?.(log)
+  const tracing = config.tracing && options.createTracing?.({ ...config.tracing, log })
   const shared = { log, metrics, now, constants, tracing }
   const store = createStore(config, shared)
   const masterKeys = config.secretKeys.value
@@ -78,13 +78,15 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const { secure } = publicUrl
   const absoluteMs = config.session.absoluteHours * HOUR_MS
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
-  const deviceCookie = createDeviceCookie({
-    secure,
-    now,
-    signer: createSigner(masterKeys, 'device-cookie'),
-  })
+  const deviceCookie = createDeviceCookie({ secure, now, signer: createSigner(masterKeys, 'device-cookie') })
+  const { recheckMinutes } = config.session
+  const eventHookSecrets = config.session.eventHookSecrets?.value
+  const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
+  const voidTimes = createVoidTimes({ store, masterKeys, ttlMs: absoluteMs, isUsed })
   const sessions = createSessions({
     ...deps,
+    voidTimes,
+    recheck: async (...used) => revocation.recheck?.(...used),
     cookie: sessionCookie,
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
@@ -92,17 +94,16 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...constants.sessions,
     maxPerUser: tunables.session.maxPerUser,
   })
-  const names = createSigner(masterKeys, 'user-key-names')
-  const revocationTimes = createRevocationTimes({ store, names, now })
-  const openTransactions = createUserKeys({ store, names, prefix: 'gatehouse:txn:user:', now })
-  const knownDevices = createUserKeys({ store, names, prefix: 'gatehouse:known:user:', now })
-  const endAllSessions = createEndAllSessions({
+  const revocation = createRevocation({
+    ...deps,
+    eventHookSecrets,
+    recheckMinutes,
     sessions,
-    openTransactions,
-    knownDevices,
-    revocationTimes,
+    voidTimes,
+    readUser: (userId) => authn.readUser(userId),
     refetchAccess: async (login) => pam?.refetch(login),
   })
+  const { endAllSessions } = revocation
   const authn = createAuthn({
     ...deps,
     ...config.authn,
@@ -118,16 +119,12 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
-    openTransactions,
-    knownDevices,
-    revocationTimes,
-    endAllSessions,
+    ...revocation,
   })
   const pam = createPamIfConfigured(config, {
-    ...shared,
-    store,
-    secretKeys: masterKeys,
+    ...deps,
     requireSession: sessions.require,
+    hashLogin: authn.userLimits.hashLogin,
   })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
@@ -161,7 +158,9 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         readAccess: pam?.readAccess,
         now,
       },
+      orgEvents: revocation.orgEvents,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
+      appRoutes: pam?.appRoutes ?? [],
       ...shared,
     }),
     ops: createOps({
@@ -202,11 +201,11 @@ function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }
       else log.info(change.event)
     },
     onFailure: () => metrics.storeFailures.inc(),
-    tracing,
+    traced: tracing?.waitForRedis,
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'secretKeys' | 'requireSession'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession' | 'hashLogin'> & Shared
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -216,6 +215,7 @@ function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDep
     ...options,
     api,
     key: options.key.value,
+    appTokens: options.appTokens?.value ?? [],
     tunables: config.tunables.pam,
     breaker: deps.constants.upstream?.breaker,
     maxConnections: config.tunables.upstream.pam.maxConnections,

@@ -18,7 +18,11 @@ test.each<[error: errors.BrokerError, wanted: string]>([
   [errors.noSession(), '401 E0000005'],
   [errors.unknownHandle(), '401 E0000011'],
   [errors.unknownHandle(false), '401 E0000011 device cookie not returned'],
-  [errors.wrongOpsToken(), '401 E0000011 Authorization: must be Bearer and the OPS_TOKEN'],
+  [errors.wrongBearerToken('the OPS_TOKEN'), '401 E0000011 Authorization: must be Bearer and the OPS_TOKEN'],
+  [
+    errors.wrongBearerToken('one of APP_TOKENS'),
+    '401 E0000011 Authorization: must be Bearer and one of APP_TOKENS',
+  ],
   [errors.notAllowed('Origin: not allowed'), '403 E0000006 Origin: not allowed'],
   [
     errors.otherUsersSession('stateToken'),

@@ -8,6 +8,7 @@ import { STATUSES } from '../src/authn/sanitize/unknown-steps.ts'
 import { FACTOR_TYPE_NAMES } from '../src/factor-types.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 import { createOps } from '../src/ops.ts'
+import { type AppRoutesOptions, createAppRoutes } from '../src/pam/app-routes.ts'
 import { createPamNotConfiguredRoutes, createPamRoutes, type PamRoutesOptions } from '../src/pam/routes.ts'
 import { listenFor } from './http/serve.ts'
 import { collectLog } from './observability/collect-log.ts'
@@ -50,13 +51,21 @@ const nameOf = ({ method, path }: { method: string; path: string }) => `${method
 describe('the document', () => {
   test('describes every route there is, each once, and no other', () => {
     const pamRoutes = createPamRoutes(parts as PamRoutesOptions)
+    const ofApps: unknown = {
+      groups: parts,
+      appTokens: [{ name: 'app', token: 'x' }],
+      masterKeys: [Buffer.alloc(32)],
+    }
+    const appRoutes = createAppRoutes(ofApps as AppRoutesOptions)
     const routes = publicRoutes({
       ...(parts as AppOptions),
       authn: parts,
       navigation: parts,
       doctorProbes: parts,
       forwardAuth: parts,
+      orgEvents: parts,
       pamRoutes,
+      appRoutes,
     } as AppOptions)
     expect(Object.values(OPERATIONS).map(nameOf).sort()).toEqual(routes.map(nameOf).sort())
     expect(createPamNotConfiguredRoutes().map(nameOf)).toEqual(pamRoutes.map(nameOf))

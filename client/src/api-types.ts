@@ -64,6 +64,7 @@ export type LookupMeta = components['schemas']['LookupMeta']
 export type GroupPage = components['schemas']['GroupPage']
 export type GroupWithMeta = components['schemas']['GroupWithMeta']
 export type KeySet = components['schemas']['KeySet']
+export type Verification = components['schemas']['Verification']
 
 export interface paths {
     "/api/v1/authn": {
@@ -555,7 +556,7 @@ export interface paths {
         };
         /**
          * Sign in, then return: for a browser that a proxy has found without a session
-         * @description A browser with a session is redirected to `returnTo` at once. A URL that is not percent-encoded continues to the end of the query.
+         * @description A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.
          */
         get: operations["goToSignIn"];
         put?: never;
@@ -851,6 +852,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/app/v1/pam/users/{login}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A user’s groups and roles
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set.
+         */
+        get: operations["appGetAccess"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/v1/pam/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The team’s groups
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set. `PAM_DIRECTORY` does not apply.
+         */
+        get: operations["appListGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/v1/pam/groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One group of the team
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set. `PAM_DIRECTORY` does not apply.
+         */
+        get: operations["appGetGroup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/gatehouse-jwks.json": {
         parameters: {
             query?: never;
@@ -865,6 +926,30 @@ export interface paths {
         get: operations["getIdentityKeys"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hooks/org-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Okta verifies the event hook once
+         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured: 404.
+         */
+        get: operations["verifyEventHook"];
+        put?: never;
+        /**
+         * Events of the org
+         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured: 404. The sessions of the users whom the events end are void once this is answered. Bodies have up to 1 MB. Unknown events are ignored.
+         */
+        post: operations["receiveOrgEvents"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2203,6 +2288,10 @@ export interface components {
                 use: "sig";
             }[];
         };
+        Verification: {
+            /** @description The challenge of the request. */
+            verification: string;
+        };
     };
     responses: {
         /**
@@ -2224,7 +2313,7 @@ export interface components {
         /**
          * @description `E0000004`: sign-in failed: wrong credentials, a locked account, a policy, or an activation token that is not valid.
          *
-         *     `E0000011`: the handle is unknown, expired or belongs to another browser; start again.
+         *     `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2288,7 +2377,7 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000001`: the body is larger than 64 kB. */
+        /** @description `E0000001`: the body is larger than 64 kB (of an event hook: 1 MB). */
         "E-413-E0000001": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2546,7 +2635,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser; start again. */
+        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong. */
         "E-401-E0000011-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2859,6 +2948,36 @@ export interface components {
                 };
             };
         };
+        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong. */
+        "E-401-E0000011": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000011";
+                };
+            };
+        };
+        /** @description `E0000047`: rate limited. */
+        "E-429-E0000047": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-Rate-Limit-Limit": components["headers"]["X-Rate-Limit-Limit"];
+                "X-Rate-Limit-Remaining": components["headers"]["X-Rate-Limit-Remaining"];
+                "X-Rate-Limit-Reset": components["headers"]["X-Rate-Limit-Reset"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000047";
+                };
+            };
+        };
     };
     parameters: {
         /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
@@ -2867,6 +2986,8 @@ export interface components {
         "X-Device-Fingerprint": string;
         /** @description Forwarded to Okta, for the language of its messages. */
         "Accept-Language": string;
+        /** @description Chosen by Okta. */
+        "X-Okta-Verification-Challenge": string;
         /** @description ETags of cached responses. */
         "If-None-Match": string;
     };
@@ -4495,6 +4616,9 @@ export interface operations {
             query: {
                 /** @description At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`. */
                 returnTo: string;
+                amr?: string | string[];
+                maxAuthAge?: string;
+                prompt?: "login";
             };
             header?: {
                 /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
@@ -4505,7 +4629,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To `returnTo`, or to `SIGN_IN_URL` with it */
+            /** @description To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite a session */
             303: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5166,6 +5290,158 @@ export interface operations {
             default: components["responses"]["E-refused-early"];
         };
     };
+    appGetAccess: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags of cached responses. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /** @description As in the session: `login` of `/api/v1/sessions/me`, percent-encoded. */
+                login: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Access"];
+                };
+            };
+            /** @description Unchanged: the ETag is one of `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            404: components["responses"]["E-404-E0000007-pam_user_unknown"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            502: components["responses"]["E-502-pam_bad_request-and-7-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
+            504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    appListGroups: {
+        parameters: {
+            query?: {
+                /** @description Part of a name, case-insensitive. */
+                search?: string;
+                /** @description Only groups that grant this role. */
+                role?: "pam_admin" | "resource_admin" | "delegated_resource_admin" | "security_admin" | "delegated_security_admin" | "end_user" | "access_admin" | "access_user" | "reporting_user" | "devops_admin";
+                /** @description Number of groups on a page. */
+                limit?: number;
+                /** @description `name`: case-insensitive, by code units, in the same order in every locale; equal names by id. */
+                sort?: "id" | "name";
+                /** @description The `nextCursor` of the previous page, with the same `sort`. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETags of cached responses. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupPage"];
+                };
+            };
+            /** @description Unchanged: the ETag is one of `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            404: components["responses"]["E-404-E0000007-pam_user_unknown"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            502: components["responses"]["E-502-pam_bad_request-and-7-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
+            504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    appGetGroup: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETags of cached responses. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+            };
+            path: {
+                /** @description The group’s id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Found */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupWithMeta"];
+                };
+            };
+            /** @description Unchanged: the ETag is one of `If-None-Match`. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    Age: components["headers"]["Age"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            404: components["responses"]["E-404-E0000007-pam_user_unknown"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            502: components["responses"]["E-502-pam_bad_request-and-7-more"];
+            503: components["responses"]["E-503-E0000009-and-3-more"];
+            504: components["responses"]["E-504-pam_timeout"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
     getIdentityKeys: {
         parameters: {
             query?: never;
@@ -5191,6 +5467,82 @@ export interface operations {
             400: components["responses"]["E-400-E0000001"];
             403: components["responses"]["E-403-E0000006"];
             409: components["responses"]["E-409-E0000006"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    verifyEventHook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+                /** @description Chosen by Okta. */
+                "X-Okta-Verification-Challenge"?: components["parameters"]["X-Okta-Verification-Challenge"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            400: components["responses"]["E-400-E0000001"];
+            401: components["responses"]["E-401-E0000011"];
+            403: components["responses"]["E-403-E0000006"];
+            404: components["responses"]["E-404-E0000007"];
+            409: components["responses"]["E-409-E0000006"];
+            429: components["responses"]["E-429-E0000047"];
+            500: components["responses"]["E-500-E0000009"];
+            503: components["responses"]["E-503-E0000009"];
+            default: components["responses"]["E-refused-early"];
+        };
+    };
+    receiveOrgEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    data: {
+                        events: unknown[];
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Received. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["E-400-E0000001-E0000003"];
+            401: components["responses"]["E-401-E0000011"];
+            403: components["responses"]["E-403-E0000006"];
+            404: components["responses"]["E-404-E0000007"];
+            409: components["responses"]["E-409-E0000006"];
+            413: components["responses"]["E-413-E0000001"];
+            415: components["responses"]["E-415-E0000021"];
+            429: components["responses"]["E-429-E0000047"];
             500: components["responses"]["E-500-E0000009"];
             503: components["responses"]["E-503-E0000009"];
             default: components["responses"]["E-refused-early"];

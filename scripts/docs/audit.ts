@@ -28,10 +28,12 @@ export const AUDIT_TEXTS: Readonly<Record<AuditEvent, string>> = {
     'a session cookie comes with the device cookie of another device, or with none, and is refused. Each replica writes one line a minute for each session and device',
   sessions_revoked:
     'sessions of a user end, except by sign-out or by a new sign-in in the same browser; `count` may be 0',
+  event_hook_refused: 'a request to `/hooks/org-events` has none of `EVENT_HOOK_SECRET`',
   limit_hit: 'a limit refuses an attempt; nothing is sent to Okta',
   limits_ended:
     'an administrator resets the limits of a user: one line for the user id, and one for the login if it was given',
   group_lookup: 'a user asks for groups, successfully or not',
+  app_lookup: 'a backend asks for groups with a token of `APP_TOKENS`, or with another one, which is refused',
   admin_call: 'a call to `/admin` on the ops listener, including refused calls',
 }
 
@@ -42,7 +44,8 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   address: "the client's address, found with `TRUST_PROXY`; on the ops listener, the address of the caller",
   deviceHash:
     'keyed hash of the id in the device cookie, 16 characters. `session_device_mismatch`: of the device that sent the request; missing without a valid device cookie',
-  loginHash: 'keyed hash of the login, 16 characters',
+  loginHash: 'keyed hash of the login, 16 characters; `app_lookup`: of the user in the path',
+  app: 'name of the token in `APP_TOKENS`; missing if the token is wrong',
   boundDeviceHash:
     'the same hash of the device that a refused handle belongs to. `userId` and `loginHash` are then those of its transaction (of an SSO token: of its session, while that is open); `deviceHash` and `address` are those of the request',
   method: 'HTTP method of a refused request',
@@ -51,7 +54,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   sessionId:
     'public id of the session, as in `GET /api/v1/sessions`, never the value of the cookie. `sessions_revoked`: the session that made the request',
   operation:
-    '`primary` or `step_up`; the name of the step; `password`, `unlock` or `token` of a recovery; `me`, `list` or `one` of a group lookup; `list_sessions`, `end_sessions`, `end_limits` or `none` of an admin call (`none`: refused before the operation was known)',
+    '`primary` or `step_up`; the name of the step; `password`, `unlock` or `token` of a recovery; `me` (one user), `list` or `one` of a group lookup; `list_sessions`, `end_sessions`, `end_limits` or `none` of an admin call (`none`: refused before the operation was known); the type of the event of the org that ended sessions',
   provider: 'provider of the factor as Okta names it, such as `OKTA` or `FIDO`',
   factorType: 'type of the factor as Okta names it, such as `token:software:totp`',
   methods: 'authentication methods by their RFC 8176 names, separated by spaces',
@@ -60,9 +63,10 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   errorCode: "error code of the broker's response",
   status: "HTTP status of the broker's response",
   reason:
-    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT` or `activation_token`; `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`) or `by_admin`',
+    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT` or `activation_token`; `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
   limit: 'name of the limit, as in `gatehouse_limit_hits_total`',
   retryAfterSeconds: '`Retry-After` of the response',
   count: 'number of sessions that were listed or ended',
+  eventId: '`uuid` of the event of the org, as in Okta’s System Log',
   ageMs: 'age of the groups in the response',
 }

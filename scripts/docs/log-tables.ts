@@ -1,19 +1,15 @@
 import { AUDIT_FIELD_TEXTS } from './audit.ts'
-import { LOG_EVENT_TEXTS, type LogEventText } from './log-events.ts'
+import { LOG_EVENT_TEXTS } from './log-events.ts'
 import { AUDIT_FIELD_NAMES, LOG_FIELD_TEXTS } from './log-fields.ts'
 import { inCell, markdownTable } from './markdown.ts'
 
 /** An event with two levels has two rows. */
 export function logEventsTable(): string {
-  const levels: readonly (readonly [string, Readonly<Record<string, LogEventText>>])[] =
-    Object.entries(LOG_EVENT_TEXTS)
-  const rows = levels.flatMap(([level, events]) =>
-    Object.entries(events).map(([event, { meaning, action = '' }]) => [
-      `\`${event}\``,
-      level,
-      inCell(meaning),
-      inCell(action),
-    ]),
+  const rows = Object.entries(LOG_EVENT_TEXTS).flatMap(([level, events]) =>
+    Object.entries<string>(events).map(([event, text]) => {
+      const [meaning = '', action = ''] = text.split(' → ')
+      return [`\`${event}\``, level, inCell(meaning), inCell(action)]
+    }),
   )
   return markdownTable(['event', 'level', 'meaning', 'what to do'], rows)
 }

@@ -22,9 +22,13 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   sessionsOpened: 'a drop to zero during working hours',
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
+  orgEvents:
+    '`applied` stays 0 although users are suspended in the org: the event hook is not active. `repeated`: Okta delivered an event twice; `ignored`: of another type, failed or unreadable',
+  sessionRechecks: '`failed`: run the doctor (`authn.users`)',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
+  appLookups: '`status` 429: a backend calls in a loop, or needs a second name',
   requestsRefused:
-    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `too_many_steps`: more than 2,000 steps in one transaction; `invalid_forwarded_for`: a proxy does not name the client; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
+    '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `app_token`: a token that is not one of `APP_TOKENS`; `too_many_steps`: more than 2,000 steps in one transaction; `invalid_forwarded_for`: a proxy does not name the client; `event_hook_secret`: a wrong `EVENT_HOOK_SECRET`; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
   tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
   recoveriesRefused:
     'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](connect-your-okta-org.md#1-classic-engine-or-identity-engine)); of E0000007, attackers try names',
@@ -34,7 +38,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   logLinesLost: 'any: [log lines are lost](operations.md#log-lines-are-lost)',
   unreadableRecords: 'a rise after a key was removed: it was removed too early',
   limitHits:
-    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. Further values: `step_up`, `recovery_sent`',
+    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. `app`: a backend makes too many calls; `app_address`: one address sends wrong tokens of `APP_TOKENS`. Further values: `step_up`, `recovery_sent`',
   rateLimitHolds: '`refused`: the caller got an error or older data; `waited`: the call was sent later',
   pamTokens: '`refused`, `failed`, `refresh_failed`',
   pamKeyExpiry: 'less than two weeks away; 0: unknown, or never',

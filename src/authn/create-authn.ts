@@ -24,12 +24,13 @@ import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore, transactionKey } from './transaction/transaction-store.ts'
 import { createTransactionSteps } from './transaction-steps.ts'
-import { createAuthnUpstream, type TokenState } from './upstream/authn-upstream.ts'
+import { type AuthnUpstream, createAuthnUpstream, type TokenState } from './upstream/authn-upstream.ts'
 
 export interface Authn {
   readonly routes: AuthnRoutesOptions
   readonly navigation: NavigationRoutesOptions
   readonly tokenState: () => TokenState
+  readonly readUser: AuthnUpstream['readUser']
   readonly userLimits: UserLimits
   close(): Promise<void>
 }
@@ -212,6 +213,7 @@ export function createAuthn(options: AuthnOptions): Authn {
       clientOf,
     },
     tokenState: upstream.tokenState,
+    readUser: upstream.readUser,
     userLimits: {
       end: ({ userId, login }) =>
         throttling.resetUser({ userId, logins: login === undefined ? [] : [login] }),

@@ -49,7 +49,7 @@ function siteOf(origin: string): string {
 
 function* conflictsOfPam({ PAM_USER_NAME }: Partial<Values>, isSet: IsSet): Generator<Conflict> {
   if (!isSet('PAM_BASE_URL')) {
-    for (const name of VARIABLE_NAMES.filter((each) => each.startsWith('PAM_') && isSet(each)))
+    for (const name of VARIABLE_NAMES.filter((each) => /^(PAM_|APP_TOKENS$)/.test(each) && isSet(each)))
       yield [name, 'is set, but PAM_BASE_URL is not']
     return
   }

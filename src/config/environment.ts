@@ -7,16 +7,6 @@ export type ReadFile = (path: string) => string
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where a variable comes from. Nothing is set if the variable is not. */
-interface Source {
-  readonly name: VariableName
-  /** The variable to name in a problem: `name`, or the one with `_FILE`. */
-  readonly label: string
-  readonly path?: string | undefined
-  readonly text?: string | undefined
-  readonly problem?: string
-}
-
 /** Reads every variable. Problems and notes begin with the name of a variable, and contain no value. */
 export function readEnvironment(env: Environment, readFile: ReadFile = (path) => readFileSync(path, 'utf8')) {
   const sources = VARIABLE_NAMES.map((name) => sourceOf(name, env, readFile))
@@ -39,7 +29,8 @@ export function readEnvironment(env: Environment, readFile: ReadFile = (path) =>
   }
 }
 
-function sourceOf(name: VariableName, env: Environment, readFile: ReadFile): Source {
+/** `label` is the variable to name in a problem: `name`, or the one with `_FILE`. Without `path` and `text`, it is not set. */
+function sourceOf(name: VariableName, env: Environment, readFile: ReadFile) {
   const given = (variable: string) => env[variable]?.trim() || undefined
   const text = given(name)
   const label = isSecret(name) ? `${name}_FILE` : name
@@ -49,7 +40,8 @@ function sourceOf(name: VariableName, env: Environment, readFile: ReadFile): Sou
     return { name, label: name, text, problem: `is set together with ${label}: keep one of them` }
   try {
     const content = readFile(path).trim()
-    return { name, label, path, ...(content === '' ? { problem: 'the file is empty' } : { text: content }) }
+    if (content === '') return { name, label, path, problem: 'the file is empty' }
+    return { name, label, path, text: content }
   } catch (error) {
     return { name, label, path, problem: `the file cannot be read (${Object(error).code})` }
   }

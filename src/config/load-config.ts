@@ -1,6 +1,5 @@
 import { ConfigError } from './config-error.ts'
 import { conflictsIn } from './conflicts.ts'
-import { deepFreeze } from './deep-freeze.ts'
 import { type Environment, type ReadFile, readEnvironment } from './environment.ts'
 import { ignoredProxyVariables, misspelledVariables } from './misspelled-variables.ts'
 import { createSecret } from './secret.ts'
@@ -22,15 +21,20 @@ export function loadConfig(env: Environment, readFile?: ReadFile) {
   problems.push(...misspelledVariables(env))
   if (problems.length > 0) throw new ConfigError(...problems)
 
-  const valid = values as Values // there are no problems
   return deepFreeze({
-    ...configOf(valid),
-    tracing: tracingOf(valid),
+    ...configOf(values as Values), // each is valid
     /** Valid but unusual settings that were found while reading. `configNotes` adds the others. */
     notes: [...notes, ...ignoredProxyVariables(env)],
     /** The names of the variables that are set. */
     variables: sources.filter(({ name }) => isSet(name)).map(({ label }) => label),
   })
+}
+
+/** Freezes objects and arrays at every depth. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null)
+    for (const member of Object.values(Object.freeze(value))) deepFreeze(member)
+  return value
 }
 
 function configOf(values: Values) {
@@ -64,28 +68,24 @@ function configOf(values: Values) {
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),
     egress: { ca: values.UPSTREAM_CA_FILE, httpsProxy: values.HTTPS_PROXY, noProxy: values.NO_PROXY },
-    session: {
-      idleMinutes: values.SESSION_IDLE_MINUTES,
-      absoluteHours: values.SESSION_ABSOLUTE_HOURS,
-      sameSite: values.SESSION_SAME_SITE,
-    },
+    session: sessionOf(values),
     tunables: values.CONFIG_FILE,
+    tracing: tracingOf(values),
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
   }
 }
 
-function tracingOf(values: Values) {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = values
-  if (endpoint === undefined) return undefined
+function sessionOf(values: Values) {
   return {
-    endpoint,
-    headers,
-    scheme: new URL(values.PUBLIC_URL).protocol.slice(0, -1),
-    serviceName: values.OTEL_SERVICE_NAME,
-    sampler: values.OTEL_TRACES_SAMPLER,
-    ratio: values.OTEL_TRACES_SAMPLER_ARG,
+    idleMinutes: values.SESSION_IDLE_MINUTES,
+    absoluteHours: values.SESSION_ABSOLUTE_HOURS,
+    sameSite: values.SESSION_SAME_SITE,
+    /** undefined: there are no event hooks. */
+    eventHookSecrets: values.EVENT_HOOK_SECRET,
+    /** undefined: Okta is not asked about the users of open sessions. */
+    recheckMinutes: values.SESSION_RECHECK_MINUTES,
   }
 }
 
@@ -103,5 +103,19 @@ function pamOf(values: Values) {
         ? ({ kind: 'login' } as const)
         : ({ kind: 'login-local-part', domains: values.PAM_USER_DOMAINS } as const),
     directory: values.PAM_DIRECTORY,
+    appTokens: values.APP_TOKENS,
+  }
+}
+
+function tracingOf(values: Values) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = values
+  if (endpoint === undefined) return undefined
+  return {
+    endpoint,
+    headers: values.OTEL_EXPORTER_OTLP_HEADERS,
+    serviceName: values.OTEL_SERVICE_NAME,
+    sampler: values.OTEL_TRACES_SAMPLER,
+    ratio: values.OTEL_TRACES_SAMPLER_ARG,
+    scheme: values.PUBLIC_URL.replace(/:.*/, ''),
   }
 }

@@ -2,30 +2,26 @@ import { ROLES } from '../pam/roles.ts'
 import type { Config } from './load-config.ts'
 
 /** Notes on valid but unusual settings. Each begins with the variable's name and contains no value. */
-export function configNotes(config: Config): string[] {
-  const { authn, pam, publicUrl, session, trustProxy } = config
+export function configNotes({ notes, authn, pam, publicUrl, session, trustProxy }: Config): string[] {
   const knownRoles: ReadonlySet<string> = new Set(ROLES)
-  const unusual: readonly (readonly [found: unknown, note: string])[] = [
-    [authn.loginDomains.length === 0, NO_LOGIN_DOMAINS],
-    [authn.loginDomains.length > 1, SEVERAL_LOGIN_DOMAINS],
-    [/^[^.]*-admin\./.test(new URL(authn.baseUrl).hostname), ADMIN_CONSOLE],
-    [publicUrl.secure && trustProxy.length === 0, NO_PROXY],
-    [session.idleMinutes > 60, `SESSION_IDLE_MINUTES: is more than 60, ${AAL2}`],
-    [session.absoluteHours > 24, `SESSION_ABSOLUTE_HOURS: is more than 24, ${AAL2}`],
-    [
-      pam?.directory.kind === 'rules' && pam.directory.roles.some((role) => !knownRoles.has(role)),
-      `PAM_DIRECTORY: has an unknown role. Known roles: ${ROLES.join(', ')}`, // or a role that is new in PAM
-    ],
-  ]
-  return [...config.notes, ...unusual.filter(([found]) => found).map(([, note]) => note)]
+  const roles = pam?.directory.kind === 'rules' ? pam.directory.roles : []
+  const unusual = {
+    'LOGIN_DOMAINS: is not set. If the org accepts short and full names, set it; otherwise each form has its own limit for wrong passwords':
+      authn.loginDomains.length === 0,
+    'LOGIN_DOMAINS: has several domains. Users with the same local part in two of them share the limits of a day and shorter. Limits of known devices and of failures in a row are per user':
+      authn.loginDomains.length > 1,
+    "AUTHN_BASE_URL: names the org's admin console. Sign-in is at the same host without -admin":
+      /^[^.]*-admin\./.test(new URL(authn.baseUrl).hostname),
+    "TRUST_PROXY: is not set, but PUBLIC_URL is https, so a proxy is in front. All users then share the proxy's address, in limits, in logs and at the org":
+      publicUrl.secure && trustProxy.length === 0,
+    [`SESSION_IDLE_MINUTES: is more than 60, ${AAL2}`]: session.idleMinutes > 60,
+    [`SESSION_ABSOLUTE_HOURS: is more than 24, ${AAL2}`]: session.absoluteHours > 24,
+    // or a role that is new in PAM
+    [`PAM_DIRECTORY: has an unknown role. Known roles: ${ROLES.join(', ')}`]: !roles.every((role) =>
+      knownRoles.has(role),
+    ),
+  }
+  return [...notes, ...Object.entries(unusual).flatMap(([note, isUnusual]) => (isUnusual ? note : []))]
 }
 
-const NO_LOGIN_DOMAINS =
-  'LOGIN_DOMAINS: is not set. If the org accepts short and full names, set it; otherwise each form has its own limit for wrong passwords'
-const SEVERAL_LOGIN_DOMAINS =
-  'LOGIN_DOMAINS: has several domains. Users with the same local part in two of them share the limits of a day and shorter. Limits of known devices and of failures in a row are per user'
-const ADMIN_CONSOLE =
-  "AUTHN_BASE_URL: names the org's admin console. Sign-in is at the same host without -admin"
-const NO_PROXY =
-  "TRUST_PROXY: is not set, but PUBLIC_URL is https, so a proxy is in front. All users then share the proxy's address, in limits, in logs and at the org"
 const AAL2 = 'the limit of NIST SP 800-63B-4, section 2.2.3, for two factors (AAL2)'

@@ -24,27 +24,36 @@ export const entriesOf = (text: string, separator = /,/): string[] =>
     .filter((entry) => entry !== '')
 
 /** Comma-separated; repeated entries are ignored. A problem has the index of its entry in its path. */
-export const listOf = <T>(entry: z.ZodType<T, string>) =>
+export const listOf = <T>(entry: z.ZodType<T, string>, separator?: RegExp) =>
   z
     .string()
-    .transform((text) => [...new Set(entriesOf(text))])
+    .transform((text) => [...new Set(entriesOf(text, separator))])
     .pipe(z.array(entry).min(1, 'has no entry'))
     .transform((values): readonly T[] => [...new Set(values)])
+
+const isWholeNumber = (text: string, min: number, max: number) =>
+  /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max
 
 /** A whole number in decimal digits. */
 export const wholeNumber = (min: number, max: number) =>
   z
     .string()
-    .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max, {
+    .refine((text) => isWholeNumber(text, min, max), {
       error: `must be a whole number from ${min} to ${max}`,
     })
     .transform(Number)
 
 /** From 0 to 1, in decimal digits. */
-export const ratio = matching(
-  /^(0(\.\d+)?|1(\.0+)?)$/,
-  'must be a number from 0 to 1, such as 0.1',
-).transform(Number)
+export const ratio = matching(/^(0(\.\d+)?|1(\.0+)?)$/, 'must be a number from 0 to 1').transform(Number)
+
+/** A whole number, or undefined for `off`. */
+export const offOr = (min: number, max: number) =>
+  z
+    .string()
+    .refine((text) => text === 'off' || isWholeNumber(text, min, max), {
+      error: `must be off or a whole number from ${min} to ${max}`,
+    })
+    .transform((text) => (text === 'off' ? undefined : Number(text)))
 
 export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on')
 

@@ -2,7 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto'
 import { z } from 'zod'
 import { parseRedisUrl } from '../store/redis-url.ts'
 import { ConfigError } from './config-error.ts'
-import { entriesOf, matching, parsed, visibleAscii } from './plain-values.ts'
+import { entriesOf, listOf, matching, parsed, visibleAscii } from './plain-values.ts'
 import { createSecret } from './secret.ts'
 
 /** Every placeholder for a secret in `.env.example` and `deploy/` begins with `replace-with-`. */
@@ -24,25 +24,50 @@ export const redisUrl = z.string().superRefine((url, context) => {
   }
 })
 
-export const opsToken = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
+export const longSecret = z.string().min(16, 'must have 16 characters or more').pipe(visibleAscii)
 
-/** Comma-separated headers, as W3C Baggage writes them: `name=value`, percent-encoded. */
-export const headers = parsed(
-  (text): Readonly<Record<string, string>> =>
-    Object.fromEntries(
-      entriesOf(text).map((entry) => {
-        const [, name, value] = /^([\w.-]+) *= *([\x21-\x7e]+)$/.exec(entry) ?? []
-        const decoded = value === undefined ? undefined : decodeURIComponent(value)
-        if (name === undefined || decoded === undefined || !/^[\x20-\x7e]+$/.test(decoded))
-          throw new ConfigError('must be headers as name=value, comma-separated and percent-encoded')
-        return [name, decoded]
-      }),
-    ),
+/** In a file, several secrets may be on separate lines. */
+const SECRETS = /[,\r\n]+/
+
+export const longSecrets = listOf(longSecret, SECRETS)
+
+const APP_NAME = /^[a-z][a-z0-9_-]{0,31}$/
+const APP_TOKEN = /^[\x21-\x7e]{32,}$/
+
+/** `<name>:<token>`. Several tokens may have one name. */
+export const appTokens = parsed((text) => {
+  const entries = entriesOf(text, /[,\r\n]+/).map((entry) => /^([^:]*):?(.*)$/s.exec(entry)?.slice(1) ?? [])
+  const tokens = entries.map(([name = '', token = '']) => ({ name, token }))
+  const isUnique = ({ token }: { token: string }, index: number) =>
+    tokens.findIndex((other) => other.token === token) === index
+  const problems = tokens.flatMap((each, index) => [
+    ...(APP_NAME.test(each.name) ? [] : [`entry ${index + 1} ${WRONG_APP_NAME}`]),
+    ...(APP_TOKEN.test(each.token) ? [] : [`entry ${index + 1} ${WRONG_APP_TOKEN}`]),
+    ...(isUnique(each, index) ? [] : [`entry ${index + 1} has the token of another entry`]),
+  ])
+  if (tokens.length === 0) problems.push('has no entry')
+  if (problems.length > 0) throw new ConfigError(...problems)
+  return tokens
+})
+
+const WRONG_APP_NAME =
+  'must begin with a name of at most 32 lower-case letters, digits, _ and -, a letter first, and a colon'
+const WRONG_APP_TOKEN = 'must have a token of 32 visible ASCII characters or more after its name'
+
+/** Comma-separated headers, as W3C Baggage writes them; printable ASCII only. */
+export const headers = listOf(
+  matching(
+    /^[\w.-]+=([\x21-\x24\x26-\x7e]|%(?!7f)[2-7][\da-f])+$/i,
+    'must be a header as name=value, percent-encoded',
+  ),
+).transform(
+  (entries): Readonly<Record<string, string>> =>
+    Object.fromEntries(entries.map((entry) => entry.split(/=(.*)/).map(decodeURIComponent))),
 )
 
 /** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export const secretKeys = parsed((text): readonly Buffer[] => {
-  const keys = entriesOf(text, /[,\r\n]+/).map(secretKey) // in a file, also on separate lines
+  const keys = entriesOf(text, SECRETS).map(secretKey)
   if (keys.length === 0) throw new ConfigError('has no key')
   if (new Set(keys.map((key) => key.toString('hex'))).size < keys.length)
     throw new ConfigError('has the same key twice')

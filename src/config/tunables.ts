@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { ConfigError } from './config-error.ts'
-import type { DeepReadonly } from './deep-freeze.ts'
 
 /** The settings in `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
-export type Tunables = DeepReadonly<z.infer<typeof SHAPE>>
+export type Tunables = z.infer<typeof SHAPE>
 
 export const defaultTunables = (): Tunables => changedTunables('{}')
 

@@ -38,9 +38,7 @@ export const upstreamBaseUrl = baseUrl
   .transform((text) => originOf(text) + pathOf(text))
 
 /** Plain http is allowed: a collector is usually on the same host or network. Without a slash at the end. */
-export const collectorUrl = anyBase
-  .refine(isSafeBase, SAFE)
-  .transform((text) => originOf(text) + pathOf(text))
+export const collectorUrl = anyBase.transform((text) => originOf(text) + pathOf(text))
 
 /**
  * One of `SSO_REDIRECTS` or `RETURN_TO`: a target is allowed if it has this origin, and this path or one below it. The
@@ -51,12 +49,12 @@ export const redirectPrefix = baseUrl.transform((text) => ({
   pathPrefix: pathOf(text) || '/',
 }))
 
-const OWN_PARAMETERS = ['stateToken', 'returnTo']
+const OWN_PARAMETERS = ['stateToken', 'returnTo', 'prompt', 'amr', 'maxAuthAge']
 const isWithoutOwn = (text: string) => !OWN_PARAMETERS.some((name) => new URL(text).searchParams.has(name))
 
 /** A path, a query and a fragment are allowed. */
 export const pageUrl = url(String.raw`${HOST}([/?#][^\s\\]*)?`, 'an absolute URL without user name')
-  .refine(isWithoutOwn, 'must not have stateToken or returnTo in its query: the broker adds them')
+  .refine(isWithoutOwn, `must have none of ${OWN_PARAMETERS.join()} in its query: they are the broker's`)
   .transform((text) => new URL(text).href)
 
 /** The egress proxy; user and password are allowed. */

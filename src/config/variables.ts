@@ -1,13 +1,24 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
-import { SAMPLERS } from '../observability/tracing.ts'
 import { listenHost, port, trustedProxies } from './network-values.ts'
 import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import { domain, listOf, onOrOff, parsed, ratio, visibleAscii, wholeNumber } from './plain-values.ts'
+import { domain, listOf, offOr, onOrOff, parsed, ratio, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import { apiToken, certificates, headers, opsToken, redisUrl, secret, secretKeys } from './secret-values.ts'
+import {
+  apiToken,
+  appTokens,
+  certificates,
+  headers,
+  longSecret,
+  longSecrets,
+  redisUrl,
+  secret,
+  secretKeys,
+} from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
+
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 
 /** Every variable, in the order of `.env.example` and `docs/configuration.md`. A name that ends with `_FILE` has the content of its file. */
 export const VARIABLES = z.object({
@@ -21,7 +32,7 @@ export const VARIABLES = z.object({
   HOST: listenHost.default('0.0.0.0'),
   OPS_PORT: port.default(9090),
   OPS_HOST: listenHost.default('127.0.0.1'),
-  OPS_TOKEN: secret(opsToken).optional(),
+  OPS_TOKEN: secret(longSecret).optional(),
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
@@ -40,6 +51,8 @@ export const VARIABLES = z.object({
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
+  EVENT_HOOK_SECRET: secret(longSecrets).optional(),
+  SESSION_RECHECK_MINUTES: offOr(1, 24 * 60).optional(),
 
   PAM_BASE_URL: url.upstreamBaseUrl.optional(),
   PAM_TEAM: teamName.optional(),
@@ -50,6 +63,7 @@ export const VARIABLES = z.object({
   PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
   PAM_USER_DOMAINS: userDomains.optional(),
   PAM_DIRECTORY: directory.default({ kind: 'none' }),
+  APP_TOKENS: secret(appTokens).optional(),
 
   UPSTREAM_CA_FILE: certificates.optional(),
   REDIS_CA_FILE: certificates.optional(),
@@ -59,7 +73,9 @@ export const VARIABLES = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: url.collectorUrl.optional(),
   OTEL_EXPORTER_OTLP_HEADERS: secret(headers).optional(),
   OTEL_SERVICE_NAME: z.string().default('gatehouse'),
-  OTEL_TRACES_SAMPLER: z.enum(SAMPLERS).default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER: z
+    .enum([...SAMPLERS, ...SAMPLERS.map((root) => `parentbased_${root}`)])
+    .default('parentbased_always_on'),
   OTEL_TRACES_SAMPLER_ARG: ratio.default(1),
 
   CONFIG_FILE: parsed(changedTunables).prefault('{}'),
@@ -75,6 +91,6 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|PAM_KEY_ID|PAM_KEY_SECRET|OTEL_EXPORTER_OTLP_HEADERS)$/.test(
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS|OTEL_EXPORTER_OTLP_HEADERS)$/.test(
     name,
   )

@@ -4,6 +4,7 @@ import { loadSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config
 import {
   createSandboxBroker,
   forPortalAt,
+  newEventHook,
   type SandboxBrokerOptions,
 } from '../sandbox-package/sandbox-broker.ts'
 import { createDemoSite } from './demo-site.ts'
@@ -31,8 +32,9 @@ export async function startDemo({ port, sandboxConfigPath, ...options }: DemoOpt
   const sandboxConfig = forPortalAt(url, loadSandboxConfig(sandboxConfigPath))
   const sandbox = createSandbox({ config: sandboxConfig })
   const upstreams = await sandbox.listen()
+  const eventHook = newEventHook(url)
   const broker = createSandboxBroker({
-    env: { PUBLIC_URL: url },
+    env: { PUBLIC_URL: url, EVENT_HOOK_SECRET: eventHook.secret },
     config: sandboxConfig,
     upstreams,
     ...options,
@@ -44,6 +46,7 @@ export async function startDemo({ port, sandboxConfigPath, ...options }: DemoOpt
   )
   const ops = createListener(broker.ops, broker.http)
   await site.listen(port, HOST)
+  await sandbox.eventHook.register(eventHook)
   const opsPort = await ops.listen(0, HOST)
 
   return {

@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Response, Router } from 'express'
 import { z } from 'zod'
+import { statusOf } from '../sandbox/authn/user-lifecycle.ts'
 import { refuseOtherSites } from '../sandbox/other-sites.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 
@@ -12,6 +13,7 @@ export interface ToolsRoutesOptions {
 
 const MESSAGES_SHOWN = 3
 
+const lifecycleBody = z.object({ login: z.string(), operation: z.enum(['suspend', 'unsuspend']) })
 const ofUser = z.object({ login: z.string() })
 const answerBody = z.object({ login: z.string(), answer: z.union([z.enum(['approve', 'reject']), z.int()]) })
 const keyBody = z.object({ login: z.string(), challenge: z.string(), credentialId: z.string().optional() })
@@ -23,14 +25,23 @@ export function createToolsRoutes({ sandbox, sandboxUrl, reset }: ToolsRoutesOpt
 
   router.get('/users', (_req, res) => {
     res.json(
-      sandbox.users().map(({ login, password, config }) => ({
-        login,
-        name: `${config.firstName} ${config.lastName}`,
-        password: config.activation ? '' : (password ?? ''),
-        description: config.description,
+      sandbox.users().map((user) => ({
+        login: user.login,
+        name: `${user.config.firstName} ${user.config.lastName}`,
+        password: user.config.activation ? '' : (user.password ?? ''),
+        description: user.config.description,
+        status: statusOf(user),
       })),
     )
   })
+  router.post(
+    '/users/lifecycle',
+    refusing(async (req, res) => {
+      const { login, operation } = lifecycleBody.parse(req.body)
+      await sandbox.changeLifecycle(login, operation)
+      res.json({ status: statusOf(sandbox.user(login)) })
+    }),
+  )
   router.get(
     '/phone',
     refusing((req, res) => {

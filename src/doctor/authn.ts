@@ -1,17 +1,8 @@
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createDoctorApi, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, createDoctorApi, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
-import {
-  type Check,
-  type CheckGroup,
-  type DoctorContext,
-  type Finding,
-  fail,
-  ok,
-  skipped,
-  warn,
-} from './check.ts'
+import type { Check, CheckGroup, DoctorContext } from './check.ts'
+import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 import { signInChecks } from './test-sign-in.ts'
 
 export function authnChecks(context: DoctorContext): CheckGroup {
@@ -20,7 +11,7 @@ export function authnChecks(context: DoctorContext): CheckGroup {
   const api = createDoctorApi(baseUrl, context)
   const isTls = baseUrl.startsWith('https:')
   const certificate = watchCertificate(baseUrl)
-  let organization: UpstreamResponse | UpstreamFailure | undefined
+  let organization: Answer | undefined
   const needs = ['authn.reach']
   const checks: Check[] = [
     {
@@ -30,9 +21,17 @@ export function authnChecks(context: DoctorContext): CheckGroup {
         return judgeReach(organization)
       },
     },
-    { name: 'authn.tls', run: () => judgeTls(organization, isTls, () => certificate.judge(now(), TLS_OK)) },
+    {
+      name: 'authn.tls',
+      run: () => judgeTls(organization, isTls, () => certificate.judge(now(), 'the certificate is accepted')),
+    },
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
     { name: 'authn.token', needs, run: () => checkToken(api, apiToken.value) },
+    {
+      name: 'authn.users',
+      needs: ['authn.token'],
+      run: () => checkUsers(api, apiToken.value, config.session.recheckMinutes),
+    },
     { name: 'authn.pipeline', needs, run: () => judgePipeline(organization) },
     ...signInChecks(api, context),
   ]
@@ -47,38 +46,32 @@ const ACCEPT = { Accept: 'application/json' }
 /** Okta's public description of the org. It needs no API token. */
 const ORGANIZATION_PATH = '/.well-known/okta-organization'
 
-function judgeReach(response: UpstreamResponse | UpstreamFailure): Finding {
-  if (response instanceof UpstreamFailure) {
-    return isTlsFailure(response)
+function judgeReach({ failure, status, json }: Answer): Finding {
+  if (failure !== undefined)
+    return isTlsFailure(failure)
       ? skipped('not possible without authn.tls')
       : fail(
-          `the org does not answer (${reasonOf(response)})`,
+          `the org does not answer (${reasonOf(failure)})`,
           'Correct AUTHN_BASE_URL, DNS, the firewall, and HTTPS_PROXY.',
         )
-  }
-  const { errorCode, id, pipeline } = recordOf(response.json)
+  const { errorCode, id, pipeline } = recordOf(json)
   const isOkta = [errorCode, id, pipeline].some((value) => typeof value === 'string')
-  if (isOkta && response.status < 500) return ok('the org answers')
-  const what = response.status >= 500 ? 'the org fails' : 'another web server answers, not Okta’s API'
+  if (isOkta && status < 500) return ok('the org answers')
+  const what = status >= 500 ? 'the org fails' : 'another web server answers, not Okta’s API'
   return fail(
-    `${what} (HTTP ${response.status})`,
+    `${what} (HTTP ${status})`,
     'Set AUTHN_BASE_URL to the address of the org, without -admin and without a page’s path. If it is right, read Okta’s status page.',
   )
 }
 
-const TLS_OK = 'the certificate is accepted'
-
-function judgeTls(
-  response: UpstreamResponse | UpstreamFailure | undefined,
-  isTls: boolean,
-  judgeCertificate: () => Finding,
-): Finding {
+function judgeTls(answer: Answer | undefined, isTls: boolean, judgeCertificate: () => Finding): Finding {
   if (!isTls) return skipped('AUTHN_BASE_URL is http://, on this machine')
-  if (response === undefined) return skipped('the request did not end')
-  if (!(response instanceof UpstreamFailure)) return judgeCertificate()
-  if (!isTlsFailure(response)) return skipped(`no connection (${reasonOf(response)})`)
+  if (answer === undefined) return skipped('the request did not end')
+  const { failure } = answer
+  if (failure === undefined) return judgeCertificate()
+  if (!isTlsFailure(failure)) return skipped(`no connection (${reasonOf(failure)})`)
   return fail(
-    `the certificate is not accepted (${response.code})`,
+    `the certificate is not accepted (${failure.code})`,
     'If a proxy replaces the certificate, set UPSTREAM_CA_FILE to its authority. Otherwise correct AUTHN_BASE_URL.',
   )
 }
@@ -86,9 +79,8 @@ function judgeTls(
 const CLOCK_WARN_MS = 30_000
 const CLOCK_FAIL_MS = 300_000
 
-function judgeClock(response: UpstreamResponse | UpstreamFailure | undefined, nowMs: number): Finding {
-  const date = response === undefined || response instanceof UpstreamFailure ? '' : response.headers.date
-  const offMs = Math.abs(nowMs - Date.parse(String(date)))
+function judgeClock(answer: Answer | undefined, nowMs: number): Finding {
+  const offMs = Math.abs(nowMs - Date.parse(String(answer?.headers.date)))
   if (Number.isNaN(offMs)) return skipped('the response has no Date')
   const detail = `the clocks differ by ${Math.round(offMs / 1000)} s`
   const fix = 'Synchronize the clock of this machine (NTP).'
@@ -98,32 +90,44 @@ function judgeClock(response: UpstreamResponse | UpstreamFailure | undefined, no
 
 /** An empty sign-in: with a valid token, Okta refuses only its form. It concerns no user. */
 async function checkToken(api: HttpApi, token: string): Promise<Finding> {
-  const response = await sendOrFail(api, {
+  const { status, json } = await sendOrFail(api, {
     method: 'POST',
     path: '/api/v1/authn',
     headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
     body: {},
   })
-  const unclear = warn('Okta’s response does not show whether the token is valid', AGAIN)
-  if (response instanceof UpstreamFailure) return unclear
-  const { status, json } = response
   const { errorCode } = recordOf(json)
   if (errorCode === 'E0000011') return fail('Okta refuses the API token (E0000011)', TOKEN_FIX)
   if (status === 403) return fail('Okta accepts the API token but forbids the call (HTTP 403)', ZONE_FIX)
   const isAccepted = typeof errorCode === 'string' && (status === 400 || status === 401)
-  return isAccepted ? ok('Okta accepts the API token') : unclear
+  if (isAccepted) return ok('Okta accepts the API token')
+  return warn('Okta’s response does not show whether the token is valid', AGAIN)
 }
 
+/** Lists at most one user, of whom nothing is read. */
+async function checkUsers(api: HttpApi, token: string, recheckMinutes: number | undefined): Promise<Finding> {
+  if (recheckMinutes === undefined) return skipped('SESSION_RECHECK_MINUTES is off')
+  const { failure, status, json } = await sendOrFail(api, {
+    method: 'GET',
+    path: '/api/v1/users?limit=1',
+    headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
+  })
+  if (status === 200 && Array.isArray(json)) return ok('the API token may read users')
+  const reason = failure === undefined ? `HTTP ${status}` : reasonOf(failure)
+  return fail(`the API token could not read users (${reason}), so no session ends by a re-check`, USERS_FIX)
+}
+
+const USERS_FIX =
+  'Give the account of the token a role that may view users (docs/connect-your-okta-org.md, steps 2 and 10).'
 const AGAIN = 'Run the doctor again later. If it persists, read Okta’s status page.'
 const TOKEN_FIX = 'Create a token (docs/connect-your-okta-org.md, step 2) and set AUTHN_API_TOKEN.'
 const ZONE_FIX =
   'Check the network zone from which the token may be used, and the role of its account (docs/connect-your-okta-org.md, steps 2 and 3).'
 
-function judgePipeline(response: UpstreamResponse | UpstreamFailure | undefined): Finding {
+function judgePipeline(answer: Answer | undefined): Finding {
   const fix =
     'Read what works on which engine: docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine.'
-  const isRead = response !== undefined && !(response instanceof UpstreamFailure) && response.status === 200
-  const pipeline = isRead ? recordOf(response.json).pipeline : undefined
+  const pipeline = answer?.status === 200 ? recordOf(answer.json).pipeline : undefined
   if (pipeline === 'v1') return ok('Classic Engine (v1)')
   if (pipeline === 'idx')
     return warn('Identity Engine (idx): parts of the Authentication API do not work', fix)

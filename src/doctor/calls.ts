@@ -1,4 +1,9 @@
-import { createHttpApi, type HttpApi, type UpstreamResponse } from '../upstream/http-api.ts'
+import {
+  createHttpApi,
+  type HttpApi,
+  type UpstreamRequest,
+  type UpstreamResponse,
+} from '../upstream/http-api.ts'
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { DoctorContext } from './check.ts'
 
@@ -19,15 +24,18 @@ export function createDoctorApi(baseUrl: string, { config, timeoutMs, slowMs }: 
   return { send: (request) => api.send({ timeoutMs, ...request }), close: () => api.close() }
 }
 
-/** The response, or the failure as data: each check judges it. */
-export function sendOrFail(
-  api: HttpApi,
-  request: Parameters<HttpApi['send']>[0],
-): Promise<UpstreamResponse | UpstreamFailure> {
-  return api.send(request).catch((error: unknown) => {
-    if (error instanceof UpstreamFailure) return error
-    throw error
-  })
+/** A response, or the failure of the call, with status 0: each check judges it. */
+export interface Answer extends UpstreamResponse {
+  readonly failure?: UpstreamFailure
+}
+
+export async function sendOrFail(api: HttpApi, request: UpstreamRequest): Promise<Answer> {
+  try {
+    return await api.send(request)
+  } catch (failure) {
+    if (!(failure instanceof UpstreamFailure)) throw failure
+    return { status: 0, headers: {}, json: undefined, bytes: Buffer.of(), failure }
+  }
 }
 
 /** Codes of Node and undici for a certificate that is not accepted, or a port that does not speak TLS. */

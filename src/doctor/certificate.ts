@@ -1,9 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
-import { type Finding, ok, warn } from './check.ts'
-
-export type CertificateWatch = ReturnType<typeof watchCertificate>
+import { type Finding, ok, warn } from './finding.ts'
 
 /** A client's connections, through an egress proxy too. */
 const CONNECTED = 'undici:client:connected'

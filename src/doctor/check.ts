@@ -1,4 +1,5 @@
 import type { Config } from '../config/load-config.ts'
+import { type Finding, skipped } from './finding.ts'
 
 /** The configuration and the limits of all groups of checks. */
 export interface DoctorContext {
@@ -34,26 +35,9 @@ export interface CheckGroup {
   close(): Promise<unknown>
 }
 
-/** The texts contain no secret, no login and no part of a response except its status and codes. */
-export interface Finding {
-  readonly status: 'ok' | 'warn' | 'fail' | 'skipped'
-  readonly detail: string
-  /** How to solve the problem; null if there is none. */
-  readonly fix: string | null
-}
-
 export interface CheckResult extends Finding {
   readonly name: string
 }
-
-export const ok = (detail: string): Finding => ({ status: 'ok', detail, fix: null })
-export const warn = (detail: string, fix: string): Finding => ({ status: 'warn', detail, fix })
-export const fail = (detail: string, fix: string): Finding => ({ status: 'fail', detail, fix })
-export const skipped = (reason: string, fix: string | null = null): Finding => ({
-  status: 'skipped',
-  detail: reason,
-  fix,
-})
 
 /** The checks of a group that are skipped for the same reason, such as `redis.reach`. */
 export function skipAll(group: string, names: readonly string[], reason: string): CheckGroup {

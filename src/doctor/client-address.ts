@@ -1,6 +1,6 @@
 import type { ProbeAnswer } from '../http/doctor-probe.ts'
 import type { IsTrustedProxy } from '../http/request-context.ts'
-import { type Finding, fail, ok, warn } from './check.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
 
 export interface ClientAddressOptions {
   /** Whether PUBLIC_URL is https, so that there must be a proxy. */

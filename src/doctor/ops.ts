@@ -1,14 +1,17 @@
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { recordOf, sendOrFail } from './calls.ts'
-import { type Finding, fail, ok, warn } from './check.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, recordOf, sendOrFail } from './calls.ts'
+import { type Finding, fail, ok, warn } from './finding.ts'
 import type { Reached } from './reach.ts'
 
 /**
  * The ops listener must not be reachable where browsers are: through `PUBLIC_URL`, and on `OPS_PORT` of the same host (`portApi`;
  * undefined if the listener is on the loopback interface). `/forward-auth` is for the proxy alone.
  */
-export async function opsChecks({ api, answer }: Reached, portApi: HttpApi | undefined): Promise<Finding> {
+export async function opsChecks(
+  { answer }: Reached,
+  api: HttpApi,
+  portApi: HttpApi | undefined,
+): Promise<Finding> {
   const portIsOpen = portApi !== undefined && (await servesOps(portApi, '', '/livez'))
   const open: string[] = []
   for (const prefix of PREFIXES)
@@ -30,20 +33,10 @@ function found(where: string, fix: string): Finding {
 }
 
 /** Where operators put a listener that shares an origin with others. */
-const PREFIXES = [
-  '',
-  '/ops',
-  '/gatehouse',
-  '/internal',
-  '/admin',
-  '/monitoring',
-  '/management',
-  '/status',
-  '/health',
-]
+const PREFIXES = ['', '/ops', '/gatehouse', '/internal', '/admin', '/monitoring', '/status', '/health']
 
 /** How to tell a response of the ops listener from a page that a proxy serves for every path. */
-const SIGNS: Readonly<Record<string, (response: UpstreamResponse) => boolean>> = {
+const SIGNS: Readonly<Record<string, (answer: Answer) => boolean>> = {
   '/livez': ({ json }) => recordOf(json).status === 'alive',
   '/readyz': ({ json }) => 'draining' in recordOf(json),
   '/metrics': ({ bytes }) => bytes.includes('gatehouse_build_info'),
@@ -53,17 +46,14 @@ const SIGNS: Readonly<Record<string, (response: UpstreamResponse) => boolean>> =
 }
 
 async function servesOps(api: HttpApi, prefix: string, path: string): Promise<boolean> {
-  const response = await get(api, prefix + path)
-  return !(response instanceof UpstreamFailure) && SIGNS[path]?.(response) === true
+  return SIGNS[path]?.(await get(api, prefix + path)) === true
 }
 
 /** 401 without a session, and 400 with any query, both without a body. */
 async function servesForwardAuth(api: HttpApi): Promise<boolean> {
-  const responses = [await get(api, '/forward-auth'), await get(api, '/forward-auth?doctor')]
-  const statuses = responses.map((one) =>
-    one instanceof UpstreamFailure || one.bytes.length > 0 ? 0 : one.status,
-  )
-  return statuses[0] === 401 && statuses[1] === 400
+  const [plain, withQuery] = [await get(api, '/forward-auth'), await get(api, '/forward-auth?doctor')]
+  const isEmpty = plain.bytes.length === 0 && withQuery.bytes.length === 0
+  return isEmpty && plain.status === 401 && withQuery.status === 400
 }
 
 const get = (api: HttpApi, path: string) => sendOrFail(api, { method: 'GET', path, headers: {} })

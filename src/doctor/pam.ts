@@ -3,19 +3,9 @@ import { toPamUserName } from '../pam/pam-user-name.ts'
 import { parseIssuedToken } from '../pam/token/mint-token.ts'
 import { failureFromAnswer, PamFailure, type PamOutcome } from '../pam/upstream/pam-errors.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
-import {
-  type Check,
-  type CheckGroup,
-  type DoctorContext,
-  type Finding,
-  fail,
-  ok,
-  skipAll,
-  skipped,
-  warn,
-} from './check.ts'
+import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
+import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
 type PamConfig = NonNullable<Config['pam']>
 
@@ -37,7 +27,7 @@ export function pamChecks(context: DoctorContext): CheckGroup {
       name: 'pam.reach',
       async run() {
         minted = await mint(api, pam, now())
-        return (await judgeTokenPath(api, pam, minted, now())) ?? judgeReach(minted)
+        return judgeReach(minted)
       },
     },
     { name: 'pam.key', needs: ['pam.reach'], run: withMinted(judgeKey) },
@@ -65,7 +55,7 @@ async function mint(api: HttpApi, pam: PamConfig, nowMs: number): Promise<Minted
     headers: { Accept: 'application/json' },
     body: { key_id: key.id, key_secret: key.secret },
   })
-  if (response instanceof UpstreamFailure) return { outcome: 'no_answer', reason: reasonOf(response) }
+  if (response.failure) return { outcome: 'no_answer', reason: reasonOf(response.failure) }
   const reason = `HTTP ${response.status}`
   if (response.json === undefined) return { outcome: 'unreadable', reason }
   const failure = failureFromAnswer(response, 'token')
@@ -90,23 +80,6 @@ function judgeReach(minted: Minted): Finding {
   return ok('PAM answers')
 }
 
-const DEFAULT_TOKEN_PATH = '/v1/teams/{team_name}/service_token'
-
-/** PAM answers a path that it does not have as it answers an unknown team. */
-async function judgeTokenPath(
-  api: HttpApi,
-  pam: PamConfig,
-  minted: Minted,
-  nowMs: number,
-): Promise<Finding | undefined> {
-  if (!('outcome' in minted) || minted.outcome === 'no_answer' || pam.tokenPath === DEFAULT_TOKEN_PATH)
-    return undefined
-  const other = await mint(api, { ...pam, tokenPath: DEFAULT_TOKEN_PATH }, nowMs)
-  if ('outcome' in other && !KEY_REFUSED.has(other.outcome)) return undefined
-  const detail = `PAM has no operation at PAM_TOKEN_PATH (${minted.reason}), but at the default path`
-  return fail(detail, 'Remove PAM_TOKEN_PATH, or correct it.')
-}
-
 const KEY_REFUSED: ReadonlySet<PamOutcome> = new Set(['authentication_error', 'forbidden_error'])
 const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {
   unknown_team: 'PAM does not know the team',
@@ -129,7 +102,7 @@ function judgeTeam(minted: Minted): Finding {
   if (!('outcome' in minted)) return ok('the key belongs to PAM_TEAM')
   const wrong = TEAM_WRONG[minted.outcome]
   if (wrong === undefined) return skipped('not possible without pam.key')
-  return fail(wrong, 'Correct PAM_TEAM, PAM_BASE_URL, or the key.')
+  return fail(wrong, 'Correct PAM_TEAM, PAM_BASE_URL, PAM_TOKEN_PATH, or the key.')
 }
 
 async function checkUser(
@@ -148,7 +121,7 @@ async function checkUser(
     path: pathOf(pam, `/v1/teams/${encodeURIComponent(pam.team)}/users/${encodeURIComponent(user)}/groups`),
     headers: { Accept: 'application/json', Authorization: `Bearer ${minted.token}` },
   })
-  if (response instanceof UpstreamFailure) return fail(`no response (${reasonOf(response)})`, RETRY)
+  if (response.failure) return fail(`no response (${reasonOf(response.failure)})`, RETRY)
   const outcome = failureFromAnswer(response, 'user')?.outcome
   if (outcome === undefined) return ok('PAM lists the groups of the user')
   if (outcome === 'unknown_user') return fail('PAM does not know the user', fix)

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createSigner } from '../crypto/keys.ts'
 import { createProbe, isProofOf, PROBE_HEADER, ProbeAnswer } from '../http/doctor-probe.ts'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { reasonOf, sendOrFail } from './calls.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, reasonOf, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 
 export interface ProbeRequest {
@@ -16,30 +15,30 @@ export interface ProbeRequest {
 }
 
 export interface Probed {
-  readonly response: UpstreamResponse | UpstreamFailure
+  readonly response: Answer
   /** Undefined unless the running broker has answered this very probe. */
   readonly answer: ProbeAnswer | undefined
 }
 
-export type SendProbe = (api: HttpApi, request?: ProbeRequest) => Promise<Probed>
+export type SendProbe = (request?: ProbeRequest) => Promise<Probed>
 
 /** Without a session it is a 404, which does not use the store. */
 export const SESSION_PATH = '/api/v1/sessions/me'
 
 /** Asks the running broker what arrives of a request. */
-export function createProbes({ config, now, timeoutMs }: DoctorContext): SendProbe {
+export function createProbes(api: HttpApi, { config, now, timeoutMs }: DoctorContext): SendProbe {
   const signer = createSigner(config.secretKeys.value, 'doctor-probe') // as in wiring.ts
-  return async (api, { method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
+  return async ({ method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
     const probe = { nonce: randomUUID(), waitMs }
     const header = { [PROBE_HEADER]: createProbe(probe, { signer, now }) }
     const request = { method, path, headers: { ...headers, ...header }, body, timeoutMs: timeoutMs + waitMs }
     const response = await sendOrFail(api, request)
-    const given = response instanceof UpstreamFailure ? undefined : ProbeAnswer.safeParse(response.json).data
+    const given = ProbeAnswer.safeParse(response.json).data
     return { response, answer: given && isProofOf(probe, given.proof, signer) ? given : undefined }
   }
 }
 
 /** `HTTP 502`, or why there is no response. */
-export function outcomeOf({ response }: Probed): string {
-  return response instanceof UpstreamFailure ? reasonOf(response) : `HTTP ${response.status}`
+export function outcomeOf({ response: { failure, status } }: Probed): string {
+  return failure === undefined ? `HTTP ${status}` : reasonOf(failure)
 }

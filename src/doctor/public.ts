@@ -1,10 +1,10 @@
 import { createTrustedProxies } from '../http/request-context.ts'
-import type { UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, createDoctorApi, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
-import { type Check, type CheckGroup, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
+import type { Check, CheckGroup, DoctorContext } from './check.ts'
 import { FORGED_ADDRESS, judgeClientAddress, PROXY_FIX } from './client-address.ts'
+import { type Finding, fail, ok, skipped } from './finding.ts'
 import { opsChecks } from './ops.ts'
 import { createProbes, outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
 import { causeOf, checkReach, NO_ANSWER_FIX, type Reached } from './reach.ts'
@@ -14,13 +14,11 @@ export function publicChecks(context: DoctorContext): CheckGroup {
   const { config, now } = context
   const { publicUrl, ops } = config
   const api = createDoctorApi(publicUrl.origin, context)
-  const egress = { ...config.egress, httpsProxy: undefined }
-  const direct = createDoctorApi(publicUrl.origin, { ...context, config: { ...config, egress } })
   const { hostname } = new URL(publicUrl.origin)
   const isLoopback = /^(127\.|localhost$|::1$)/.test(ops.host)
   const portApi = isLoopback ? undefined : createDoctorApi(`http://${hostname}:${ops.port}`, context)
   const certificate = watchCertificate(publicUrl.origin)
-  const probe = createProbes(context)
+  const probe = createProbes(api, context)
   const accept = (detail: string) => certificate.judge(now(), detail)
   let reached: Reached | undefined
   /** Runs only after `public.reach`. */
@@ -32,25 +30,25 @@ export function publicChecks(context: DoctorContext): CheckGroup {
       name: 'public.reach',
       mayTakeLong: true,
       async run() {
-        const result = await checkReach({ context, api, direct, probe, accept })
+        const result = await checkReach({ context, api, probe, accept })
         reached = result.reached
         return result.finding
       },
     },
-    { name: 'public.cookies', needs, run: through((found) => checkCookies(found, publicUrl.secure)) },
+    { name: 'public.cookies', needs, run: through((found) => checkCookies(found, api, publicUrl.secure)) },
     { name: 'public.headers', needs, run: through((found) => checkHeaders(found, probe, context)) },
-    { name: 'ops.closed', needs, run: through((found) => opsChecks(found, portApi)) },
+    { name: 'ops.closed', needs, run: through((found) => opsChecks(found, api, portApi)) },
   ]
   return {
     checks,
     close() {
       certificate.stop()
-      return Promise.all([api.close(), direct.close(), portApi?.close()])
+      return Promise.all([api.close(), portApi?.close()])
     },
   }
 }
 
-async function checkCookies({ api, plain }: Reached, secure: boolean): Promise<Finding> {
+async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): Promise<Finding> {
   if (causeOf(plain).startsWith('X-Forwarded-For:')) return skipped('not possible without public.headers')
   const name = secure ? '__Host-gatehouse-device' : 'gatehouse-device'
   const cookie = cookieOf(plain, name)
@@ -70,7 +68,7 @@ async function checkCookies({ api, plain }: Reached, secure: boolean): Promise<F
     path: SESSION_PATH,
     headers: { Cookie: cookie.split(';')[0] ?? '' },
   })
-  if (again instanceof UpstreamFailure) return fail(`no response (${reasonOf(again)})`, NO_ANSWER_FIX)
+  if (again.failure) return fail(`no response (${reasonOf(again.failure)})`, NO_ANSWER_FIX)
   // the broker replaces a device cookie that it cannot verify
   if (cookieOf(again, name) === undefined) return ok('the device cookie comes back')
   return fail(
@@ -79,7 +77,7 @@ async function checkCookies({ api, plain }: Reached, secure: boolean): Promise<F
   )
 }
 
-function cookieOf({ headers }: UpstreamResponse, name: string): string | undefined {
+function cookieOf({ headers }: Answer, name: string): string | undefined {
   return [headers['set-cookie'] ?? []].flat().find((one) => one.startsWith(`${name}=`))
 }
 
@@ -87,7 +85,7 @@ function cookieOf({ headers }: UpstreamResponse, name: string): string | undefin
 const FOREIGN_ORIGIN = 'https://doctor.invalid'
 
 async function checkHeaders(
-  { api, plain, answer }: Reached,
+  { plain, answer }: Reached,
   probe: SendProbe,
   { config }: DoctorContext,
 ): Promise<Finding> {
@@ -100,8 +98,8 @@ async function checkHeaders(
     return judgeClientAddress(isRefused ? refused : undefined, isRefused ? refused : undefined, options)
   }
   const headers = { Origin: FOREIGN_ORIGIN, 'Sec-Fetch-Site': 'cross-site' }
-  const seen = await probe(api, { headers })
-  const forged = await probe(api, { headers: { ...headers, 'X-Forwarded-For': FORGED_ADDRESS } })
+  const seen = await probe({ headers })
+  const forged = await probe({ headers: { ...headers, 'X-Forwarded-For': FORGED_ADDRESS } })
   const unanswered = [seen, forged].find((one) => one.answer === undefined)
   if (unanswered !== undefined)
     return fail(
@@ -117,8 +115,7 @@ async function checkHeaders(
 }
 
 function headerProblems({ response, answer }: Probed): string[] {
-  const allowed =
-    response instanceof UpstreamFailure ? undefined : response.headers['access-control-allow-origin']
+  const allowed = response.headers['access-control-allow-origin']
   return [
     ...(answer?.origin === FOREIGN_ORIGIN ? [] : ['Origin does not arrive']),
     ...(answer?.site === 'cross-site' ? [] : ['Sec-Fetch-Site does not arrive']),

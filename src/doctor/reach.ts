@@ -1,26 +1,25 @@
 import type { ProbeAnswer } from '../http/doctor-probe.ts'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
-import { type DoctorContext, type Finding, fail, warn } from './check.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import { type Answer, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
-import { outcomeOf, type Probed, SESSION_PATH, type SendProbe } from './probes.ts'
+import { type Finding, fail } from './finding.ts'
+import { outcomeOf, SESSION_PATH, type SendProbe } from './probes.ts'
 
 /** What the other checks need. */
 export interface Reached {
-  readonly api: HttpApi
   /** Undefined: the broker has other SECRET_KEYS, or the probe's header does not arrive. */
   readonly answer: ProbeAnswer | undefined
   /** A response without a probe. */
-  readonly plain: UpstreamResponse
+  readonly plain: Answer
 }
 
 export interface ReachOptions {
   readonly context: DoctorContext
   readonly api: HttpApi
-  /** Does not use HTTPS_PROXY. */
-  readonly direct: HttpApi
   readonly probe: SendProbe
+  /** The finding if the broker answers. */
   readonly accept: (detail: string) => Finding
 }
 
@@ -31,15 +30,19 @@ interface Result {
 
 /** Whether requests reach the broker, and responses the browser: paths, errors, bodies, and responses that take time. */
 export async function checkReach(options: ReachOptions): Promise<Result> {
-  const { probe, api, direct, accept } = options
-  const first = await probe(api)
-  if (!(first.response instanceof UpstreamFailure)) return reachWith(options, api, first, accept)
-  const again = await probe(direct)
-  const usesProxy = options.context.config.egress.httpsProxy !== undefined
-  if (!usesProxy || again.response instanceof UpstreamFailure) return { finding: unreachable(first.response) }
-  const detail = `PUBLIC_URL answers, but not through HTTPS_PROXY (${reasonOf(first.response)})`
-  const accepted = warn(detail, 'Add the host of PUBLIC_URL to NO_PROXY. Only the doctor calls it.')
-  return reachWith(options, direct, again, () => accepted)
+  const { context, api, probe, accept } = options
+  const first = await probe()
+  if (first.response.failure) return { finding: unreachable(first.response.failure) }
+  const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
+  if (plain.failure) return { finding: unreachable(plain.failure) }
+  const { answer } = await probe()
+  const finding =
+    first.answer === undefined || answer === undefined
+      ? await judgeUnproven(options, plain)
+      : (judgeAnswer(answer, context.config.publicUrl.origin) ??
+        judgePlain(plain, answer) ??
+        (await judgeRequests(options)))
+  return { finding: finding ?? accept('the broker answers'), reached: { answer, plain } }
 }
 
 function unreachable(failure: UpstreamFailure): Finding {
@@ -51,43 +54,18 @@ function unreachable(failure: UpstreamFailure): Finding {
 const CERTIFICATE_FIX =
   'If its authority is private, set UPSTREAM_CA_FILE for the doctor. Otherwise correct the certificate of the proxy.'
 export const NO_ANSWER_FIX =
-  'Start the broker and its proxy. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
-
-async function reachWith(
-  options: ReachOptions,
-  api: HttpApi,
-  first: Probed,
-  accept: (detail: string) => Finding,
-): Promise<Result> {
-  const { probe, context } = options
-  const plain = await sendOrFail(api, { method: 'GET', path: SESSION_PATH, headers: {} })
-  const second = await probe(api)
-  if (plain instanceof UpstreamFailure) return { finding: unreachable(plain) }
-  const { answer } = second
-  const finding =
-    first.answer === undefined || answer === undefined
-      ? await judgeUnproven(api, probe, plain)
-      : (judgeAnswer(answer, context.config.publicUrl.origin) ??
-        judgePlain(plain, answer) ??
-        (await judgeRequests(options, api)))
-  return { finding: finding ?? accept('the broker answers'), reached: { api, answer, plain } }
-}
+  'Start the broker and its proxy. If HTTPS_PROXY does not lead to PUBLIC_URL, add its host to NO_PROXY. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
 
 /** A probe is not answered by a cache, another server, a broker with other keys, or one that does not get the header. */
-async function judgeUnproven(
-  api: HttpApi,
-  probe: SendProbe,
-  plain: UpstreamResponse,
-): Promise<Finding | undefined> {
-  const { answer } = await probe(api, { path: `${SESSION_PATH}?${Date.now()}` })
+async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promise<Finding | undefined> {
+  const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)
     return fail(
       'a cache answers instead of the broker',
       `The proxy must not cache /api/v1/: users would get each other’s data. ${PROXY_FIX}`,
     )
   const get = await sendOrFail(api, { method: 'GET', path: '/api/v1/authn', headers: {} })
-  const isBroker =
-    !(get instanceof UpstreamFailure) && get.status === 405 && 'errorCode' in recordOf(get.json)
+  const isBroker = get.status === 405 && 'errorCode' in recordOf(get.json)
   if (isBroker || causeOf(plain).startsWith('X-Forwarded-For:')) return undefined
   const { errorCode } = recordOf(plain.json)
   if (plain.status === 404 && errorCode === 'E0000007') return WRONG_PATH
@@ -110,16 +88,13 @@ function judgeAnswer({ path, publicUrl }: ProbeAnswer, expected: string): Findin
 }
 
 /** The header that a refusal of the broker names, such as `Origin: … is neither …`. */
-export function causeOf({ json }: UpstreamResponse): string {
+export function causeOf({ json }: Answer): string {
   const [cause] = [recordOf(json).errorCauses].flat()
   return String(recordOf(cause).errorSummary ?? '')
 }
 
 /** The broker's own error: 404, or 400 if it does not know the client's address. */
-function judgePlain(
-  { status, json }: UpstreamResponse,
-  { addressProblem }: ProbeAnswer,
-): Finding | undefined {
+function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): Finding | undefined {
   if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in recordOf(json)) return undefined
   if ('errorCode' in recordOf(json))
     return fail(`the broker refuses requests (HTTP ${status})`, 'Look at the log and /readyz of the broker.')
@@ -132,20 +107,20 @@ function judgePlain(
 /** Less than the broker accepts, and more than any sign-in sends. */
 const LARGE_BODY = { padding: 'x'.repeat(60_000) }
 
-async function judgeRequests({ probe, context }: ReachOptions, api: HttpApi): Promise<Finding | undefined> {
+async function judgeRequests({ probe, context }: ReachOptions): Promise<Finding | undefined> {
   const startedAt = performance.now()
-  const slow = probe(api, { waitMs: context.slowMs }).then((probed) => ({
+  const slow = probe({ waitMs: context.slowMs }).then((probed) => ({
     ...probed,
     seconds: Math.round((performance.now() - startedAt) / 100) / 10,
   }))
   const post = { method: 'POST', path: '/api/v1/authn' } as const
-  const small = await probe(api, { ...post, body: {} })
+  const small = await probe({ ...post, body: {} })
   if (small.answer === undefined)
     return fail(
       `the proxy refuses POST (${outcomeOf(small)})`,
       `It must pass GET, POST, DELETE and OPTIONS. ${PROXY_FIX}`,
     )
-  const large = await probe(api, { ...post, body: LARGE_BODY })
+  const large = await probe({ ...post, body: LARGE_BODY })
   if (large.answer?.bodyBytes !== JSON.stringify(LARGE_BODY).length)
     return fail(
       `the proxy does not pass a body of 60 kB (${outcomeOf(large)})`,

@@ -8,23 +8,10 @@ import { NO_DATABASE, NOT_CONNECTED, redisFailure } from '../store/redis-errors.
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
 import type { Store } from '../store/store.ts'
-import {
-  type Check,
-  type CheckGroup,
-  type DoctorContext,
-  type Finding,
-  fail,
-  ok,
-  skipAll,
-  skipped,
-  warn,
-} from './check.ts'
-import { explainUnreachable } from './redis-unreachable.ts'
+import { type Check, type CheckGroup, type DoctorContext, skipAll } from './check.ts'
+import { type Finding, fail, ok, skipped, warn } from './finding.ts'
 
-const NAMES = ['reach', 'version', 'database', 'policy', 'scripts', 'write', 'keys', 'latency']
-
-/** Until a database is selected, the client sends nothing. */
-const NOT_SELECTED = 'not possible without redis.database'
+const NAMES = ['reach', 'database', 'version', 'policy', 'scripts', 'write', 'keys', 'latency']
 
 type Client = Redis | Cluster
 
@@ -43,15 +30,12 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
       name: 'redis.reach',
       run: async () => {
         code = await connect()
-        return judgeReach(code, () => explainUnreachable(target, QUICK, ca))
+        return judgeReach(code)
       },
     },
-    {
-      name: 'redis.version',
-      needs: ['redis.reach'],
-      run: () => (code === undefined ? fromInfo(client, 'server', judgeVersion) : skipped(NOT_SELECTED)),
-    },
+    // until a database is selected, the client sends nothing
     { name: 'redis.database', needs: ['redis.reach'], run: () => judgeDatabase(code) },
+    { name: 'redis.version', needs, run: () => fromInfo(client, 'server', judgeVersion) },
     { name: 'redis.policy', needs, run: () => fromInfo(client, 'memory', judgePolicy) },
     { name: 'redis.scripts', needs, run: () => checkScripts(client, store, key) },
     // waits, because the client reconnects if a replica has refused a script
@@ -99,16 +83,14 @@ const codeOf = (error: unknown) => (innermostFailure(error) ?? redisFailure(erro
 const REFUSED_SELECT = new Set([NO_DATABASE, 'NOPERM'])
 const CREDENTIALS = new Set(['WRONGPASS', 'NOAUTH'])
 
-/** `explain`: the cause if Redis does not answer, where one is found. */
-async function judgeReach(
-  code: string | undefined,
-  explain: () => Promise<Finding | undefined>,
-): Promise<Finding> {
+function judgeReach(code: string | undefined): Finding {
   if (code === undefined || REFUSED_SELECT.has(code)) return ok('Redis answers')
   if (CREDENTIALS.has(code))
     return fail(`Redis refuses the user or password (${code})`, 'Correct the user and password in REDIS_URL.')
-  const fix = 'Start Redis, or correct host, port and scheme in REDIS_URL, REDIS_CA_FILE, and the firewall.'
-  return (await explain()) ?? fail(`Redis does not answer (${code})`, fix)
+  return fail(
+    `Redis does not answer (${code})`,
+    'Start Redis, or correct host, port and scheme in REDIS_URL (rediss:// needs its TLS port), REDIS_CA_FILE, and the firewall. A cluster must serve all slots (redis-cli --cluster check).',
+  )
 }
 
 function judgeDatabase(code: string | undefined): Finding {
@@ -172,23 +154,10 @@ async function checkScripts(client: Client, store: Store, key: string): Promise<
     return ok('the Redis user may run all scripts of the broker')
   } catch (error) {
     const code = codeOf(error)
-    const missing = code === 'ERR' ? await missingCommands(client) : ''
-    if (missing !== '')
-      return fail(
-        `Redis does not have ${missing}`,
-        'Remove the lines rename-command for it from the configuration of Redis: use an ACL user instead.',
-      )
     return fail(`Redis refuses a script or a command in it (${code})`, REFUSED_FIXES[code] ?? WRITE_FIX)
   } finally {
     await client.del(key).catch(() => {}) // without the right to delete, the key expires
   }
-}
-
-/** Of those that run scripts. */
-async function missingCommands(client: Client): Promise<string> {
-  const names = ['EVAL', 'EVALSHA']
-  const found: unknown = await client.call('COMMAND', 'INFO', ...names).catch(() => names)
-  return names.filter((_, index) => Array.isArray(found) && found[index] === null).join(' and ')
 }
 
 async function checkWrite(client: Client, key: string): Promise<Finding> {
@@ -206,8 +175,8 @@ async function checkWrite(client: Client, key: string): Promise<Finding> {
 }
 
 const WRITE_FIX = 'Look at the log of Redis.'
-const QUICK = { commandTimeoutMs: 1000, connectTimeoutMs: 1000 }
 const REFUSED_FIXES: Readonly<Record<string, string>> = {
+  ERR: 'If the configuration of Redis renames EVAL, EVALSHA or another command (rename-command), use an ACL user instead.',
   NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with gatehouse:.',
   OOM: 'Give Redis more memory (maxmemory).',
   READONLY: 'Connect to the primary, not to a replica.',

@@ -1,4 +1,5 @@
-import type { CheckResult, Finding } from './check.ts'
+import type { CheckResult } from './check.ts'
+import type { Finding } from './finding.ts'
 
 /** 1 if a check failed. */
 export function exitCodeOf(results: readonly CheckResult[]): 0 | 1 {

@@ -1,7 +1,8 @@
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { describeError } from '../observability/describe-error.ts'
 import { inTime, startTimer } from '../upstream/start-timer.ts'
-import { type Check, type CheckGroup, type CheckResult, type Finding, fail, skipped } from './check.ts'
+import type { Check, CheckGroup, CheckResult } from './check.ts'
+import { type Finding, fail, skipped } from './finding.ts'
 
 export interface Deadlines {
   /** For one check. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HttpApi, UpstreamResponse } from '../upstream/http-api.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { reasonOf, recordOf, sendOrFail } from './calls.ts'
-import { type Check, type DoctorContext, type Finding, fail, ok, skipped } from './check.ts'
+import type { HttpApi } from '../upstream/http-api.ts'
+import { type Answer, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import type { Check, DoctorContext } from './check.ts'
+import { type Finding, fail, ok, skipped } from './finding.ts'
 
 /** An address for documentation (RFC 5737), which no client has. */
 const CLIENT_ADDRESS = '192.0.2.1'
@@ -41,7 +41,7 @@ export function signInChecks(api: HttpApi, context: DoctorContext): Check[] {
   ]
 }
 
-function judgeAddress({ first: { address = '' } }: SignInEvents): Finding {
+function judgeAddress([{ address = '' }]: SignInEvents): Finding {
   if (address === CLIENT_ADDRESS) return ok('Okta uses the address in X-Forwarded-For')
   if (isIP(address) === 0) return skipped('the System Log shows no address', FORWARDED_FOR_BY_HAND)
   return fail(
@@ -50,7 +50,7 @@ function judgeAddress({ first: { address = '' } }: SignInEvents): Finding {
   )
 }
 
-function judgeDevice({ first, second }: SignInEvents): Finding {
+function judgeDevice([first, second]: SignInEvents): Finding {
   if (first.deviceHash === undefined || second.deviceHash === undefined)
     return skipped('the System Log shows no hash of a device token', DEVICE_TOKEN_BY_HAND)
   if (first.deviceHash === second.deviceHash) return ok('Okta recognizes the device token')
@@ -65,10 +65,7 @@ interface LogEvent {
   readonly deviceHash: string | undefined
 }
 
-interface SignInEvents {
-  readonly first: LogEvent
-  readonly second: LogEvent
-}
+type SignInEvents = readonly [LogEvent, LogEvent]
 
 type Options = DoctorContext & { readonly api: HttpApi }
 
@@ -83,7 +80,7 @@ async function eventsOfSignIns(options: Options, credentials: object): Promise<S
   const [first, second] = await Promise.all(requestIds.map((id) => findEvent(options, id)))
   if (first === undefined || second === undefined) return NO_EVENT
   if ('status' in first) return first
-  return 'status' in second ? second : { first, second }
+  return 'status' in second ? second : [first, second]
 }
 
 const NO_EVENT = skipped('the System Log has no event of the test sign-in yet')
@@ -91,7 +88,7 @@ const NO_EVENT = skipped('the System Log has no event of the test sign-in yet')
 /** Signs in, and cancels the transaction. Resolves with the id of the request. */
 async function signIn(options: Options, body: object): Promise<string | Finding> {
   const response = await post(options, '/api/v1/authn', body)
-  if (response instanceof UpstreamFailure) return skipped(`no response (${reasonOf(response)})`)
+  if (response.failure) return skipped(`no response (${reasonOf(response.failure)})`)
   const { status, errorCode, stateToken } = recordOf(response.json)
   if (typeof stateToken === 'string') await post(options, '/api/v1/authn/cancel', { stateToken })
   if (typeof status !== 'string') {
@@ -117,13 +114,14 @@ async function findEvent(options: Options, requestId: string): Promise<LogEvent 
       path: `/api/v1/logs?${query}`,
       headers: headersFor(options),
     })
-    const event = response instanceof UpstreamFailure ? skipped(reasonOf(response)) : readEvents(response)
+    const event = readEvents(response)
     if (event !== NO_EVENT || performance.now() - startedAt + POLL_EVERY_MS > options.logMs) return event
     await delay(POLL_EVERY_MS)
   }
 }
 
-function readEvents({ status, json }: UpstreamResponse): LogEvent | Finding {
+function readEvents({ failure, status, json }: Answer): LogEvent | Finding {
+  if (failure !== undefined) return skipped(reasonOf(failure))
   if (status === 403) return skipped('the API token may not read the System Log (HTTP 403)')
   if (status !== 200 || !Array.isArray(json))
     return skipped(`the System Log is not readable (HTTP ${status})`)

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import type { RequestHandler } from 'express'
 import helmet from 'helmet'
 import { v4 as uuid } from 'uuid'
-import { parseTraceparent } from '../observability/tracing.ts'
 import {
   clientAddress,
   type IsTrustedProxy,
@@ -22,9 +21,9 @@ export function beginRequest(
     const isFromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
     const context = contextFrom(req, isFromProxy, isTrustedProxy)
     const { requestId, address } = context
-    const parent = isFromProxy ? parseTraceparent(req.headers.traceparent?.toString()) : undefined
-    const span = tracing?.beginRequest(parent)
-    const traceId = span?.traceId ?? parent?.traceId
+    const parent = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent)) : null
+    const span = tracing?.beginRequest(parent?.[0])
+    const traceId = span?.traceId ?? parent?.[1]
     if (traceId !== undefined) log.setTrace(requestId, traceId)
     if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
       hasWarned = true // only once, because any client that connects directly can send the header
@@ -57,6 +56,8 @@ export function beginRequest(
 
 const KNOWN_METHODS = new Set(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PUT', 'PATCH'])
 const REQUEST_ID = /^[\w.:-]{8,128}$/
+/** W3C Trace Context. Used only from a trusted proxy. */
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /** A request id in a header is used only if it comes from a trusted proxy and is well-formed. */
 function contextFrom(

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import cors from 'cors'
-import type { Request, RequestHandler } from 'express'
+import type { NextFunction, Request, RequestHandler } from 'express'
 import { notAllowed } from '../errors.ts'
 import { createLogThrottle, type LogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
@@ -13,20 +13,11 @@ export interface CrossSiteOptions extends Telemetry {
   readonly hasSessionCookie: (req: IncomingMessage) => boolean
 }
 
-export interface CrossSiteRules {
-  /** CORS with credentials for exactly the listed origins (ASVS 3.4.2). */
-  readonly allowOrigins: RequestHandler
-  /** Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body is read. */
-  readonly refuseUnsafe: RequestHandler
-  /** Wraps GET routes, so that a site that may not read a route (`Route.readableFrom`) cannot cause its side effects either. */
-  protectReads(routes: readonly Route[]): Route[]
-}
-
 /**
  * Protection against cross-site requests (OWASP CSRF cheat sheet): the browser's headers must say that the page is of
  * the same origin, or name an allowed origin. A refusal names the header and the setting, for the portal's developers.
  */
-export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules {
+export function createCrossSiteRules(options: CrossSiteOptions) {
   const { origins, hasSessionCookie, log, metrics } = options
   const allowed = new Set<unknown>(origins)
   const warnOfOrigin = createOriginWarning(log, createLogThrottle())
@@ -41,15 +32,16 @@ export function createCrossSiteRules(options: CrossSiteOptions): CrossSiteRules 
 
   return {
     allowOrigins: allowOrigins(origins, warnOfOrigin),
-
-    refuseUnsafe: function refuseUnsafe(req, _res, next) {
+    /** Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body is read. */
+    refuseUnsafe: function refuseUnsafe(req: Request, _res: unknown, next: NextFunction) {
       const { origin, 'sec-fetch-site': site } = req.headers
       if (SAFE_METHODS.has(req.method) || OWN_SITE.has(site) || allowed.has(origin)) return next()
       if (origin !== undefined || site !== undefined || hasSessionCookie(req)) refuse(req)
       next()
     },
 
-    protectReads: (routes) =>
+    /** Wraps GET routes, so that a site that may not read a route (`Route.readableFrom`) cannot cause its side effects either. */
+    protectReads: (routes: readonly Route[]): Route[] =>
       routes.map((route) => {
         if (route.method !== 'GET' || route.readableFrom === 'any-site') return route
         const sites = route.readableFrom === 'same-site' ? SAME_SITE : OWN_SITE
@@ -73,6 +65,7 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const OWN_SITE = new Set<unknown>(['same-origin', 'none'])
 const SAME_SITE = new Set<unknown>([...OWN_SITE, 'same-site'])
 
+/** CORS with credentials for exactly the listed origins (ASVS 3.4.2). */
 function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) => void): RequestHandler {
   const permit = cors({ ...CORS, origin: [...origins] })
   return function allowOrigins(req, res, next) {

@@ -46,8 +46,7 @@ export interface ErrorHandlerOptions {
 
 function asBrokerError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error
-  if (error instanceof URIError) return malformedRequest(error)
-  return internalError(error)
+  return error instanceof URIError ? malformedRequest(error) : internalError(error)
 }
 
 export function sendError(res: ServerResponse, error: BrokerError, context: RequestContext): void {

@@ -1,41 +1,33 @@
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 import type { Telemetry } from './request-context.ts'
 
-/** An HTTP listener with limits and graceful shutdown. */
-export interface Listener {
-  /** Resolves with the port; rejects if it is not available. */
-  listen(port: number, host: string): Promise<number>
-  /**
-   * From now on, every response has `Connection: close`, so that the client's next request can reach another replica. After `leadMs`, the
-   * listener closes, and running requests have `graceMs` to finish.
-   */
-  drain(graceMs: number, leadMs?: number): Promise<void>
-}
+export type Listener = ReturnType<typeof createListener>
 
-export interface ListenerOptions {
+/** The options of Node's server are for tests. */
+export interface ListenerOptions
+  extends Pick<ServerOptions, 'headersTimeout' | 'requestTimeout' | 'connectionsCheckingInterval'> {
   readonly maxConnections: number
   readonly keepAliveTimeoutMs: number
-  /** The time in which a client must send its headers. */
-  readonly headersTimeoutMs?: number
-  /** The time in which a client must send the whole request. */
-  readonly requestTimeoutMs?: number
-  /** How often these two are checked. */
-  readonly connectionsCheckIntervalMs?: number
   /** A connection with a request on which nothing is sent or received for this time is closed. */
   readonly inactivityTimeoutMs?: number
 }
 
 const MAX_HEADER_BYTES = 16_384
 
-/** `telemetry` is for connections and requests that Node refuses before they reach `handle`. */
-export function createListener(
-  handle: RequestListener,
-  options: ListenerOptions,
-  telemetry?: Telemetry,
-): Listener {
+/**
+ * An HTTP listener with limits and graceful shutdown. `telemetry` is for connections and requests that Node refuses before they reach
+ * `handle`.
+ */
+export function createListener(handle: RequestListener, options: ListenerOptions, telemetry?: Telemetry) {
   /** The response to the latest request of a connection. */
   const latest = new WeakMap<Socket, ServerResponse>()
   let isDraining = false
@@ -43,9 +35,9 @@ export function createListener(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
       requireHostHeader: false, // Host is not used
-      headersTimeout: options.headersTimeoutMs ?? 10_000,
-      requestTimeout: options.requestTimeoutMs ?? 20_000,
-      connectionsCheckingInterval: options.connectionsCheckIntervalMs ?? 2000,
+      headersTimeout: options.headersTimeout ?? 10_000,
+      requestTimeout: options.requestTimeout ?? 20_000,
+      connectionsCheckingInterval: options.connectionsCheckingInterval ?? 2000,
       keepAliveTimeout: options.keepAliveTimeoutMs,
     },
     (req, res) => {
@@ -66,9 +58,11 @@ export function createListener(
     refuse(error, socket, last?.req.complete === false ? last : undefined)
   })
   return {
-    listen: (port, host) => listen(server, port, host),
-    async drain(graceMs, leadMs = 0) {
-      isDraining = true
+    /** Resolves with the port; rejects if it is not available. */
+    listen: (port: number, host: string) => listen(server, port, host),
+    /** After `leadMs`, the listener closes, and running requests have `graceMs` to finish. */
+    async drain(graceMs: number, leadMs = 0): Promise<void> {
+      isDraining = true // every response says so: the client's next request can reach another replica
       await pause(leadMs, undefined, { ref: false }) // the listener itself keeps the process running
       await close(server, graceMs)
     },

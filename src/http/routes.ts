@@ -24,6 +24,8 @@ export interface Route {
   readonly handle: (req: Request, res: Response) => Promise<void> | void
   /** Of the request body. Default: JSON. */
   readonly encoding?: BodyEncoding
+  /** The handler reads the body itself, after checks of its own (`createBodyReader`). */
+  readonly readsBody?: true
   /** For a GET with side effects: HEAD, which must be safe, gets 405. */
   readonly withoutHead?: true
   /**
@@ -64,13 +66,22 @@ export function createExpress(): Express {
   return app
 }
 
+/** Serves the routes, as `addRoutes`, and answers every unknown path with 404. */
+export function serveRoutes(...given: Parameters<typeof addRoutes>): void {
+  addRoutes(...given)
+  const [app] = given
+  app.use(() => {
+    throw notFound('path')
+  })
+}
+
 /**
- * Serves the routes in their order, paths without parameters first. An unknown path is 404, an unknown method 405 with `Allow`.
- * They are not a router of their own, which every request would pass into and out of.
+ * Serves the routes in their order, paths without parameters first. An unknown method is 405 with `Allow`. They are not a router of
+ * their own, which every request would pass into and out of.
  *
  * @param before middleware of each route
  */
-export function serveRoutes(
+export function addRoutes(
   app: Express,
   routes: readonly Route[],
   before: (route: Route) => readonly RequestHandler[] = () => [],
@@ -88,9 +99,6 @@ export function serveRoutes(
     })
     for (const route of ofPath) served[VERBS[route.method]](...before(route), route.handle)
   }
-  app.use(() => {
-    throw notFound('path')
-  })
 }
 
 const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
@@ -108,10 +116,10 @@ const MAX_BODY_BYTES = 65_536
  * Parses bodies into `req.body`: JSON objects or forms, in UTF-8. Without a body, `req.body` is an empty object, and the content type is not
  * checked.
  */
-export function bodyParser(encoding: BodyEncoding = 'json'): RequestHandler {
+export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_BYTES): RequestHandler {
   const mediaType = MEDIA_TYPES[encoding]
   const options = {
-    limit: MAX_BODY_BYTES,
+    limit: maxBytes,
     inflate: false,
     type(req: unknown) {
       if ((req as Request).is(mediaType)) return true // body-parser passes it the request of Express
@@ -130,13 +138,13 @@ export function bodyParser(encoding: BodyEncoding = 'json'): RequestHandler {
   const refusalOf = (error: unknown): BrokerError => {
     if (error instanceof BrokerError) return error
     const { status } = error as { status?: number } // of http-errors. Its message, which may quote the body, is not kept
-    if (status === 413) return bodyTooLarge(MAX_BODY_BYTES)
+    if (status === 413) return bodyTooLarge(maxBytes)
     return status === 415 ? wrongContentType(mediaType) : notJson()
   }
 
   return function bodyParser(req, res, next) {
     const length = Number(req.headers['content-length'])
-    if (length > MAX_BODY_BYTES) throw bodyTooLarge(MAX_BODY_BYTES) // Express would read the whole body first
+    if (length > maxBytes) throw bodyTooLarge(maxBytes) // Express would read the whole body first
     if (length === 0) {
       req.body = {} // Express would check the content type
       return next()
@@ -146,6 +154,17 @@ export function bodyParser(encoding: BodyEncoding = 'json'): RequestHandler {
       req.body ??= {}
       next(Array.isArray(req.body) ? notJson() : undefined)
     })
+  }
+}
+
+/** For a handler that reads the body itself. Its errors are those of `bodyParser`. */
+export function createBodyReader(maxBytes?: number): (req: Request, res: Response) => Promise<unknown> {
+  const parse = bodyParser('json', maxBytes)
+  return async (req, res) => {
+    await new Promise<void>((resolve, reject) => {
+      parse(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+    })
+    return req.body
   }
 }
 

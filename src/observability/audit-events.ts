@@ -9,18 +9,10 @@ const hash = z.string().regex(/^[\w-]{16}$/)
 const opaque = z.string().min(1).max(128)
 const errorCode = z.string().regex(/^(E\d{7}|pam_[a-z_]+)$/)
 
-const request = {
-  requestId: z.string().min(8).max(128),
-  address: z.union([z.ipv4(), z.ipv6()]),
-}
+const request = { requestId: z.string().min(8).max(128), address: z.union([z.ipv4(), z.ipv6()]) }
 
 /** The login hash exists once the user has entered a login; the user id, once Okta has named the user. */
-const inSignIn = {
-  ...request,
-  deviceHash: hash,
-  loginHash: hash.optional(),
-  userId: opaque.optional(),
-}
+const inSignIn = { ...request, deviceHash: hash, loginHash: hash.optional(), userId: opaque.optional() }
 
 const factor = { ...inSignIn, operation: word, factorType: opaque.optional() }
 const refused = { ...inSignIn, operation: word, upstreamErrorCode: errorCode.optional() }
@@ -28,72 +20,51 @@ const enrolled = { ...factor, factorType: opaque, provider: opaque.optional() }
 
 const signedIn = { ...request, userId: opaque, loginHash: hash, deviceHash: hash, sessionId: z.uuid() }
 
-export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin'] as const
+const lookup = {
+  operation: z.enum(['me', 'list', 'one']),
+  status: z.int(),
+  errorCode: errorCode.optional(),
+  ageMs: z.int().min(0).optional(),
+}
+
+export const REVOCATION_REASONS = ['by_user', 'password_change', 'evicted', 'by_admin', 'by_org'] as const
 export type RevocationReason = (typeof REVOCATION_REASONS)[number]
 
 export const AUDIT_EVENTS = {
   sign_in_started: z.strictObject({ ...inSignIn, operation: z.enum(['primary', 'step_up']) }),
-
   factor_challenged: z.strictObject({ ...factor, transactionStatus: opaque }),
-
-  /** A wrong code or answer has an error code; a refusal on a phone or at another identity provider has a reason. */
   factor_failed: z.strictObject({ ...factor, ...refused, reason: opaque.optional() }),
-
-  /** `methods`: the authentication methods by their names in RFC 8176, separated by spaces. */
   sign_in_succeeded: z.strictObject({ ...inSignIn, userId: opaque, methods: opaque, sessionId: z.uuid() }),
-
   sign_in_failed: z.strictObject({ ...refused, reason: opaque.optional() }),
-
-  /** The old password of a password change was wrong. */
   old_password_refused: z.strictObject(refused),
-
   password_changed: z.strictObject({
     ...inSignIn,
     operation: z.enum(['change_password', 'reset_password']),
     transactionStatus: opaque,
   }),
-
   recovery_started: z.strictObject({
     ...inSignIn,
     operation: z.enum(['password', 'unlock', 'token']),
     factorType: z.enum(['EMAIL', 'SMS', 'CALL']).optional(),
   }),
-
   recovery_token_refused: z.strictObject(refused),
-
   factor_enrolled: z.strictObject(enrolled),
-
-  /** `phone_updated`: the step asked for it with `updatePhone=true`, and Okta accepted it. */
   factor_changed: z.strictObject({ ...enrolled, reason: z.enum(['phone_updated', 'enrolled_again']) }),
-
-  /**
-   * The handle of a transaction, or an SSO token, came from a device that it does not belong to. User, login and
-   * `boundDeviceHash` are those of the transaction or of the SSO token's session; address and `deviceHash` are those of
-   * the request.
-   */
   handle_refused: z.strictObject({
     ...inSignIn,
     boundDeviceHash: hash,
     reason: z.enum(['other_device', 'no_device_cookie']),
   }),
-
-  /** Any page can cause it, so it is limited to one line per minute for each address and origin, and to a total. */
   cross_site_refused: z.strictObject({
     ...request,
     method: z.string().regex(/^[A-Z]{1,20}$/),
     origin: z.string().max(100).optional(),
     reason: z.enum(['origin_not_allowed', 'origin_missing']),
   }),
-
   signed_out: z.strictObject(signedIn),
-
-  /** The browser was redirected to an app with Okta's session token. */
   sso_token_redeemed: z.strictObject(signedIn),
-
-  /** A session cookie was sent with another device's cookie or none; `deviceHash` is that device. */
   session_device_mismatch: z.strictObject({ ...signedIn, deviceHash: hash.optional() }),
-
-  /** Sessions ended, except by sign-out or a newer sign-in. Device and login are those of the user who ended them. */
+  /** Without `eventId`, `by_org` is the result of a re-check. */
   sessions_revoked: z.strictObject({
     ...request,
     userId: opaque,
@@ -102,9 +73,10 @@ export const AUDIT_EVENTS = {
     sessionId: z.uuid().optional(),
     reason: z.enum(REVOCATION_REASONS),
     count: z.int().min(0),
+    eventId: opaque.optional(),
+    operation: opaque.optional(),
   }),
-
-  /** `limit` is the label of `gatehouse_limit_hits_total`. */
+  event_hook_refused: z.strictObject({ ...request, status: z.int(), errorCode }),
   limit_hit: z.strictObject({
     ...inSignIn,
     limit: word,
@@ -112,19 +84,15 @@ export const AUDIT_EVENTS = {
     factorType: opaque.optional(),
     retryAfterSeconds: z.int().min(0).optional(),
   }),
-
-  /** A user's limits were reset: those by user id or, with `loginHash`, those by login. */
   limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
-
-  group_lookup: z.strictObject({
-    ...signedIn,
-    operation: z.enum(['me', 'list', 'one']),
-    status: z.int(),
-    errorCode: errorCode.optional(),
-    ageMs: z.int().min(0).optional(),
+  group_lookup: z.strictObject({ ...signedIn, ...lookup }),
+  /** Without `app`, its token was not one of APP_TOKENS. `loginHash` is that of the user in its path. */
+  app_lookup: z.strictObject({
+    ...request,
+    ...lookup,
+    app: z.string().optional(),
+    loginHash: hash.optional(),
   }),
-
-  /** A call to `/admin` of the ops listener, even if refused; `userId` is the user in its path. */
   admin_call: z.strictObject({
     ...request,
     operation: z.enum(['list_sessions', 'end_sessions', 'end_limits', 'none']),
@@ -134,6 +102,19 @@ export const AUDIT_EVENTS = {
     count: z.int().min(0).optional(),
   }),
 } as const satisfies Record<string, z.ZodObject>
+
+/** The fields of every line of the audit log, besides `event`. */
+export const AUDIT_LINE = {
+  time: z.iso.datetime(),
+  level: z.literal('info'),
+  service: z.literal('gatehouse'),
+  version: z.string(),
+  trace_id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .optional(),
+  audit: z.literal(true),
+} as const
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS
 export type AuditFields<Event extends AuditEvent> = Readonly<z.input<(typeof AUDIT_EVENTS)[Event]>>

@@ -33,12 +33,7 @@ export function failureFields({ dependency, cause }: BrokerError): LogFields {
   const failure = innermostFailure(cause)
   if (failure === undefined) return { dependency }
   const { outcome, code, upstreamStatus } = failure
-  return {
-    dependency,
-    outcome,
-    code: code !== undefined && CODE.test(code) ? code : undefined,
-    upstreamStatus,
-  }
+  return { dependency, outcome, code: code && CODE.test(code) ? code : undefined, upstreamStatus }
 }
 
 /** Words only: text with a dot, a colon or a slash could be a host, an address or a path. */

@@ -36,6 +36,8 @@ interface LogEvents {
     | 'unknown_step'
     | 'attempt_refund_failed'
     | 'known_device_not_stored'
+    | 'org_event_not_cleared'
+    | 'recheck_failed'
     | 'step_lock_release_failed'
     | 'step_rollback_failed'
     | 'unreadable_record'

@@ -30,10 +30,8 @@ export interface Logger {
 
 export interface LoggerOptions {
   readonly level: LogLevel
-  /** A longer text is cut at this length and marked with `…`. */
-  readonly maxFieldChars?: number
   /** Default: standard output. */
-  readonly stream?: NodeJS.WritableStream
+  readonly stream?: NodeJS.WritableStream | undefined
   /** Called with the number of lines that standard output did not take. */
   readonly onLost?: (lines: number) => void
   /** Called for each event, also one below the level, except `request`, which `httpRequestDuration` counts. */
@@ -42,16 +40,15 @@ export interface LoggerOptions {
 }
 
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, maxFieldChars = 1024, onLost = () => undefined, onEvent, now = Date.now } = options
-  const { stream = new LogOutput(onLost) } = options
+  const { level, onEvent, onLost = () => undefined, now = Date.now, stream = new LogOutput(onLost) } = options
   const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
 
   function toLine({ level, event, fields, error }: Entry): Line {
     const time = new Date(now()).toISOString()
     const isAudit = level === 'audit'
     const line: Line = { time, level: isAudit ? 'info' : level, ...SOURCE, event }
-    addFields(line, fields, isAudit ? AUDIT_EVENTS[event].shape : LOG_FIELDS, maxFieldChars)
-    if (error !== undefined) addError(line, error, maxFieldChars)
+    addFields(line, fields, isAudit ? AUDIT_EVENTS[event].shape : LOG_FIELDS)
+    if (error !== undefined) addError(line, error)
     if (isAudit) line.audit = true
     if (typeof fields.requestId === 'string') line.trace_id = traceIds.get(fields.requestId)
     return line
@@ -102,23 +99,26 @@ function oneLine(json: string): string {
 }
 
 /** A failed dependency is described by fields: its stack would only show where the broker noticed the failure. */
-function addError(line: Line, error: unknown, maxChars: number): void {
+function addError(line: Line, error: unknown): void {
   if (!(error instanceof BrokerError)) {
     line.error = describeError(error)
     return
   }
   const failure = failureFields(error)
-  addFields(line, failure, LOG_FIELDS, maxChars)
+  addFields(line, failure, LOG_FIELDS)
   if (failure.outcome === undefined) line.error = describeError(error.cause ?? error)
 }
 
+/** A longer text is cut at this length and marked with `…`. */
+const MAX_FIELD_CHARS = 1024
 const LOGGABLE: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
 
 /** Copies into the line directly: measured, an intermediate object costs as much as the rest of the line. */
-function addFields(line: Line, fields: Readonly<Line>, allowed: object, maxChars: number): void {
+function addFields(line: Line, fields: Readonly<Line>, allowed: object): void {
   for (const name in fields) {
     const value = Object.hasOwn(allowed, name) ? fields[name] : undefined
     if (!LOGGABLE.has(typeof value)) continue
-    line[name] = typeof value === 'string' && value.length > maxChars ? `${value.slice(0, maxChars)}…` : value
+    const isLong = typeof value === 'string' && value.length > MAX_FIELD_CHARS
+    line[name] = isLong ? `${value.slice(0, MAX_FIELD_CHARS)}…` : value
   }
 }

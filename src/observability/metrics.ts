@@ -42,8 +42,20 @@ const METRICS = {
   ),
   sessionsOpened: counter('sessions_opened_total', 'Sessions opened'),
   sessionsEnded: counter('sessions_ended_total', 'Sessions ended, by reason', ['reason']),
+  orgEvents: counter(
+    'org_events_total',
+    'Events of the org, by result; one event can concern several users',
+    ['result'],
+  ),
+  sessionRechecks: counter('session_rechecks_total', 'Users of open sessions looked up at Okta, by result', [
+    'result',
+  ]),
   forwardAuthRequests: counter('forward_auth_requests_total', 'Requests to /forward-auth, by result', [
     'result',
+  ]),
+  appLookups: counter('app_lookups_total', 'Look-ups of backends, by the name of their token and by status', [
+    'name',
+    'status',
   ]),
   requestsRefused: counter('requests_refused_total', 'Requests refused by a rule of the broker, by reason', [
     'reason',

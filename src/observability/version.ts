@@ -1,19 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+
+/** In dist/observability/ of the image, and in build/src/observability/ of the scripts' build. */
+const FILE = ['../../package.json', '../../../package.json']
+  .map((path) => new URL(path, import.meta.url))
+  .find((url) => existsSync(url))
 
 /** The version in package.json; `unknown` if there is none. */
-export const VERSION = packageVersion()
-
-function packageVersion(): string {
-  // dist/observability/ in the image; build/src/observability/ in the build of the scripts
-  for (const path of ['../../package.json', '../../../package.json']) {
-    try {
-      const { version }: { version?: unknown } = JSON.parse(
-        readFileSync(new URL(path, import.meta.url), 'utf8'),
-      )
-      if (typeof version === 'string') return version
-    } catch {
-      // not here
-    }
-  }
-  return 'unknown'
-}
+export const VERSION: string = FILE === undefined ? 'unknown' : JSON.parse(readFileSync(FILE, 'utf8')).version

@@ -1,4 +1,5 @@
 import type { HttpApi } from '../upstream/http-api.ts'
+import { type AppRoutesOptions, createAppRoutes } from './app-routes.ts'
 import type { PamDirectory } from './directory-access.ts'
 import { createGroups } from './groups.ts'
 import { createGroupCache } from './lists/group-cache.ts'
@@ -11,7 +12,7 @@ import { createAuthorizedCall } from './token/token.ts'
 import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
 import { createPamDeps, type PamDepsOptions } from './upstream/pam-deps.ts'
 
-export interface PamOptions extends PamDepsOptions {
+export interface PamOptions extends PamDepsOptions, Pick<AppRoutesOptions, 'appTokens' | 'hashLogin'> {
   readonly api: HttpApi
   readonly breaker?: PamCallOptions['breaker']
   readonly key: PamKey
@@ -34,10 +35,12 @@ export function createPam(options: PamOptions) {
   const reader = createListReader({ ...deps, call: authorizedCall, lists })
   const cache = createGroupCache({ ...deps, lists, reader })
   const groups = createGroups({ cache, userName, directory })
+  const allGroups = createGroups({ cache, userName, directory: { kind: 'all' } })
   if (keyExpiresAtMs !== undefined) options.metrics.pamKeyExpiry.set(Math.floor(keyExpiresAtMs / 1000))
 
   return {
     routes: createPamRoutes({ groups, requireSession, log }),
+    appRoutes: createAppRoutes({ ...options, groups: allGroups }),
     state: reader.state,
     readAccess: groups.readAccess,
     /** Makes all replicas read the groups of a signed-in user again. */

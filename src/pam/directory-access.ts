@@ -2,7 +2,6 @@ import { notAllowed } from '../errors.ts'
 import type { Access } from '../session/forward-auth-rules.ts'
 import type { Session } from '../session/session.ts'
 import type { ServedList } from './lists/group-cache.ts'
-import type { GroupList } from './lists/list-store.ts'
 import { combineRoles } from './roles.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
@@ -15,19 +14,22 @@ export type PamDirectory =
 /** A decision about access needs a list of at most this age. Without one, the answer is 503. */
 const MAX_AGE_MS = 60_000
 
+/** Names a user of PAM. */
+export type PamLogin = Pick<Session, 'login'>
+
 /** Reads the user's own groups. A cached list that is older than `maxAgeMs` is not served. */
-type GetOwn = (session: Session, requestId: string, maxAgeMs: number) => Promise<ServedList>
+type GetOwn = (client: PamLogin, requestId: string, maxAgeMs: number) => Promise<ServedList>
 
 /** @throws BrokerError unless this user may list the team's groups */
 export async function requireDirectoryAccess(
   directory: PamDirectory,
-  session: Session,
+  client: PamLogin,
   requestId: string,
   getOwn: GetOwn,
 ): Promise<void> {
   if (directory.kind === 'all') return
   if (directory.kind === 'none') throw notAllowed('PAM_DIRECTORY: listing groups is disabled')
-  const access = await readAccess(session, requestId, getOwn)
+  const access = await readAccess(client, requestId, getOwn)
   if (access === undefined) throw notAllowed('PAM_DIRECTORY: this user does not exist in the access service')
   const isAllowed =
     directory.roles.some((role) => access.roles.includes(role)) ||
@@ -37,29 +39,19 @@ export async function requireDirectoryAccess(
 
 /** The groups of a user, and every role that they give. undefined: the user is unknown. Throws BrokerError. */
 export async function readAccess(
-  session: Session,
+  client: PamLogin,
   requestId: string,
   getOwn: GetOwn,
 ): Promise<Access | undefined> {
   try {
-    const { list, ageMs } = await getOwn(session, requestId, MAX_AGE_MS)
-    if (ageMs <= MAX_AGE_MS) return accessOf(list)
-    throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
+    const { list, ageMs } = await getOwn(client, requestId, MAX_AGE_MS)
+    if (ageMs > MAX_AGE_MS)
+      throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
+    const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
+    return { groups: list.groups, roles: [...roles, ...unknownRoles] }
   } catch (error) {
     if (!(error instanceof PamFailure)) throw error
     if (error.outcome === 'unknown_user') return undefined
     throw error.toBrokerError(503)
   }
-}
-
-const accesses = new WeakMap<GroupList, Access>()
-
-/** Computed once for each list. */
-function accessOf(list: GroupList): Access {
-  const known = accesses.get(list)
-  if (known !== undefined) return known
-  const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
-  const access = { groups: list.groups, roles: [...roles, ...unknownRoles] }
-  accesses.set(list, access)
-  return access
 }

@@ -1,12 +1,10 @@
 import { notFound } from '../errors.ts'
-import type { Session } from '../session/session.ts'
-import { type PamDirectory, readAccess, requireDirectoryAccess } from './directory-access.ts'
+import { type PamDirectory, type PamLogin, readAccess, requireDirectoryAccess } from './directory-access.ts'
 import { type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import type { LookupResult } from './present-lookup.ts'
 import { combineRoles } from './roles.ts'
-import { isUuid } from './upstream/group.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 export interface GroupsOptions {
@@ -19,24 +17,24 @@ export type Groups = ReturnType<typeof createGroups>
 
 /** The lookups behind the routes. They throw `BrokerError`. */
 export function createGroups({ cache, userName, directory }: GroupsOptions) {
-  async function getOwn({ login }: Session, requestId: string, maxAgeMs?: number) {
+  async function getOwn({ login }: PamLogin, requestId: string, maxAgeMs?: number) {
     const user = toPamUserName(login, userName)
     if (user === undefined) throw new PamFailure('unknown_user')
     return { user, ...(await cache.get({ kind: 'me', user }, requestId, maxAgeMs)) }
   }
 
-  async function getDirectory(session: Session, requestId: string): Promise<ServedList> {
-    await requireDirectoryAccess(directory, session, requestId, getOwn)
+  async function getDirectory(client: PamLogin, requestId: string): Promise<ServedList> {
+    await requireDirectoryAccess(directory, client, requestId, getOwn)
     return cache.get({ kind: 'directory' }, requestId).catch(refuse)
   }
 
   return {
     /** For a decision about access. undefined: the user is unknown. */
-    readAccess: (session: Session, requestId: string) => readAccess(session, requestId, getOwn),
+    readAccess: (client: PamLogin, requestId: string) => readAccess(client, requestId, getOwn),
 
-    /** The user's own groups and roles. */
-    async me(session: Session, requestId: string): Promise<LookupResult> {
-      const served = await getOwn(session, requestId).catch(refuse)
+    /** The groups and roles of a user. */
+    async me(client: PamLogin, requestId: string): Promise<LookupResult> {
+      const served = await getOwn(client, requestId).catch(refuse)
       const { user, list } = served
       const { groups } = list
       const data = () => ({ user, groups, ...combineRoles(groups.map((group) => group.roles)) })
@@ -44,15 +42,14 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
     },
 
     /** A page of the team's groups. */
-    async list(session: Session, requestId: string, query: PageQuery): Promise<LookupResult> {
-      const served = await getDirectory(session, requestId)
+    async list(client: PamLogin, requestId: string, query: PageQuery): Promise<LookupResult> {
+      const served = await getDirectory(client, requestId)
       return { served, name: JSON.stringify(query), data: () => selectGroups(served.list, query) }
     },
 
     /** One group of the team. */
-    async one(session: Session, requestId: string, id: string): Promise<LookupResult> {
-      if (!isUuid(id)) throw notFound('group (Group)')
-      const served = await getDirectory(session, requestId)
+    async one(client: PamLogin, requestId: string, id: string): Promise<LookupResult> {
+      const served = await getDirectory(client, requestId)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')
       return { served, name: group.id, data: () => group }

@@ -37,9 +37,18 @@ const directoryQuery = z
   })
 
 const LOOKUP = { method: 'GET' } as const
+const APP_LOOKUP = { ...LOOKUP, readableFrom: 'any-site' } as const // a token, no cookie, gives access
 
+/** Of a user in a browser. */
 export const PAM_OPERATIONS = {
   getAccess: { ...LOOKUP, path: '/api/v1/pam/me', query: noQuery },
   listGroups: { ...LOOKUP, path: '/api/v1/pam/groups', query: directoryQuery },
   getGroup: { ...LOOKUP, path: '/api/v1/pam/groups/:id', query: noQuery },
+} as const satisfies Operations
+
+/** Of the portal's own backends, with a token. */
+export const APP_OPERATIONS = {
+  appGetAccess: { ...APP_LOOKUP, path: '/app/v1/pam/users/:login', query: noQuery },
+  appListGroups: { ...APP_LOOKUP, path: '/app/v1/pam/groups', query: directoryQuery },
+  appGetGroup: { ...APP_LOOKUP, path: '/app/v1/pam/groups/:id', query: noQuery },
 } as const satisfies Operations

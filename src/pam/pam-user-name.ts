@@ -17,7 +17,7 @@ export interface PamUserDomain {
  */
 export function toPamUserName(login: string, rule: PamUserName): string | undefined {
   const name = rule.kind === 'login' ? login : mapLocalPart(login, rule.domains)
-  return name === undefined || !isOneSegment(name) ? undefined : name
+  return name === undefined || NOT_ONE_SEGMENT.test(name) ? undefined : name
 }
 
 function mapLocalPart(login: string, domains: readonly PamUserDomain[]): string | undefined {
@@ -39,10 +39,8 @@ function findOwner(name: string, domains: readonly PamUserDomain[]): PamUserDoma
     .sort((one, other) => other.prefix.length - one.prefix.length)[0]
 }
 
-/** URL parsers remove dot segments even if they are percent-encoded (WHATWG URL, "double-dot path segment"). */
-function isOneSegment(name: string): boolean {
-  return name !== '' && name !== '.' && name !== '..' && !FORBIDDEN.test(name)
-}
-
-/** Control characters, and lone surrogates, which have no percent-encoding. */
-const FORBIDDEN = /[\p{Cc}\p{Cs}]/u
+/**
+ * URL parsers remove dot segments even if they are percent-encoded (WHATWG URL, "double-dot path segment"). Control characters are
+ * refused too, and lone surrogates, which have no percent-encoding.
+ */
+const NOT_ONE_SEGMENT = /^\.{0,2}$|[\p{Cc}\p{Cs}]/u

@@ -10,10 +10,7 @@ export interface LookupResult {
   data(): Readonly<object>
 }
 
-interface Rendered {
-  readonly body: Buffer
-  readonly etag: string
-}
+type Rendered = ReturnType<typeof render>
 
 /** Of one list. */
 export const MAX_RENDERED = 100
@@ -60,7 +57,7 @@ function matches(ifNoneMatch: string | undefined, etag: string): boolean {
 }
 
 /** The ETag covers the data and whether it is stale, but not the times: the same list, read later, keeps its ETag. */
-function render({ data, served: { list, stale } }: LookupResult): Rendered {
+function render({ data, served: { list, stale } }: LookupResult) {
   const text = JSON.stringify(data())
   const hash = createHash('sha256').update(`${stale} ${text}`).digest('base64url').slice(0, 27)
   const meta = JSON.stringify({ fetchedAt: new Date(list.beganAtMs).toISOString(), stale })

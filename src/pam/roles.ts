@@ -27,17 +27,11 @@ export type Role = keyof typeof COVERS
 
 export const ROLES = Object.keys(COVERS) as Role[] // of the table above
 
-export interface CombinedRoles {
-  /** The union of the known roles, in the order of `ROLES`. */
-  readonly roles: readonly Role[]
-  /** The roles that no other known role of the user covers. */
-  readonly maximalRoles: readonly Role[]
-  /** Sorted. They are not part of the order. */
-  readonly unknownRoles: readonly string[]
-}
-
-/** `end_user` is added, because every human user of a team has it. */
-export function combineRoles(rolesOfGroups: Iterable<readonly string[]>): CombinedRoles {
+/**
+ * The union of the known roles in the order of `ROLES`, those that no other one covers, and the unknown ones. `end_user` is added,
+ * because every human user of a team has it.
+ */
+export function combineRoles(rolesOfGroups: Iterable<readonly string[]>) {
   const granted = new Set<string>(['end_user'])
   for (const roles of rolesOfGroups) for (const role of roles) granted.add(role)
 

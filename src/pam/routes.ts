@@ -6,9 +6,58 @@ import { checkQuery, type Route, routesOf } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditFields, type Session } from '../session/session.ts'
+import type { PamLogin } from './directory-access.ts'
 import type { Groups } from './groups.ts'
 import { PAM_OPERATIONS } from './pam-operations.ts'
 import { createLookupPresenter, type LookupResult } from './present-lookup.ts'
+
+type LookupFields = Pick<AuditFields<'group_lookup'>, 'operation' | 'status' | 'errorCode' | 'ageMs'>
+
+/** The client of a look-up. */
+export interface LookupClient extends PamLogin {
+  /** Throws if it may not make this look-up, which is audited too. */
+  admit?(): Promise<void>
+  audit(lookup: LookupFields): void
+}
+
+/** The handlers of the look-ups. `identify` finds the client of a request, or throws. */
+export function createLookups(groups: Groups, identify: (req: Request) => Promise<LookupClient>) {
+  const present = createLookupPresenter()
+
+  const lookup = <Schema extends z.ZodObject>(
+    operation: LookupFields['operation'],
+    { query }: { readonly query: Schema },
+    find: (
+      client: PamLogin,
+      requestId: string,
+      query: z.output<Schema>,
+      req: Request,
+    ) => Promise<LookupResult>,
+  ): Route['handle'] =>
+    async function handleLookup(req, res) {
+      res.setHeader('Cache-Control', 'private, no-cache')
+      const client = await identify(req)
+      try {
+        await client.admit?.()
+        const { requestId } = getRequestContext(req)
+        const result = await find(client, requestId, parseQuery(query, req), req)
+        client.audit({ operation, status: 200, ageMs: Math.round(result.served.ageMs) })
+        present(req, res, result)
+      } catch (error) {
+        if (error instanceof BrokerError)
+          client.audit({ operation, status: error.status, errorCode: error.code })
+        throw error
+      }
+    }
+
+  return {
+    me: lookup('me', PAM_OPERATIONS.getAccess, groups.me),
+    list: lookup('list', PAM_OPERATIONS.listGroups, groups.list),
+    one: lookup('one', PAM_OPERATIONS.getGroup, (client, requestId, _query, { params }) =>
+      groups.one(client, requestId, String(params.id)),
+    ),
+  }
+}
 
 /** Finds the session of a request and extends it. Throws `noSession` if there is none. */
 export type RequireSession = (req: Request) => Promise<Session>
@@ -19,52 +68,24 @@ export interface PamRoutesOptions {
   readonly log: Logger
 }
 
+/** For a user in a browser. */
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesOptions): Route[] {
-  const present = createLookupPresenter()
-
-  const lookup = <Schema extends z.ZodObject>(
-    operation: AuditFields<'group_lookup'>['operation'],
-    { query }: { readonly query: Schema },
-    find: (
-      session: Session,
-      requestId: string,
-      query: z.output<Schema>,
-      req: Request,
-    ) => Promise<LookupResult>,
-  ): Route['handle'] =>
-    async function handleLookup(req, res) {
-      res.setHeader('Cache-Control', 'private, no-cache')
-      const session = await requireSession(req)
-      const audit = (outcome: { status: number; ageMs?: number; errorCode?: string }) =>
-        log.audit('group_lookup', { ...auditFields(req, session), operation, ...outcome })
-      try {
-        const { requestId } = getRequestContext(req)
-        const result = await find(session, requestId, parseQuery(query, req), req)
-        audit({ status: 200, ageMs: Math.round(result.served.ageMs) })
-        present(req, res, result)
-      } catch (error) {
-        if (error instanceof BrokerError) audit({ status: error.status, errorCode: error.code })
-        throw error
-      }
+  const { me, list, one } = createLookups(groups, async (req) => {
+    const session = await requireSession(req)
+    return {
+      login: session.login,
+      audit: (lookup) => log.audit('group_lookup', { ...auditFields(req, session), ...lookup }),
     }
-
-  return routesOf(PAM_OPERATIONS, {
-    getAccess: lookup('me', PAM_OPERATIONS.getAccess, groups.me),
-    listGroups: lookup('list', PAM_OPERATIONS.listGroups, groups.list),
-    getGroup: lookup('one', PAM_OPERATIONS.getGroup, (session, requestId, _query, { params }) =>
-      groups.one(session, requestId, String(params.id)),
-    ),
   })
+  return routesOf(PAM_OPERATIONS, { getAccess: me, listGroups: list, getGroup: one })
 }
 
 /** The same paths, if `PAM_BASE_URL` is not set: 404. */
 export function createPamNotConfiguredRoutes(): Route[] {
-  return Object.values(PAM_OPERATIONS).map((operation) => ({
-    ...operation,
-    handle() {
-      throw notFound('access service: not configured')
-    },
-  }))
+  const handle = () => {
+    throw notFound('access service: not configured')
+  }
+  return Object.values(PAM_OPERATIONS).map((operation) => ({ ...operation, handle }))
 }
 
 function parseQuery<Schema extends z.ZodObject>(schema: Schema, { query }: Request): z.output<Schema> {

@@ -20,6 +20,8 @@ const USAGE = `gatehouse-sandbox [options]   simulates Okta's classic Authentica
   --public-url <origin>      with --broker: your portal's origin, if its server passes /api on to Gatehouse
   --sign-in-url <url>        with --broker: your sign-in page, to which emails lead (default: / of --public-url)
   --allowed-origin <origin>  with --broker: an origin whose pages call Gatehouse directly; repeatable
+  --event-hook <url>         the receiver of the org's events (default, with --broker: Gatehouse)
+  --event-hook-secret <text> with --event-hook: the value of the header Authorization
   --json                     prints the addresses as one line of JSON
   --help                     prints this text
 
@@ -34,9 +36,20 @@ const FLAGS = {
   'public-url': { type: 'string' },
   'sign-in-url': { type: 'string' },
   'allowed-origin': { type: 'string', multiple: true },
+  'event-hook': { type: 'string' },
+  'event-hook-secret': { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
+
+/** Flags that have no effect without another one. */
+const NEEDS: Readonly<Record<string, string>> = {
+  'public-url': 'broker',
+  'sign-in-url': 'broker',
+  'allowed-origin': 'broker',
+  'event-hook': 'event-hook-secret',
+  'event-hook-secret': 'event-hook',
+}
 
 type Flags = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>['values']
 
@@ -52,9 +65,11 @@ async function main(flags: Flags, env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 function runOptions(flags: Flags, env: NodeJS.ProcessEnv): RunOptions {
-  const { config, broker } = parseOptions({
+  const url = flags['event-hook']
+  const { config, broker, eventHook } = parseOptions({
     ...(flags.people === undefined ? {} : readPeople(flags.people)),
     ...(env.SANDBOX_CONFIG ? { configFile: env.SANDBOX_CONFIG } : {}),
+    eventHook: url && { url, secret: flags['event-hook-secret'] },
     broker: flags.broker && {
       publicUrl: flags['public-url'],
       signInUrl: flags['sign-in-url'],
@@ -69,6 +84,7 @@ function runOptions(flags: Flags, env: NodeJS.ProcessEnv): RunOptions {
   return {
     config: withEnvironment(config, env),
     broker,
+    eventHook,
     ports: broker ? { authn, pam, broker: first } : { authn, pam },
     ...(env.SANDBOX_HOST ? { host: env.SANDBOX_HOST } : {}),
   }
@@ -130,10 +146,8 @@ ${usersTable(users)}
 function parseFlags(): Flags | string {
   try {
     const flags = parseArgs({ options: FLAGS }).values
-    const [other] = ['--public-url', '--sign-in-url', '--allowed-origin'].filter(
-      (name) => name.slice(2) in flags,
-    )
-    return other !== undefined && !flags.broker ? `${other} needs --broker` : flags
+    const missing = Object.entries(NEEDS).find(([name, other]) => name in flags && !(other in flags))
+    return missing === undefined ? flags : `--${missing.join(' needs --')}`
   } catch (error) {
     return error instanceof Error ? error.message : 'unknown argument'
   }

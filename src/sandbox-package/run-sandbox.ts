@@ -8,10 +8,11 @@ import type { Sandbox, SandboxWithBroker } from './sandbox-api.ts'
 import {
   createSandboxBroker,
   forPortalAt,
+  newEventHook,
   type SandboxBroker,
   type SandboxBrokerOptions,
 } from './sandbox-broker.ts'
-import { createClock, createSandboxControl } from './sandbox-control.ts'
+import { type Clock, createClock, createSandboxControl } from './sandbox-control.ts'
 import { type BrokerSettings, InvalidSandboxOptions, type ParsedOptions } from './sandbox-options.ts'
 
 export interface RunOptions extends Omit<ParsedOptions, 'port'> {
@@ -40,7 +41,8 @@ export async function runSandbox(options: RunOptions): Promise<Sandbox | Sandbox
   }
 }
 
-async function start({ config, broker: settings, ports, host = DEFAULT_HOST }: RunOptions, onStop: OnStop) {
+async function start(options: RunOptions, onStop: OnStop) {
+  const { config, broker: settings, ports, host = DEFAULT_HOST } = options
   const clock = createClock()
   let broker: SandboxBroker | undefined
   async function reset(): Promise<void> {
@@ -53,11 +55,7 @@ async function start({ config, broker: settings, ports, host = DEFAULT_HOST }: R
   const brokerUrl =
     settings &&
     (await listen(
-      (req, res) => {
-        res.setHeader('Date', new Date(clock.now()).toUTCString()) // pages count down to the end of a session by it
-        if (broker) broker.app(req, res)
-        else res.writeHead(503).end()
-      },
+      handlerOf(() => broker, clock),
       { port: ports.broker ?? 0, host, onStop },
     ))
   const portal = settings?.publicUrl ?? brokerUrl
@@ -69,11 +67,24 @@ async function start({ config, broker: settings, ports, host = DEFAULT_HOST }: R
   const { close, ...upstreams } = await sandbox.listen({ authnPort: ports.authn, pamPort: ports.pam, host })
   onStop(close)
   const control = createSandboxControl({ sandbox, clock, reset })
-  if (settings === undefined || brokerUrl === undefined) return { ...upstreams, control }
+  const eventHook = options.eventHook ?? (brokerUrl === undefined ? undefined : newEventHook(brokerUrl))
+  if (settings && brokerUrl && eventHook) {
+    const own = { PUBLIC_URL: brokerUrl, EVENT_HOOK_SECRET: eventHook.secret }
+    broker = createBroker(settings, { own, config, upstreams, now: clock.now })
+    onStop(broker.close)
+  }
+  if (eventHook) await sandbox.eventHook.register(eventHook)
+  return brokerUrl === undefined ? { ...upstreams, control } : { ...upstreams, brokerUrl, control }
+}
 
-  broker = createBroker(settings, { brokerUrl, config, upstreams, now: clock.now })
-  onStop(broker.close)
-  return { ...upstreams, brokerUrl, control }
+/** Before there is a broker, 503. */
+function handlerOf(broker: () => SandboxBroker | undefined, { now }: Clock): RequestListener {
+  return (req, res) => {
+    res.setHeader('Date', new Date(now()).toUTCString()) // pages count down to the end of a session by it
+    const { app } = broker() ?? {}
+    if (app) app(req, res)
+    else res.writeHead(503).end()
+  }
 }
 
 async function listen(
@@ -88,7 +99,7 @@ async function listen(
 
 function createBroker(
   { onLog, ...settings }: BrokerSettings,
-  { brokerUrl, ...options }: Omit<SandboxBrokerOptions, 'env'> & { brokerUrl: string },
+  { own, ...options }: Omit<SandboxBrokerOptions, 'env'> & { own: OwnVariables },
 ): SandboxBroker {
   const logStream = new Writable({
     write(line, _encoding, done) {
@@ -97,7 +108,7 @@ function createBroker(
     },
   })
   try {
-    const env = environment(settings, brokerUrl)
+    const env = environment(settings, own)
     return createSandboxBroker({ env, logStream, constants: CONSTANTS, ...options })
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -105,10 +116,14 @@ function createBroker(
   }
 }
 
-function environment({ publicUrl, signInUrl, allowedOrigins, env }: BrokerSettings, brokerUrl: string) {
+/** What the broker gets from the sandbox. */
+type OwnVariables = { readonly PUBLIC_URL: string; readonly EVENT_HOOK_SECRET: string }
+
+function environment({ publicUrl, signInUrl, allowedOrigins, env }: BrokerSettings, own: OwnVariables) {
   return {
     ...env,
-    PUBLIC_URL: publicUrl ?? brokerUrl,
+    ...own,
+    ...(publicUrl === undefined ? {} : { PUBLIC_URL: publicUrl }),
     ...(signInUrl === undefined ? {} : { SIGN_IN_URL: signInUrl }),
     ...(allowedOrigins.length > 0 ? { ALLOWED_ORIGINS: allowedOrigins.join() } : {}),
   }

@@ -9,6 +9,14 @@ export interface SandboxOptions {
   readonly port?: number
   /** A complete configuration, such as a changed copy of config/sandbox.json. */
   readonly configFile?: string
+  /** The receiver of the org's events. Default: the broker, if there is one. */
+  readonly eventHook?: EventHookOptions
+}
+
+export interface EventHookOptions {
+  readonly url: string
+  /** The value of the header `Authorization`. */
+  readonly secret: string
 }
 
 export interface BrokerOptions {
@@ -93,8 +101,12 @@ export interface SandboxWithBroker extends Sandbox {
 
 /** A login may be the part before the `@`. Every method throws for an unknown login. */
 export interface SandboxControl {
-  /** Replaces all fault rules: these requests of the broker fail. `{}` removes them. */
-  setFaults(rules: { readonly authn?: readonly FaultRule[]; readonly pam?: readonly FaultRule[] }): void
+  /** Replaces all fault rules: these requests of the broker, or deliveries of events, fail. `{}` removes them. */
+  setFaults(rules: {
+    readonly authn?: readonly FaultRule[]
+    readonly pam?: readonly FaultRule[]
+    readonly events?: readonly DeliveryFaultRule[]
+  }): void
   /** Ends all sign-ins that are not complete, as Okta does after 30 minutes. */
   expireTransactions(): void
   /** Sets the clock of sandbox and broker forward: codes, transactions and sessions expire. Timers are not affected. */
@@ -111,6 +123,23 @@ export interface SandboxControl {
   messages(login: string): readonly Message[]
   /** A new one-time token, for a person with `activation`. */
   activationToken(login: string): string
+  /**
+   * Suspends an active person, as an administrator does. Like the methods below, it resolves when the receiver of the event
+   * has answered (with a broker: the person's sessions have ended), and rejects if the person's status does not allow it.
+   */
+  suspend(login: string): Promise<void>
+  /** Makes a suspended person active again. */
+  unsuspend(login: string): Promise<void>
+  /** For good: only `reset` restores the person. */
+  deactivate(login: string): Promise<void>
+  /** The person cannot sign in until a new password is set with the recovery email that this sends. */
+  resetPassword(login: string): Promise<void>
+  /** Removes all factors. */
+  resetFactors(login: string): Promise<void>
+  /** Ends the person's sessions. */
+  clearSessions(login: string): Promise<void>
+  /** The calls of the receiver of events since the last reset, oldest first. */
+  eventHookCalls(): readonly EventHookCall[]
   /** Restores people, clock, faults and messages, and ends all sessions. For use between tests. */
   reset(): Promise<void>
 }
@@ -130,6 +159,19 @@ export interface Message {
   /** The recovery or activation token in the link. */
   readonly token?: string
 }
+
+/** A delivery of an event, or the verification of the receiver. */
+export interface EventHookCall {
+  /** Such as `user.lifecycle.suspend`. Undefined: a verification. */
+  readonly eventType: string | undefined
+  /** One for each attempt: a status, or why there is no response. */
+  readonly answers: readonly (number | 'timeout' | 'no connection')[]
+}
+
+/** Applies to at most `times` events. `out-of-order`: the event is delivered after the next one. `silence`: it is not delivered. */
+export type DeliveryFaultRule =
+  | { readonly kind: 'late'; readonly ms: number; readonly times?: number }
+  | { readonly kind: 'twice' | 'out-of-order' | 'wrong-secret' | 'silence'; readonly times?: number }
 
 /** Applies to requests with this path prefix and method, at most `times` times. Missing fields match all requests. */
 export type FaultRule = {

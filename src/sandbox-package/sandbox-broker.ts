@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import { type Config, loadConfig } from '../config/load-config.ts'
 import { generateKey } from '../config/secret-values.ts'
 import type { Tunables } from '../config/tunables.ts'
+import type { EventHookAddress } from '../sandbox/hook-calls.ts'
 import { parsePamConfig } from '../sandbox/pam/pam-config.ts'
 import type { SandboxConfig } from '../sandbox/sandbox-config.ts'
 import { createGatehouse, type Gatehouse, type GatehouseOptions } from '../wiring.ts'
@@ -45,6 +46,11 @@ export function createSandboxBroker({
     },
     close: () => broker.close(),
   }
+}
+
+/** The broker needs the secret as `EVENT_HOOK_SECRET`. */
+export function newEventHook(brokerUrl: string): EventHookAddress {
+  return { url: `${brokerUrl}/hooks/org-events`, secret: generateKey() }
 }
 
 /** Emails, apps and identity providers lead to the portal's sign-in page. The sandbox serves Duo's frame. */

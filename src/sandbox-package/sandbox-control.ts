@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { LifecycleOperation } from '../sandbox/authn/user-lifecycle.ts'
 import type { Sandbox as SandboxServer } from '../sandbox/sandbox.ts'
 import type { Message, SandboxControl } from './sandbox-api.ts'
 
@@ -35,14 +36,18 @@ export function createSandboxControl({ sandbox, clock, reset }: SandboxControlOp
     return sandbox.outbox.messages.filter((message) => message.login === user.login)
   }
 
+  const change = (operation: LifecycleOperation) => (login: string) =>
+    sandbox.changeLifecycle(login, operation)
+
   async function waitForPush(login: string, timeoutMs: number | undefined): Promise<void> {
     await waitFor(`a push to ${login}`, timeoutMs, () => sandbox.hasPendingPush(login) || undefined)
   }
 
   return {
-    setFaults({ authn = [], pam = [] }) {
+    setFaults({ authn = [], pam = [], events = [] }) {
       sandbox.faults.authn.set(authn)
       sandbox.faults.pam.set(pam)
+      sandbox.faults.events.set(events)
     },
     expireTransactions: sandbox.expireTransactions,
     advanceTime: clock.advance,
@@ -67,6 +72,13 @@ export function createSandboxControl({ sandbox, clock, reset }: SandboxControlOp
     },
     messages: messagesTo,
     activationToken: sandbox.activationToken,
+    suspend: change('suspend'),
+    unsuspend: change('unsuspend'),
+    deactivate: change('deactivate'),
+    resetPassword: change('reset_password'),
+    resetFactors: change('reset_factors'),
+    clearSessions: change('clear_sessions'),
+    eventHookCalls: () => sandbox.eventHook.calls,
     reset,
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { v5 as uuidFromName } from 'uuid'
 import { z } from 'zod'
+import type { EventHookAddress } from '../sandbox/hook-calls.ts'
 import { configuredGroupSchema, type PamConfig, parsePamConfig } from '../sandbox/pam/pam-config.ts'
 import { defaultConfigPath, parseSandboxConfig, type SandboxConfig } from '../sandbox/sandbox-config.ts'
 import { type People, peopleSchema } from './people.ts'
@@ -20,6 +21,7 @@ const REFUSED_VARIABLES: Readonly<Record<string, string>> = {
   OPS_PORT: 'there is no operations listener',
   OPS_HOST: 'there is no operations listener',
   OPS_TOKEN: 'there is no operations listener',
+  EVENT_HOOK_SECRET: 'use the option eventHook',
   REDIS_URL: 'the broker keeps its data in memory, so that control.reset() can clear it',
 }
 
@@ -44,6 +46,12 @@ const optionsSchema = z.strictObject({
   groups: z.record(z.string().min(1), configuredGroupSchema.shape.roles).default({}),
   port: z.int().min(0).max(65_535).default(0),
   configFile: z.string().min(1).default(defaultConfigPath),
+  eventHook: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/ }),
+      secret: z.string().regex(/^[!-~]+( [!-~]+)*$/, 'must be visible ASCII'),
+    })
+    .optional(),
   broker: z
     .unknown()
     .default(false)
@@ -55,26 +63,28 @@ export type BrokerSettings = z.output<typeof brokerSchema>
 export interface ParsedOptions {
   readonly config: SandboxConfig
   readonly port: number
+  /** Undefined: the broker, if there is one. */
+  readonly eventHook?: EventHookAddress | undefined
   /** Undefined: no broker. */
-  readonly broker: BrokerSettings | undefined
+  readonly broker?: BrokerSettings | undefined
 }
 
 /** @throws InvalidSandboxOptions */
 export function parseOptions(options: unknown): ParsedOptions {
-  const { configFile, people, groups, port, broker } = checked('', () => optionsSchema.parse(options))
+  const { configFile, people, groups, ...rest } = checked('', () => optionsSchema.parse(options))
   const file = checked(`${configFile}: `, () => {
     const config = parseSandboxConfig(JSON.parse(readFileSync(configFile, 'utf8')))
     return { config, pam: parsePamConfig(config.pam) }
   })
   const pam = { ...file.pam, groups: mergeGroups(file.pam.groups, groups) }
-  if (people === undefined) return { config: { ...file.config, pam }, port, broker }
+  if (people === undefined) return { config: { ...file.config, pam }, ...rest }
   refuseUnknown(people, { groups: pam.groups, enabledFactors: file.config.enabledFactors })
   const users = people.map(({ user }) => user)
   const groupsOf = Object.fromEntries(
     people.flatMap(({ user, groups }) => (groups ? [[user.login, groups]] : [])),
   )
   const config = { ...file.config, users, pam: { ...pam, users: groupsOf } }
-  return { config: checked('people: ', () => parseSandboxConfig(config)), port, broker }
+  return { config: checked('people: ', () => parseSandboxConfig(config)), ...rest }
 }
 
 /** A group that the configuration has keeps its id. */

@@ -4,6 +4,9 @@ import { parseOptions } from './sandbox-options.ts'
 
 export type {
   BrokerOptions,
+  DeliveryFaultRule,
+  EventHookCall,
+  EventHookOptions,
   FactorDetails,
   FactorName,
   FaultRule,

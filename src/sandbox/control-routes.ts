@@ -2,8 +2,11 @@ import express, { type ErrorRequestHandler, type RequestHandler, Router } from '
 import { z } from 'zod'
 import type { Org } from './authn/org.ts'
 import type { User } from './authn/user.ts'
+import { LIFECYCLE_OPERATIONS, statusOf } from './authn/user-lifecycle.ts'
 import { type AuthnControl, nextUserCode } from './control.ts'
-import { type FaultRule, InvalidFaultRule } from './fault-rules.ts'
+import type { DeliveryFaults } from './delivery-faults.ts'
+import type { EventHook } from './event-hook.ts'
+import { InvalidFaultRule } from './fault-rules.ts'
 import type { Faults } from './faults.ts'
 import { refuseOtherSites } from './other-sites.ts'
 import type { PamControl } from './pam/pam-control.ts'
@@ -11,8 +14,11 @@ import type { RequestLog } from './request-log.ts'
 
 /** One value for each of the two APIs. */
 export type PerApi<Value> = { authn: Value; pam: Value }
+/** Of the requests to each API, and of the deliveries of events. */
+export type AllFaults = PerApi<Faults> & { events: DeliveryFaults }
 
 const api = z.enum(['authn', 'pam'])
+const operation = z.enum(LIFECYCLE_OPERATIONS)
 const pushBody = z.object({ answer: z.enum(['approve', 'reject', 'cancel', 'error']) })
 const keyBody = z.object({
   challenge: z.string(),
@@ -37,9 +43,9 @@ const settingsBody = z.object({
 /** A fault rule may carry a response body that is larger than the broker accepts. */
 const MAX_BODY = '4mb'
 const faultsBody = z.object({
-  api: api.default('authn'),
-  // createFaults validates the rules themselves and names the wrong fields.
-  rules: z.array(z.custom<FaultRule>((rule) => rule !== null && typeof rule === 'object')),
+  api: z.enum(['authn', 'pam', 'events']).default('authn'),
+  // `set` validates the rules themselves and names the wrong fields.
+  rules: z.array(z.custom<never>((rule) => rule !== null && typeof rule === 'object')),
 })
 
 /** The control API of a running sandbox, under /sandbox/ on the listener of the authentication API. */
@@ -48,13 +54,15 @@ export function createControlRoutes({
   control,
   requestLog,
   faults,
+  eventHook,
   pamControl,
   reset,
 }: {
   org: Org
   control: AuthnControl
   requestLog: PerApi<RequestLog>
-  faults: PerApi<Faults>
+  faults: AllFaults
+  eventHook: EventHook
   pamControl: PamControl
   reset: () => void | Promise<void>
 }): Router {
@@ -85,6 +93,10 @@ export function createControlRoutes({
   router.post('/users/:login/recovery-token', (req, res) => {
     res.json({ token: control.recoveryToken(req.params.login) })
   })
+  router.post('/users/:login/lifecycle/:operation', async (req, res) => {
+    await control.changeLifecycle(req.params.login, operation.parse(req.params.operation))
+    res.status(204).end()
+  })
   router.get('/tokens/:credentialId', (req, res) => {
     res.json({ code: control.tokenCode(req.params.credentialId) })
   })
@@ -102,14 +114,16 @@ export function createControlRoutes({
   router.get('/requests', (req, res) => {
     res.json(requestLog[api.parse(req.query.api ?? 'authn')].entries)
   })
+  router.get('/deliveries', (_req, res) => {
+    res.json(eventHook.calls)
+  })
   router.post('/faults', (req, res) => {
     const body = faultsBody.parse(req.body)
     faults[body.api].set(body.rules)
     res.status(204).end()
   })
   router.delete('/faults', (_req, res) => {
-    faults.authn.clear()
-    faults.pam.clear()
+    for (const each of Object.values(faults)) each.clear()
     res.status(204).end()
   })
   /** Calls the method of PamControl with this name; `args` are its arguments in order. */
@@ -147,6 +161,7 @@ export function createControlRoutes({
     return {
       id,
       login,
+      status: statusOf(user),
       password: user.password,
       code: nextUserCode(org, user),
       description: config.description,

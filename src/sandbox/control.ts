@@ -11,6 +11,7 @@ import type { Org, SignIn } from './authn/org.ts'
 import { beginStepUp, type StepUpStart } from './authn/step-up.ts'
 import type { PushAnswer } from './authn/transaction.ts'
 import type { User } from './authn/user.ts'
+import { changeLifecycle, type LifecycleOperation } from './authn/user-lifecycle.ts'
 import type { Outbox } from './outbox.ts'
 
 /** The operations that tests and the demo use to inspect and change the sandbox. A login may be a short name (the part before the `@`). */
@@ -45,6 +46,11 @@ export type AuthnControl = {
   activationToken(login: string): string
   /** A new one-time recovery token, as a recovery email contains it. */
   recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
+  /**
+   * Changes the user as an administrator does, and sends the event. Resolves when the event hook has answered. Rejects if
+   * the user's status does not allow it.
+   */
+  changeLifecycle(login: string, operation: LifecycleOperation): Promise<void>
   /** Starts an SP-initiated step-up, as an app does. With a login, the user already has a session at the org. */
   startStepUp(app: string, login?: string, signInPage?: string): StepUpStart
   /** The last 200,000 state, session, recovery, activation and QR tokens that were issued. */
@@ -116,6 +122,7 @@ export function createAuthnControl(org: Org): AuthnControl {
       org.recoveries.put(token, { user: user(login), recoveryType, relayState: undefined })
       return token
     },
+    changeLifecycle: async (login, operation) => changeLifecycle(org, user(login), operation),
     startStepUp(name, login, signInPage) {
       const app = signInPage === undefined ? findSpInitiatedApp(org, name) : findApp(org, name)
       return beginStepUp(org, {

@@ -14,6 +14,14 @@ const scope = {
   times: z.int().min(1).optional(),
 }
 
+const { times } = scope
+
+/** Faults of the org's deliveries to an event hook. */
+const deliveryFault = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('late'), ms: z.number().min(0), times }),
+  z.strictObject({ kind: z.enum(['twice', 'out-of-order', 'wrong-secret', 'silence']), times }),
+])
+
 const faultRule = z.discriminatedUnion('kind', [
   z.strictObject({ ...scope, kind: z.literal('delay'), ms: z.number().min(0) }),
   z.strictObject({
@@ -60,6 +68,8 @@ const faultRule = z.discriminatedUnion('kind', [
 /** A rule as tests write it; parsing fills in the defaults. */
 export type FaultRule = z.input<typeof faultRule>
 export type ParsedFaultRule = z.output<typeof faultRule>
+export type DeliveryFaultRule = z.input<typeof deliveryFault>
+export type ParsedDeliveryFault = z.output<typeof deliveryFault>
 export type FaultKind = ParsedFaultRule['kind']
 export type RuleOf<K extends FaultKind> = Extract<ParsedFaultRule, { kind: K }>
 
@@ -78,7 +88,16 @@ export class InvalidFaultRule extends Error {
 
 /** @throws InvalidFaultRule */
 export function parseFaultRule(input: FaultRule): ParsedFaultRule {
-  const result = faultRule.safeParse(input)
+  return parseRule(faultRule, input)
+}
+
+/** @throws InvalidFaultRule */
+export function parseDeliveryFault(input: DeliveryFaultRule): ParsedDeliveryFault {
+  return parseRule(deliveryFault, input)
+}
+
+function parseRule<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const result = schema.safeParse(input)
   if (!result.success) throw new InvalidFaultRule(result.error.issues)
   return result.data
 }

@@ -4,8 +4,10 @@ import { createAuthnApp } from './authn/authn-app.ts'
 import { createOrg } from './authn/create-org.ts'
 import type { RandomBytes } from './authn/issued-tokens.ts'
 import { type AuthnControl, createAuthnControl } from './control.ts'
-import { createControlRoutes, type PerApi } from './control-routes.ts'
-import { createFaults, type Faults } from './faults.ts'
+import { type AllFaults, createControlRoutes, type PerApi } from './control-routes.ts'
+import { createDeliveryFaults } from './delivery-faults.ts'
+import { createEventHook, type EventHook } from './event-hook.ts'
+import { createFaults } from './faults.ts'
 import { type Listener, listen } from './listen.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import { createPamSandbox } from './pam/pam-sandbox.ts'
@@ -33,8 +35,9 @@ export type Sandbox = AuthnControl & {
   phone: Phones
   /** The requests that each API received, without control requests. */
   requestLog: PerApi<RequestLog>
-  faults: PerApi<Faults>
-  /** Restores the configured state and clears the logs and faults of both APIs. */
+  faults: AllFaults
+  eventHook: EventHook
+  /** Restores the configured state and clears all logs and faults. */
   reset(): void
   /** Port 0, the default, picks a free port. The default host is 127.0.0.1. */
   listen(options?: ListenOptions): Promise<SandboxAddresses>
@@ -62,11 +65,18 @@ export function createSandbox({
   resetAll?: () => void | Promise<void>
   linkOrigin?: string
 }): Sandbox {
-  const org = createOrg({ config, now, random })
   const requestLog = { authn: createRequestLog({ now }), pam: createRequestLog({ now }) }
-  const faults = { authn: createFaults(), pam: createFaults() }
+  const faults = { authn: createFaults(), pam: createFaults(), events: createDeliveryFaults() }
   let listener: Listener | undefined
-  const originOf = (req: Request) => linkOrigin ?? listener?.url ?? `http://${req.headers.host}`
+  const ownOrigin = () => linkOrigin ?? listener?.url
+  const originOf = (req: Request) => ownOrigin() ?? `http://${req.headers.host}`
+  const eventHook = createEventHook({
+    now,
+    random,
+    originOf: () => ownOrigin() ?? 'http://localhost',
+    faults: faults.events,
+  })
+  const org = createOrg({ config, now, random, sendEvent: eventHook.send })
 
   const pam = createPamSandbox({
     config: config.pam,
@@ -81,6 +91,7 @@ export function createSandbox({
     control,
     requestLog,
     faults,
+    eventHook,
     pamControl: pam.control,
     reset: resetAll ?? reset,
   })
@@ -95,10 +106,8 @@ export function createSandbox({
   function reset() {
     org.reset()
     pam.control.reset()
-    for (const api of ['authn', 'pam'] as const) {
-      requestLog[api].clear()
-      faults[api].clear()
-    }
+    eventHook.clear()
+    for (const each of [...Object.values(requestLog), ...Object.values(faults)]) each.clear()
   }
 
   return {
@@ -109,6 +118,7 @@ export function createSandbox({
     phone: createPhones({ org, user: control.user }),
     requestLog,
     faults,
+    eventHook,
     reset,
     async listen({ authnPort = 0, pamPort = 0, host = '127.0.0.1' } = {}) {
       const authnListener = await listen(authn, { port: authnPort, host })
@@ -119,6 +129,7 @@ export function createSandbox({
           authnUrl: authnListener.url,
           pamUrl: pamListener.url,
           async close() {
+            faults.events.clear()
             await Promise.all([authnListener.close(), pamListener.close()])
           },
         }

@@ -1,11 +1,11 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
-import { isSameSecret } from '../crypto/same-secret.ts'
-import { BrokerError, internalError, invalidField, notFound, wrongOpsToken } from '../errors.ts'
+import { BrokerError, internalError, invalidField, notFound, wrongBearerToken } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import { bodyParser, type Route, sendJson } from '../http/routes.ts'
+import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
+import { findBearer } from './bearer-token.ts'
 import type { EndAllSessions } from './end-all-sessions.ts'
 import { isUserId } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -24,17 +24,12 @@ export interface UserLimits {
   hashLogin(login: string): string
 }
 
-interface AdminResult {
-  readonly body: object
-  readonly count?: number
-}
-
 type AdminOperation = (
   options: AdminRoutesOptions,
   userId: string,
   req: Request,
   res: Response,
-) => Promise<AdminResult>
+) => Promise<{ readonly body: object; readonly count?: number }>
 
 /** Routes of the operations listener: list and end a user's sessions, and end a user's limits. */
 export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
@@ -93,7 +88,7 @@ const endLimits: AdminOperation = async ({ limits, log }, userId, req, res) => {
   return { body: { ended: ['userId', ...(login === undefined ? [] : ['login'])] } }
 }
 
-const readBody = bodyParser()
+const readBody = createBodyReader()
 
 /** Strict: without an error, a misspelled field would end fewer limits than the operator expects. */
 const limitsBody = z.strictObject({
@@ -106,27 +101,17 @@ const limitsBody = z.strictObject({
 
 /** The login is in the body, because URLs are logged in many places. undefined: only the limits by user id are ended. */
 async function readLogin(req: Request, res: Response): Promise<string | undefined> {
-  await new Promise<void>((resolve, reject) => {
-    readBody(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
-  })
-  const { success, data } = limitsBody.safeParse(req.body)
+  const { success, data } = limitsBody.safeParse(await readBody(req, res))
   if (!success) throw invalidField('login: must be the only field, and a login of at most 320 characters')
   return data.login
 }
 
-export interface RequireOpsTokenOptions {
-  /** undefined: the admin routes are disabled. */
-  readonly opsToken: string | undefined
-  readonly log: Logger
-}
-
-/** Checks the token for every path under `/admin`, even unknown ones. */
-export function requireOpsToken({ opsToken, log }: RequireOpsTokenOptions): RequestHandler {
+/** Checks the token for every path under `/admin`, even unknown ones. Without an `opsToken`, they are disabled. */
+export function requireOpsToken(opsToken: string | undefined, log: Logger): RequestHandler {
   return function requireOpsToken(req, _res, next) {
     if (opsToken === undefined) throw notFound('path')
-    const given = /^Bearer +([\x21-\x7e]+)$/i.exec(req.headers.authorization ?? '')?.[1]
-    if (given !== undefined && isSameSecret(given, opsToken)) return next()
-    const refusal = wrongOpsToken()
+    if (findBearer(req, [{ name: 'ops', token: opsToken }]) !== undefined) return next()
+    const refusal = wrongBearerToken('the OPS_TOKEN')
     const { status, code: errorCode } = refusal
     log.audit('admin_call', { ...requestFields(req), operation: 'none', status, errorCode })
     throw refusal

@@ -5,16 +5,7 @@ import type { Sessions } from './sessions.ts'
 import type { UserKeys } from './user-keys.ts'
 import type { SessionsToKeep } from './user-sessions.ts'
 
-/**
- * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
- *
- * @returns how many sessions were ended
- */
-export type EndAllSessions = (
-  userId: string,
-  reason: RevocationReason,
-  keep?: SessionsToKeep,
-) => Promise<number>
+export type EndAllSessions = ReturnType<typeof createEndAllSessions>
 
 export interface EndAllSessionsOptions {
   readonly sessions: Pick<Sessions, 'list' | 'endAll'>
@@ -25,13 +16,17 @@ export interface EndAllSessionsOptions {
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
-export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
+export function createEndAllSessions(options: EndAllSessionsOptions) {
   const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess } = options
 
-  return async (userId, reason, keep = {}) => {
+  /**
+   * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
+   * Returns how many sessions were ended.
+   */
+  return async (userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> => {
     // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
     // session of a step that has committed is already written, and is found below.
-    const [recorded] = await Promise.allSettled([revocationTimes.record(userId)])
+    const [recorded] = await Promise.allSettled([revocationTimes.record(userId, keep.createdSinceMs)])
     await openTransactions.deleteAll(userId, keep.transactionKeys)
     const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
     const count = await sessions.endAll(userId, reason, keep)
@@ -44,12 +39,6 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
 
 export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
-export interface RevocationTimesOptions {
-  readonly store: Pick<Store, 'get' | 'set'>
-  readonly names: Signer
-  readonly now: () => number
-}
-
 /** Longer than the lifetime of any transaction. */
 const TTL_MS = 86_400_000
 
@@ -57,12 +46,14 @@ const TTL_MS = 86_400_000
  * The time when all sessions of a user were last ended. It also ends transactions that did not know their user then, such as a
  * recovery that waits for its code: they are in no index of the user.
  */
-export function createRevocationTimes({ store, names, now }: RevocationTimesOptions) {
+export function createRevocationTimes(options: { store: Store; names: Signer; now: () => number }) {
+  const { store, names, now } = options
   const keyOf = (name: string) => `gatehouse:txn:ended:${name}`
 
   return {
-    async record(userId: string): Promise<void> {
-      await store.set(keyOf(names.sign(userId)), String(Math.floor(now())), TTL_MS)
+    /** A later time that is recorded already stays. */
+    async record(userId: string, atMs = now()): Promise<void> {
+      await store.raise(keyOf(names.sign(userId)), Math.floor(atMs), TTL_MS)
     },
 
     /** Whether all sessions of the user were ended at this time or later. */

@@ -19,18 +19,23 @@ const texts = z
   .transform((given) => [given].flat())
   .optional()
 
+/** The rules that a user can satisfy by signing in again. */
+export const PROOF_RULES = z.strictObject({
+  amr: texts,
+  maxAuthAge: text
+    .regex(/^\d{1,8}$/, 'must be a whole number of seconds')
+    .transform(Number)
+    .refine((seconds) => seconds <= MAX_AGE_SECONDS, 'must be at most a year')
+    .optional(),
+})
+
 /** Strict: a mistyped rule must not grant access. `audiences` are the values that `aud` may have. */
 export function createRulesSchema(audiences: readonly string[]) {
   return z
     .strictObject({
       role: texts,
       group: texts,
-      amr: texts,
-      maxAuthAge: text
-        .regex(/^\d{1,8}$/, 'must be a whole number of seconds')
-        .transform(Number)
-        .refine((seconds) => seconds <= MAX_AGE_SECONDS, 'must be at most a year')
-        .optional(),
+      ...PROOF_RULES.shape,
       headers: text
         .transform((names) => names.split(','))
         .pipe(z.array(z.enum(REQUESTABLE, `must be some of ${REQUESTABLE.join()}`)))
@@ -49,9 +54,9 @@ export function needsAccess({ role, group, headers }: ForwardAuthRules): boolean
   return role !== undefined || group !== undefined || headers.includes('groups') || headers.includes('roles')
 }
 
-/** A rule that the user can satisfy by signing in again. */
+/** Of `PROOF_RULES`, the one that the session does not satisfy. */
 export function deniedByProof(
-  { amr = [], maxAuthAge }: ForwardAuthRules,
+  { amr = [], maxAuthAge }: z.output<typeof PROOF_RULES>,
   session: Session,
   nowMs: number,
 ): DeniedBy | undefined {

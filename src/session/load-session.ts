@@ -2,9 +2,9 @@ import type { Request, Response } from 'express'
 import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
+import { logHash } from './login-names.ts'
 import {
   auditFields,
-  logHash,
   newSessionId,
   type Session,
   type SessionStore,
@@ -28,15 +28,16 @@ const DONE = Promise.resolve()
  */
 export function createLoadSession(
   options: LoadSessionOptions,
-  { expressStore: store, toError, traced }: SessionStore,
+  { expressStore: store, toError }: SessionStore,
 ): LoadSession {
-  const { cookie } = options
+  const { cookie, voidTimes } = options
+  const { traced } = options.store
   const isFromItsDevice = createDeviceCheck(options)
   const middleware = session({
     name: cookie.name,
     secret: [...cookie.secrets],
     store,
-    genid: newSessionId,
+    genid: () => newSessionId(''), // it has no user, and is never saved
     resave: false,
     saveUninitialized: false,
     cookie: cookie.attributes,
@@ -48,10 +49,15 @@ export function createLoadSession(
     const loading = new Promise<void>((resolve, reject) => {
       middleware(req, res, (error?: unknown) => (error ? reject(toError(error)) : resolve()))
     })
-    return traced(loading).then(() => {
+    // express-session has checked the cookie and begun to read the record: both are one round trip
+    return Promise.all([voidTimes.timeFor(req.sessionID), traced(loading)]).then(([voidBeforeMs]) => {
       const stored = req.session?.stored
       Reflect.deleteProperty(req, 'session') // it is never saved, so express-session need not look for changes at the end
-      if (stored?.id === req.sessionID && isFromItsDevice(req, stored.session)) req.stored = stored
+      if (stored === undefined) return
+      const { id, session } = stored
+      const isValid =
+        id === req.sessionID && !voidTimes.isVoid(session, voidBeforeMs) && isFromItsDevice(req, session)
+      if (isValid) req.stored = stored
     })
   }
 }

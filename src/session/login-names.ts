@@ -1,3 +1,5 @@
+import { createSigner, type MasterKeys, type Signer } from '../crypto/keys.ts'
+
 export type LoginNames = ReturnType<typeof createLoginNames>
 
 /** Names that identify the users that a login may belong to. They are never sent upstream. */
@@ -45,4 +47,16 @@ export function foldName(name: string): string {
   const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
   const folded = visible.toLowerCase().toUpperCase().toLowerCase()
   return folded.replaceAll('i\u0307', 'i').normalize('NFKC')
+}
+
+const HASH_CHARS = 16
+
+/** The hash of a login or a device in the log. `hashes` signs with the label `log-hashes`. */
+export function logHash(hashes: Signer, value: string): string {
+  return hashes.sign(value).slice(0, HASH_CHARS)
+}
+
+/** The `loginHash` of the log, for `--login-hash`. */
+export function hashLogin(masterKeys: MasterKeys, loginDomains: readonly string[], login: string): string {
+  return logHash(createSigner(masterKeys, 'log-hashes'), createLoginNames(loginDomains).canonical(login))
 }

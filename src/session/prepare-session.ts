@@ -46,7 +46,7 @@ export function prepareSession(
 ): PreparedSession {
   const { sessionStore, userSessions, deviceSessions, absoluteMs, maxPerUser, metrics, now } = options
   const { userId, deviceId } = grant
-  const id = newSessionId()
+  const id = newSessionId(options.voidTimes.tagOf(userId))
   const publicId = open?.userId === userId ? open.publicId : uuid()
   let entries = 0 // of the user's index, once the session is written
   let bound: DeviceSwap | undefined

@@ -3,14 +3,14 @@ import { RedisStore } from 'connect-redis'
 import type { Request } from 'express'
 import session, { type Store as ExpressStore, type SessionData } from 'express-session'
 import { z } from 'zod'
-import { createSeal, type MasterKeys, type Signer } from '../crypto/keys.ts'
-import { getRequestContext } from '../http/request-context.ts'
+import { createSeal, type MasterKeys } from '../crypto/keys.ts'
+import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Tracing } from '../observability/tracing.ts'
 import { toStoreError } from '../store/redis-errors.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
+import type { VoidTimes } from './void-times.ts'
 
 /** It contains no upstream token. */
 const Session = z.object({
@@ -60,10 +60,14 @@ export interface SessionsOptions extends SessionLimits {
   /** The shortest time between two writes of a session that is in use, but not more than half of the idle time. Default: a minute. */
   readonly extendEveryMs?: number
   readonly maxPerUser: number
+  readonly voidTimes: VoidTimes
+  /** Called whenever a session is extended. Never throws. */
+  readonly recheck?: Recheck
   readonly log: Logger
   readonly metrics: Metrics
-  readonly tracing?: Tracing | undefined
 }
+
+export type Recheck = (session: Session, from: Pick<RequestContext, 'requestId' | 'address'>) => Promise<void>
 
 declare module 'express-session' {
   interface SessionData {
@@ -83,8 +87,9 @@ export type SessionStore = ReturnType<typeof createSessionStore>
 
 const ID_BYTES = 32
 
-export function newSessionId(): string {
-  return randomBytes(ID_BYTES).toString('base64url')
+/** `tag` is that of the session's user (void-times.ts). */
+export function newSessionId(tag: string): string {
+  return randomBytes(ID_BYTES).toString('base64url') + tag
 }
 
 /**
@@ -93,9 +98,8 @@ export function newSessionId(): string {
  * if it still exists, so that a sign-out is final.
  */
 export function createSessionStore(options: SessionsOptions) {
-  const { redis } = options.store
+  const { redis, traced } = options.store
   const { expressStore, write } = redis === undefined ? embeddedRecords() : redisRecords(options, redis)
-  const traced = <Reply>(reply: Promise<Reply>) => (redis && options.tracing?.waitForRedis(reply)) ?? reply
   const toError = (error: unknown) => {
     options.metrics.storeFailures.inc()
     return toStoreError(error)
@@ -104,11 +108,10 @@ export function createSessionStore(options: SessionsOptions) {
   return {
     expressStore,
 
-    /** The 503 for an error of `expressStore`, and the span of a wait for it. */
+    /** The 503 for an error of `expressStore`. */
     toError,
-    traced,
 
-    /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. */
+    /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. It may be void. */
     async read(id: string): Promise<StoredSession | undefined> {
       const data = await traced(promised<SessionData>((done) => expressStore.get(id, done), toError))
       if (!data) return undefined
@@ -232,13 +235,6 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
 export function auditFields(req: Request, { userId, loginHash, deviceHash, publicId }: Session) {
   const { requestId, address } = getRequestContext(req)
   return { requestId, address, userId, loginHash, deviceHash, sessionId: publicId }
-}
-
-const HASH_CHARS = 16
-
-/** The hash of a login or a device in the log. `hashes` signs with the label `log-hashes`. */
-export function logHash(hashes: Signer, value: string): string {
-  return hashes.sign(value).slice(0, HASH_CHARS)
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
 import { noSession, sessionChanged } from '../errors.ts'
+import { getRequestContext } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createDeviceSessions, prepareSession, type SessionGrant } from './prepare-session.ts'
@@ -21,6 +22,12 @@ export function createSessions(options: LoadSessionOptions) {
   const userSessions = createUserSessions(options, sessionStore)
   const deviceSessions = createDeviceSessions(options)
   const issuing = { ...options, sessionStore, userSessions, deviceSessions }
+  const { voidTimes } = options
+  const readValid = async (id: string) => {
+    const [voidBeforeMs, stored] = await Promise.all([voidTimes.timeFor(id), sessionStore.read(id)])
+    const isVoid = stored?.session !== undefined && voidTimes.isVoid(stored.session, voidBeforeMs)
+    return isVoid ? undefined : stored
+  }
 
   return {
     ...createRequestSessions(options, sessionStore),
@@ -32,12 +39,12 @@ export function createSessions(options: LoadSessionOptions) {
 
     /** undefined: the device has no such session. */
     async get(id: string, deviceId: string): Promise<Session | undefined> {
-      const session = (await sessionStore.read(id))?.session
+      const session = (await readValid(id))?.session
       return session?.deviceId === deviceId ? session : undefined
     },
 
     /** Also true for a record that only another version can read. */
-    exists: async (id: string) => (await sessionStore.read(id)) !== undefined,
+    exists: async (id: string) => (await readValid(id)) !== undefined,
 
     /**
      * Prepares a session with a new id. The commit of a sign-in step writes it. If `open`, the session of this browser, is of the same
@@ -65,7 +72,10 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
     const found = find(req)
     if (found === undefined) return undefined
     const session = { ...found.session, lastSeenAtMs: now() }
-    return (await sessionStore.extend(found.id, session)) ? session : undefined
+    const extending = sessionStore.extend(found.id, session)
+    const { requestId, address } = getRequestContext(req)
+    void options.recheck?.(session, { requestId, address }) // in the background
+    return (await extending) ? session : undefined
   }
 
   /**

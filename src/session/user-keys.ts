@@ -58,11 +58,8 @@ async function prune({ store, now }: UserKeysOptions, index: string): Promise<vo
   const excess = Math.min(live.length - MAX_KEYS, BATCH_SIZE) // the rest is deleted when the index is pruned again
   if (excess <= 0) return
   const byExpiry = live.toSorted((one, other) => one.expiresAtMs - other.expiresAtMs)
-  await deleteEach(
-    store,
-    index,
-    byExpiry.slice(0, excess).map(({ key }) => key),
-  )
+  const oldest = byExpiry.slice(0, excess).map(({ key }) => key)
+  await deleteEach(store, index, oldest)
 }
 
 /** Removes each key from the index after its deletion, so that a retry after a failure still finds it. */

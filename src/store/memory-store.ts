@@ -41,6 +41,7 @@ export function createMemoryStore({
   const sweep = startSweep(entries, monotonic)
   return {
     redis: undefined,
+    traced: (reply) => reply,
     preservesWriteOrder: true,
     ...createValues(memory),
     ...createSteps(memory),
@@ -57,13 +58,21 @@ export function createMemoryStore({
 
 // No operation waits for anything, so each is atomic.
 
-function createValues(memory: Memory): Pick<Store, 'get' | 'set' | 'swap' | 'delete' | 'deleteIf'> {
+type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf'>
+
+function createValues(memory: Memory): Values {
   return {
     get: async (key) => memory.text(key),
 
     async set(key, value, ttlMs, when) {
       if (when !== undefined && memory.has(key) !== (when === 'present')) return false
       memory.put(key, value, ttlMs)
+      return true
+    },
+
+    async raise(key, value, ttlMs) {
+      if (Number(memory.text(key) ?? -1) >= value) return false
+      memory.put(key, String(value), ttlMs)
       return true
     },
 

@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 
 export interface OpenStoreOptions
   extends Omit<RedisClientOptions, 'target'>,
-    Pick<RedisStoreOptions, 'onFailure' | 'tracing'> {
+    Pick<RedisStoreOptions, 'onFailure' | 'traced'> {
   readonly url: string
   /** Milliseconds since 1970, for the embedded store. Redis uses its own clock. */
   readonly now?: () => number
@@ -16,9 +16,9 @@ export interface OpenStoreOptions
  * Opens the store of `REDIS_URL`: `memory:` is the embedded store, every other URL is Redis. It returns at once and connects in the
  * background, so Redis may start later.
  */
-export function openStore({ url, now = Date.now, onFailure, tracing, ...options }: OpenStoreOptions): Store {
+export function openStore({ url, now = Date.now, onFailure, traced, ...options }: OpenStoreOptions): Store {
   if (url === 'memory:' || url === 'memory://') return createMemoryStore({ now })
   const redis = createRedisClient({ target: parseRedisUrl(url), ...options })
   const { connectTimeoutMs } = options
-  return createRedisStore({ redis, connectTimeoutMs, tracing, ...(onFailure ? { onFailure } : {}) })
+  return createRedisStore({ redis, connectTimeoutMs, traced, ...(onFailure ? { onFailure } : {}) })
 }

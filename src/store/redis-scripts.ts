@@ -32,6 +32,15 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) 
 return 0`,
   },
 
+  /** key; number, ttl → 1 if written */
+  raise: {
+    numberOfKeys: 1,
+    lua: `
+if tonumber(redis.call('GET', KEYS[1]) or '-1') >= tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+  },
+
   /** lock, record; token, ttl of the lock → holder, record */
   acquire: {
     numberOfKeys: 2,
@@ -124,6 +133,7 @@ export type CountReply = [overridden: 0 | 1, full: number, leftMs: number, windo
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     deleteIf(key: string, value: string): Result<number, Context>
+    raise(key: string, ...args: Argument[]): Result<0 | 1, Context>
     acquire(
       lock: string,
       record: string,

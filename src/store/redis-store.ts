@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import type { Tracing } from '../observability/tracing.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
 import {
@@ -18,7 +17,7 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
-  readonly tracing?: Pick<Tracing, 'waitForRedis'> | undefined
+  readonly traced?: Store['traced'] | undefined
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
@@ -26,7 +25,7 @@ export function createRedisStore({
   redis,
   connectTimeoutMs,
   onFailure = () => {},
-  tracing,
+  traced = (reply) => reply,
 }: RedisStoreOptions): Store {
   const execute: Run = async (reply) => {
     try {
@@ -36,7 +35,7 @@ export function createRedisStore({
       throw toStoreError(error)
     }
   }
-  const run: Run = tracing === undefined ? execute : (reply) => tracing.waitForRedis(execute(reply))
+  const run: Run = (reply) => traced(execute(reply))
   const operations = {
     ...createValues(redis, run),
     ...createSteps(redis, run),
@@ -45,6 +44,7 @@ export function createRedisStore({
   }
   return {
     redis,
+    traced,
     preservesWriteOrder: !redis.isCluster,
     ...operations,
 
@@ -94,7 +94,9 @@ type Client = Redis | Cluster
 /** Throws `storeUnavailable` for any failure of a command. */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
-function createValues(redis: Client, run: Run): Pick<Store, 'get' | 'set' | 'swap' | 'delete' | 'deleteIf'> {
+type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf'>
+
+function createValues(redis: Client, run: Run): Values {
   return {
     get: async (key) => (await run(redis.get(key))) ?? undefined,
 
@@ -105,6 +107,8 @@ function createValues(redis: Client, run: Run): Pick<Store, 'get' | 'set' | 'swa
       await run(redis.set(key, value, 'PX', ttl))
       return true
     },
+
+    raise: async (key, value, ttlMs) => (await run(redis.raise(key, value, roundUpTtl(ttlMs)))) === 1,
 
     swap: async (key, value, ttlMs) =>
       (await run(redis.set(key, value, 'PX', roundUpTtl(ttlMs), 'GET'))) ?? undefined,

@@ -13,6 +13,9 @@ export interface Store extends AttemptCounters {
   /** The client, for connect-redis. Undefined for the embedded store. */
   readonly redis: Redis | Cluster | undefined
 
+  /** Adds the span of a wait for `redis`, if there are traces. */
+  readonly traced: <Reply>(reply: Promise<Reply>) => Promise<Reply>
+
   /** Whether writes are executed in the order of their calls. False for Redis Cluster, where they go to several servers. */
   readonly preservesWriteOrder: boolean
 
@@ -20,6 +23,9 @@ export interface Store extends AttemptCounters {
 
   /** With `when`, writes only if the key is absent or present. Returns whether it was written. */
   set(key: string, value: string, ttlMs: number, when?: 'absent' | 'present'): Promise<boolean>
+
+  /** Writes a number unless the stored one is equal or larger. Returns whether it was written. */
+  raise(key: string, value: number, ttlMs: number): Promise<boolean>
 
   /** Atomically writes a value and returns the previous one. */
   swap(key: string, value: string, ttlMs: number): Promise<string | undefined>
@@ -206,4 +212,13 @@ export interface LimitConfig {
 
 export function limitWindow(key: WindowKey, { attempts, perSeconds }: LimitConfig): LimitWindow {
   return { ...key, maxAttempts: attempts, ttlMs: perSeconds * 1000 }
+}
+
+/** For the 429 of a limit whose window ends in `leftMs`. */
+export function limitTimes(max: number, leftMs: number, nowMs: number) {
+  return {
+    limit: max,
+    resetAtSeconds: Math.ceil((nowMs + leftMs) / 1000),
+    retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
+  }
 }

@@ -77,7 +77,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       const url = pathOn(origin, request.path)
       const timeout = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
       const config = { method: request.method, url, timeout, ...contentOf(request) }
-      return measured(options, request.method, async () =>
+      return measured(options, request, async () =>
         toUpstreamResponse(await breaker.run(() => http.request<Buffer>(config))),
       )
     },
@@ -87,11 +87,11 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
 /** Measures and traces a call, by its status or the outcome of its failure. */
 async function measured(
   { name, baseUrl, metrics, tracing }: HttpApiOptions,
-  method: string,
+  { method }: UpstreamRequest,
   call: () => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse> {
   const startedAt = monotonic()
-  const endSpan = tracing?.beginCall({ upstream: name, method, origin: new URL(baseUrl) })
+  const endSpan = tracing?.beginCall(name, method, baseUrl)
   let outcome = 'error'
   try {
     const response = await call()
@@ -199,17 +199,14 @@ export function createBreaker({
   }
 }
 
+/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
+export const CLOCK_TOLERANCE_MS = 2000
+
 /**
  * The API's clock, advanced by the monotonic clock of this process. The API's times (token expiry, rate limits) and times that
  * replicas compare are read on it, so no system clock of the broker has to be right.
  */
-export type UpstreamClock = ReturnType<typeof createUpstreamClock>
-
-/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
-export const CLOCK_TOLERANCE_MS = 2000
-
-export function createUpstreamClock(options: { now: () => number; monotonic: () => number }) {
-  const { now, monotonic } = options
+export function createUpstreamClock({ now, monotonic }: { now: () => number; monotonic: () => number }) {
   let offsetMs: number | undefined
 
   return {

@@ -49,33 +49,18 @@ export function mayHaveReachedUpstream(error: unknown): boolean {
 /** The failure of a call without a complete response. */
 export function toConnectionFailure(error: unknown): UpstreamFailure {
   const code = errorCode(error)
-  return new UpstreamFailure(OUTCOMES[code] ?? 'connection_lost', { code })
+  const outcome = OUTCOMES.find(([codes]) => codes.test(code))?.[1] ?? 'connection_lost'
+  return new UpstreamFailure(outcome, { code })
 }
 
 /** Error codes of undici and Node. After any other code, the request may have arrived. */
-const OUTCOMES: Readonly<Record<string, UpstreamOutcome>> = {
-  UND_ERR_CONNECT_TIMEOUT: 'unreachable',
-  ECONNREFUSED: 'unreachable',
-  ENOTFOUND: 'unreachable',
-  EAI_AGAIN: 'unreachable',
-  EHOSTUNREACH: 'unreachable',
-  ENETUNREACH: 'unreachable',
-  EADDRNOTAVAIL: 'unreachable',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'unreachable',
-  UNABLE_TO_GET_ISSUER_CERT: 'unreachable',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'unreachable',
-  SELF_SIGNED_CERT_IN_CHAIN: 'unreachable',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'unreachable',
-  CERT_HAS_EXPIRED: 'unreachable',
-  CERT_NOT_YET_VALID: 'unreachable',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'unreachable',
-  UND_ERR_PRX_TLS: 'unreachable',
-  UND_ERR_HEADERS_TIMEOUT: 'timeout',
-  UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'response_too_large',
-  ERR_BUFFER_TOO_LARGE: 'response_too_large',
-  TimeoutError: 'timeout',
-}
+const OUTCOMES: readonly (readonly [RegExp, UpstreamOutcome])[] = [
+  [/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, 'unreachable'],
+  [/^UND_ERR_(CONNECT_TIMEOUT|PRX_TLS)$/, 'unreachable'],
+  [/^UNABLE_TO_|CERT(_|$)/, 'unreachable'], // the certificate is not accepted
+  [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$|^TimeoutError$/, 'timeout'],
+  [/^UND_ERR_RES_EXCEEDED_MAX_SIZE$|^ERR_BUFFER_TOO_LARGE$/, 'response_too_large'],
+]
 
 /**
  * The code of the error or of the first error in it, else its name. Never its message, which contains host names. `instanceof` is not

@@ -28,6 +28,21 @@ test('the cheapest round of each server counts, and the report says how far the 
   ])
 })
 
+test('a rule or a JWT may cost a fifth of a forward-auth request', () => {
+  const costs = costsOf({
+    'F broker': [110, 100],
+    'R broker': [120, 130],
+    'J broker': [121, 150],
+    'F floor': [50],
+  })
+  expect(goalsTable(costs)).toContain(
+    '| R: at most 1.2 × F | 1.20 | met |\n| J: at most 1.2 × F | 1.21 | **not met** |',
+  )
+  expect(performanceTable(costs)).toContain(
+    '| **R** forward-auth with a role: Gatehouse | 120 | 2.40 | +0 % |',
+  )
+})
+
 test('a build that costs over a tenth more on one path fails; the median of the rounds decides', () => {
   const quietMoment = { 'S broker': [100, 100, 100], 'S other-build': [60, 100, 95] }
   expect(compareBuilds(costsOf(quietMoment))).toMatchObject({ isCheapEnough: true })

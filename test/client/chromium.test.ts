@@ -161,16 +161,6 @@ test('after a reload, and after Back, the sign-in continues; after its end, ther
   expect(await resume()).toBeUndefined()
 })
 
-test('a sign-in that has expired meanwhile is not resumed', async () => {
-  const page = await openPage()
-  await run(page, `await signIn('priya.nair')`)
-  const [[key, kept]] = await page.evaluate<[[string, string]]>('Object.entries(sessionStorage)')
-  expect([key, kept]).toEqual([`gatehouse ${harness.gatehouse.url}`, expect.stringMatching(/^00/)])
-  await page.evaluate(`sessionStorage.setItem('${key}', '00' + 'A'.repeat(41))`)
-  expect(await run(page, 'return gatehouse.resume()')).toBeUndefined()
-  expect(await page.evaluate('sessionStorage.length')).toBe(0)
-})
-
 test('a sign-in in one tab is told in another that shows the sign-in page, with the session', async () => {
   const [one, two] = [await openPage(), await openPage()]
   await two.evaluate('gatehouse.onSessionStart(({ login }) => { window.started = login })')

@@ -55,11 +55,6 @@ test('a poll is sent two seconds after the answer before, or as the page says', 
   expect(times()).toEqual([2000, 4000, 6000])
 })
 
-test('everyMs is another pace', async () => {
-  await finish(await startPush({ body: WAITING }, DONE), { everyMs: 500 })
-  expect(times()).toEqual([500, 1000])
-})
-
 test.each<[string, Scripted]>([
   ['a 503', UNAVAILABLE],
   ['a 500', { ...UNAVAILABLE, status: 500 }],
@@ -126,27 +121,6 @@ test('an abort while a request is under way ends the request, and rejects with t
   const reason = new Error('the user has left')
   abort.abort(reason)
   await expect(next).rejects.toBe(reason)
-})
-
-test('a signal that is already aborted rejects with its reason and sends nothing; then the step can be polled again', async () => {
-  const step = await startPush(DONE)
-  const reason = new Error('the user has left')
-  await expect(step.poll({ signal: AbortSignal.abort(reason) }).next()).rejects.toBe(reason)
-  expect(broker.requests).toEqual([])
-  expect(await finish(step)).toEqual(['SUCCESS'])
-})
-
-test('an abort between two polls rejects with the reason', async () => {
-  const step = await startPush({ body: WAITING })
-  const abort = new AbortController()
-  const polls = step.poll({ signal: abort.signal })
-  const first = polls.next()
-  await jest.advanceTimersByTimeAsync(2000)
-  expect((await first).value).toMatchObject({ status: 'MFA_CHALLENGE' })
-  const reason = new Error('the user has left')
-  abort.abort(reason)
-  await expect(polls.next()).rejects.toBe(reason)
-  expect(times()).toEqual([2000])
 })
 
 test('a page that leaves the loop sends no further poll', async () => {

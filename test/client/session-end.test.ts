@@ -39,10 +39,19 @@ async function openTab(broker: ScriptedBroker, session: Scripted, baseUrl = ORIG
   return { gatehouse, reasons }
 }
 
+/** A tab with its own broker. */
+async function openOwnTab(session = usual()) {
+  const broker = scriptBroker()
+  return { broker, ...(await openTab(broker, session)) }
+}
+
 /** Messages between tabs do not use timers: they arrive on another turn of the event loop. */
 const messages = async () => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
+
+/** Idle after half an hour. */
+const usual = () => sessionOf(30 * MINUTE, 600 * MINUTE)
 
 const times = ({ requests }: ScriptedBroker) => requests.map(([ms]) => ms)
 
@@ -67,20 +76,8 @@ describe('by its times', () => {
     },
   )
 
-  test('the broker’s time is that of its last answer', async () => {
-    const broker = scriptBroker({ clockAheadMs: MINUTE })
-    const session = sessionOf(30 * MINUTE, 600 * MINUTE)
-    const { gatehouse } = await openTab(broker, session)
-    broker.answer({ ...session, headers: { date: new Date(Date.now() + 20 * MINUTE).toUTCString() } })
-    await gatehouse.session()
-    broker.requests.length = 0
-    await jest.advanceTimersByTimeAsync(10 * MINUTE + 2000)
-    expect(broker.requests).toHaveLength(1)
-  })
-
   test('a session that another tab has extended continues', async () => {
-    const broker = scriptBroker()
-    const { reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    const { broker, reasons } = await openOwnTab()
     broker.answer(sessionOf(60 * MINUTE, 600 * MINUTE))
     await jest.advanceTimersByTimeAsync(31 * MINUTE)
     broker.answer(NO_SESSION)
@@ -90,8 +87,7 @@ describe('by its times', () => {
   })
 
   test('while the broker cannot tell, nothing is said, and it is asked again each half minute', async () => {
-    const broker = scriptBroker()
-    const { reasons } = await openTab(broker, sessionOf(MINUTE, 600 * MINUTE))
+    const { broker, reasons } = await openOwnTab(sessionOf(MINUTE, 600 * MINUTE))
     broker.answer(UNAVAILABLE, new TypeError('fetch failed'), NO_SESSION)
     await jest.advanceTimersByTimeAsync(MINUTE + 1500)
     expect([times(broker).length, reasons]).toEqual([1, []])
@@ -100,8 +96,7 @@ describe('by its times', () => {
   })
 
   test('a session of a hundred days is not asked for at once', async () => {
-    const broker = scriptBroker()
-    const { reasons } = await openTab(broker, sessionOf(100 * DAY, 100 * DAY))
+    const { broker, reasons } = await openOwnTab(sessionOf(100 * DAY, 100 * DAY))
     await jest.advanceTimersByTimeAsync(20 * DAY)
     expect([times(broker), reasons]).toEqual([[], []])
   })
@@ -119,8 +114,7 @@ describe('by the broker', () => {
     ['ended', { status: 401, body: { errorCode: 'E0000005', errorSummary: 'Invalid session' } }],
     ['replaced', { status: 409, body: { errorCode: 'E0000006', errorSummary: 'Another session' } }],
   ])('a call tells that it is %s; the listener is called once', async (reason, answer) => {
-    const broker = scriptBroker()
-    const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    const { broker, gatehouse, reasons } = await openOwnTab()
     broker.answer(answer)
     await expect(gatehouse.groups()).rejects.toMatchObject({ name: 'GatehouseError' })
     await expect(gatehouse.groups()).rejects.toMatchObject({ name: 'GatehouseError' })
@@ -128,8 +122,7 @@ describe('by the broker', () => {
   })
 
   test('a check that finds another session tells that this one is replaced, and watches the new one', async () => {
-    const broker = scriptBroker()
-    const { reasons } = await openTab(broker, sessionOf(MINUTE, 600 * MINUTE))
+    const { broker, reasons } = await openOwnTab(sessionOf(MINUTE, 600 * MINUTE))
     broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }))
     await jest.advanceTimersByTimeAsync(2 * MINUTE)
     expect(reasons).toEqual(['replaced'])
@@ -139,8 +132,7 @@ describe('by the broker', () => {
   })
 
   test('that another session is already over does not end this one, whatever its id', async () => {
-    const broker = scriptBroker()
-    const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    const { broker, gatehouse, reasons } = await openOwnTab()
     broker.answer(NO_SESSION)
     await expect(gatehouse.endSession('me-and-more')).rejects.toMatchObject({ status: 404 })
     expect(reasons).toEqual([])
@@ -149,8 +141,7 @@ describe('by the broker', () => {
   })
 
   test('other errors end nothing', async () => {
-    const broker = scriptBroker()
-    const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    const { broker, gatehouse, reasons } = await openOwnTab()
     broker.answer(UNAVAILABLE)
     await expect(gatehouse.groups()).rejects.toMatchObject({ status: 503 })
     await expect(gatehouse.session()).rejects.toMatchObject({ status: 503 })
@@ -161,7 +152,7 @@ describe('by the broker', () => {
 
 describe('by another tab', () => {
   test('a sign-out in one tab is told in the others, and not in those of another broker', async () => {
-    const session = sessionOf(30 * MINUTE, 600 * MINUTE)
+    const session = usual()
     const broker = scriptBroker()
     const one = await openTab(broker, session)
     const two = await openTab(broker, session)
@@ -181,7 +172,7 @@ describe('by another tab', () => {
     const [ada, bob] = [clientOf(), clientOf()]
     const reasons: SessionEnd[] = []
     stops.push(ada.onSessionEnd((reason) => reasons.push(reason)))
-    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer(usual())
     await ada.session()
     broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }), { status: 204 })
     await bob.session()
@@ -197,8 +188,8 @@ describe('by another tab', () => {
 
   test('a sign-in in one tab replaces the session in the others; the same session does not', async () => {
     const broker = scriptBroker()
-    const one = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
-    const two = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
+    const one = await openTab(broker, usual())
+    const two = await openTab(broker, usual())
     await messages()
     expect([one.reasons, two.reasons]).toEqual([[], []])
     broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }))
@@ -206,19 +197,6 @@ describe('by another tab', () => {
     await messages()
     expect([one.reasons, two.reasons]).toEqual([['replaced'], []])
   })
-})
-
-test('each listener can be removed alone, also the same function added twice', async () => {
-  const broker = scriptBroker()
-  const { gatehouse, reasons } = await openTab(broker, sessionOf(30 * MINUTE, 600 * MINUTE))
-  const listener = (reason: SessionEnd) => reasons.push(reason)
-  const [first, second] = [gatehouse.onSessionEnd(listener), gatehouse.onSessionEnd(listener)]
-  first()
-  first()
-  broker.answer({ status: 204 })
-  await gatehouse.signOut()
-  expect(reasons).toEqual(['signed-out', 'signed-out'])
-  second()
 })
 
 test('after the last listener is removed, a Node process ends', async () => {
@@ -266,26 +244,13 @@ describe('before its end', () => {
 
   test('a session that another tab has extended continues, and is told before its new end', async () => {
     const { broker, gatehouse, endings } = openWatchedTab()
-    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    broker.answer(usual())
     await gatehouse.session()
     broker.answer(sessionOf(50 * MINUTE, 600 * MINUTE))
     await jest.advanceTimersByTimeAsync(48 * MINUTE)
     expect([broker.requests.length, endings]).toEqual([2, []])
     await jest.advanceTimersByTimeAsync(MINUTE + 1000)
     expect([broker.requests.length, endings.length]).toEqual([3, 1])
-  })
-
-  test('after `refresh`, it is told again before the new end', async () => {
-    const { broker, gatehouse, endings } = openWatchedTab()
-    broker.answer(sessionOf(MINUTE / 2, 600 * MINUTE))
-    await gatehouse.session()
-    expect(endings).toEqual([{ secondsLeft: 30, reason: 'idle' }])
-    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
-    await gatehouse.refresh()
-    await jest.advanceTimersByTimeAsync(28 * MINUTE)
-    expect(endings.length).toBe(1)
-    await jest.advanceTimersByTimeAsync(MINUTE + 1000)
-    expect(endings.length).toBe(2)
   })
 
   test('a listener that is added late is told at once', async () => {
@@ -301,7 +266,7 @@ describe('before its end', () => {
 
 describe('a sign-in in another tab', () => {
   test('tells the tabs without a session; each asks once, and the one that signed in does not', async () => {
-    const session = sessionOf(30 * MINUTE, 600 * MINUTE)
+    const session = usual()
     const tabs = [openWatchedTab(), openWatchedTab(), openWatchedTab()]
     const started: string[] = []
     for (const { gatehouse, broker } of tabs) {
@@ -322,7 +287,7 @@ describe('a sign-in in another tab', () => {
     const started: string[] = []
     stops.push(two.gatehouse.onSessionStart(({ id }) => started.push(id)))
     two.broker.answer(new TypeError('fetch failed'))
-    one.broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE))
+    one.broker.answer(usual())
     await one.gatehouse.session()
     await messages()
     expect([started, two.broker.requests.length, three.broker.requests.length]).toEqual([[], 1, 0])

@@ -23,16 +23,25 @@ async function file(name: string, content: string): Promise<string> {
   return path
 }
 
-test.each(['AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS', 'OPS_TOKEN', 'PAM_KEY_ID', 'PAM_KEY_SECRET'])(
-  '%s both directly and from a file is refused, even from an empty one',
-  async (name) => {
-    const value = { REDIS_URL: 'memory:', SECRET_KEYS: KEY }[name] ?? 'a-value-of-some-length'
-    const path = await file('secret', '')
-    expect(problemsOf({ ...PAM, [name]: value, [`${name}_FILE`]: path })).toEqual([
-      `${name}: is set together with ${name}_FILE: keep one of them`,
-    ])
-  },
-)
+test.each([
+  ...[
+    'AUTHN_API_TOKEN',
+    'REDIS_URL',
+    'SECRET_KEYS',
+    'OPS_TOKEN',
+    'EVENT_HOOK_SECRET',
+    'PAM_KEY_ID',
+    'PAM_KEY_SECRET',
+    'APP_TOKENS',
+  ],
+])('%s both directly and from a file is refused, even from an empty one', async (name) => {
+  const value =
+    { REDIS_URL: 'memory:', SECRET_KEYS: KEY, APP_TOKENS: `a:${KEY}` }[name] ?? 'a-value-of-some-length'
+  const path = await file('secret', '')
+  expect(problemsOf({ ...PAM, [name]: value, [`${name}_FILE`]: path })).toEqual([
+    `${name}: is set together with ${name}_FILE: keep one of them`,
+  ])
+})
 
 test('a file that is unreadable, empty or invalid is refused, and the error names its variable', async () => {
   const problems = problemsOf({

@@ -32,6 +32,10 @@ test.each([
     'a proxy that other programs read',
     name,
   ]),
+  ...['HOSTNAME', 'REDIS_PORT', 'REDIS_SERVICE_HOST', 'SESSION_MANAGER', 'NODE_VERSION'].map((name) => [
+    'a variable of the platform',
+    name,
+  ]),
   ['the file of a name that other programs have too', 'PORT_FILE'],
   ['the file of a file', 'LOG_LEVEL_FILE_OF'],
   ['ours', 'LOG_LEVEL'],

@@ -15,6 +15,7 @@ const withOthers = (more: More, values: readonly string[]) => ({ more, values })
 const same = (...texts: string[]): Accepted => texts.map((text) => [text, text])
 const readFile = (path: string) => path
 const words = (text: string) => text.split(' ')
+const NEEDS_PAM = /^(PAM_|APP_TOKENS$)/
 const LOCAL_PART = { ...PAM, PAM_USER_NAME: 'login-local-part' }
 
 const ORIGIN = 'must be an origin only: scheme, host and port, such as https://host.example.com'
@@ -55,6 +56,7 @@ const PORT = 'must be a whole number from 0 to 65535'
 const HOST = 'must be an IP address or a host name'
 const ON_OR_OFF = { 'must be on or off': ['true', 'ON', '1'] }
 const CERTIFICATES = rootCertificates.map((pem) => pem.trim())
+const APP_TOKEN = 'plainly-fake-token-of-a-backend1'
 const uuid = '0f3b0c6e-7b8e-4b0a-9e53-0d3b8f0a1c2d'
 const [ONE, TWO] = [Buffer.alloc(32, 'ab'), Buffer.from(`${'fb'.repeat(31)}ff`, 'hex')] // the second has + and /
 
@@ -135,6 +137,18 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['168', 168],
   ],
   SESSION_SAME_SITE: same('lax', 'strict'),
+  EVENT_HOOK_SECRET: [
+    [`${'x'.repeat(16)}`, ['x'.repeat(16)]],
+    [
+      `${'x'.repeat(16)}, ${'y'.repeat(17)}\n${'z'.repeat(16)}`,
+      ['x'.repeat(16), 'y'.repeat(17), 'z'.repeat(16)],
+    ],
+  ],
+  SESSION_RECHECK_MINUTES: [
+    ['off', undefined],
+    ['1', 1],
+    ['1440', 1440],
+  ],
   PAM_BASE_URL: [
     ['HTTPS://Gateway.Example.com:443/Pam/', 'https://gateway.example.com/Pam'],
     ['https://a.b/', 'https://a.b'],
@@ -173,6 +187,20 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['a.b=Az09._~@+-', [{ domain: 'a.b', prefix: 'Az09._~@+-' }]],
     [`a.b=${'x'.repeat(64)}`, [{ domain: 'a.b', prefix: 'x'.repeat(64) }]],
   ],
+  APP_TOKENS: [
+    [`portal:${APP_TOKEN}`, [{ name: 'portal', token: APP_TOKEN }]],
+    [
+      ` a_b-1:${APP_TOKEN}:x= ,\n${'z'.repeat(32)}:${'~'.repeat(32)}\r\n,`,
+      [
+        { name: 'a_b-1', token: `${APP_TOKEN}:x=` },
+        { name: 'z'.repeat(32), token: '~'.repeat(32) },
+      ],
+    ],
+    [
+      `portal:${APP_TOKEN}1,portal:${APP_TOKEN}2`,
+      ['1', '2'].map((end) => ({ name: 'portal', token: APP_TOKEN + end })),
+    ],
+  ],
   PAM_DIRECTORY: [
     ['none', { kind: 'none' }],
     ['all', { kind: 'all' }],
@@ -198,7 +226,7 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['https://otlp.example/a/b/', 'https://otlp.example/a/b'],
   ],
   OTEL_EXPORTER_OTLP_HEADERS: [
-    ['authorization=Bearer%20a=b, x-team = c ', { authorization: 'Bearer a=b', 'x-team': 'c' }],
+    ['authorization=Bearer%20a=b, x-team=c ', { authorization: 'Bearer a=b', 'x-team': 'c' }],
   ],
   OTEL_TRACES_SAMPLER: same('always_off', 'parentbased_traceidratio'),
   OTEL_TRACES_SAMPLER_ARG: [
@@ -211,7 +239,7 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
 
 test.each(Object.entries(ACCEPTED))('%s is accepted and normalized', (name, accepted) => {
   for (const [text, value] of accepted) {
-    const more: More = name.startsWith('PAM_') ? (name === 'PAM_USER_DOMAINS' ? LOCAL_PART : PAM) : {}
+    const more: More = NEEDS_PAM.test(name) ? (name === 'PAM_USER_DOMAINS' ? LOCAL_PART : PAM) : {}
     const { values, problems } = readEnvironment(validEnvironment({ ...more, [name]: text }), readFile)
     const read = values[name as VariableName]
     const plain = read instanceof Object && 'toJSON' in read && 'value' in read ? read.value : read
@@ -295,9 +323,9 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       'https://login.example.org/',
       'http://portal.example.com/',
     ],
-    'must not have stateToken or returnTo in its query: the broker adds them': [
+    "must have none of stateToken,returnTo,prompt,amr,maxAuthAge in its query: they are the broker's": [
       'https://portal.example.com/?x=1&stateToken=',
-      'https://portal.example.com/?returnTo=x',
+      ...['returnTo', 'prompt', 'amr', 'maxAuthAge'].map((name) => `https://portal.example.com/?${name}=x`),
     ],
     'must not be /signin of PUBLIC_URL: the broker serves that path': [
       'https://portal.example.com/signin',
@@ -342,6 +370,15 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   SESSION_ABSOLUTE_HOURS: { 'must be a whole number from 1 to 168': ['0', '169'] },
   SESSION_SAME_SITE: { 'must be lax or strict': ['none', 'Lax', 'loose'] },
+  EVENT_HOOK_SECRET: {
+    'entry 2 must have 16 characters or more': [`${'x'.repeat(16)},${'y'.repeat(15)}`],
+    [`entry 1 ${VISIBLE}`]: ['long enough but with spaces'],
+    'has no entry': [','],
+    [PLACEHOLDER]: ['replace-with-a-long-random-secret'],
+  },
+  SESSION_RECHECK_MINUTES: {
+    'must be off or a whole number from 1 to 1440': ['0', '1441', '-1', 'on', 'Off', '1.5', '10m'],
+  },
   PAM_BASE_URL: {
     [BASE]: NO_BASES,
     [LOOPBACK_ONLY]: NOT_LOOPBACK,
@@ -405,6 +442,21 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'is required with PAM_USER_NAME=login-local-part': withOthers(LOCAL_PART, ['']),
     'requires PAM_USER_NAME=login-local-part': ['example.com'],
   },
+  APP_TOKENS: {
+    'entry 2 must have a token of 32 visible ASCII characters or more after its name': [
+      ...['', 'x'.repeat(31), `${'x'.repeat(20)} ${'x'.repeat(20)}`, 'ä'.repeat(32)].map(
+        (token) => `portal:${APP_TOKEN},reports:${token}`,
+      ),
+      `portal:${APP_TOKEN},reports`,
+    ],
+    'entry 1 must begin with a name of at most 32 lower-case letters, digits, _ and -, a letter first, and a colon':
+      ['', '1a', '-a', 'Portal', 'a b', 'a.b', 'ä', 'a'.repeat(33)].map((name) => `${name}:${APP_TOKEN}`),
+    'entry 3 has the token of another entry': ['portal', 'reports'].map(
+      (name) => `portal:${APP_TOKEN},x:${APP_TOKEN}x,${name}:${APP_TOKEN}`,
+    ),
+    [PLACEHOLDER]: [`portal:replace-with-${APP_TOKEN}`],
+    'has no entry': [',', ',\n,'],
+  },
   PAM_DIRECTORY: {
     'must be none, all, or a list of role:<role> and group:<uuid>': [
       ...[
@@ -444,20 +496,19 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   CONFIG_FILE: { 'is not JSON': ['{'] },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     [BASE]: [...NO_BASES, 'collector:4318', 'grpc://a.b'],
-    [SAFE]: UNSAFE_PATHS,
   },
   OTEL_EXPORTER_OTLP_HEADERS: {
-    'must be headers as name=value, comma-separated and percent-encoded': [
-      ...['a', '=b', 'a=', 'a b=c', 'a=b c', 'a=b,c', 'a=b%0d%0ac:d', 'a=%c3%a4'],
-    ],
-    'cannot be parsed': ['a=%zz'],
+    'entry 1 must be a header as name=value, percent-encoded': words(
+      'a =b a= a=%0d%0ac:d a=%c3%a4 a=%7f a=%zz a=ä',
+    ),
+    'entry 2 must be a header as name=value, percent-encoded': ['a=b,c', 'a=b,c d=e'],
     [PLACEHOLDER]: ['authorization=Bearer%20replace-with-your-token'],
   },
   OTEL_TRACES_SAMPLER: {
     'must be always_on or always_off or traceidratio or': ['jaeger_remote', 'ALWAYS_ON'],
   },
   OTEL_TRACES_SAMPLER_ARG: {
-    'must be a number from 0 to 1, such as 0.1': ['1.1', '-0.1', '10%', '.5', '1e-1'],
+    'must be a number from 0 to 1': ['1.1', '-0.1', '10%', '.5', '1e-1'],
   },
   LOG_LEVEL: { 'must be error or warn or info or debug': ['trace', 'INFO'] },
   GIT_REVISION: { [VISIBLE]: ['a b'] },
@@ -466,7 +517,7 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
 const CASES = Object.entries(REFUSED).flatMap(([name, refusals]) =>
   Object.entries(refusals).map(([reason, refused]) => {
     const { more, values } = 'more' in refused ? refused : { more: {}, values: refused }
-    const others: More = { ...(name.startsWith('PAM_') ? PAM : {}), ...more }
+    const others: More = { ...(NEEDS_PAM.test(name) ? PAM : {}), ...more }
     return { name, reason, values, others }
   }),
 )

@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { afterEach, expect, test } from '@jest/globals'
 import { click } from '../support/click.ts'
-import { type DemoHarness, expectGoodScreen, hasFocus, openDemo } from '../support/demo-page.ts'
+import { expectGoodScreen, hasFocus, useDemo } from '../support/demo-page.ts'
 
 /** "My access": the session, the user's other sessions, groups and roles. */
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo()
-})
-afterAll(() => harness.stop())
+const harness = useDemo()
 afterEach(async () => {
-  await harness.tidy()
   await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
 })
 
@@ -58,19 +53,6 @@ test('the session of another browser is listed and can be ended: that browser is
   await here.main.getByText('You are not signed in anywhere else.').waitFor()
   await there.page.reload()
   await there.screen('Sign in')
-})
-
-test('all other sessions can be ended at once; their open pages say so', async () => {
-  const here = await signedIn('nora.nopolicy', 'Nora')
-  const there = [await signedIn('nora.nopolicy', 'Nora'), await signedIn('nora.nopolicy', 'Nora')]
-  await here.page.reload()
-  await here.press('End all others (2)')
-  await here.main.getByText('You are not signed in anywhere else.').waitFor()
-  for (const visitor of there) {
-    await visitor.press('Search')
-    await visitor.screen('Sign in')
-    await visitor.notice(/ended elsewhere/)
-  }
 })
 
 test('after another user signs in in another tab, the page notices and shows that user', async () => {

@@ -1,24 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { click, clickOnce } from '../support/click.ts'
 import {
-  type DemoHarness,
   expectGoodScreen,
   hasFocus,
   NEW_PASSWORD,
-  openDemo,
   PASSWORD,
+  useDemo,
   type VisitOptions,
   type Visitor,
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /** The reference sign-in page: enrollment and recovery. */
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo()
-})
-afterAll(() => harness.stop())
-afterEach(() => harness.tidy())
+const harness = useDemo()
 
 const ERIN = 'erin.enroll@example.test'
 const codeSentTo = (login: string) => harness.sandbox.outbox.latest(login)?.code ?? 'none was sent'
@@ -78,39 +72,6 @@ describe('enrolling a factor', () => {
     await visitor.type('Code', codeSentTo(ERIN))
     await visitor.press('Continue')
     await done(visitor)
-  })
-
-  test('Okta Verify: after the emailed link is opened on the phone, the page continues automatically', async () => {
-    const visitor = await choiceOf(ERIN)
-    await visitor.press('Okta Verify: requests')
-    await visitor.main.getByRole('img', { name: 'QR code to scan' }).waitFor()
-    await expectGoodScreen(visitor.page)
-    await visitor.press('Send me a link by email instead')
-    await visitor.notice(/We have sent a link/)
-    await fetch(harness.sandbox.outbox.latest(ERIN, 'push-activation')?.link ?? '')
-    await visitor.main.getByText('Set up:').waitFor()
-    await done(visitor)
-  })
-
-  test('the browser’s own security key, which then signs in', async () => {
-    const visitor = await choiceOf(ERIN, { isNew: true })
-    await visitor.page.getByLabel('the sandbox’s security key').uncheck()
-    const device = await visitor.context.newCDPSession(visitor.page)
-    await device.send('WebAuthn.enable')
-    const key = { protocol: 'ctap2', transport: 'usb', isUserVerified: true } as const
-    await device.send('WebAuthn.addVirtualAuthenticator', {
-      options: { ...key, automaticPresenceSimulation: true },
-    })
-    await visitor.press('Security key')
-    await visitor.main.getByText(/Insert your security key/).waitFor()
-    await expectGoodScreen(visitor.page)
-    await visitor.press('Register my security key')
-    await visitor.main.getByText('Set up:').waitFor()
-    await done(visitor)
-    await visitor.press('Sign out')
-    await visitor.signIn(ERIN)
-    await visitor.press('Use my security key')
-    await visitor.screen('Hello Erin')
   })
 })
 
@@ -221,15 +182,6 @@ describe('the username is kept', () => {
     await visitor.screen('Sign in')
     expect(await nameOn(visitor)).toBe('tomas.berg')
     expect(await hasFocus(visitor.main.getByLabel('Password'))).toBe(true)
-  })
-
-  test('but cleared after sign-in, because the next user may be another', async () => {
-    const visitor = await harness.visit()
-    await visitor.signIn('amelia.stone')
-    await visitor.screen('Hello Amelia')
-    await visitor.press('Sign out')
-    await visitor.screen('Sign in')
-    expect(await nameOn(visitor)).toBe('')
   })
 })
 

@@ -1,21 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type DemoHarness, expectGoodScreen, hasFocus, openDemo, type Visitor } from '../support/demo-page.ts'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { expectGoodScreen, hasFocus, useDemo, type Visitor } from '../support/demo-page.ts'
 
 /** Where the page goes after a sign-in (`returnTo`), and sign-ins within an open session (`prompt=login`, `sign_in_again`). */
 
 const MINUTE_MS = 60_000
 /** The broker's clock. */
 let nowMs = Date.now()
-let harness: DemoHarness
-beforeAll(async () => {
-  harness = await openDemo({ now: () => nowMs })
-})
-afterAll(() => harness.stop())
+const harness = useDemo({ now: () => nowMs })
 beforeEach(() => {
   nowMs = Date.now()
 })
 afterEach(async () => {
-  await harness.tidy()
   await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
 })
 

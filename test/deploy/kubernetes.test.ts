@@ -27,16 +27,12 @@ const deployment = z
       template: z.object({
         metadata: z.object({ labels: z.record(z.string(), z.string()) }),
         spec: z.object({
-          automountServiceAccountToken: z.boolean(),
-          enableServiceLinks: z.boolean(),
           terminationGracePeriodSeconds: z.number(),
-          securityContext: z.unknown(),
           containers: z.tuple([
             z.object({
               image: z.string(),
               envFrom: z.unknown(),
               ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
-              securityContext: z.unknown(),
               startupProbe: probe,
               livenessProbe: probe,
               readinessProbe: probe,
@@ -63,23 +59,6 @@ const environment = readEnvFile(`${FOLDER}/gatehouse.env`)
 const secret = z
   .object({ metadata: z.object({ name: z.string() }), stringData: z.record(z.string(), z.string()) })
   .parse(manifest('secret.example.yaml'))
-
-test('non-root, read-only file system, no capabilities, no service-account token', () => {
-  const [user, group] = imageFacts().user.split(':').map(Number)
-  expect(pod.securityContext).toEqual({
-    runAsNonRoot: true,
-    runAsUser: user,
-    runAsGroup: group,
-    fsGroup: group,
-    seccompProfile: { type: 'RuntimeDefault' },
-  })
-  expect(container.securityContext).toEqual({
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ['ALL'] },
-  })
-  expect([pod.automountServiceAccountToken, pod.enableServiceLinks]).toEqual([false, false])
-})
 
 test('the grace period exceeds the longest shutdown', () => {
   expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(longestStopSeconds())

@@ -11,12 +11,6 @@ import { createRulesSchema } from '../../src/session/forward-auth-rules.ts'
 const read = (name: string) => readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
 
 describe('every proxy', () => {
-  const FILES = ['nginx.conf', 'Caddyfile', 'haproxy.cfg', 'apache.conf', 'envoy.yaml', 'traefik.yaml']
-
-  test.each(FILES)('%s documents TRUST_PROXY with one address', (name) => {
-    expect(read(name)).toMatch(/TRUST_PROXY=(127\.0\.0\.1|10\.0\.0\.10)\s/)
-  })
-
   test('closes idle connections before the broker does: 60 s', () => {
     expect(defaultTunables().http.keepAliveTimeoutMs).toBeGreaterThan(60_000)
     expect(read('Caddyfile').match(/keepalive 60s/g)).toHaveLength(2)

@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from '@jest/globals'
+import { AUDIT_SCHEMA_FILE, auditSchema } from '../../scripts/docs/audit-schema.ts'
 import { GENERATED_PAGES } from '../../scripts/docs/generated-pages.ts'
 import { renderBlocks } from '../../scripts/docs/markdown.ts'
 
 test.each(Object.entries(GENERATED_PAGES))('%s is up to date; if not, run: npm run docs', (path, blocks) => {
   const page = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
   expect(page).toBe(renderBlocks(page, blocks))
+})
+
+test('the schema of the audit log is up to date; if not, run: npm run docs', () => {
+  const shipped = readFileSync(new URL(`../../${AUDIT_SCHEMA_FILE}`, import.meta.url), 'utf8')
+  expect(shipped).toBe(auditSchema())
 })
 
 describe('a generated block', () => {

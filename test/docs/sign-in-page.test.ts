@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { STATUSES } from '../../src/authn/sanitize/unknown-steps.ts'
 import type { JsonObject } from '../support/browser.ts'
-import { AMELIA, type Harness, startHarness, WALTER } from '../support/harness.ts'
+import { useFixture } from '../support/fixture.ts'
+import { AMELIA, startHarness, WALTER } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 
 /** Each answer in docs/build-your-sign-in-page.md must have the shape of one that the broker sends. */
@@ -11,11 +12,7 @@ const BLOCKS = [...PAGE.matchAll(/```jsonc\n([^`]*)```/g)].map(
   ([, text = '']) => JSON.parse(text.replace(/ \/\/ .*$/gm, '')) as JsonObject,
 )
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
+const harness = useFixture({ start: () => startHarness(), stop: ({ stop }) => stop() })
 beforeEach(() => harness.sandbox.reset())
 
 async function enroll(page: PortalPage, factorType: string, provider: string) {

@@ -133,3 +133,30 @@ test.each<[string, StubListener, string]>([
   const AUTHN_BASE_URL = await org(json(ORGANIZATION), listener)
   expect((await authnChecks({ AUTHN_BASE_URL })).token).toBe(token)
 })
+
+describe('the users', () => {
+  const USERS = [{ id: '00uPlainlyFake', profile: { login: 'plainly.fake@example.test' } }]
+  const unable = (reason: string) =>
+    `fail: the API token could not read users (${reason}), so no session ends by a re-check`
+
+  test.each<[string, StubListener, string]>([
+    ['may be read', (_req, res) => sendJson(res, 200, USERS), 'ok: the API token may read users'],
+    ['may not be read', answer(new StubError(403, 'E0000006')), unable('HTTP 403')],
+    ['are a page', html(200), unable('HTTP 200')],
+    ['are not answered', (req) => req.socket.destroy(), unable('connection_lost UND_ERR_SOCKET')],
+  ])('%s', async (_, users, finding) => {
+    stub = await startStubUpstream((req, res) => {
+      if (req.path.startsWith('/.well')) return sendJson(res, 200, ORGANIZATION)
+      return req.method === 'GET' ? users(req, res) : answer(TOKEN_ACCEPTED)(req, res)
+    })
+    const env = { AUTHN_BASE_URL: stub.origin, SESSION_RECHECK_MINUTES: '10' }
+    expect((await authnChecks(env)).users).toMatch(finding)
+    expect(stub.requests.map(({ url }) => url)).toContain('/api/v1/users?limit=1')
+  })
+
+  test('are not read if SESSION_RECHECK_MINUTES is off', async () => {
+    const AUTHN_BASE_URL = await org(json(ORGANIZATION))
+    expect((await authnChecks({ AUTHN_BASE_URL })).users).toBe('skipped: SESSION_RECHECK_MINUTES is off')
+    expect(stub?.requests.filter(({ path }) => path.startsWith('/api/v1/users'))).toEqual([])
+  })
+})

@@ -35,10 +35,10 @@ const Report = z.strictObject({
 
 /** Every check, in order. */
 const NAMES = [
-  ...['reach', 'version', 'database', 'policy', 'scripts', 'write', 'keys', 'latency'].map(
+  ...['reach', 'database', 'version', 'policy', 'scripts', 'write', 'keys', 'latency'].map(
     (name) => `redis.${name}`,
   ),
-  ...['reach', 'tls', 'clock', 'token', 'pipeline', 'forwarded_for', 'device_token'].map(
+  ...['reach', 'tls', 'clock', 'token', 'users', 'pipeline', 'forwarded_for', 'device_token'].map(
     (name) => `authn.${name}`,
   ),
   ...['reach', 'key', 'team', 'user', 'key_expiry'].map((name) => `pam.${name}`),

@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { afterEach, expect, test } from '@jest/globals'
+import { useFixture } from '../support/fixture.ts'
 import { AMELIA } from '../support/harness.ts'
-import { type SandboxUpstream, startSandboxUpstream } from '../support/sandbox-upstream.ts'
+import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { diagnose, group } from './diagnose.ts'
 
-let upstream: SandboxUpstream
-beforeAll(async () => {
-  upstream = await startSandboxUpstream()
-})
+const upstream = useFixture({ start: () => startSandboxUpstream(), stop: ({ close }) => close() })
 afterEach(() => upstream.sandbox.faults.pam.clear())
-afterAll(() => upstream.close())
 
 const pamChecks = async (env: Record<string, string> = {}, options = {}) =>
   group('pam', await diagnose({ ...upstream.pamEnv, ...env }, options))

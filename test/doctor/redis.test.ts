@@ -1,19 +1,16 @@
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { afterEach, expect, test } from '@jest/globals'
 import { createKeyRegistry } from '../../src/store/key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { useFixture } from '../support/fixture.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from '../support/redis-server.ts'
 import { deadPort } from '../support/stub-upstream.ts'
 import { diagnose, group } from './diagnose.ts'
 
-let plain: RedisServer
-beforeAll(async () => {
-  plain = await startRedis()
-})
-afterAll(() => plain.stop())
+const plain = useFixture({ start: () => startRedis(), stop: ({ stop }) => stop() })
 
 const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -75,8 +72,7 @@ test('the embedded store has no checks', async () => {
 test('no server: only the connection fails', async () => {
   const results = await redisChecks(`redis://127.0.0.1:${await deadPort()}`, QUICK)
   expect(results.reach).toBe('fail: Redis does not answer (ECONNREFUSED)')
-  const unreachable = 'skipped: not possible without redis.reach'
-  expect(results).toMatchObject({ ...ALL_SKIPPED, version: unreachable, database: unreachable })
+  expect(results).toMatchObject({ ...ALL_SKIPPED, database: 'skipped: not possible without redis.reach' })
 })
 
 /** For connections that never succeed. */
@@ -105,19 +101,13 @@ test('memory is limited', async () => {
 test('rediss:// to a port without TLS', async () => {
   const redis = await server()
   const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
-  expect(results.reach).toBe('fail: the port of REDIS_URL does not speak TLS')
+  expect(results.reach).toMatch(/^fail: Redis does not answer \(/)
   expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
 })
 
 test('a policy that evicts', async () => {
   const redis = await server({ args: ['--maxmemory-policy', 'allkeys-lru'] })
   expect((await redisChecks(redis.url)).policy).toMatch(/^fail: maxmemory-policy is allkeys-lru/)
-})
-
-test('a key does not have the value that was written', async () => {
-  const redis = await server()
-  const url = await proxyTo(redis, (reply) => reply.replace(/^(\$36\r\n)[\w-]{36}/, `$1${'0'.repeat(36)}`))
-  expect((await redisChecks(url)).write).toBe('fail: a key that was just written could not be read')
 })
 
 test('memory is full', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { type Check, fail, ok, warn } from '../../src/doctor/check.ts'
+import type { Check } from '../../src/doctor/check.ts'
+import { fail, ok, warn } from '../../src/doctor/finding.ts'
 import { exitCodeOf, toJson, toText } from '../../src/doctor/report.ts'
 import { runChecks } from '../../src/doctor/run-checks.ts'
 

@@ -1,43 +1,39 @@
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, request } from 'node:http'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import type { Express } from 'express'
+import { type Listener, listen } from '../../src/sandbox/listen.ts'
+import { type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
 
 const { createPortal } = (await import(
   new URL('../../examples/express/src/portal.ts', import.meta.url).href
-)) as { createPortal(options: { gatehouseUrl: string }): RequestListener }
+)) as { createPortal(options: { gatehouseUrl: string }): Express }
 
-/** The requests that reached Gatehouse, and its next answers. */
-let received: IncomingMessage[]
+let gatehouse: StubUpstream
+/** The next answers of Gatehouse. */
 let answers: { status: number; headers?: Record<string, string | string[]>; body?: string }[]
-let servers: Server[]
+let servers: Listener[]
 let portalUrl: string
 const { error: printError } = console
 
 beforeEach(async () => {
   console.error = () => {}
-  received = []
   answers = []
   servers = []
-  const gatehouseUrl = await serve((req, res) => {
-    received.push(req)
+  gatehouse = await startStubUpstream((_req, res) => {
     const { status, headers, body } = answers.shift() ?? { status: 500 }
-    req.resume().on('end', () => res.writeHead(status, headers).end(body))
+    res.writeHead(status, headers).end(body)
   })
-  portalUrl = await serve(createPortal({ gatehouseUrl }))
+  portalUrl = await serve(gatehouse.origin)
 })
 afterEach(async () => {
   console.error = printError
-  for (const server of servers) {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-  }
+  for (const server of [...servers, gatehouse]) await server.close()
 })
 
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+async function serve(gatehouseUrl: string): Promise<string> {
+  const listening = await listen(createPortal({ gatehouseUrl }), { port: 0, host: '127.0.0.1' })
+  servers.push(listening)
+  return listening.url
 }
 
 /** Not `fetch`, which refuses some of these headers. */
@@ -67,7 +63,7 @@ test('without an answer about the session the portal says so, and does not ask t
 })
 
 test('without a connection to Gatehouse the answer is 503 too', async () => {
-  portalUrl = await serve(createPortal({ gatehouseUrl: 'http://127.0.0.1:1' }))
+  portalUrl = await serve('http://127.0.0.1:1')
   for (const path of ['/', '/api/v1/sessions/me']) expect((await send(path, {})).statusCode).toBe(503)
 })
 
@@ -89,10 +85,13 @@ test('an address that the client made up does not reach Gatehouse, even with Exp
   answers = [{ status: 200, headers: { 'set-cookie': ['a=1', 'b=2'] }, body: '{}' }]
   const response = await send('/api/v1/authn?a=b', forged, { method: 'POST', body: '{}' })
   expect(response.headers['set-cookie']).toEqual(['a=1', 'b=2'])
-  expect(received[0]).toMatchObject({ method: 'POST', url: '/api/v1/authn?a=b' })
-  expect(received[0]?.headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1', 'content-length': '2' })
+  expect(gatehouse.requests[0]).toMatchObject({ method: 'POST', url: '/api/v1/authn?a=b' })
+  expect(gatehouse.requests[0]?.headers).toMatchObject({
+    'x-forwarded-for': '127.0.0.1',
+    'content-length': '2',
+  })
   for (const name of ['forwarded', 'x-request-id', 'traceparent', 'authorization', 'expect'])
-    expect(received[0]?.headers).not.toHaveProperty(name)
+    expect(gatehouse.requests[0]?.headers).not.toHaveProperty(name)
 })
 
 test("Gatehouse gets its own cookies and the browser's origin headers, and no other cookie", async () => {
@@ -103,7 +102,7 @@ test("Gatehouse gets its own cookies and the browser's origin headers, and no ot
   }
   answers = [{ status: 204 }]
   await send('/api/v1/sessions/me', { ...headers, cookie: COOKIE }, { method: 'DELETE' })
-  expect(received[0]?.headers).toMatchObject({
+  expect(gatehouse.requests[0]?.headers).toMatchObject({
     ...headers,
     cookie: 'gatehouse=s%3Asession; gatehouse-device=device; __Host-gatehouse=other',
   })
@@ -114,11 +113,11 @@ test('a page that another site links to asks for groups without the headers of t
   answers = [SIGNED_IN, { status: 200, body: '{"groups":[{"name":"<b>Auditors"}]}' }]
   const response = await fetch(portalUrl, { headers })
   expect(await response.text()).toMatch(/zoë@example\.test[\s\S]*&lt;b&gt;Auditors/)
-  for (const { headers } of received) {
+  for (const { headers } of gatehouse.requests) {
     expect(headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1' })
     expect(headers['sec-fetch-site']).toBeUndefined()
   }
-  expect(received[1]?.headers['x-gatehouse-session']).toBe('session-1')
+  expect(gatehouse.requests[1]?.headers['x-gatehouse-session']).toBe('session-1')
 })
 
 test('if groups cannot be read, the user stays signed in', async () => {
@@ -138,8 +137,8 @@ test.each([
   const headers = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'cross-site' }
   const response = await send('/sign-out', { ...headers, cookie: COOKIE }, { method: 'POST', body })
   expect(response.statusCode).toBe(status)
-  expect(received[0]).toMatchObject({ method: 'DELETE', url: '/api/v1/sessions/me' })
-  expect(received[0]?.headers).toMatchObject({
+  expect(gatehouse.requests[0]).toMatchObject({ method: 'DELETE', url: '/api/v1/sessions/me' })
+  expect(gatehouse.requests[0]?.headers).toMatchObject({
     'sec-fetch-site': 'cross-site',
     'x-gatehouse-session': 'session-1',
   })
@@ -149,6 +148,6 @@ test.each(['/forward-auth', '/api/v2/users', '//127.0.0.1:1/api/v1/authn'])(
   '%s is not passed on',
   async (path) => {
     expect((await send(path, {})).statusCode).toBe(404)
-    expect(received).toEqual([])
+    expect(gatehouse.requests).toEqual([])
   },
 )

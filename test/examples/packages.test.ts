@@ -22,8 +22,3 @@ test.each(['plain', 'react', 'express'])(
     expect(all(read('.'))).toMatchObject(others)
   },
 )
-
-test('the page in plain TypeScript has at most 120 lines', () => {
-  const code = readFileSync(new URL('../../examples/plain/src/main.ts', import.meta.url), 'utf8')
-  expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(120)
-})

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { until } from '../support/until.ts'
 import { type Fleet, startFleet } from './fleet.ts'
-import { signInUsers } from './sign-in-load.ts'
+import { signInUsers, untilUnderLoad } from './sign-in-load.ts'
 
 /** Brokers that are killed, or stopped with SIGTERM, under load. */
 
@@ -19,12 +18,9 @@ afterEach(async () => {
   await redis.stop()
 })
 
-const untilUnderLoad = () =>
-  until(() => fleet.sandbox.requestLog.authn.entries.length > USERS / 4, { timeoutMs: 60_000 })
-
 test('one of three brokers is killed and restarted: all users sign in at the others', async () => {
   const signingIn = signInUsers({ fleet, users: USERS, timeoutMs: 120_000 })
-  await untilUnderLoad()
+  await untilUnderLoad(fleet, USERS)
   const [victim] = fleet.brokers
   if (victim === undefined) throw new Error('no broker')
   victim.child.kill('SIGKILL')
@@ -38,7 +34,7 @@ test('one of three brokers is killed and restarted: all users sign in at the oth
 
 test('one of three brokers is stopped under load, and the load balancer sees that it is not ready: no request is lost', async () => {
   const signingIn = signInUsers({ fleet, users: USERS, timeoutMs: 120_000, onlyReady: true })
-  await untilUnderLoad()
+  await untilUnderLoad(fleet, USERS)
   const [leaving] = fleet.brokers
   if (leaving === undefined) throw new Error('no broker')
   leaving.child.kill('SIGTERM')

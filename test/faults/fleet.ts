@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { type BrokerProcess, makeBrokerDirectory } from '../support/broker-process.ts'
@@ -14,14 +13,10 @@ export interface Fleet {
   restart(broker: BrokerProcess): Promise<void>
   /** Whether each broker is ready. */
   areReady(): Promise<boolean[]>
-  /** The state of Redis in every broker's `/readyz`. */
-  storeStates(): Promise<string[]>
   /** Waits until every broker is ready and can use Redis. */
   untilReady(): Promise<void>
-  /** Resident memory of every broker process (Linux). */
-  residentMb(): number[]
-  /** The first broker's heap and external memory, by its own metrics. */
-  memory(): Promise<{ readonly heapMb: number; readonly externalMb: number }>
+  /** The first broker's heap, by its own metrics. */
+  heapMb(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -82,10 +77,8 @@ export async function startFleet({ redisUrl, brokers: count = 2, env = {} }: Fle
     sandbox: upstream.sandbox,
     brokers,
     areReady: async () => (await readiness()).map(({ ready }) => ready),
-    storeStates: async () => (await readiness()).map(({ checks }) => checks.store),
     untilReady,
-    residentMb: () => brokers.map(({ child }) => residentMb(child.pid)),
-    memory: () => readMemory(brokers[0]?.opsUrl ?? ''),
+    heapMb: () => readHeapMb(brokers[0]?.opsUrl ?? ''),
     stop,
     async restart(broker) {
       const { port } = new URL(broker.opsUrl)
@@ -106,14 +99,7 @@ function withLoadUsers(config: SandboxConfig): SandboxConfig {
   return { ...config, users: [...config.users, ...added] }
 }
 
-async function readMemory(opsUrl: string): Promise<{ heapMb: number; externalMb: number }> {
+async function readHeapMb(opsUrl: string): Promise<number> {
   const metrics = await (await fetch(`${opsUrl}/metrics`)).text()
-  const mb = (name: string) =>
-    Number(new RegExp(`^nodejs_${name}_bytes (\\S+)$`, 'm').exec(metrics)?.[1]) / 1_048_576
-  return { heapMb: mb('heap_size_used'), externalMb: mb('external_memory') }
-}
-
-function residentMb(pid: number | undefined): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
+  return Number(/^nodejs_heap_size_used_bytes (\S+)$/m.exec(metrics)?.[1]) / 1_048_576
 }

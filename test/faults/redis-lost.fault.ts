@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels } from '../support/redis-sentinels.ts'
-import { until } from '../support/until.ts'
 import { type Fleet, startFleet } from './fleet.ts'
-import { type SignInResult, signInUsers } from './sign-in-load.ts'
+import { type SignInResult, signInUsers, untilUnderLoad } from './sign-in-load.ts'
 
 /** Redis fails during two hundred sign-ins: all users are signed in with their own sessions, and no request hangs. */
 
@@ -23,10 +22,6 @@ async function fleetOn(redis: { url: string; stop(): Promise<void> }): Promise<F
   return fleet
 }
 
-/** Waits until some users have sent requests, so that the fault affects requests in flight. */
-const untilUnderLoad = (fleet: Fleet) =>
-  until(() => fleet.sandbox.requestLog.authn.entries.length > USERS / 4, { timeoutMs: 60_000 })
-
 function expectAllSignedIn(results: readonly SignInResult[]) {
   expect(results).toHaveLength(USERS)
   expect(results.filter(({ login, signedInAs }) => signedInAs !== login)).toEqual([])
@@ -34,23 +29,13 @@ function expectAllSignedIn(results: readonly SignInResult[]) {
   expect(Math.max(...results.map(({ slowestMs }) => slowestMs))).toBeLessThan(MAX_RESPONSE_MS)
 }
 
-/** Prints statuses and times. */
-function report(name: string, results: readonly SignInResult[]) {
-  const counts: Record<string, number> = {}
-  for (const status of results.flatMap(({ statuses }) => statuses)) counts[status] = (counts[status] ?? 0) + 1
-  const slowestMs = Math.round(Math.max(...results.map((arrival) => arrival.slowestMs)))
-  const restarts = results.reduce((sum, arrival) => sum + arrival.restarts, 0)
-  process.stdout.write(`${name}: ${JSON.stringify({ counts, slowestMs, restarts })}\n`)
-}
-
 test('sentinels promote a replica', async () => {
   const redis = await startSentinels({ replicas: 2, sentinels: 3 })
   const fleet = await fleetOn(redis)
   const signingIn = signInUsers({ fleet, users: USERS, timeoutMs: 120_000 })
-  await untilUnderLoad(fleet)
+  await untilUnderLoad(fleet, USERS)
   await redis.primary.kill()
   const results = await signingIn
-  report('sentinel fail-over', results)
   expectAllSignedIn(results)
   expect(await redis.primaryPort()).not.toBe(redis.primary.port)
   await fleet.untilReady()
@@ -60,10 +45,9 @@ test('a cluster of six nodes loses a primary', async () => {
   const redis = await startRedisCluster(3, 3)
   const fleet = await fleetOn(redis)
   const signingIn = signInUsers({ fleet, users: USERS, timeoutMs: 120_000 })
-  await untilUnderLoad(fleet)
+  await untilUnderLoad(fleet, USERS)
   await redis.masters[0]?.kill()
   const results = await signingIn
-  report('cluster fail-over', results)
   expectAllSignedIn(results)
   await fleet.untilReady()
 })

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { openBrowser, type PageAnswer } from '../support/browser.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
 import { type Fleet, loginOf, USER_ANSWER, USER_PASSWORD } from './fleet.ts'
 
 /** The result of one user's sign-in. */
@@ -38,6 +39,10 @@ export async function signInUsers({ fleet, users, timeoutMs, onlyReady = false }
   const signingIn = Array.from({ length: users }, (_, n) => signIn(fleet, () => ready, n, timeoutMs))
   return Promise.all(signingIn).finally(() => clearInterval(checking))
 }
+
+/** Waits until some users have sent requests, so that the fault affects requests in flight. */
+export const untilUnderLoad = (fleet: Fleet, users: number) =>
+  until(() => fleet.sandbox.requestLog.authn.entries.length > users / 4, { timeoutMs: 60_000 })
 
 /** After these statuses the same request is sent again, as Okta's browser library does while it polls. */
 const RETRIABLE = new Set([0, 429, 502, 503, 504])

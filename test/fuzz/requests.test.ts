@@ -11,7 +11,7 @@ let harness: MatrixHarness
 let browser: MatrixVisitor
 beforeAll(async () => {
   harness = await startMatrixHarness({
-    listener: { requestTimeoutMs: 400, headersTimeoutMs: 400, connectionsCheckIntervalMs: 50 },
+    listener: { requestTimeout: 400, headersTimeout: 400, connectionsCheckingInterval: 50 },
   })
   browser = await harness.newcomer()
 })
@@ -60,61 +60,6 @@ describe('queries of redirects', () => {
           expect([harness.upstreamUrl, 'https://portal.example.com']).toContain(origin)
           const redirectUrl = searchParams.get('redirectUrl')
           if (redirectUrl !== null) expect(new URL(redirectUrl).origin).toBe('https://app.example.com')
-          browser = await harness.newcomer()
-        }),
-        runs(1500),
-      )
-      expectNoAlarm(harness.gatehouse)
-    },
-    TEST_MS,
-  )
-
-  test(
-    `with a valid SSO token and any redirectUrl lead to allowed targets only ${SEED_LABEL}`,
-    async () => {
-      const host = fc.constantFrom(
-        ...[
-          'app.example.com',
-          'app.example.com@evil.example',
-          'app.example.com.evil.example',
-          'APP.example.com',
-        ],
-        ...[
-          'evil.example#app.example.com',
-          'app.example.com:443',
-          'app.example.com:444',
-          'app\u3002example.com',
-        ],
-        '\uff41pp.example.com',
-      )
-      const twist = fc.oneof(
-        fc
-          .tuple(fc.domain(), fc.string({ unit: fc.constantFrom(...'ab/%20?#=&.@:'), maxLength: 20 }))
-          .map(([name, rest]) => `https://${name}/${rest}`),
-        host.map((name) => `https://${name}/start`), // random hosts would almost never match
-        fc
-          .tuple(
-            fc.constantFrom('https:', 'http:', 'HTTPS:', 'javascript:', '', 'https:/', '\thttps:'),
-            fc.constantFrom('//', '/', '\\\\', '///', ''),
-            host,
-            fc.string({ unit: fc.constantFrom(...'/.%2fe\\?#@:;a\u0000 '), maxLength: 12 }),
-          )
-          .map((parts) => parts.join('')),
-        fc.string({ unit: codePoint, maxLength: 40 }),
-      )
-      await fc.assert(
-        fc.asyncProperty(twist, async (redirectUrl) => {
-          const given = encodeURIComponent(Buffer.from(redirectUrl).toString())
-          const answer = await askPort(harness.port, {
-            path: `/login/sessionCookieRedirect?token=${browser.ssoToken}&redirectUrl=${given}`,
-            headers: opened(),
-          })
-          expectSuccessOrRefusal(answer)
-          expect([302, 400]).toContain(answer.status)
-          if (answer.headers.location === undefined) return
-          const { origin, searchParams } = new URL(answer.headers.location)
-          expect(origin).toBe(harness.upstreamUrl)
-          expect(new URL(searchParams.get('redirectUrl') ?? '').origin).toBe('https://app.example.com')
           browser = await harness.newcomer()
         }),
         runs(1500),

@@ -1,11 +1,10 @@
-import { afterEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { answerProbes, createProbe, isProofOf, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
 import type { Route } from '../../src/http/routes.ts'
-import { keeper, serve } from './serve.ts'
+import { serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const NOW = 1_900_000_000_000
 const MINUTE_MS = 60_000

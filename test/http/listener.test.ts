@@ -1,15 +1,14 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import type { Telemetry } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { until } from '../support/until.ts'
-import { askPort, keeper, PATIENCE, rawExchange } from './serve.ts'
+import { askPort, PATIENCE, rawExchange, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 async function listening(
   handle: RequestListener,
@@ -138,14 +137,6 @@ describe('drain', () => {
     await until(() => waiting.length === 1)
     await listener.drain(100)
     await expect(running).rejects.toMatchObject({ code: 'ECONNRESET' })
-  })
-
-  test('a drain of a listener that never listened, and a second drain, end', async () => {
-    const listener = createListener(() => undefined, PATIENCE)
-    await listener.drain(1000)
-    const { listener: other } = await listening(() => undefined)
-    await other.drain(1000)
-    await other.drain(1000)
   })
 })
 

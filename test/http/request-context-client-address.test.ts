@@ -1,16 +1,15 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP, Socket } from 'node:net'
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { addressForLimits, createTrustedProxies, getRequestContext } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { keeper, serve } from './serve.ts'
+import { serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 /** Node joins several headers of this name. */
 function requestFrom(socketAddress: string | undefined, forwardedFor?: string): IncomingMessage {
@@ -36,34 +35,32 @@ const EDGE = '10.0.0.1'
 const INNER = '10.0.0.2'
 const TRUSTED = ['10.0.0.0/24']
 
-describe('trusted entries', () => {
-  test('without trusted proxies, the header is ignored', () => {
-    expect(addressOf('203.0.113.9', '198.51.100.1')).toBe('203.0.113.9')
-    expect(addressOf('127.0.0.1', '198.51.100.1')).toBe('127.0.0.1')
-    expect(addressOf('10.0.0.1', '198.51.100.1', ['10.0.0.2/32'])).toBe('10.0.0.1')
-  })
+const ADDRESSES: [what: string, socket: string | undefined, header: string | undefined, address: string][] = [
+  ['a client that is not a proxy: its header is ignored', '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+  ['a client that bypasses the proxy', '198.51.100.7', `6.6.6.6, ${EDGE}`, '198.51.100.7'],
+  ['another client’s malformed header', '203.0.113.9', 'garbage', '203.0.113.9'],
+  ['a closed socket', undefined, '198.51.100.1', '0.0.0.0'],
+  ['one trusted proxy: the entry that it added', EDGE, '198.51.100.1', '198.51.100.1'],
+  ['whatever is left of it', EDGE, '1.1.1.1, 2.2.2.2, 198.51.100.1', '198.51.100.1'],
+  ['even if that is not an address', EDGE, 'unknown, , 198.51.100.1', '198.51.100.1'],
+  ['two trusted proxies', INNER, `198.51.100.1, ${EDGE}`, '198.51.100.1'],
+  ['the entry that the outer one added', INNER, `6.6.6.6, 198.51.100.1, ${EDGE}`, '198.51.100.1'],
+  ['garbage left of the client’s own entry', INNER, `garbage, 198.51.100.1, ${EDGE}`, '198.51.100.1'],
+  [
+    'addresses of proxies in a client’s own header have no effect',
+    EDGE,
+    `6.6.6.6, ${INNER}, ${EDGE}, 198.51.100.1`,
+    '198.51.100.1',
+  ],
+  ['only trusted proxies: the outermost one', INNER, `10.0.0.7, ${EDGE}`, '10.0.0.7'],
+]
+test.each(ADDRESSES)('%s', (_what, socket, header, address) => {
+  expect(found(socket, header, TRUSTED)).toEqual({ address })
+})
 
-  test('one trusted proxy: the entry that it added, whatever is left of it', () => {
-    expect(addressOf(EDGE, '198.51.100.1', TRUSTED)).toBe('198.51.100.1')
-    expect(addressOf(EDGE, '1.1.1.1, 2.2.2.2, 198.51.100.1', TRUSTED)).toBe('198.51.100.1')
-  })
-
-  test('two trusted proxies: the entry that the outer one added', () => {
-    expect(addressOf(INNER, `198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
-    expect(addressOf(INNER, `6.6.6.6, 198.51.100.1, ${EDGE}`, TRUSTED)).toBe('198.51.100.1')
-  })
-
-  test('addresses of proxies in a client’s own header have no effect', () => {
-    expect(addressOf(EDGE, `6.6.6.6, ${INNER}, ${EDGE}, 198.51.100.1`, TRUSTED)).toBe('198.51.100.1')
-  })
-
-  test('a client that bypasses the proxy has its own address', () => {
-    expect(addressOf('198.51.100.7', `6.6.6.6, ${EDGE}`, TRUSTED)).toBe('198.51.100.7')
-  })
-
-  test('only trusted proxies in the list: the outermost one', () => {
-    expect(addressOf(INNER, `10.0.0.7, ${EDGE}`, TRUSTED)).toBe('10.0.0.7')
-  })
+test('without trusted proxies, the header is ignored', () => {
+  expect(addressOf('127.0.0.1', '198.51.100.1')).toBe('127.0.0.1')
+  expect(addressOf('203.0.113.9', undefined)).toBe('203.0.113.9')
 })
 
 describe('the client’s address is unknown', () => {
@@ -75,20 +72,14 @@ describe('the client’s address is unknown', () => {
     test.each([
       ',',
       'unknown',
-      'for=198.51.100.1',
-      'localhost',
       '198.51.100.256',
       '198.51.100.01',
       '0x7f000001',
       '2130706433',
-      '198.51.100.1/24',
-      '198.51.100.1 ; drop',
       '198.51.100.1%eth0',
       '[198.51.100.1',
       '[::1',
-      '[2001:db8::1]x',
       '[2001:db8::1]:80x',
-      'x198.51.100.1:80',
       'fe80::1::2',
       '１９８.51.100.1',
       'a'.repeat(10_000),
@@ -98,17 +89,6 @@ describe('the client’s address is unknown', () => {
       expect(found(EDGE, `6.6.6.6, ${header}`, TRUSTED)).toEqual(unknown)
       expect(found(INNER, `6.6.6.6, ${header}, ${EDGE}`, TRUSTED)).toEqual({ ...unknown, address: INNER })
     })
-  })
-
-  test('but not because of entries left of the client’s own', () => {
-    expect(found(INNER, `garbage, 198.51.100.1, ${EDGE}`, TRUSTED)).toEqual({ address: '198.51.100.1' })
-    expect(found(EDGE, 'unknown, , 198.51.100.1', TRUSTED)).toEqual({ address: '198.51.100.1' })
-  })
-
-  test('but not without trusted proxies, because the header is ignored', () => {
-    expect(found('203.0.113.9', undefined)).toEqual({ address: '203.0.113.9' })
-    expect(found('203.0.113.9', 'garbage', TRUSTED)).toEqual({ address: '203.0.113.9' })
-    expect(found(undefined, '198.51.100.1', TRUSTED)).toEqual({ address: '0.0.0.0' })
   })
 })
 

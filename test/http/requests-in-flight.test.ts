@@ -1,11 +1,10 @@
-import { afterEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { bodyParser, limitRequestsInFlight } from '../../src/http/routes.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
-import { type Ask, keeper, serve } from './serve.ts'
+import { type Ask, serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const MAX = 4
 const SHED = {

@@ -1,20 +1,12 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
-import { createApp } from '../../src/app.ts'
-import { createSigner } from '../../src/crypto/keys.ts'
-import { createTrustedProxies } from '../../src/http/request-context.ts'
-import type { Route } from '../../src/http/routes.ts'
+import { describe, expect, test } from '@jest/globals'
+import { parseQuery, type Route } from '../../src/http/routes.ts'
 import type { Health } from '../../src/observability/health.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createOps } from '../../src/ops.ts'
-import { createIdentityTokens } from '../../src/session/identity-token.ts'
-import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { createSessions } from '../../src/session/sessions.ts'
-import { createMemoryStore } from '../../src/store/memory-store.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { keeper, listenFor, serve } from './serve.ts'
+import { listenFor, serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const seen: unknown[] = []
 const route = (method: Route['method'], path: string): Route => ({
@@ -26,76 +18,15 @@ const route = (method: Route['method'], path: string): Route => ({
   },
 })
 
-/** The public listener as in production, with additional routes of this test. */
-async function publicListener() {
+async function listener() {
   seen.length = 0
-  const { log } = collectLog()
-  const metrics = createMetrics({ processMetrics: false })
-  const keys = [Buffer.alloc(32, 7)]
-  const store = createMemoryStore()
-  const sessionCookie = createSessionCookie({ masterKeys: keys, secure: true, sameSite: 'lax' })
-  const nobody = () => {
-    throw new Error('not asked in these tests')
-  }
-  const app = createApp({
-    publicOrigin: 'https://portal.example.com',
-    secure: true,
-    allowedOrigins: [],
-    isTrustedProxy: createTrustedProxies([]),
-    doctorProbes: {
-      publicUrl: 'https://portal.example.com',
-      signer: createSigner(keys, 'test'),
-      now: Date.now,
-    },
-    maxRequestsInFlight: 1000,
-    sessions: createSessions({
-      store,
-      masterKeys: keys,
-      cookie: sessionCookie,
-      readDeviceId: nobody,
-      idleMs: 1000,
-      absoluteMs: 1000,
-      extendEveryMs: 1000,
-      maxPerUser: 20,
-      log,
-      metrics,
-      now: Date.now,
-    }),
-    cookie: sessionCookie,
-    endAllSessions: nobody,
-    ensureDevice: () => undefined,
-    recentSignInMinutes: 15,
-    now: Date.now,
-    forwardAuth: {
-      identityTokens: createIdentityTokens({ masterKeys: keys, issuer: '', now: Date.now }),
-      jwtAudiences: [],
-      now: Date.now,
-    },
-    authn: {
-      entrySteps: { primary: nobody, recovery: nobody, recoveryToken: nobody },
-      steps: { state: nobody, operation: nobody },
-      runStep: nobody,
-      fetchOffered: { questions: nobody, picture: nobody },
-      clientOf: nobody,
-      sessionCookie: () => '',
-    },
-    navigation: {
-      stepUp: { importToken: nobody },
-      follow: nobody,
-      returnTo: nobody,
-      ssoTokens: { redeem: nobody },
-      clientOf: nobody,
-    },
-    pamRoutes: [
-      route('GET', '/api/v1/things'),
-      route('DELETE', '/api/v1/things'),
-      route('POST', '/api/v1/things/:id/verify'),
-    ],
-    log,
-    metrics,
-  })
-  keep(store)
-  return keep(await listenFor(app))
+  const routes = [
+    route('GET', '/api/v1/things'),
+    route('DELETE', '/api/v1/things'),
+    route('POST', '/api/v1/things/:id/verify'),
+    { ...route('GET', '/api/v1/once'), withoutHead: true } as const,
+  ]
+  return keep(await serve({ routes, prepare: (app) => app.set('query parser', parseQuery) }))
 }
 
 const notFound = { errorCode: 'E0000007', errorLink: 'E0000007', errorCauses: [] }
@@ -115,7 +46,7 @@ describe('a path that does not match exactly is 404', () => {
     '/api/v1/things%00',
     '/__proto__',
   ])('%s', async (path) => {
-    const { ask } = await publicListener()
+    const { ask } = await listener()
     const answer = await ask({ path })
     expect(answer.status).toBe(404)
     expect(answer.json).toMatchObject({ ...notFound, errorId: answer.headers['x-request-id'] })
@@ -128,7 +59,7 @@ describe('a path that cannot be decoded is 400', () => {
   test.each(['/api/v1/things/%/verify', '/api/v1/things/%ff/verify', '/api/v1/things/%c0%af/verify'])(
     '%s',
     async (path) => {
-      const { ask } = await publicListener()
+      const { ask } = await listener()
       const answer = await ask({ method: 'POST', path })
       expect(answer.status).toBe(400)
       expect(answer.json).toMatchObject({
@@ -141,7 +72,7 @@ describe('a path that cannot be decoded is 400', () => {
   )
 
   test('an encoded slash does not split a path segment', async () => {
-    const { ask } = await publicListener()
+    const { ask } = await listener()
     for (const id of ['%00', '%2f', '%2e%2e', '..', '%3f', '%25', '%F0%9F%98%80']) {
       seen.length = 0
       await ask({ method: 'POST', path: `/api/v1/things/${id}/verify` })
@@ -157,13 +88,9 @@ describe('a listed path', () => {
     ['OPTIONS', '/api/v1/things', 'GET, HEAD, DELETE'],
     ['GET', '/api/v1/things/1/verify', 'POST'],
     ['HEAD', '/api/v1/things/1/verify', 'POST'],
-    ['POST', '/api/v1/sessions/me', 'GET, HEAD, DELETE'],
-    ['GET', '/api/v1/sessions/me/lifecycle/refresh', 'POST'],
-    ['POST', '/signin/step-up', 'GET'],
-    ['HEAD', '/signin/step-up', 'GET'],
-    ['POST', '/sso/idps/1', 'GET'],
+    ['HEAD', '/api/v1/once', 'GET'],
   ])('with another method (%s %s) is 405 with Allow', async (method, path, allow) => {
-    const { ask } = await publicListener()
+    const { ask } = await listener()
     const answer = await ask({ method, path })
     expect([answer.status, answer.headers.allow]).toEqual([405, allow])
     if (method !== 'HEAD') expect(answer.json).toMatchObject({ errorCode: 'E0000022' })
@@ -171,7 +98,7 @@ describe('a listed path', () => {
   })
 
   test('is found with any query', async () => {
-    const { ask } = await publicListener()
+    const { ask } = await listener()
     for (const query of [
       '?',
       '?a=b',

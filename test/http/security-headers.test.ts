@@ -1,10 +1,9 @@
-import { afterEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { setSecurityHeaders } from '../../src/http/begin-request.ts'
 import type { Route } from '../../src/http/routes.ts'
-import { keeper, serve } from './serve.ts'
+import { serve, useKeeper } from './serve.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const routes: Route[] = [
   { method: 'GET', path: '/', handle: (_req, res) => void res.json({}) },

@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
+import { afterEach } from '@jest/globals'
 import type { Express, RequestHandler } from 'express'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
@@ -43,9 +44,9 @@ export interface ServeParts {
 
 export const PATIENCE = {
   maxConnections: 1000,
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 20_000,
-  connectionsCheckIntervalMs: 2000,
+  headersTimeout: 10_000,
+  requestTimeout: 20_000,
+  connectionsCheckingInterval: 2000,
   keepAliveTimeoutMs: 75_000,
   inactivityTimeoutMs: 20_000,
 }
@@ -126,6 +127,13 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined // not JSON
   }
+}
+
+/** Returns a function that has a server closed after the test. */
+export function useKeeper() {
+  const { keep, closeAll } = keeper()
+  afterEach(closeAll)
+  return keep
 }
 
 /** Collects servers that must be closed after each test. */

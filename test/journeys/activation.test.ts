@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { describe, expect, test } from '@jest/globals'
+import { useHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { causesOf, errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -8,12 +8,7 @@ const ARNO = 'arno.activate@example.test'
 const AIDA = 'aida.nopassword@example.test'
 const NEW_PASSWORD = 'Chosen-By-Myself-7'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
+const harness = useHarness()
 
 describe('an activation token', () => {
   test.each([

@@ -1,24 +1,28 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { AUDIT_EVENTS, type AuditEvent } from '../../src/observability/audit-events.ts'
-import { type Browser, openBrowser } from '../support/browser.ts'
-import { AMELIA, type Harness, OLGA, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { openBrowser } from '../support/browser.ts'
+import { AMELIA, OLGA, PASSWORD, PRIYA, TOMAS, useHarness, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
-import { openPage } from '../support/portal-page.ts'
-import { factorAt, handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
+import { delivery, orgEvent } from '../support/org-event.ts'
+import { openPage, type PortalPage } from '../support/portal-page.ts'
+import { factorAt, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
 
 /** These journeys cause every audit event. The harness checks each line against its schema when it stops. */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
+const HOOK_SECRET = 'plainly-fake-hook-secret'
+const APP_TOKEN = 'plainly-fake-token-of-the-portal'
 const TARGET = 'http://localhost:3000/home'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({
-    env: { OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
-    tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
-  })
+const harness = useHarness({
+  env: {
+    ...{ OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
+    EVENT_HOOK_SECRET: HOOK_SECRET,
+    APP_TOKENS: `portal:${APP_TOKEN}`,
+  },
+  tunables: (shipped) => ({ ...shipped, recovery: { ...shipped.recovery, recoveryAnswerMs: 20 } }),
 })
-afterAll(() => harness.stop())
 
 let before = 0
 beforeEach(() => {
@@ -27,94 +31,77 @@ beforeEach(() => {
 })
 
 const AUTHN = '/api/v1/authn'
+const TOTP = 'token:software:totp'
 const credentials = (username: string) => ({ username, password: PASSWORD })
 
 /** The log lines of this test. */
 const logged = () => harness.gatehouse.logLines().slice(before)
 const lines = (event: AuditEvent) => logged().filter((line) => line.event === event)
 const last = (event: AuditEvent) => lines(event).at(-1)
-async function me(browser: Browser) {
-  return (await browser.get('/api/v1/sessions/me')).json
+async function me(page: PortalPage) {
+  return (await page.session()) ?? {}
 }
 
 async function signInWithCode() {
-  const browser = await harness.visit()
-  await browser.post(AUTHN, { username: TOMAS, password: 'Not-The-Password-1' })
+  const page = await openPage(harness)
+  await page.signIn(TOMAS, { password: 'Not-The-Password-1' })
   expect(last('sign_in_failed')).toMatchObject({ operation: 'primary', upstreamErrorCode: 'E0000004' })
 
-  const mfaRequired = await browser.post(AUTHN, credentials(TOMAS))
+  const { headers } = await page.signIn(TOMAS)
   const started = last('sign_in_started')
   expect(started).toMatchObject({
     audit: true,
-    requestId: mfaRequired.headers.get('x-request-id'),
+    requestId: headers.get('x-request-id'),
     address: '127.0.0.1',
     operation: 'primary',
   })
-  const verify = verifyHref(mfaRequired, 'token:software:totp')
-  const step = { stateToken: handleOf(mfaRequired) }
-  await browser.post(verify, { ...step, passCode: '000000' })
-  expect(last('factor_failed')).toMatchObject({
-    factorType: 'token:software:totp',
-    upstreamErrorCode: 'E0000068',
-    userId: expect.any(String),
-  })
-  await browser.post(verify, { ...step, passCode: harness.sandbox.totpCode(TOMAS) })
-  const { id, userId } = await me(browser)
-  const succeeded = last('sign_in_succeeded')
-  expect(succeeded).toMatchObject({ userId, sessionId: id, methods: 'pwd otp mfa' })
+  await page.verify(TOTP, { passCode: '000000' })
+  const factor = { factorType: TOTP, upstreamErrorCode: 'E0000068', userId: expect.any(String) }
+  expect(last('factor_failed')).toMatchObject(factor)
+  await page.verify(TOTP, { passCode: harness.sandbox.totpCode(TOMAS) })
+  const { id, userId } = await me(page)
+  expect(last('sign_in_succeeded')).toMatchObject({ userId, sessionId: id, methods: 'pwd otp mfa' })
 
-  await browser.delete('/api/v1/sessions/me')
+  await page.browser.delete('/api/v1/sessions/me')
   expect(last('signed_out')).toMatchObject({ userId, sessionId: id })
-  const same = ['sign_in_failed', 'factor_failed', 'sign_in_succeeded', 'signed_out'] as const
-  for (const event of same) {
+  for (const event of ['sign_in_failed', 'factor_failed', 'sign_in_succeeded', 'signed_out'] as const) {
     const { loginHash, deviceHash } = last(event) ?? {}
     expect([event, loginHash, deviceHash]).toEqual([event, started?.loginHash, started?.deviceHash])
   }
 }
 
 async function rejectPush() {
-  const browser = await harness.visit()
-  const mfaRequired = await browser.post(AUTHN, credentials(PRIYA))
-  const step = { stateToken: handleOf(mfaRequired) }
-  const waiting = await browser.post(verifyHref(mfaRequired, 'push'), step)
-  const poll = hrefAt(waiting, '_links.next')
-  await browser.post(poll, step)
-  await browser.post(poll, step)
-  expect(lines('factor_challenged')).toEqual([
-    expect.objectContaining({ factorType: 'push', transactionStatus: 'MFA_CHALLENGE' }),
-  ])
+  const page = await openPage(harness)
+  await page.signIn(PRIYA)
+  await page.verify('push')
+  for (const _poll of [1, 2]) await page.follow('_links.next')
+  const challenged = { factorType: 'push', transactionStatus: 'MFA_CHALLENGE' }
+  expect(lines('factor_challenged')).toEqual([expect.objectContaining(challenged)])
   harness.sandbox.answerPush(PRIYA, 'reject')
-  await browser.post(poll, step)
+  await page.follow('_links.next')
   expect(last('factor_failed')).toMatchObject({ factorType: 'push', reason: 'REJECTED' })
 }
 
 async function changePassword() {
-  const browser = await harness.visit()
-  const expired = await browser.post(AUTHN, credentials(OLGA))
-  await browser.post(hrefAt(expired, '_links.next'), {
-    stateToken: handleOf(expired),
-    oldPassword: PASSWORD,
-    newPassword: 'Another-Password-2',
-    revokeSessions: true,
-  })
-  const { userId } = await me(browser)
-  expect(last('password_changed')).toMatchObject({
-    userId,
-    operation: 'change_password',
-    transactionStatus: 'SUCCESS',
-  })
+  const page = await openPage(harness)
+  await page.signIn(OLGA)
+  const fields = { oldPassword: PASSWORD, newPassword: 'Another-Password-2', revokeSessions: true }
+  await page.follow('_links.next', fields)
+  const { userId } = await me(page)
+  const changed = { userId, operation: 'change_password', transactionStatus: 'SUCCESS' }
+  expect(last('password_changed')).toMatchObject(changed)
   expect(last('sessions_revoked')).toMatchObject({ userId, reason: 'password_change', count: 0 })
 }
 
 async function recoverUnknownUser() {
-  const browser = await harness.visit()
-  const unknownUser = 'no.such.person@example.test'
-  await browser.post(`${AUTHN}/recovery/unlock`, { username: unknownUser, factorType: 'EMAIL' })
+  const page = await openPage(harness)
+  const username = 'no.such.person@example.test'
+  await page.begin(`${AUTHN}/recovery/unlock`, { username, factorType: 'EMAIL' })
   expect(last('recovery_started')).toMatchObject({ operation: 'unlock', factorType: 'EMAIL' })
-  const forgotten = { username: unknownUser, factorType: 'SMS' }
-  const asked = await browser.post(`${AUTHN}/recovery/password`, forgotten)
+  const forgotten = { username, factorType: 'SMS' }
+  await page.begin(`${AUTHN}/recovery/password`, forgotten)
   expect(last('recovery_started')).toMatchObject({ operation: 'password', factorType: 'SMS' })
-  await browser.post(`${AUTHN}/recovery/password`, { ...forgotten, relayState: 'again' })
+  await page.browser.post(`${AUTHN}/recovery/password`, { ...forgotten, relayState: 'again' })
   expect(last('limit_hit')).toMatchObject({
     limit: 'recovery_sent',
     operation: 'password',
@@ -122,71 +109,77 @@ async function recoverUnknownUser() {
     retryAfterSeconds: expect.any(Number),
     loginHash: last('recovery_started')?.loginHash,
   })
-  await browser.post(hrefAt(asked, '_links.next'), { stateToken: handleOf(asked), passCode: '000000' })
+  await page.follow('_links.next', { passCode: '000000' })
   expect(last('factor_failed')).toMatchObject({ operation: 'recovery_verify', factorType: 'SMS' })
 }
 
 async function lookUpAndRevoke() {
-  const [one, other] = [await harness.visit(), await harness.visit()]
-  for (const browser of [one, other]) await browser.post(AUTHN, credentials(AMELIA))
+  const [one, other] = [await openPage(harness), await openPage(harness)]
+  for (const page of [one, other]) await page.signIn(AMELIA)
   const { id, userId } = await me(one)
-  await one.get('/api/v1/pam/me')
+  await one.browser.get('/api/v1/pam/me')
   expect(last('group_lookup')).toMatchObject({ userId, sessionId: id, operation: 'me', status: 200 })
-  await one.delete('/api/v1/sessions')
+  await one.browser.delete('/api/v1/sessions')
   expect(last('sessions_revoked')).toMatchObject({ userId, sessionId: id, reason: 'by_user', count: 1 })
 
-  const path = `${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`
-  const admin = (token: string, method: string) =>
-    fetch(path, { method, headers: { authorization: `Bearer ${token}` } })
-  expect((await admin('a-wrong-plainly-fake-token', 'DELETE')).status).toBe(401)
+  const admin = (method: string, path: string, token = OPS_TOKEN, body?: object) =>
+    fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  expect((await admin('DELETE', 'sessions', 'a-wrong-plainly-fake-token')).status).toBe(401)
   expect(last('admin_call')).toMatchObject({ operation: 'none', status: 401 })
-  expect(await (await admin(OPS_TOKEN, 'GET')).json()).toMatchObject({ sessions: [{ id }] })
-  const ended = await admin(OPS_TOKEN, 'DELETE')
+  expect(await (await admin('GET', 'sessions')).json()).toMatchObject({ sessions: [{ id }] })
+  const ended = await admin('DELETE', 'sessions')
   expect(await ended.json()).toEqual({ ended: 1 })
-  expect(last('admin_call')).toMatchObject({
-    requestId: ended.headers.get('x-request-id'),
-    operation: 'end_sessions',
-    userId,
-    status: 200,
-    count: 1,
-  })
+  const requestId = ended.headers.get('x-request-id')
+  const call = { requestId, operation: 'end_sessions', userId, status: 200, count: 1 }
+  expect(last('admin_call')).toMatchObject(call)
   expect(last('sessions_revoked')).toMatchObject({ userId, reason: 'by_admin', count: 1 })
-  expect((await one.get('/api/v1/sessions/me')).status).toBe(404)
+  expect(await one.session()).toBeUndefined()
 
   const loginHash = last('sign_in_succeeded')?.loginHash
-  await fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/limits`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${OPS_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ login: 'AMELIA.stone' }),
-  })
+  await admin('DELETE', 'limits', OPS_TOKEN, { login: 'AMELIA.stone' })
   expect(lines('limits_ended')).toMatchObject([{ userId }, { userId, loginHash }])
   expect(last('admin_call')).toMatchObject({ operation: 'end_limits', userId, status: 200 })
 }
 
+async function lookUpFromBackend() {
+  const browser = await harness.visit()
+  await browser.post(AUTHN, credentials(WALTER))
+  const { loginHash } = last('sign_in_succeeded') ?? {}
+  const path = `/app/v1/pam/users/${encodeURIComponent(WALTER)}`
+  const answer = await browser.get(path, { headers: { authorization: `Bearer ${APP_TOKEN}` } })
+  const requestId = answer.headers.get('x-request-id')
+  expect(last('app_lookup')).toMatchObject({
+    app: 'portal',
+    operation: 'me',
+    status: 200,
+    loginHash,
+    requestId,
+  })
+}
+
 async function useHandleOfOtherDevice() {
-  const [owner, other] = [await harness.visit(), await harness.visit()]
-  const mfaRequired = await owner.post(AUTHN, credentials(TOMAS))
+  const [owner, other] = [await openPage(harness), await harness.visit()]
+  const mfaRequired = await owner.signIn(TOMAS)
   const { deviceHash, loginHash } = last('sign_in_started') ?? {}
-  const step = { stateToken: handleOf(mfaRequired), passCode: '000000' }
-  expect((await other.post(verifyHref(mfaRequired, 'token:software:totp'), step)).status).toBe(401)
-  const userId = harness.sandbox.user(TOMAS).id
+  const { stateToken } = owner
+  const step = { stateToken, passCode: '000000' }
+  expect((await other.post(verifyHref(mfaRequired, TOTP), step)).status).toBe(401)
+  const refused = { userId: harness.sandbox.user(TOMAS).id, loginHash, boundDeviceHash: deviceHash }
   expect(last('handle_refused')).toMatchObject({
+    ...refused,
     audit: true,
     address: '127.0.0.1',
-    userId,
-    loginHash,
-    boundDeviceHash: deviceHash,
     reason: 'other_device',
   })
   expect(last('handle_refused')?.deviceHash).not.toBe(deviceHash)
 
-  await openBrowser(harness.gatehouse.url).post(AUTHN, { stateToken: handleOf(mfaRequired) })
-  expect(last('handle_refused')).toMatchObject({
-    userId,
-    boundDeviceHash: deviceHash,
-    reason: 'no_device_cookie',
-  })
-  const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${handleOf(mfaRequired)}`
+  await openBrowser(harness.gatehouse.url).post(AUTHN, { stateToken })
+  expect(last('handle_refused')).toMatchObject({ ...refused, reason: 'no_device_cookie' })
+  const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${stateToken}`
   expect((await navigate(other, redirect)).status).toBe(401)
   expect(lines('handle_refused')).toHaveLength(3)
   await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // an unknown handle identifies no user
@@ -194,11 +187,10 @@ async function useHandleOfOtherDevice() {
 }
 
 async function refuseOldPassword() {
-  const browser = await harness.visit()
-  const expired = await browser.post(AUTHN, credentials(OLGA))
-  const step = { stateToken: handleOf(expired), newPassword: 'Another-Password-2' }
-  const change = hrefAt(expired, '_links.next')
-  await browser.post(change, { ...step, oldPassword: 'Not-The-Password-1' })
+  const page = await openPage(harness)
+  await page.signIn(OLGA)
+  const newPassword = 'Another-Password-2'
+  await page.follow('_links.next', { oldPassword: 'Not-The-Password-1', newPassword })
   expect(lines('old_password_refused')).toMatchObject([
     {
       operation: 'change_password',
@@ -207,15 +199,13 @@ async function refuseOldPassword() {
       loginHash: last('sign_in_started')?.loginHash,
     },
   ])
-  await browser.post(change, { ...step, oldPassword: PASSWORD, newPassword: '!' }) // refused by the policy
+  await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: '!' }) // refused by the policy
   expect(lines('old_password_refused')).toHaveLength(1)
 }
 
 async function useWrongTokens() {
   const browser = await harness.visit()
-  expect((await browser.post(`${AUTHN}/recovery/token`, { recoveryToken: 'wrong-recovery' })).status).toBe(
-    401,
-  )
+  await browser.post(`${AUTHN}/recovery/token`, { recoveryToken: 'wrong-recovery' })
   expect(last('recovery_started')).toMatchObject({ operation: 'token' })
   const { deviceHash } = last('recovery_started') ?? {}
   expect(last('recovery_token_refused')).toMatchObject({
@@ -224,12 +214,9 @@ async function useWrongTokens() {
     deviceHash,
     upstreamErrorCode: 'E0000011',
   })
-  expect((await browser.post(AUTHN, { token: 'wrong-activation' })).status).toBe(401)
-  expect(last('sign_in_failed')).toMatchObject({
-    operation: 'primary',
-    reason: 'activation_token',
-    deviceHash,
-  })
+  await browser.post(AUTHN, { token: 'wrong-activation' })
+  const failed = { operation: 'primary', reason: 'activation_token', deviceHash }
+  expect(last('sign_in_failed')).toMatchObject(failed)
 }
 
 async function requestCrossSite() {
@@ -238,7 +225,7 @@ async function requestCrossSite() {
     browser.post(AUTHN, credentials(TOMAS), {
       headers: { 'sec-fetch-site': 'cross-site', ...(origin === undefined ? {} : { origin }) },
     })
-  for (const _again of [1, 2, 3]) expect((await postFrom('https://evil.example')).status).toBe(403)
+  for (const _again of [1, 2, 3]) await postFrom('https://evil.example')
   expect(lines('cross_site_refused')).toMatchObject([
     { address: '127.0.0.1', method: 'POST', origin: 'https://evil.example', reason: 'origin_not_allowed' },
   ])
@@ -284,23 +271,42 @@ async function enrollAndChangePhone() {
 }
 
 async function redeemSsoTokenAndCopySession() {
-  const browser = await harness.visit()
-  const { json } = await browser.post(AUTHN, credentials(AMELIA))
-  const { id, userId } = await me(browser)
+  const page = await openPage(harness)
+  const { json } = await page.signIn(AMELIA)
+  const { id, userId } = await me(page)
   const query = new URLSearchParams({ token: String(json.sessionToken), redirectUrl: TARGET })
   const ssoRedirect = `${harness.gatehouse.url}/login/sessionCookieRedirect?${query}`
-  expect((await navigate(browser, ssoRedirect)).status).toBe(302)
+  expect((await navigate(page.browser, ssoRedirect)).status).toBe(302)
   const { deviceHash, loginHash } = last('sign_in_succeeded') ?? {}
   expect(last('sso_token_redeemed')).toMatchObject({ userId, sessionId: id, deviceHash, loginHash })
 
   const thief = await harness.visit()
-  for (const { key, value } of await browser.jar.getCookies(harness.gatehouse.url))
+  for (const { key, value } of await page.browser.jar.getCookies(harness.gatehouse.url))
     if (key === 'gatehouse') await thief.jar.setCookie(`${key}=${value}`, harness.gatehouse.url)
   expect((await thief.get('/api/v1/sessions/me')).status).toBe(404)
-  await browser.delete('/api/v1/sessions/me')
+  await page.browser.delete('/api/v1/sessions/me')
   const mismatch = last('session_device_mismatch')
   expect(mismatch).toMatchObject({ userId, sessionId: id, loginHash, deviceHash: expect.any(String) })
   expect(mismatch?.deviceHash).not.toBe(deviceHash)
+}
+
+async function receiveOrgEvent() {
+  const deliver = (authorization: string, event: object) =>
+    fetch(`${harness.gatehouse.url}/hooks/org-events`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization },
+      body: JSON.stringify(delivery(event)),
+    })
+  await deliver('wrong', orgEvent('00uPlainlyFake'))
+  expect(last('event_hook_refused')).toMatchObject({ status: 401, errorCode: 'E0000011' })
+  const event = orgEvent('00uPlainlyFake')
+  await deliver(HOOK_SECRET, event)
+  await until(() => last('sessions_revoked') !== undefined)
+  expect(last('sessions_revoked')).toMatchObject({
+    eventId: event.uuid,
+    operation: event.eventType,
+    count: 0,
+  })
 }
 
 const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditEvent[]])[] = [
@@ -353,6 +359,16 @@ const JOURNEYS: readonly (readonly [string, () => Promise<void>, readonly AuditE
     'a redeemed SSO token, and a session cookie copied to another device',
     redeemSsoTokenAndCopySession,
     ['sign_in_started', 'sign_in_succeeded', 'sso_token_redeemed', 'session_device_mismatch', 'signed_out'],
+  ],
+  [
+    'an event of the org, and one with a wrong secret',
+    receiveOrgEvent,
+    ['event_hook_refused', 'sessions_revoked'],
+  ],
+  [
+    'a look-up of a backend, with the same hash of the login',
+    lookUpFromBackend,
+    ['sign_in_started', 'sign_in_succeeded', 'app_lookup'],
   ],
   [
     'a group look-up, sessions and limits ended by the user and by an administrator',

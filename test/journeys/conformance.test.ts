@@ -1,16 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import {
-  AMELIA,
-  FROM_PROXY,
-  type Harness,
-  OLGA,
-  PASSWORD,
-  PRIYA,
-  startHarness,
-  TOMAS,
-  WALTER,
-} from '../support/harness.ts'
+import { AMELIA, FROM_PROXY, OLGA, PASSWORD, PRIYA, TOMAS, useHarness, WALTER } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
@@ -22,17 +12,12 @@ import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/tran
 
 /** How far the sandbox's clock is ahead of the broker's. */
 let aheadMs = 0
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({
-    env: { TRUST_PROXY: '127.0.0.1/32', STEP_UP: 'on' },
-    sandboxNow: () => Date.now() + aheadMs,
-  })
+const harness = useHarness({
+  env: { TRUST_PROXY: '127.0.0.1/32', STEP_UP: 'on' },
+  sandboxNow: () => Date.now() + aheadMs,
 })
-afterAll(() => harness.stop())
 beforeEach(() => {
   aheadMs = 0
-  harness.sandbox.reset()
 })
 
 const AUTHN = '/api/v1/authn'

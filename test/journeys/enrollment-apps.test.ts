@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { describe, expect, test } from '@jest/globals'
+import { useHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { errorOf, factorAt, valueAt } from '../support/transaction-view.ts'
 
 /** Enrollment of phone apps: QR images, links by email and text message, and polling until the app is set up. */
 const ERIN = 'erin.enroll@example.test'
-const PNG = Buffer.from('89504e470d0a1a0a', 'hex')
 const ACTIVATION = '_embedded.factor._embedded.activation'
 const POLLS_UNTIL_TIMEOUT = 3
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({
-    sandboxConfig: (config) => ({
-      ...config,
-      limits: { ...config.limits, pushPolls: POLLS_UNTIL_TIMEOUT },
-    }),
-  })
+const harness = useHarness({
+  sandboxConfig: (config) => ({
+    ...config,
+    limits: { ...config.limits, pushPolls: POLLS_UNTIL_TIMEOUT },
+  }),
 })
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
 
 /** A page with a pending enrollment of this app. */
 async function startEnrollment(factorType: string, provider: string): Promise<PortalPage> {
@@ -37,30 +31,6 @@ async function expectSession(page: PortalPage) {
   expect(page.held.json.status).toBe('SUCCESS')
   expect(await page.session()).toMatchObject({ login: ERIN, amr: ['pwd'] })
 }
-
-describe('the QR image', () => {
-  test.each([
-    ['token:software:totp', 'GOOGLE'],
-
-    ['push', 'OKTA'],
-  ])('of %s by %s is fetched by the broker; its URL contains no upstream token', async (...row) => {
-    const page = await startEnrollment(...row)
-    const href = hrefAt(page.held, `${ACTIVATION}._links.qrcode`)
-    expect(href.startsWith(`${harness.gatehouse.url}/api/v1/users/`)).toBe(true)
-    for (const token of harness.sandbox.tokensIssued()) expect(page.held.text).not.toContain(token)
-
-    const image = await page.browser.get(href)
-    expect(image.status).toBe(200)
-    expect(image.bytes.subarray(0, PNG.length)).toEqual(PNG)
-    expect(image.headers.get('content-type')).toBe('image/png')
-    expect(image.headers.get('cross-origin-resource-policy')).toBe('same-site')
-    expect(image.headers.get('cache-control')).toBe('no-store')
-    expect(image.headers.get('x-content-type-options')).toBe('nosniff')
-    // the URL is stable while it is offered, because a page may render it again
-    const again = await page.send('/api/v1/authn')
-    expect(hrefAt(again, `${ACTIVATION}._links.qrcode`)).toBe(href)
-  })
-})
 
 describe('an authenticator app', () => {
   test.each(['GOOGLE', 'OKTA'])(

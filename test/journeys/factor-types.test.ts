@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { beforeEach, describe, expect, test } from '@jest/globals'
 import { FACTOR_TYPE_NAMES } from '../../src/factor-types.ts'
 import { loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { FACTOR_TYPE_ROWS } from '../support/factor-types.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { useHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
-import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
+import { errorOf } from '../support/transaction-view.ts'
 
 /** The same tests for every factor type: a type without a row, or with a part missing, fails. */
 const ROWS = Object.entries(FACTOR_TYPE_ROWS).map(([factorType, row]) => ({ factorType, ...row }))
@@ -21,13 +21,8 @@ const unlimited = (config: SandboxConfig): SandboxConfig => ({
 })
 
 describe('with the sandbox', () => {
-  let harness: Harness
-  beforeAll(async () => {
-    harness = await startHarness({ sandboxConfig: unlimited })
-  })
-  afterAll(() => harness.stop())
+  const harness = useHarness({ sandboxConfig: unlimited })
   beforeEach(async () => {
-    harness.sandbox.reset()
     const redis = harness.redis.client()
     await redis.flushall() // the limits
     redis.disconnect()
@@ -46,26 +41,6 @@ describe('with the sandbox', () => {
     expect((await page.session())?.amr).toEqual(amr)
     expect(methods).toEqual(amr === undefined ? [] : [amr.join(' ')])
   })
-
-  test.each(ROWS)('$factorType: $limit attempts are sent', async ({ factorType, login, attempt, limit }) => {
-    const page = await openPage(harness)
-    const required = await page.signIn(login)
-    const verify = hrefAt(required, `${factorAt(required, factorType)}._links.verify`)
-    // an org that would challenge FastPass: the sandbox refuses it, and refused challenges do not count
-    if (factorType === 'signed_nonce') {
-      const body = { ...required.json, stateToken: undefined, status: 'MFA_CHALLENGE' }
-      page.browser.allowAnyTransaction()
-      harness.sandbox.faults.authn.set({ kind: 'status', path: new URL(verify).pathname, status: 200, body })
-    }
-    const most = limit ?? 12
-    for (let sent = 0; sent < most; sent += 1) {
-      const answer = await page.send(verify, attempt)
-      expect([answer.status, sent]).not.toEqual([429, sent])
-      if (valueAt(answer.json, '_links.prev') !== undefined) await page.follow('_links.prev')
-    }
-    const last = await page.send(verify, attempt)
-    expect(errorOf(last)).toEqual(limit === undefined ? [403, 'E0000068'] : [429, 'E0000047'])
-  })
 })
 
 describe('with all types in HIDDEN_FACTORS', () => {
@@ -73,19 +48,14 @@ describe('with all types in HIDDEN_FACTORS', () => {
     const [, type = '', provider = ''] = /^(.+):(\w+)$/.exec(name) ?? []
     return { type, provider, enrollment: 'OPTIONAL' } as SandboxConfig['enrollmentPolicies'][string][number]
   })
-  let harness: Harness
-  beforeAll(async () => {
-    harness = await startHarness({
-      env: { HIDDEN_FACTORS: FACTOR_TYPE_NAMES.join(','), STEP_UP: 'on' },
-      sandboxConfig: (config) => ({
-        ...config,
-        enrollmentPolicies: { ...config.enrollmentPolicies, everything: ALL_OFFERED },
-      }),
-    })
+  const harness = useHarness({
+    env: { HIDDEN_FACTORS: FACTOR_TYPE_NAMES.join(','), STEP_UP: 'on' },
+    sandboxConfig: (config) => ({
+      ...config,
+      enrollmentPolicies: { ...config.enrollmentPolicies, everything: ALL_OFFERED },
+    }),
   })
-  afterAll(() => harness.stop())
   beforeEach(() => {
-    harness.sandbox.reset()
     harness.clearUpstreamCalls()
   })
 

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { describe, expect, test } from '@jest/globals'
+import { AMELIA, PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
@@ -10,14 +10,7 @@ const MAX = 'max.many@example.test'
 
 /** How far the sandbox's clock is ahead of the broker's, so that no test waits 30 seconds. */
 let aheadMs = 0
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({ sandboxNow: () => Date.now() + aheadMs })
-})
-afterAll(() => harness.stop())
-beforeEach(() => {
-  harness.sandbox.reset()
-})
+const harness = useHarness({ sandboxNow: () => Date.now() + aheadMs })
 
 const codeSentTo = (login: string) =>
   harness.sandbox.outbox.latest(login, 'factor-code')?.code ?? 'none was sent'
@@ -118,6 +111,18 @@ describe('a push', () => {
     harness.sandbox.answerPush(login, 'approve')
     await page.follow('_links.next')
     await expectSession(page, login, ['pwd', 'swk', 'mfa'])
+  })
+
+  test('continues after a poll that got the org’s 429', async () => {
+    const page = await openVerification(PRIYA)
+    await page.verify('push')
+    const path = new URL(hrefAt(page.held, '_links.next')).pathname
+    harness.sandbox.faults.authn.set({ kind: 'rate-limited', path, times: 1 })
+    expect(errorOf(await page.follow('_links.next'))).toEqual([429, 'E0000047'])
+    expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
+    harness.sandbox.answerPush(PRIYA, 'approve')
+    await page.follow('_links.next')
+    await expectSession(page, PRIYA, ['pwd', 'swk', 'mfa'])
   })
 
   test('only autoPush and rememberDevice are sent upstream as query parameters', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { type Harness, OLGA, PASSWORD, startHarness, TOMAS, WALTER } from '../support/harness.ts'
+import { PASSWORD, TOMAS, useHarness, WALTER } from '../support/harness.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -11,23 +11,18 @@ import { until } from '../support/until.ts'
  * In a Redis Cluster the writes of a commit go to several nodes, so some may fail. The test denies the broker one kind
  * of key after another (ACL) while the upstream call is in progress. No partial sign-in may remain.
  */
-let harness: Harness
+const harness = useHarness()
 let cluster: RedisCluster
 let broker: Gatehouse
 let redis: Redis
 beforeAll(async () => {
-  harness = await startHarness()
   cluster = await startRedisCluster(1)
   for (const master of cluster.masters) redis = master.client()
   await redis.call('ACL', 'SETUSER', 'broker', 'reset', 'on', '>plainly-fake', '+@all', '~*', '&*')
   broker = await harness.replica({ REDIS_URL: cluster.url.replace('//', '//broker:plainly-fake@') })
 })
-afterAll(async () => {
-  await harness.stop()
-  await cluster.stop()
-})
+afterAll(() => cluster.stop())
 beforeEach(async () => {
-  harness.sandbox.reset()
   await allow('~*')
   await redis.flushall()
 })
@@ -107,24 +102,6 @@ test.each([
     await until(async () => (await keys('limit')).length === 0)
   },
 )
-
-test('sessions to revoke cannot be read: 503, no session, no success in the audit log', async () => {
-  const browser = await visit()
-  const expired = await signIn(browser, OLGA)
-  const before = audited().length
-  await redis.call('ACL', 'SETUSER', 'broker', '-hgetall')
-  const answer = await browser.post(new URL(hrefAt(expired, '_links.next')).pathname, {
-    stateToken: handleOf(expired),
-    oldPassword: PASSWORD,
-    newPassword: 'Another-Password-2',
-    revokeSessions: true,
-  })
-  expectUnavailable(answer)
-  expect(await keys('sess')).toEqual([])
-  expect(audited().slice(before)).toEqual(['password_changed'])
-  await redis.call('ACL', 'SETUSER', 'broker', '+hgetall')
-  await until(() => audited().slice(before).includes('sessions_revoked'), { what: 'the end of the sessions' })
-})
 
 test('a failed revocation is retried: old sessions end; what the user did since stays', async () => {
   const [oldBrowser, newBrowser] = [await visit(), await visit()]

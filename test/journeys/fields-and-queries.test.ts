@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { generousLimits } from '../support/generous-limits.ts'
-import { type StubHarness, startStubHarness } from '../support/harness.ts'
+import { useStubHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { hrefAt } from '../support/transaction-view.ts'
 
@@ -9,12 +9,7 @@ import { hrefAt } from '../support/transaction-view.ts'
 const STATE_TOKEN = '00plainly-fake-state-token-00000001'
 const FACTOR = '/api/v1/authn/factors/otp1'
 
-let harness: StubHarness
-beforeAll(async () => {
-  harness = await startStubHarness({ tunables: generousLimits })
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.stub.reset())
+const harness = useStubHarness({ tunables: generousLimits })
 
 const post = (path: string) => ({ href: harness.stub.origin + path, hints: { allow: ['POST'] } })
 const answer = (links: object, embedded: object = {}) => ({
@@ -33,27 +28,14 @@ async function offered(links: object, embedded: object = {}): Promise<PortalPage
 const sent = () => harness.stub.requests.at(-1)
 
 test.each([
-  ['verify', `${FACTOR}/verify`, { passCode: '123456', nextPassCode: '654321' }],
-  ['activate', `${FACTOR}/lifecycle/activate`, { passCode: '123456', nextPassCode: '654321' }],
-  [
-    'activate of a U2F key',
-    `${FACTOR}/lifecycle/activate`,
-    { registrationData: 'data', clientData: 'data', version: 'U2F_V2', challenge: 'a-challenge' },
-  ],
-])('%s: all its fields pass', async (_what, path, fields) => {
-  const page = await offered({ next: post(path) })
-  await page.follow('_links.next', fields)
-  expect(sent()?.body).toEqual({ ...fields, stateToken: STATE_TOKEN })
-})
-
-test('the form that a page posts after Duo’s frame needs no id', async () => {
-  const page = await offered({ next: post(`${FACTOR}/lifecycle/duoCallback`) })
-  const form = { stateToken: page.stateToken, sig_response: 'AUTH|plainly|fake' }
-  const { status } = await page.browser.post(hrefAt(page.held, '_links.next'), undefined, { form })
-  expect([status, sent()?.body]).toEqual([
-    200,
-    { stateToken: STATE_TOKEN, sig_response: 'AUTH|plainly|fake' },
-  ])
+  ['password', { username: 'wilma@example.test', factorType: 'SMS', relayState: '/back' }],
+  ['unlock', { username: 'wilma@example.test', factorType: 'EMAIL', relayState: '/back' }],
+  ['token', { recoveryToken: 'recovery-token-0123456789', options: { multiOptionalFactorEnroll: true } }],
+])('recovery/%s sends all its fields upstream, and nothing else', async (kind, fields) => {
+  const path = `/api/v1/authn/recovery/${kind}`
+  harness.stub.answers({ stateToken: STATE_TOKEN, status: 'RECOVERY_CHALLENGE' })
+  await (await harness.visit()).post(path, { ...fields, more: 'left out' })
+  expect(harness.stub.requests.map(({ path, body }) => ({ path, body }))).toEqual([{ path, body: fields }])
 })
 
 describe('the query of a followed link', () => {

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import type { PageAnswer } from '../support/browser.ts'
-import { AMELIA, type Harness, PRIYA, startHarness, WALTER } from '../support/harness.ts'
+import { AMELIA, useHarness, WALTER } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf } from '../support/transaction-view.ts'
 
@@ -12,12 +12,7 @@ const ANNA = 'anna.activate@example.test'
 const ARNO = 'arno.activate@example.test'
 const AIDA = 'aida.nopassword@example.test'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
+const harness = useHarness()
 
 const activate = (page: PortalPage, login: string) =>
   page.begin('/api/v1/authn', { token: harness.sandbox.activationToken(login) })
@@ -69,21 +64,6 @@ describe('in the open session of another user', () => {
     expect(harness.gatehouse.logText()).toContain('"event":"password_changed"')
   })
 
-  test('the session stays when the user of the token approves a push on any phone', async () => {
-    const page = await openPage(harness)
-    await recover(page, PRIYA)
-    await page.follow('_links.next', { newPassword: 'Chosen-By-Myself-7' })
-    expect((await page.verify('push')).json.factorResult).toBe('WAITING')
-    const tab = await openPage(harness, page.browser)
-    await tab.signIn(AMELIA)
-    const before = await page.session()
-    harness.sandbox.answerPush(PRIYA, 'approve')
-    const refused = await page.follow('_links.next')
-    expect(errorOf(refused)).toEqual([403, 'E0000006'])
-    expect(await page.session()).toEqual(before)
-    expect(before).toMatchObject({ login: AMELIA })
-  })
-
   test('the session stays when the browser sends its device cookie alone', async () => {
     const page = await openSession(AMELIA)
     const before = await page.session()
@@ -100,11 +80,4 @@ describe('in the open session of another user', () => {
     expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS') // the session still belongs to the device
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
-})
-
-test('after a sign-out the token is accepted', async () => {
-  const page = await openSession(AMELIA)
-  await page.browser.delete('/api/v1/sessions/me')
-  await activate(page, ANNA)
-  expect(await page.session()).toMatchObject({ login: ANNA })
 })

@@ -1,27 +1,20 @@
 import type { ChildProcess } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { afterEach, describe, expect, test } from '@jest/globals'
 import { VERSION } from '../../src/observability/version.ts'
 import { portsIn, spawnNode } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
-import { TEST_KEY } from '../support/gatehouse.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
 /** The broker in its own process, from the built files and the environment alone. */
 
-let harness: Harness
 const children: ChildProcess[] = []
-beforeAll(async () => {
-  harness = await startHarness()
-})
+const harness = useHarness()
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL')
 })
-afterAll(() => harness.stop())
 
 function start(env: Record<string, string>, ...args: string[]) {
   const started = spawnNode('build/main.js', env, ...args)
@@ -31,22 +24,19 @@ function start(env: Record<string, string>, ...args: string[]) {
 
 /** Ports are chosen by the operating system and read from the log. */
 function environment(): Record<string, string> {
-  return {
-    PUBLIC_URL: 'http://localhost:8080',
-    PORT: '0',
-    OPS_PORT: '0',
-    HOST: '127.0.0.1',
-    AUTHN_BASE_URL: harness.authnUrl,
-    AUTHN_API_TOKEN: harness.sandbox.apiToken,
-    REDIS_URL: harness.redis.url,
-    SECRET_KEYS: TEST_KEY,
-  }
+  return { ...harness.signInEnv, PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' }
 }
 
 async function listening(output: { out: string }) {
   const ports = await until(() => portsIn(output.out), { what: 'a listening broker' })
   return { url: `http://localhost:${ports?.public}`, ops: `http://127.0.0.1:${ports?.ops}` }
 }
+
+const PRINT_LOADED_MODULES = `
+  import { writeSync } from 'node:fs'
+  import { createRequire } from 'node:module'
+  const { cache } = createRequire('/')
+  process.on('exit', () => writeSync(2, Object.keys(cache).join('\\n')))`
 
 describe('the command', () => {
   test('reports every configuration problem by name, without values, and exits 78', async () => {
@@ -59,26 +49,14 @@ describe('the command', () => {
   })
 
   test('--check-config accepts a valid configuration, notes unusual settings, and exits', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-check-config-'))
-    const file = join(folder, 'ops-token')
-    await writeFile(file, 'marked-token-of-some-length')
-    try {
-      const env = {
-        ...environment(),
-        OPS_TOKEN_FILE: file,
-        AUTHN_API_TOKEN: '"marked"',
-        https_proxy: 'http://marked',
-      }
-      const { output, exited } = start(env, '--check-config')
-      expect(await exited).toBe(0)
-      expect(output.out).toContain('The configuration is valid.')
-      expect(output.out).toContain('LOGIN_DOMAINS: is not set')
-      expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
-      expect(output.out).toMatch(/^ {2}https_proxy: is ignored/m)
-      expect(output.out).not.toContain('marked')
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const env = { ...environment(), AUTHN_API_TOKEN: '"marked"', https_proxy: 'http://marked' }
+    const { output, exited } = start(env, '--check-config')
+    expect(await exited).toBe(0)
+    expect(output.out).toContain('The configuration is valid.')
+    expect(output.out).toContain('LOGIN_DOMAINS: is not set')
+    expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
+    expect(output.out).toMatch(/^ {2}https_proxy: is ignored/m)
+    expect(output.out).not.toContain('marked')
   })
 
   test('an unknown or second argument prints the usage and exits 64 without starting', async () => {
@@ -153,6 +131,22 @@ describe('the command', () => {
       await until(() => ignored() === times || output.err !== '')
     }
     expect(output.err).toBe('')
+  })
+
+  test.each([
+    ['without a collector, no module of OpenTelemetry but the API that prom-client needs', {}, false],
+    ['with a collector, the others too', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, true],
+  ])('%s is loaded', async (_what, env, isTraced) => {
+    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(PRINT_LOADED_MODULES)}`
+    const { child, output, exited } = start({ ...environment(), ...env, NODE_OPTIONS })
+    const { url } = await listening(output)
+    await openBrowser(url).post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    child.kill('SIGTERM')
+    expect(await exited).toBe(0)
+    expect(output.err).toMatch(/node_modules.ioredis/)
+    const loaded = output.err.match(/@opentelemetry.(?!api[/\\])[\w-]+/g) ?? []
+    expect(loaded.some((name) => name.endsWith('sdk-trace'))).toBe(isTraced)
+    expect(loaded.length > 0).toBe(isTraced)
   })
 
   test('SIGTERM: readiness fails first, the request in flight finishes, then exit 0', async () => {

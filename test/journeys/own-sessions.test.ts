@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import type { Browser } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support/harness.ts'
+import { AMELIA, PASSWORD, useHarness, WALTER } from '../support/harness.ts'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
+const harness = useHarness()
 
 async function openSession(login: string): Promise<Browser> {
   const browser = await harness.visit()

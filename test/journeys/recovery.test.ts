@@ -1,34 +1,30 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { beforeEach, describe, expect, test } from '@jest/globals'
 import type { Browser, PageAnswer } from '../support/browser.ts'
-import { AMELIA, type Harness, startHarness } from '../support/harness.ts'
+import { AMELIA, useHarness } from '../support/harness.ts'
 import { handleOf, hrefAt } from '../support/transaction-view.ts'
 
-/** Short, so that the tests are fast; one test below checks the delay. */
-const ANSWER_MS = 20
+/** Of the next replica. Short, so that the tests are fast. */
+let answerMs = 20
 const RESEND_AFTER_MS = 60_000
 const CHALLENGE_MS = 4 * 60_000
 
 /** The clock of the broker and the sandbox; tests advance it. */
 let nowMs = Date.now()
-let harness: Harness
 
-beforeAll(async () => {
-  harness = await startHarness({
-    now: () => nowMs,
-    sandboxNow: () => nowMs,
-    tunables: (tunables) => ({
-      ...tunables,
-      recovery: { ...tunables.recovery, recoveryAnswerMs: ANSWER_MS, resendAfterMs: RESEND_AFTER_MS },
-    }),
-  })
+const harness = useHarness({
+  now: () => nowMs,
+  sandboxNow: () => nowMs,
+  tunables: (tunables) => ({
+    ...tunables,
+    recovery: { ...tunables.recovery, recoveryAnswerMs: answerMs, resendAfterMs: RESEND_AFTER_MS },
+  }),
 })
-afterAll(() => harness.stop())
 beforeEach(async () => {
   nowMs = Date.now()
-  harness.sandbox.reset()
   await harness.redis.client().flushall()
 })
 
+const START = '/api/v1/authn/recovery/password'
 const UNKNOWN = 'nobody.at.all@example.test'
 const FORBIDDEN = 'hugo.norecovery@example.test'
 const NO_PHONE = 'mila.nophone@example.test'
@@ -175,29 +171,7 @@ describe('known and unknown users cannot be told apart', () => {
     return { errorCode, errorSummary: 'x', errorLink: errorCode, errorId: 'oaeOfTheOrg', errorCauses: [] }
   }
 
-  test('a failure of the org in a challenge is the same for known and unknown users', async () => {
-    const seen: object[] = []
-    for (const username of [WITH_PHONE, UNKNOWN]) {
-      const browser = await harness.visit()
-      const started = await start(browser, username, 'SMS')
-      const stateToken = handleOf(started)
-      await endPause()
-      harness.sandbox.faults.authn.set({ kind: 'status', status: 503, body: errorOfTheOrg('E0000009') })
-      const answers = [
-        await browser.post(hrefAt(started, '_links.next'), { stateToken, passCode: '000000' }),
-        await browser.post(hrefAt(started, '_links.resend'), { stateToken }),
-        await browser.post(hrefAt(started, '_links.cancel'), { stateToken }),
-      ]
-      harness.sandbox.faults.authn.clear()
-      expect(answers.map((answer) => [answer.status, answer.json.errorCode])).toEqual(
-        answers.map(() => [503, 'E0000009']),
-      )
-      seen.push(answers.map(anonymous))
-    }
-    expect(seen[0]).toEqual(seen[1])
-  })
-
-  test('a decoy’s step costs the org one call, like a real one’s, and no response counts calls', async () => {
+  test('a decoy’s step costs the org one call, like a real one’s, and fails like it; no response counts calls', async () => {
     const seen: object[] = []
     for (const username of [WITH_PHONE, UNKNOWN]) {
       const browser = await harness.visit()
@@ -206,13 +180,19 @@ describe('known and unknown users cannot be told apart', () => {
       await endPause()
       const fresh = await harness.replica() // no call has proved the API token there
       const answers: PageAnswer[] = []
-      for (const [link, code] of [['next', { passCode: '000000' }], ['resend'], ['cancel']] as const) {
-        harness.clearUpstreamCalls()
-        const { pathname } = new URL(hrefAt(started, `_links.${link}`))
-        answers.push(await browser.post(fresh.url + pathname, { stateToken, ...code }))
-        expect([link, harness.upstreamCalls().length]).toEqual([link, 1])
+      for (const isFailing of [true, false]) {
+        const body = errorOfTheOrg('E0000009')
+        if (isFailing) harness.sandbox.faults.authn.set({ kind: 'status', status: 503, body })
+        for (const [link, code] of [['next', { passCode: '000000' }], ['resend'], ['cancel']] as const) {
+          harness.clearUpstreamCalls()
+          const { pathname } = new URL(hrefAt(started, `_links.${link}`))
+          answers.push(await browser.post(fresh.url + pathname, { stateToken, ...code }))
+          expect([link, harness.upstreamCalls().length]).toEqual([link, 1])
+        }
+        harness.sandbox.faults.authn.clear()
+        await endPause()
       }
-      expect(answers.map(({ status }) => status)).toEqual([403, 200, 200])
+      expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 403, 200, 200])
       for (const { headers } of [started, ...answers])
         expect([...headers.keys()].filter((name) => name.startsWith('x-rate-limit'))).toEqual([])
       seen.push(answers.map(anonymous))
@@ -220,26 +200,56 @@ describe('known and unknown users cannot be told apart', () => {
     expect(seen[0]).toEqual(seen[1])
   })
 
+  async function replicaThatAnswersAfter(ms: number) {
+    answerMs = ms
+    const { url } = await harness.replica()
+    return (browser: Browser, href: string, body: object) =>
+      browser.post(url + new URL(href, url).pathname, body)
+  }
+
   test('no response is sent before recoveryAnswerMs', async () => {
-    const slow = await startHarness({
-      tunables: (tunables) => ({ ...tunables, recovery: { ...tunables.recovery, recoveryAnswerMs: 400 } }),
-    })
-    try {
-      for (const username of [WITH_PHONE, UNKNOWN]) {
-        const browser = await slow.visit()
-        const before = performance.now()
-        const started = await start(browser, username, 'SMS')
-        const between = performance.now()
-        await browser.post(hrefAt(started, '_links.next'), {
-          stateToken: handleOf(started),
-          passCode: '000000',
-        })
-        expect(between - before).toBeGreaterThanOrEqual(399)
-        expect(performance.now() - between).toBeGreaterThanOrEqual(399)
-      }
-    } finally {
-      await slow.stop()
+    const post = await replicaThatAnswersAfter(400)
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const browser = await harness.visit()
+      const before = performance.now()
+      const started = await post(browser, START, { username, factorType: 'SMS' })
+      const between = performance.now()
+      const code = { stateToken: handleOf(started), passCode: '000000' }
+      await post(browser, hrefAt(started, '_links.next'), code)
+      expect(between - before).toBeGreaterThanOrEqual(399)
+      expect(performance.now() - between).toBeGreaterThanOrEqual(399)
     }
+  })
+
+  /** Delayed steps must not use up the capacity for sign-ins. */
+  test('a refusal by the broker’s own record is not delayed, and is equal for known and unknown users', async () => {
+    const post = await replicaThatAnswersAfter(3_600_000)
+    const refusals: object[][] = []
+    for (const username of [WITH_PHONE, UNKNOWN]) {
+      const browser = await harness.visit()
+      const started = await start(browser, username, 'SMS')
+      const stateToken = handleOf(started)
+      const code = { stateToken, passCode: '000000' }
+      const verify = hrefAt(started, '_links.next')
+      for (let n = 0; n < 5; n++) await browser.post(verify, code)
+      harness.clearUpstreamCalls()
+      const answers = [
+        await post(browser, '/api/v1/authn/previous', { stateToken }),
+        await post(browser, '/api/v1/authn/skip', { stateToken }),
+        await post(browser, '/api/v1/authn', { stateToken, username: AMELIA, password: 'x' }),
+        await post(browser, verify, code),
+        await post(browser, hrefAt(started, '_links.resend'), { stateToken }),
+        await post(browser, START, { username, factorType: 'SMS' }),
+      ]
+      expect(answers.map(({ status, json }) => [status, json.errorCode])).toEqual([
+        ...Array(3).fill([403, 'E0000079']),
+        [403, 'E0000069'],
+        ...Array(2).fill([429, 'E0000109']),
+      ])
+      expect(harness.upstreamCalls()).toEqual([])
+      refusals.push(answers.map(anonymous))
+    }
+    expect(refusals[0]).toEqual(refusals[1])
   })
 })
 

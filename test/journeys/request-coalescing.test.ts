@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeAll, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { sendConcurrently } from '../support/coalesced-requests.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
@@ -10,14 +10,11 @@ import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
  * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream attempt, on any number
  * of replicas.
  */
-let harness: Harness
+const harness = useHarness()
 let replicas: readonly Gatehouse[]
 beforeAll(async () => {
-  harness = await startHarness()
   replicas = [harness.gatehouse, await harness.replica(), await harness.replica()]
 })
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
 
 const REQUESTS = 9
 
@@ -29,7 +26,7 @@ async function sendRepeatedly(browser: Browser, path: string, body: object): Pro
     const { url } = replicas[n % replicas.length] ?? harness.gatehouse
     return openBrowser(harness.gatehouse.url).post(url + path, body, { headers: { cookie } })
   })
-  return sendConcurrently({ ...harness, brokers: replicas }, sends)
+  return sendConcurrently(harness, replicas, sends)
 }
 
 function expectSharedAnswer(answers: readonly PageAnswer[], status: number) {
@@ -41,16 +38,6 @@ function expectSharedAnswer(answers: readonly PageAnswer[], status: number) {
   expect(new Set(sessions).size).toBe(1)
   expect(harness.upstreamCalls()).toHaveLength(1)
 }
-
-test('identical sign-ins are one upstream attempt and one session', async () => {
-  const browser = await harness.visit()
-  const answers = await sendRepeatedly(browser, '/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  expectSharedAnswer(answers, 200)
-  expect(answers[0]?.json.status).toBe('SUCCESS')
-  const other = await harness.visit()
-  await other.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  expect((await other.get('/api/v1/sessions')).json.sessions).toHaveLength(2)
-})
 
 test('identical sign-ins with a factor are one transaction, and identical codes one attempt', async () => {
   const browser = await harness.visit()

@@ -2,9 +2,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { generateKey } from '../../src/config/secret-values.ts'
 import { type BrokerDirectory, makeBrokerDirectory } from '../support/broker-process.ts'
 import { openBrowser } from '../support/browser.ts'
-import { PASSWORD, TOMAS } from '../support/harness.ts'
+import { PASSWORD, TOMAS, useHarness } from '../support/harness.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { startSandboxUpstream } from '../support/sandbox-upstream.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -14,16 +13,12 @@ const ME = '/api/v1/sessions/me'
 /** As in sysexits.h. */
 const EX_CONFIG = 78
 
+const harness = useHarness()
 const cleanUps: (() => Promise<unknown>)[] = []
-let upstream: Awaited<ReturnType<typeof startSandboxUpstream>>
 let home: BrokerDirectory
 beforeEach(async () => {
-  upstream = await startSandboxUpstream({})
   home = await makeBrokerDirectory()
-  cleanUps.push(
-    () => upstream.close(),
-    () => home.remove(),
-  )
+  cleanUps.push(() => home.remove())
 })
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
@@ -36,8 +31,7 @@ async function server(): Promise<RedisServer> {
 }
 
 const environment = (redisUrl: string, keys: readonly string[]) => ({
-  PUBLIC_URL: 'http://localhost:8080',
-  ...upstream.signInEnv,
+  ...harness.signInEnv,
   REDIS_URL: redisUrl,
   SECRET_KEYS: keys.join(),
 })
@@ -68,10 +62,10 @@ async function signIn({ url }: { url: string }) {
   const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
   const done = await browser.post(new URL(verifyHref(asked, 'token:software:totp')).pathname, {
     stateToken: handleOf(asked),
-    passCode: upstream.sandbox.totpCode(TOMAS),
+    passCode: harness.sandbox.totpCode(TOMAS),
   })
   expect(done.json.status).toBe('SUCCESS')
-  for (const { usedSteps } of upstream.sandbox.user(TOMAS).factors) usedSteps.clear()
+  for (const { usedSteps } of harness.sandbox.user(TOMAS).factors) usedSteps.clear()
   return browser
 }
 

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
+const harness = useHarness()
 
 const credentials = (username: string) => ({ username, password: PASSWORD })
 const HANDLE = /^00[\w-]{43}$/

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
+import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
 
@@ -8,14 +8,9 @@ import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
 const TARGET = 'http://localhost:3000/home'
 
 let nowMs = Date.now()
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({ env: { SSO_REDIRECTS: TARGET }, sandboxNow: () => nowMs })
-})
-afterAll(() => harness.stop())
+const harness = useHarness({ env: { SSO_REDIRECTS: TARGET }, sandboxNow: () => nowMs })
 beforeEach(() => {
   nowMs = Date.now()
-  harness.sandbox.reset()
 })
 
 async function openSession() {
@@ -45,6 +40,17 @@ test('SUCCESS carries an SSO token, which redirects the browser once', async () 
 
   const again = await navigate(browser, ssoRedirectUrl(handle))
   expect([again.status, again.location]).toEqual([401, undefined])
+})
+
+test('an SSO token expires after 5 minutes', async () => {
+  const redis = harness.redis.client()
+  const beforeMs = Date.now()
+  await openSession()
+  const afterMs = Date.now()
+  const keys = await redis.keys('gatehouse:sso:*')
+  const expiresAtMs = await Promise.all(keys.map((key) => redis.pexpiretime(key)))
+  expect(Math.max(...expiresAtMs)).toBeGreaterThanOrEqual(beforeMs + 300_000)
+  expect(Math.max(...expiresAtMs)).toBeLessThanOrEqual(afterMs + 300_000)
 })
 
 test('of many concurrent requests one is redirected', async () => {

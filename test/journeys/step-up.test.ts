@@ -1,16 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, PASSWORD, TOMAS, useHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness({ env: { STEP_UP: 'on' } })
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
+const harness = useHarness({ env: { STEP_UP: 'on' } })
 
 const APP = 'payroll'
 const arrival = (stateToken: string) => `${harness.gatehouse.url}/signin/step-up?stateToken=${stateToken}`
@@ -63,25 +58,6 @@ describe('a step-up started by an app', () => {
     expect(again.text).toContain('E0000011')
     expect(again.text).not.toContain(real)
   })
-
-  test('started with `audience`: the same redirect; an unsupported app is 400 and named', async () => {
-    const browser = await onClassicEngine(harness).visit()
-    const done = await browser.post('/api/v1/authn', {
-      username: AMELIA,
-      password: PASSWORD,
-      audience: 'payroll',
-    })
-    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
-    expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
-    expect((await browser.get('/api/v1/sessions/me')).json.login).toBe(AMELIA)
-    const unsupported = await browser.post('/api/v1/authn', {
-      username: AMELIA,
-      password: PASSWORD,
-      audience: 'library',
-    })
-    expect([unsupported.status, unsupported.json.errorCode]).toEqual([400, 'E0000001'])
-    expect(JSON.stringify(unsupported.json.errorCauses)).toMatch(/library/)
-  })
 })
 
 describe('an imported token', () => {
@@ -91,28 +67,6 @@ describe('an imported token', () => {
     expect(stateAnswer.json.status).toBe('SUCCESS')
     expect(stateAnswer.setCookies.join()).not.toContain('gatehouse=')
     expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-  })
-
-  test('opens no session with a push, which an attacker may approve; the redirect to the app works', async () => {
-    const { browser, handle } = await importStepUp(undefined, PRIYA)
-    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-    const waiting = await browser.post(verifyHref(asked, 'push'), { stateToken: handle })
-    expect(waiting.json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
-    harness.sandbox.answerPush(PRIYA, 'approve')
-    const done = await browser.post(hrefAt(waiting, '_links.next'), { stateToken: handle })
-    expect(done.json).toMatchObject({ status: 'SUCCESS', type: 'SESSION_STEP_UP' })
-    expect(done.setCookies.join()).not.toContain('gatehouse=')
-    expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-    expect((await navigate(browser, hrefAt(done, '_links.next'))).status).toBe(302)
-  })
-
-  test('opens a session with a code that was typed here', async () => {
-    const { browser, handle } = await importStepUp(undefined, PRIYA)
-    const asked = await browser.post('/api/v1/authn', { stateToken: handle })
-    const code = { stateToken: handle, passCode: harness.sandbox.totpCode(PRIYA) }
-    const done = await browser.post(verifyHref(asked, 'token:software:totp'), code)
-    expect(done.json.status).toBe('SUCCESS')
-    expect((await browser.get('/api/v1/sessions/me')).json).toMatchObject({ login: PRIYA, amr: ['otp'] })
   })
 
   test('of a user other than the session’s is refused, and the session is kept', async () => {
@@ -141,17 +95,17 @@ describe('an imported token', () => {
     expect([typed.status, typed.json.errorCode]).toEqual([403, 'E0000006'])
     expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
   })
+})
 
-  test('of the same user is accepted in the open session', async () => {
-    const browser = await harness.visit()
-    await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-    const before = await browser.get('/api/v1/sessions/me')
-    const { handle } = await importStepUp(browser, AMELIA)
-    const stateAnswer = await browser.post('/api/v1/authn', { stateToken: handle })
-    expect(stateAnswer.json.status).toBe('SUCCESS')
-    expect((await navigate(browser, hrefAt(stateAnswer, '_links.next'))).status).toBe(302)
-    expect((await browser.get('/api/v1/sessions/me')).json.id).toBe(before.json.id)
-  })
+test('of two imports of one token, the newer wins: the older transaction ends', async () => {
+  const { browser, handle: older, real } = await importStepUp()
+  const requestState = (stateToken: string) => browser.post('/api/v1/authn', { stateToken })
+  expect((await requestState(older)).json.status).toBe('UNAUTHENTICATED')
+  const { location = '' } = await navigate(browser, arrival(real))
+  const newer = new URL(location).searchParams.get('stateToken')
+  expect((await requestState(older)).json.errorCode).toBe('E0000011')
+  const credentials = { stateToken: newer, username: AMELIA, password: PASSWORD }
+  expect((await browser.post('/api/v1/authn', credentials)).json.status).toBe('SUCCESS')
 })
 
 describe('the arrival', () => {
@@ -178,8 +132,6 @@ describe('the arrival', () => {
 })
 
 describe('the redirect to the app', () => {
-  afterEach(() => harness.sandbox.faults.authn.clear())
-
   test('is refused if it was not offered', async () => {
     const { browser, handle } = await importStepUp()
     for (const path of ['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/0oa1']) {

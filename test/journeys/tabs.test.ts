@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { expect, test } from '@jest/globals'
+import { AMELIA, PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await startHarness()
-})
-afterAll(() => harness.stop())
-beforeEach(() => harness.sandbox.reset())
+const harness = useHarness()
 
 test('two tabs sign in as two users: the later session wins, and requests of the other tab get 409', async () => {
   const browser = await harness.visit()

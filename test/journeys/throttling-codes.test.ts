@@ -1,27 +1,24 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
-import type { Browser, PageAnswer } from '../support/browser.ts'
-import { AMELIA, type Harness, startHarness, TOMAS } from '../support/harness.ts'
-import { atMost, onlyLimits, type SomeLimits } from '../support/limits.ts'
+import { beforeEach, describe, expect, test } from '@jest/globals'
+import type { Browser } from '../support/browser.ts'
+import { AMELIA, TOMAS, useHarness } from '../support/harness.ts'
+import { atMost, onlyLimits } from '../support/limits.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { errorOf, handleOf, hrefAt } from '../support/transaction-view.ts'
+import { errorOf } from '../support/transaction-view.ts'
 
-/** The limits on codes, messages that contain codes, pushes and recoveries. */
-let harness: Harness
-let aheadMs: number
-afterEach(() => harness.stop())
+/** The limits on codes, pushes and recoveries. */
+const limits = onlyLimits({
+  code: { perUser: atMost(3), perTransaction: { burst: { attempts: 2, perSeconds: 3600 } } },
+  push: { perUser: atMost(2), perKnownDevice: atMost(2) },
+  recovery: { perUser: atMost(2) },
+})
+const harness = useHarness({
+  tunables(shipped) {
+    const { recovery, ...limited } = limits(shipped)
+    return { ...limited, recovery: { ...recovery, resendAfterMs: 1 } }
+  },
+})
+beforeEach(() => harness.redis.client().flushall())
 
-async function limitedTo(limits: SomeLimits): Promise<void> {
-  aheadMs = 0
-  harness = await startHarness({
-    tunables: (shipped) => {
-      const only = onlyLimits(limits)(shipped)
-      return { ...only, recovery: { ...only.recovery, resendAfterMs: 1 } }
-    },
-    sandboxNow: () => Date.now() + aheadMs,
-  })
-}
-
-const SANA = 'sana.sms@example.test'
 const PENNY = 'penny.patient@example.test'
 const UNKNOWN = 'nobody.at.all@example.test'
 const TOTP = 'token:software:totp'
@@ -35,16 +32,8 @@ async function openVerification(login: string, browser?: Browser): Promise<Porta
   return page
 }
 
-async function openSession(login: string): Promise<Browser> {
-  const page = await openVerification(login)
-  await page.verify(TOTP, { passCode: harness.sandbox.totpCode(login) })
-  expect(page.held.json.status).toBe('SUCCESS')
-  return page.browser
-}
-
 describe('wrong codes', () => {
   test('are limited in one sign-in: then the right code is refused too, and nothing is sent upstream', async () => {
-    await limitedTo({ code: { perTransaction: { burst: { attempts: 2, perSeconds: 3600 } } } })
     const page = await openVerification(TOMAS)
     for (let n = 0; n < 2; n++) expect(errorOf(await page.verify(TOTP, wrongCode))).toEqual(WRONG)
     harness.clearUpstreamCalls()
@@ -55,69 +44,24 @@ describe('wrong codes', () => {
     expect((await again.verify(TOTP, right)).json.status).toBe('SUCCESS')
   })
 
-  test('are limited per user over two sign-ins; a known device has its own limit', async () => {
-    await limitedTo({ code: { perUser: atMost(3), perKnownDevice: atMost(2) } })
-    const known = await openSession(TOMAS)
-    const pages = [await openVerification(TOMAS), await openVerification('tomas.berg')]
-    const answers: unknown[] = []
-    for (let n = 0; n < 5; n++)
-      answers.push(errorOf((await pages[n % 2]?.verify(TOTP, wrongCode)) as PageAnswer))
-    expect(answers).toEqual([WRONG, WRONG, WRONG, LIMITED, LIMITED])
-    const own = await openVerification(TOMAS, known)
-    expect(errorOf(await own.verify(TOTP, wrongCode))).toEqual(WRONG)
-    const done = await own.verify(TOTP, { passCode: harness.sandbox.totpCode(TOMAS) })
-    expect(done.json.status).toBe('SUCCESS')
-  })
-
   test('of a recovery are limited equally for known and unknown users', async () => {
-    await limitedTo({ code: { perUser: atMost(3) } })
-    const conversations: unknown[] = []
     for (const username of [AMELIA, UNKNOWN]) {
-      const answers: PageAnswer[] = []
-      for (let n = 0; n < 2; n++) {
-        const browser = await harness.visit()
-        const started = await startRecovery(browser, username, 'SMS')
-        const code = { stateToken: handleOf(started), passCode: '000000' }
-        for (let tried = 0; tried < 2; tried++)
-          answers.push(await browser.post(hrefAt(started, '_links.next'), code))
+      const answers: unknown[] = []
+      for (const _recovery of [1, 2]) {
+        const page = await openPage(harness)
+        await startRecovery(page, username, 'SMS')
+        for (const _code of [1, 2]) {
+          const answer = await page.follow('_links.next', wrongCode)
+          answers.push([errorOf(answer), answer.headers.get('x-rate-limit-limit')])
+        }
       }
-      conversations.push(answers.map((answer) => [errorOf(answer), answer.headers.get('x-rate-limit-limit')]))
+      expect(answers).toEqual([...Array(3).fill([WRONG, null]), [LIMITED, '3']])
     }
-    expect(conversations[0]).toEqual([...Array.from({ length: 3 }, () => [WRONG, null]), [LIMITED, '3']])
-    expect(conversations[1]).toEqual(conversations[0])
-  })
-})
-
-describe('messages that contain a code', () => {
-  test('an empty code requests a message and is no attempt; messages are limited per user', async () => {
-    await limitedTo({
-      code: { perUser: atMost(1), perTransaction: { burst: { attempts: 1, perSeconds: 60 } } },
-      message: { perUser: atMost(3), perKnownDevice: atMost(1) },
-    })
-    const first = await openVerification(SANA)
-    expect((await first.verify('sms', { passCode: '' })).json.status).toBe('MFA_CHALLENGE')
-    aheadMs += 31_000
-    expect((await first.follow('_links.resend.0')).status).toBe(200)
-    aheadMs += 31_000
-    const second = await openVerification(SANA)
-    expect((await second.verify('sms')).json.status).toBe('MFA_CHALLENGE')
-    harness.clearUpstreamCalls()
-    aheadMs += 31_000
-    expect(errorOf(await second.follow('_links.resend.0'))).toEqual(LIMITED)
-    expect(harness.upstreamCalls()).toEqual([])
-    const passCode = harness.sandbox.outbox.latest(SANA, 'factor-code')?.code ?? ''
-    expect((await second.follow('_links.next', { passCode })).json.status).toBe('SUCCESS')
-
-    const own = await openVerification(SANA, second.browser)
-    expect((await own.verify('sms')).json.status).toBe('MFA_CHALLENGE') // the device is known now
-    aheadMs += 31_000
-    expect(errorOf(await own.follow('_links.resend.0'))).toEqual(LIMITED)
   })
 })
 
 describe('pushes', () => {
   test('are limited per user over sign-ins; polls do not count, and a known device has its own limit', async () => {
-    await limitedTo({ push: { perUser: atMost(2), perKnownDevice: atMost(2) } })
     const page = await openVerification(PENNY)
     await page.verify('push')
     for (let n = 0; n < 2; n++) expect((await page.follow('_links.next')).json.factorResult).toBe('WAITING')
@@ -135,31 +79,20 @@ describe('pushes', () => {
   })
 })
 
-describe('recoveries', () => {
-  test('are limited per user, equally for known and unknown users', async () => {
-    await limitedTo({ recovery: { perUser: atMost(2) } })
-    const conversations: unknown[] = []
-    for (const username of [AMELIA, UNKNOWN]) {
-      const answers: PageAnswer[] = []
-      for (let n = 0; n < 4; n++) {
-        const kind = n % 2 === 0 ? 'password' : 'unlock'
-        answers.push(await startRecovery(await harness.visit(), username, 'EMAIL', kind))
-      }
-      conversations.push(answers.map(({ status, headers }) => [status, headers.get('x-rate-limit-limit')]))
+test('recoveries are limited per user, equally for known and unknown users', async () => {
+  for (const username of [AMELIA, UNKNOWN]) {
+    const answers: unknown[] = []
+    for (const kind of ['password', 'unlock', 'password', 'unlock']) {
+      const { status, headers } = await startRecovery(await openPage(harness), username, 'EMAIL', kind)
+      answers.push([status, headers.get('x-rate-limit-limit')])
     }
-    expect(conversations[0]).toEqual([
-      [200, null],
-      [200, null],
-      [429, '2'],
-      [429, '2'],
-    ])
-    expect(conversations[1]).toEqual(conversations[0])
-  })
+    expect(answers).toEqual([...Array(2).fill([200, null]), ...Array(2).fill([429, '2'])])
+  }
 })
 
 let recoveries = 0
 /** The relay state is different each time, so that no request is coalesced with an earlier one. */
-function startRecovery(browser: Browser, username: string, factorType: string, kind = 'password') {
+function startRecovery(page: PortalPage, username: string, factorType: string, kind = 'password') {
   const relayState = `r${++recoveries}`
-  return browser.post(`/api/v1/authn/recovery/${kind}`, { username, factorType, relayState })
+  return page.begin(`/api/v1/authn/recovery/${kind}`, { username, factorType, relayState })
 }

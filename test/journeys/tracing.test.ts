@@ -1,151 +1,115 @@
-import { afterEach, expect, test } from '@jest/globals'
+import { beforeAll, expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
-import {
-  AMELIA,
-  FROM_PROXY,
-  type Harness,
-  type HarnessOptions,
-  PASSWORD,
-  startHarness,
-  TOMAS,
-} from '../support/harness.ts'
-import { startStubUpstream } from '../support/stub-upstream.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
+import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import type { CollectedSpan } from '../support/trace-collector.ts'
-import { handleOf, verifyHref } from '../support/transaction-view.ts'
+import { until } from '../support/until.ts'
 
-/** Every journey exports its traces to a collector, which harness-secrets.ts searches. */
+/** One user's requests. Every other journey exports its traces too, and none may have a secret (harness-secrets.ts). */
 
-let harness: Harness
-let stop = async (): Promise<void> => undefined
-afterEach(() => stop())
-
-async function start(options?: HarnessOptions): Promise<void> {
-  harness = await startHarness(options)
-  let stopped: Promise<void> | undefined
-  stop = () => {
-    stopped ??= harness.stop()
-    return stopped
-  }
-}
-
-const SERVER = 2
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
-const TRUSTED = { TRUST_PROXY: '127.0.0.0/8' }
+const PARENT = 'b7ad6b7169203331'
+const TRACED = { 'x-forwarded-for': '198.51.100.7', traceparent: `00-${TRACE}-${PARENT}-01` }
+const APP = `/app/v1/pam/users/${encodeURIComponent(AMELIA)}`
+const TOKEN = 'plainly-fake-token-of-the-portal'
 
-/** The spans of this request, and the children of the server's span, when all of them are exported. */
-async function tracesAfterStop() {
-  await stop()
-  const spans = harness.collector.spans()
-  const requestTo = (route: string) => spans.find((span) => span.attributes['http.route'] === route)
-  const childrenOf = (parent: CollectedSpan | undefined) =>
-    spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId)
-  return { spans, requestTo, childrenOf }
-}
-
-test('a sign-in has a server span, a span of the call to Okta, and one for each wait for Redis', async () => {
-  await start()
-  const browser = await harness.visit()
-  const answer = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
-  expect(answer.status).toBe(200)
-  const { requestTo, childrenOf } = await tracesAfterStop()
-  const request = requestTo('/api/v1/authn')
-  expect(request).toMatchObject({
-    name: 'POST /api/v1/authn',
-    kind: SERVER,
-    attributes: {
-      'http.request.method': 'POST',
-      'http.response.status_code': 200,
-      'url.scheme': 'http',
-    },
+let aheadMs = 0
+let harness: Harness
+let spans: readonly CollectedSpan[]
+let direct: Gatehouse
+/** Values that no span may have. */
+let ofTheUser: readonly string[]
+beforeAll(async () => {
+  const collector = {
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20made-up',
+    OTEL_SERVICE_NAME: 'broker-1',
+  }
+  const features = { EVENT_HOOK_SECRET: 'plainly-fake-secret', SESSION_RECHECK_MINUTES: '1' }
+  harness = await startHarness({
+    env: { TRUST_PROXY: '127.0.0.0/8', APP_TOKENS: `portal:${TOKEN}`, ...collector, ...features },
+    now: () => Date.now() + aheadMs,
   })
-  const children = childrenOf(request)
-  const [call, ...others] = children.filter(({ name }) => name !== 'redis')
-  expect(others).toEqual([])
-  const { hostname, port } = new URL(harness.authnUrl)
-  expect(call).toMatchObject({ name: 'POST authn', kind: 3 })
-  expect(call?.attributes).toEqual({
-    'http.request.method': 'POST',
-    'http.response.status_code': 200,
-    'server.address': hostname,
-    'server.port': Number(port),
-  })
-  const waits = children.filter(({ name }) => name === 'redis')
-  expect(waits).toHaveLength(2) // the lock with the limits, and the commit (docs/architecture.md)
-  const requestId = answer.headers.get('x-request-id')
-  const line = harness.gatehouse.logLines().find((each) => each.requestId === requestId)
-  expect(line?.trace_id).toBe(request?.traceId)
-})
-
-test('a page view has one wait for Redis; no span has an address, a cookie, a handle or a query', async () => {
-  await start({ env: TRUSTED })
-  const client = { 'x-forwarded-for': '198.51.100.7', traceparent: `00-${TRACE}-b7ad6b7169203331-01` }
-  const browser = openBrowser(harness.gatehouse.url, client)
-  await browser.get('/api/v1/sessions/me')
-  const asked = await browser.post('/api/v1/authn', { username: TOMAS, password: PASSWORD })
-  const passCode = harness.sandbox.totpCode(TOMAS)
-  const path = new URL(verifyHref(asked, 'token:software:totp')).pathname
-  const done = await browser.post(path, { stateToken: handleOf(asked), passCode })
-  await browser.get('/forward-auth')
+  const { url } = harness.gatehouse
+  const browser = openBrowser(url, TRACED)
+  const visit = await browser.get('/api/v1/sessions/me')
+  const signIn = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   await browser.get('/api/v1/pam/groups?search=searched-for')
-  await browser.get('/very-secret-path?q=very-secret')
-  const { spans, requestTo, childrenOf } = await tracesAfterStop()
-  expect(childrenOf(requestTo('/forward-auth')).map(({ name }) => name)).toEqual(['redis'])
-  expect(spans.some(({ name }) => name === 'GET pam')).toBe(true)
-  const exported = harness.collector.text()
-  const cookies = [...asked.setCookies, ...done.setCookies].map((line) => line.split(/[=;]/)[1] ?? '')
-  expect(cookies.length).toBeGreaterThan(0)
-  for (const secret of [...cookies, handleOf(asked), '198.51.100.7', 'searched-for', 'very-secret'])
-    expect(exported).not.toContain(secret)
-  // the proxy's trace is continued, and not passed on
-  expect(requestTo('/forward-auth')).toMatchObject({ traceId: TRACE, parentSpanId: 'b7ad6b7169203331' })
-  const sent = harness.upstreamCalls()
-  expect(sent.length).toBeGreaterThan(0)
-  expect(JSON.stringify(sent)).not.toMatch(/traceparent|0af7651916cd43dd8448eb211c80319c/i)
+  await browser.get('/no-route-of-the-broker?q=queried-for')
+  await fetch(url + APP, { headers: { ...TRACED, authorization: `Bearer ${TOKEN}` } })
+  await fetch(`${url}/hooks/org-events`, {
+    headers: { ...TRACED, 'x-okta-verification-challenge': 'made-up' },
+  })
+  direct = await harness.replica({ TRUST_PROXY: '' })
+  await fetch(`${direct.url}/signin`, { headers: TRACED, redirect: 'manual' })
+  aheadMs = 120_000
+  await browser.get('/forward-auth') // extends the session, with a re-check
+  await until(() => harness.upstreamCalls().some(({ path }) => path.startsWith('/api/v1/users/')))
+  const cookies = [...visit.setCookies, ...signIn.setCookies].map((line) => line.split(/[=;]/)[1] ?? '')
+  ofTheUser = [...cookies, AMELIA, '198.51.100.7', 'searched-for', 'queried-for', 'no-route']
+  await harness.stop()
+  spans = harness.collector.spans()
 })
 
-test('a traceparent of a client that is no trusted proxy is not continued', async () => {
-  await start()
-  const browser = await harness.visit()
-  await browser.get('/forward-auth', { headers: { traceparent: `00-${TRACE}-b7ad6b7169203331-01` } })
-  const { requestTo } = await tracesAfterStop()
-  expect(requestTo('/forward-auth')).toMatchObject({ traceId: expect.not.stringContaining(TRACE) })
-})
+const requestTo = (route: string) => spans.find(({ attributes }) => attributes['http.route'] === route)
+const childrenOf = (route: string) =>
+  spans.filter(({ parentSpanId }) => parentSpanId === requestTo(route)?.spanId).map(({ name }) => name)
+
+const loggedTrace = (route: string) =>
+  [harness.gatehouse, direct].flatMap((broker) => broker.logLines()).find((line) => line.route === route)
+    ?.trace_id
 
 test.each([
-  ['always_off', 0],
-  ['parentbased_always_off', 1],
-  ['parentbased_traceidratio', 1],
-  ['traceidratio', 0],
-])(
-  'with the sampler %s and 0, %d of a sampled and an unsampled trace is exported',
-  async (sampler, count) => {
-    const env = { ...TRUSTED, OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '0' }
-    await start({ env })
-    for (const flags of ['00', '01']) {
-      const traceparent = `00-${TRACE}-b7ad6b7169203331-${flags}`
-      await openBrowser(harness.gatehouse.url, { ...FROM_PROXY, traceparent }).get('/forward-auth')
-    }
-    const { spans } = await tracesAfterStop()
-    expect(spans.map(({ traceId }) => traceId)).toEqual(Array(count).fill(TRACE))
-  },
-)
-
-test('the headers and the name of the service reach the collector', async () => {
-  const env = { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20made-up', OTEL_SERVICE_NAME: 'broker-1' }
-  await start({ env })
-  await harness.visit()
-  await tracesAfterStop()
-  expect(harness.collector.headers().authorization).toBe('Bearer made-up')
-  expect(harness.collector.text()).toContain('{"key":"service.name","value":{"stringValue":"broker-1"}}')
+  ['/api/v1/authn', 'POST authn'],
+  ['/api/v1/pam/groups', 'POST pam', 'GET pam'], // the token, and a list
+  ['/app/v1/pam/users/:login', 'GET pam'],
+  ['/forward-auth', 'GET authn'], // the re-check
+])('a request to %s has a span, with children for Redis and %s', (route, ...calls) => {
+  expect(new Set(childrenOf(route))).toEqual(new Set(['redis', ...calls]))
 })
 
-test('a collector that refuses the traces costs no request, and is logged', async () => {
-  const refusing = await startStubUpstream((_req, res) => void res.writeHead(400).end())
-  await start({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: refusing.origin } })
-  const answer = await openBrowser(harness.gatehouse.url).get('/api/v1/sessions/me')
-  expect(answer.status).toBe(404)
-  await stop()
-  await refusing.close()
-  const lines = harness.gatehouse.logLines().filter(({ event }) => event === 'trace_export_failed')
-  expect(lines).toMatchObject([{ level: 'warn', count: 1 }])
+test('spans have the attributes of the HTTP conventions, and the call that of the upstream', () => {
+  const { hostname, port } = new URL(harness.authnUrl)
+  const method = { 'http.request.method': 'POST', 'http.response.status_code': 200 }
+  expect(requestTo('/api/v1/authn')).toMatchObject({
+    name: 'POST /api/v1/authn',
+    kind: 2,
+    attributes: { ...method, 'url.scheme': 'http', 'http.route': '/api/v1/authn' },
+  })
+  expect(spans.find(({ name }) => name === 'POST authn')).toMatchObject({
+    kind: 3,
+    attributes: { ...method, 'server.address': hostname, 'server.port': Number(port) },
+  })
+})
+
+test('an event hook is a request as any other', () => {
+  expect(requestTo('/hooks/org-events')).toMatchObject({
+    name: 'GET /hooks/org-events',
+    parentSpanId: PARENT,
+  })
+})
+
+test("a trusted proxy's trace is continued, also in the log, and not sent to Okta or PAM", () => {
+  expect(requestTo('/api/v1/authn')).toMatchObject({ traceId: TRACE, parentSpanId: PARENT })
+  expect(loggedTrace('/api/v1/authn')).toBe(TRACE)
+  const { requestLog } = harness.sandbox
+  const sent = [...requestLog.authn.entries, ...requestLog.pam.entries]
+  for (const path of ['/api/v1/authn', '/v1/teams/example-team/groups'])
+    expect(sent.map((call) => call.path)).toContain(path)
+  expect(JSON.stringify(sent)).not.toMatch(new RegExp(`traceparent|${TRACE}`, 'i'))
+})
+
+test("a client's traceparent is ignored: the span has a trace of its own, which the log names", () => {
+  const { traceId, parentSpanId } = requestTo('/signin') ?? {}
+  expect([traceId === TRACE, parentSpanId]).toEqual([false, undefined])
+  expect(loggedTrace('/signin')).toBe(traceId)
+})
+
+test('no span has a cookie, a login, an address, a path or a query', () => {
+  expect(ofTheUser.length).toBeGreaterThan(5)
+  for (const value of ofTheUser) expect(harness.collector.text()).not.toContain(value)
+})
+
+test('the headers and the name of the service reach the collector', () => {
+  expect(harness.collector.requests[0]?.headers.authorization).toBe('Bearer made-up')
+  expect(harness.collector.text()).toContain('{"key":"service.name","value":{"stringValue":"broker-1"}}')
 })

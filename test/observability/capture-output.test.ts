@@ -6,15 +6,8 @@ import { collectLog } from './collect-log.ts'
 function captured() {
   const printed: unknown[] = []
   const print = (...args: unknown[]) => void printed.push(args)
-  const fakeConsole = {
-    debug: print,
-    dir: print,
-    error: print,
-    info: print,
-    log: print,
-    trace: print,
-    warn: print,
-  }
+  const [debug, dir, error, info] = [print, print, print, print]
+  const fakeConsole = { debug, dir, error, info, log: print, trace: print, warn: print }
   const fakeProcess = new EventEmitter()
   fakeProcess.on('warning', print)
   const { log, lines, text } = collectLog('debug')

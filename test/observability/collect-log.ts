@@ -5,10 +5,7 @@ import { createLogger } from '../../src/observability/logger.ts'
 export type CollectedLog = ReturnType<typeof collectLog>
 
 /** A real logger whose lines can be read. `lines` leaves out `service` and `version`, which are the same in every line. */
-export function collectLog(
-  level: LogLevel = 'info',
-  options: { maxFieldChars?: number; now?: () => number } = {},
-) {
+export function collectLog(level: LogLevel = 'info', options: { now?: () => number } = {}) {
   let text = ''
   const stream = new Writable({
     decodeStrings: false,
@@ -17,7 +14,7 @@ export function collectLog(
       done()
     },
   })
-  const log = createLogger({ level, maxFieldChars: 1024, ...options, stream })
+  const log = createLogger({ level, ...options, stream })
   return {
     log,
     text: () => text,

@@ -29,14 +29,8 @@ describe('what is never written', () => {
 
   test('a listed field whose value is not a string, number or boolean', () => {
     const { log, lines, text } = collectLog()
-    const values = [
-      { a: 'very-secret' },
-      ['very-secret'],
-      null,
-      () => 'very-secret',
-      Symbol('very-secret'),
-      10n,
-    ]
+    const secret = 'very-secret'
+    const values = [{ a: secret }, [secret], null, () => secret, Symbol(secret), 10n]
     for (const reason of values) log.warn('unknown_step', forbidden({ reason, count: 1 }))
     expect(lines().length).toBe(values.length)
     for (const line of lines()) expect(line).not.toHaveProperty('reason')
@@ -93,19 +87,19 @@ describe('one event is one line', () => {
   test('for any field values', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint }), fc.string({ unit: codePoint }), (reason, userId) => {
-        const { log, text } = collectLog('info', { maxFieldChars: 20 })
+        const { log, text } = collectLog()
         log.info('request', { reason, userId })
         expect(text().split('\n').length).toBe(2)
-        expect(JSON.parse(text()).reason.length).toBeLessThanOrEqual(21)
+        expect(JSON.parse(text())).toMatchObject({ reason, userId })
       }),
     )
   })
 
   test('a field of a megabyte is truncated, and marked', () => {
-    const { log, lines, text } = collectLog('info', { maxFieldChars: 100 })
-    log.info('request', { reason: 'x'.repeat(1_000_000), userId: 'y'.repeat(100) })
-    expect(lines()[0]).toMatchObject({ reason: `${'x'.repeat(100)}…`, userId: 'y'.repeat(100) })
-    expect(text().length).toBeLessThan(500)
+    const { log, lines, text } = collectLog()
+    log.info('request', { reason: 'x'.repeat(1_000_000), userId: 'y'.repeat(1024) })
+    expect(lines()[0]).toMatchObject({ reason: `${'x'.repeat(1024)}…`, userId: 'y'.repeat(1024) })
+    expect(text().length).toBeLessThan(2500)
   })
 })
 
@@ -180,10 +174,8 @@ describe('every line', () => {
 })
 
 test('event names are in snake_case, each with a sentence that explains it', () => {
-  for (const [event, { meaning }] of Object.values(LOG_EVENT_TEXTS).flatMap((events) =>
-    Object.entries(events),
-  )) {
+  for (const [event, text] of Object.values(LOG_EVENT_TEXTS).flatMap((events) => Object.entries(events))) {
     expect(event).toMatch(/^[a-z]+(_[a-z]+)*$/)
-    expect(meaning).toMatch(/^\S.*\.$/)
+    expect(text).toMatch(/^\S[^→]*\.( → \S[^→]*\.)?$/)
   }
 })

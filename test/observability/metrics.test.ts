@@ -33,10 +33,3 @@ test('process metrics have their standard names', async () => {
     expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']),
   )
 })
-
-test('two brokers in one process have separate metrics', async () => {
-  const [one, other] = [createMetrics(), createMetrics()]
-  one.sessionsOpened.inc()
-  expect((await other.sessionsOpened.get()).values[0]?.value).toBe(0)
-  expect(await one.registry.metrics()).toContain('gatehouse_sessions_opened_total 1')
-})

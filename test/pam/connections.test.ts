@@ -1,21 +1,18 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { until } from '../support/until.ts'
 import type { PamBroker } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { usePamHarness } from './pam-harness.ts'
 
 const ME = '/api/v1/pam/me'
 const DIRECTORY = '/api/v1/pam/groups'
 const LISTS = '/v1/teams/example-team/users'
 const USERS = Array.from({ length: 40 }, (_, n) => `user-${n}@example.com`)
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-  for (const login of USERS) harness.pam.control.setUserGroups(login, ['Everyone'])
-  await harness.broker.get(ME, { login: USERS[0] }) // the token is minted
-  harness.advance(2000)
+const harness = usePamHarness(async (it) => {
+  for (const login of USERS) it.pam.control.setUserGroups(login, ['Everyone'])
+  await it.broker.get(ME, { login: USERS[0] }) // the token is minted
+  it.advance(2000)
 })
-afterEach(() => harness.close())
 
 /** `maxWaitMs` is the longest time that a caller waits for a connection. */
 const replica = (maxConnections: number, maxWaitMs: number): Promise<PamBroker> =>

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import type { Group } from '../../src/pam/upstream/group.ts'
-import { type RedisServer, startRedis } from '../support/redis-server.ts'
+import { useRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { type BrokerAnswer, connectStore, LOGIN, type PamBroker } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { type BrokerAnswer, LOGIN, type PamBroker } from './pam-broker.ts'
+import { usePamHarness } from './pam-harness.ts'
 
 /** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
 const PAGES = 60
@@ -11,33 +11,15 @@ const PAGE_SIZE = 5
 const PERIOD_MS = 10_000
 const DIRECTORY = '/api/v1/pam/groups?limit=1000'
 
-let redis: RedisServer
-beforeAll(async () => {
-  redis = await startRedis()
-})
-afterAll(() => redis.stop())
-
-let harness: PamHarness
+const redis = useRedis()
 let replicas: PamBroker[]
-let closers: (() => Promise<void>)[]
-beforeEach(async () => {
+const harness = usePamHarness(async ({ pam: { control }, replicaOn }) => {
   await redis.client().flushall()
-  harness = await startPamHarness()
-  closers = []
-  replicas = []
-  for (let n = 0; n < 2; n++) {
-    const store = await connectStore(redis.url)
-    closers.push(() => store.close())
-    replicas.push(await harness.replica({ store }))
-  }
-  harness.pam.control.setPageSize(PAGE_SIZE)
-  const living = harness.pam.control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
-  harness.pam.control.generateGroups(PAGES * PAGE_SIZE - living)
-  harness.pam.control.setRateLimit({ limit: 40, periodSeconds: PERIOD_MS / 1000, parts: 1 })
-})
-afterEach(async () => {
-  await harness.close()
-  for (const close of closers) await close()
+  replicas = [await replicaOn(redis), await replicaOn(redis)]
+  control.setPageSize(PAGE_SIZE)
+  const living = control.groups().filter(({ deletedAt }) => deletedAt === undefined).length
+  control.generateGroups(PAGES * PAGE_SIZE - living)
+  control.setRateLimit({ limit: 40, periodSeconds: PERIOD_MS / 1000, parts: 1 })
 })
 
 const counts = () => harness.pam.control.counts()

@@ -1,16 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { counted, LOGIN } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { usePamHarness } from './pam-harness.ts'
 
 const EVERYONE = 'f25eceb0-5d6b-5683-89f0-57e62155a668'
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-  harness.pam.control.putGroup({ id: EVERYONE, name: 'Everyone', roles: ['future_admin'] })
-  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins', 'Toolchain, Early Access', 'Everyone'])
+const harness = usePamHarness(({ pam }) => {
+  pam.control.putGroup({ id: EVERYONE, name: 'Everyone', roles: ['future_admin'] })
+  pam.control.setUserGroups(LOGIN, ['Platform Admins', 'Toolchain, Early Access', 'Everyone'])
 })
-afterEach(() => harness.close())
 
 test('without a session, the response is 401 and no request is sent to PAM', async () => {
   const answer = await harness.broker.get('/api/v1/pam/me', { login: '' })

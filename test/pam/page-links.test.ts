@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import type { Group } from '../../src/pam/upstream/group.ts'
 import { HOSTILE_LINK_FORMS, LEGAL_LINK_FORMS } from '../../src/sandbox/pam/pam-links.ts'
 import { LOGIN } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { usePamHarness } from './pam-harness.ts'
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-})
-afterEach(() => harness.close())
+const harness = usePamHarness()
 
 test.each(LEGAL_LINK_FORMS)('links in the form %s are followed to the end of the list', async (form) => {
   harness.pam.control.generateGroups(250, LOGIN)

@@ -23,6 +23,7 @@ export interface PamBroker {
   received(): number
   /** Sends a GET request. An empty `login`: without a session. */
   get(path: string, options?: GetOptions): Promise<BrokerAnswer>
+  readonly readAccess: ReturnType<typeof createPam>['readAccess']
   /** As after all sessions of this login were ended. */
   refetch(login: string): Promise<void>
   logText(): string
@@ -59,8 +60,8 @@ export const TUNABLES: PamOptions['tunables'] = defaultTunables().pam
 
 /** For busy machines. */
 const LONG_TIMEOUTS = {
-  headersTimeoutMs: 600_000,
-  requestTimeoutMs: 600_000,
+  headersTimeout: 600_000,
+  requestTimeout: 600_000,
   keepAliveTimeoutMs: 600_000,
   writeTimeoutMs: 600_000,
 }
@@ -74,7 +75,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     maxConnections = 32,
     ...parts
   } = options
-  const collected = collectLog('debug', { maxFieldChars: 200 })
+  const collected = collectLog('debug')
   const { log } = collected
   const metrics = parts.metrics ?? createMetrics({ processMetrics: false })
   const api = createHttpApi({
@@ -98,7 +99,13 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
     breaker: { consecutiveFailures: 1000, halfOpenAfterMs: 1000 },
     maxConnections,
     store: createMemoryStore(),
-    secretKeys: MASTER_KEYS,
+    masterKeys: MASTER_KEYS,
+    appTokens: [],
+    hashLogin: (login) =>
+      login
+        .replace(/[^a-z]/g, '')
+        .slice(0, 16)
+        .padEnd(16, '_'),
     requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
@@ -114,7 +121,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   }
   const served = await serve({
     before: [countRequest],
-    routes: pam.routes,
+    routes: [...pam.routes, ...pam.appRoutes],
     prepare: (app) => app.set('query parser', parseQuery),
     patience: LONG_TIMEOUTS,
     collected,
@@ -138,6 +145,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
       }
       return { status: response.status, headers: response.headers, text, body: asObject(text) }
     },
+    readAccess: pam.readAccess,
     refetch: pam.refetch,
     logText: collected.text,
     logLines: collected.lines,

@@ -1,7 +1,16 @@
+import type { Store } from '../../src/store/store.ts'
 import type { PamServer } from '../sandbox/pam/pam-server.ts'
 import { START, startPamServer } from '../sandbox/pam/pam-server.ts'
+import { useFreshFixture } from '../support/fixture.ts'
+import type { RedisServer } from '../support/redis-server.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from '../support/stub-upstream.ts'
-import { createUnreliableStore, type PamBroker, type PamBrokerOptions, startPamBroker } from './pam-broker.ts'
+import {
+  connectStore,
+  createUnreliableStore,
+  type PamBroker,
+  type PamBrokerOptions,
+  startPamBroker,
+} from './pam-broker.ts'
 
 /** The sandbox and brokers with one store and one clock, which only `advance` moves. */
 export interface PamHarness {
@@ -15,6 +24,8 @@ export interface PamHarness {
   /** Starts another upstream, such as one that must not be called. */
   stub(listener: StubListener): Promise<StubUpstream>
   replica(changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
+  /** A replica with its own connection to this Redis. */
+  replicaOn(redis: RedisServer, changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
   close(): Promise<void>
 }
 
@@ -22,6 +33,21 @@ export interface PamHarnessOptions extends Partial<PamBrokerOptions> {
   /** The error of the broker's clock. */
   readonly skewMs?: number
   readonly sandbox?: Record<string, unknown>
+}
+
+/** A harness for each test of a file. */
+export function usePamHarness(
+  prepare: (harness: PamHarness) => unknown = () => {},
+  options: PamHarnessOptions = {},
+): PamHarness {
+  return useFreshFixture({
+    async start() {
+      const harness = await startPamHarness(options)
+      await prepare(harness)
+      return harness
+    },
+    stop: (harness) => harness.close(),
+  })
 }
 
 export async function startPamHarness({
@@ -34,6 +60,7 @@ export async function startPamHarness({
   const store = createUnreliableStore(elapsed)
   const brokers: PamBroker[] = []
   const stubs: StubUpstream[] = []
+  const stores: Store[] = []
   const timers = new Set<{ at: number; fire: () => void }>()
   const startTimer = (fire: () => void, ms: number) => {
     const timer = { at: pam.now() + ms, fire }
@@ -68,9 +95,13 @@ export async function startPamHarness({
       return stub
     },
     replica,
+    async replicaOn(redis, changes) {
+      const store = await connectStore(redis.url)
+      stores.push(store)
+      return replica({ ...changes, store })
+    },
     async close() {
-      for (const stub of stubs) await stub.close()
-      for (const broker of brokers) await broker.close()
+      for (const started of [...stubs, ...brokers, ...stores]) await started.close()
       await pam.close()
     },
   }

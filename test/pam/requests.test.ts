@@ -1,14 +1,9 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { KEY, LOGIN, OTHER_KEY } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { usePamHarness } from './pam-harness.ts'
 
 const TEAM = '/v1/teams/example-team'
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
-})
-afterEach(() => harness.close())
+const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Platform Admins']))
 
 const calls = () => harness.pam.requestLog.entries
 const askedForTokens = () => calls().filter(({ path }) => path === `${TEAM}/service_token`)

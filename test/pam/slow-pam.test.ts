@@ -1,19 +1,14 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
-import { type PamHarness, startPamHarness } from './pam-harness.ts'
+import { usePamHarness } from './pam-harness.ts'
 
 const DIRECTORY = '/api/v1/pam/groups'
 const MAX_WAIT_MS = 2000
 /** Too old to be served during a refresh, but not after an error. */
 const OLD_MS = 700_000
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
-})
-afterEach(() => harness.close())
+const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Platform Admins']))
 
 const calls = () => harness.pam.requestLog.entries.length
 const isFresh = async (broker = harness.broker) =>

@@ -33,6 +33,7 @@ async function run(...[args, env]: Parameters<typeof start>): Promise<{ code: un
   return { code, output }
 }
 
+const HOOK = 'http://localhost:8080/hooks/org-events'
 const badPeople = peopleFile('invalid.json', '[{"login": ""}]')
 const badRole = peopleFile('role.json', '{"people": [{"login": "a"}], "groups": {"Auditors": ["end_usr"]}}')
 const badOption = peopleFile('port.json', '{"people": [{"login": "a"}], "port": 1}')
@@ -45,6 +46,14 @@ test.each<[string, number, string[], string]>([
     '--allowed-origin needs --broker',
   ],
   ['a sign-in page without a broker', 64, ['--sign-in-url', 'http://localhost:5173/'], 'needs --broker'],
+  ['an event hook without a secret', 64, ['--event-hook', HOOK], '--event-hook needs --event-hook-secret'],
+  ['a secret without an event hook', 64, ['--event-hook-secret', 's'], 'needs --event-hook\n'],
+  [
+    'an event hook that is no address',
+    78,
+    ['--event-hook', '/hook', '--event-hook-secret', 's'],
+    'eventHook.url: ',
+  ],
   ['people that are not valid', 78, ['--people', badPeople], 'people.0.login: '],
   ['an unknown role', 78, ['--people', badRole], 'groups.Auditors.0: Invalid option: expected one of "pam_a'],
   ['a file with other options', 78, ['--people', badOption], '--people: "port" is neither people nor groups'],
@@ -87,24 +96,14 @@ test('--json prints one line with the addresses of the running sandbox, which SI
 })
 
 test('--port moves all listeners, so several sandboxes run side by side', async () => {
-  const running: ReturnType<typeof start>[] = []
-  const portsOf = async (...args: string[]) => {
-    const child = start(['--json', ...args])
-    running.push(child)
-    const [line] = await once(createInterface(child.stdout), 'line')
-    const { brokerUrl, authnUrl, pamUrl } = readyLine.partial({ brokerUrl: true }).parse(JSON.parse(line))
-    return [brokerUrl, authnUrl, pamUrl].flatMap((url) =>
-      url === undefined ? [] : [Number(new URL(url).port)],
-    )
-  }
-  const first = await freePortRange()
-  expect(await portsOf('--broker', '--port', `${first}`)).toEqual([first, first + 1, first + 2])
-  const second = await freePortRange()
-  expect(await portsOf('--broker', '--port', `${second}`)).toEqual([second, second + 1, second + 2])
-  const third = await freePortRange()
-  expect(await portsOf('--port', `${third}`)).toEqual([third, third + 1])
-  for (const child of running) child.kill('SIGTERM')
-  for (const child of running) expect(child.exitCode ?? (await once(child, 'close'))[0]).toBe(0)
+  const port = await freePortRange()
+  const child = start(['--json', '--broker', '--port', `${port}`])
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const { brokerUrl, authnUrl, pamUrl } = readyLine.parse(JSON.parse(line))
+  const ports = [brokerUrl, authnUrl, pamUrl].map((url) => Number(new URL(url).port))
+  expect(ports).toEqual([port, port + 1, port + 2])
+  child.kill('SIGTERM')
+  await once(child, 'close')
 })
 
 /** The first of three free ports in a row. */
@@ -123,7 +122,7 @@ test('--help names every option and every variable', async () => {
   const [, flags = ''] = /const FLAGS = \{(.*?)\n\} as const/s.exec(afterHelp) ?? []
   const options = [...flags.matchAll(/^ {2}'?([\w-]+)'?:/gm)].map(([, name]) => `--${name}`)
   const variables = afterHelp.match(/SANDBOX_[A-Z_]+/g) ?? []
-  expect([options.length, new Set(variables).size]).toEqual([8, 6])
+  expect([options.length, new Set(variables).size]).toEqual([10, 6])
   for (const name of [...options, ...variables]) expect(output).toContain(name)
 })
 

@@ -39,7 +39,7 @@ test('the tarball has only compiled code, its two type files, the configuration,
   const isOther = (path: string) => !/^lib\/.*\.js$/.test(path) && !isPage(path) && !isStarter(path)
   expect(files.filter(isOther).sort()).toEqual([
     ...['.env.example', 'LICENSE', 'config/default.json', 'config/sandbox.json'],
-    ...['docs/openapi.json', 'examples/testing/fixtures.ts'],
+    ...['docs/audit-events.schema.json', 'docs/openapi.json', 'examples/testing/fixtures.ts'],
     ...['examples/testing/sign-in.spec.ts', 'examples/testing/sign-in.test.ts'],
     ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
   ])

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { type Answer, outcome, PASSWORD, useSandbox } from './authn/sandbox-client.ts'
+import { type Answer, outcome, useSandbox } from './authn/sandbox-client.ts'
 
 /** Rows of the authentication API's specification that no other sandbox test covers (docs/conformance.md). */
 
@@ -8,38 +8,12 @@ const client = useSandbox()
 const AUTHN = '/api/v1/authn'
 const WISH = { options: { multiOptionalFactorEnroll: true } }
 
-/** "Options object": missing, null and false are the same. */
-test.each([undefined, null, false])(
-  'Options object: multiOptionalFactorEnroll %j means off',
-  async (wish) => {
-    const start = await client.signIn('erin.enroll', { options: { multiOptionalFactorEnroll: wish } })
-    expect(outcome(await enrollQuestion(start))).toBe('200 SUCCESS')
-  },
-)
-
 /** "States and transitions", last row. */
 test('multiOptionalFactorEnroll in a step-up with a session: MFA_ENROLL again', async () => {
   const { stateToken } = client.sandbox.startStepUp('payroll', 'erin.enroll')
   const again = await enrollQuestion(await client.post(AUTHN, { stateToken, ...WISH }))
   expect(outcome(again)).toBe('200 MFA_ENROLL')
   expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
-})
-
-test.each([
-  [true, '200 PASSWORD_WARN'],
-  [false, '200 SUCCESS'],
-  [null, '200 SUCCESS'],
-])('warnBeforePasswordExpired %j, step-up with a session: %s', async (warnBeforePasswordExpired, leadsTo) => {
-  const { stateToken } = client.sandbox.startStepUp('payroll', 'walter.warn')
-  const answer = await client.post(AUTHN, { stateToken, options: { warnBeforePasswordExpired } })
-  expect(outcome(answer)).toBe(leadsTo)
-})
-
-test('options apply to later requests of the transaction that have none', async () => {
-  const { stateToken } = client.sandbox.startStepUp('payroll')
-  expect(outcome(await client.post(AUTHN, { stateToken, ...WISH }))).toBe('200 UNAUTHENTICATED')
-  const start = await client.post(AUTHN, { stateToken, username: 'erin.enroll', password: PASSWORD })
-  expect(outcome(await enrollQuestion(start))).toBe('200 MFA_ENROLL')
 })
 
 /** "Factor object", factorType, provider and profile: every value. */

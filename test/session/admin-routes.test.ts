@@ -1,11 +1,10 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createOps } from '../../src/ops.ts'
-import { keeper, listenFor } from '../http/serve.ts'
+import { listenFor, useKeeper } from '../http/serve.ts'
 import { openSession, startSessionHarness } from './session-harness.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 const TOKEN = 'plainly-fake-ops-token'
 const SESSIONS = '/admin/users/00u1person/sessions'
@@ -238,10 +237,8 @@ describe('with the token', () => {
 
   test.each([
     ['{"logins": ["ada"]}', 400, 'E0000001'],
-    ['{"login": "ada", "userId": "00u2"}', 400, 'E0000001'],
     ['{"login": ["ada"]}', 400, 'E0000001'],
     ['{"login": ""}', 400, 'E0000001'],
-    ['{"login": " "}', 400, 'E0000001'],
     ['{"login": "a\\u0000b"}', 400, 'E0000001'],
     [`{"login": "${'x'.repeat(321)}"}`, 400, 'E0000001'],
     ['["ada"]', 400, 'E0000003'],

@@ -48,7 +48,7 @@ test('transactions end before sessions, known devices last, and the PAM groups o
   const { calls, endAllSessions } = recorded(['ada', 'ada@corp.example', 'ada'])
   expect(await endAllSessions('one', 'by_admin')).toBe(3)
   expect(calls).toEqual([
-    ['note', 'one'],
+    ['note', 'one', undefined],
     ['transactions', 'one', undefined],
     ['list', 'one'],
     ['end', 'one', 'by_admin', {}],
@@ -63,7 +63,7 @@ test('a kept session keeps its transaction and the known devices', async () => {
   const keep = { id: 'keep', createdSinceMs: 5, transactionKeys: ['key'] }
   expect(await endAllSessions('one', 'by_user', keep)).toBe(0)
   expect(calls).toEqual([
-    ['note', 'one'],
+    ['note', 'one', 5],
     ['transactions', 'one', ['key']],
     ['list', 'one'],
     ['end', 'one', 'by_user', keep],

@@ -74,6 +74,41 @@ describe('a user with three groups, who signed in two minutes ago', () => {
     expect(await decision(ask(query, ''))).toEqual([401, undefined])
   })
 
+  /** Each rule in three forms: absent, met, not met. */
+  const FORMS = {
+    amr: ['', 'amr=pwd&amr=mfa', 'amr=pwd&amr=hwk'],
+    age: ['', 'maxAuthAge=120', 'maxAuthAge=119'],
+    role: ['', 'role=x&role=custom', 'role=x'],
+    group: ['', 'group=x&group=finance', 'group=x'],
+  }
+  const REQUESTED = ['', 'headers=groups', 'headers=amr,name', 'headers=jwt,roles&aud=reports']
+
+  test.each(REQUESTED)(
+    'with %j, every combination of rules: all must be met, and 401 comes before 403',
+    async (headers) => {
+      const { ask } = await signedIn(async () => ACCESS)
+      const combinations = Object.entries(FORMS).reduce<{ query: string[]; unmet: string[] }[]>(
+        (before, [name, forms]) =>
+          before.flatMap(({ query, unmet }) =>
+            forms.map((form, at) => ({
+              query: [...query, form],
+              unmet: at === 2 ? [...unmet, name] : unmet,
+            })),
+          ),
+        [{ query: [headers], unmet: [] }],
+      )
+      expect(combinations).toHaveLength(81)
+      for (const { query, unmet } of combinations) {
+        const text = query.filter((each) => each !== '').join('&')
+        const [status, denied] = await decision(ask(text))
+        const helps = unmet.includes('amr') || unmet.includes('age')
+        expect([text, status]).toEqual([text, unmet.length === 0 ? 200 : helps ? 401 : 403])
+        if (status !== 200) expect([text, unmet]).toEqual([text, expect.arrayContaining([denied])])
+        if (status === 401) expect([text, denied]).toEqual([text, expect.stringMatching(/^(amr|age)$/)])
+      }
+    },
+  )
+
   test.each([
     'role=',
     'group=x&group=',

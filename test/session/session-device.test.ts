@@ -1,11 +1,10 @@
-import { afterEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import type { SessionCookie } from '../../src/session/session-cookie.ts'
-import { keeper } from '../http/serve.ts'
+import { useKeeper } from '../http/serve.ts'
 import { DEVICE_HEADER, FIRST_KEY, GRANT, startSessionHarness } from './session-harness.ts'
 
-const { keep, closeAll } = keeper()
-afterEach(closeAll)
+const keep = useKeeper()
 
 async function signedIn() {
   const harness = keep(await startSessionHarness())

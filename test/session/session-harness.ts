@@ -12,9 +12,11 @@ import {
 } from '../../src/session/forward-auth.ts'
 import { createIdentityTokens } from '../../src/session/identity-token.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
+import type { Recheck } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
 import { createSessions, refuseOtherSession, type Sessions, withSession } from '../../src/session/sessions.ts'
+import { createVoidTimes } from '../../src/session/void-times.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'
@@ -46,6 +48,9 @@ export interface HarnessOptions {
   readonly sameSite?: 'lax' | 'strict'
   readonly idleMs?: number
   readonly readAccess?: ForwardAuthOptions['readAccess']
+  /** Whether the times are read from which on sessions are void. */
+  readonly usesVoidTimes?: boolean
+  readonly recheck?: Recheck
 }
 
 /** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
@@ -54,6 +59,7 @@ export const DEVICE_HEADER = 'x-test-device'
 /** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
 export async function startSessionHarness(options: HarnessOptions = {}) {
   const { secure = true, sameSite = 'lax', idleMs = IDLE_MS, readAccess } = options
+  const { usesVoidTimes = false, recheck } = options
   const clock = { now: START }
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
@@ -70,6 +76,9 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     if (given !== undefined) return given === '' ? undefined : String(given)
     return devices.get(cookie.readId(req) ?? '')
   }
+  const { object: voidTimes, restartWith: restartVoidTimes } = restartable([FIRST_KEY], (masterKeys) =>
+    createVoidTimes({ store, masterKeys, ttlMs: ABSOLUTE_MS, isUsed: usesVoidTimes }),
+  )
   const { object: sessions, restartWith: restartSessions } = restartable([FIRST_KEY], (masterKeys) =>
     createSessions({
       store,
@@ -80,6 +89,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       absoluteMs: ABSOLUTE_MS,
       extendEveryMs: EXTEND_EVERY_MS,
       maxPerUser: MAX_PER_USER,
+      voidTimes,
+      ...(recheck === undefined ? {} : { recheck }),
       log,
       metrics,
       now,
@@ -117,14 +128,6 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
         res.json(await sessions.require(req))
       },
     },
-    {
-      method: 'GET',
-      path: '/fail',
-      async handle(req) {
-        await sessions.require(req)
-        throw new Error('after the session was read')
-      },
-    },
   ])
   const forwardAuthOptions: ForwardAuthOptions = {
     sessions,
@@ -160,11 +163,13 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     clock,
     restartWith(...keys: readonly Buffer[]) {
       restartCookie(...keys)
+      restartVoidTimes(...keys)
       restartSessions(...keys)
     },
     entries,
     traffic,
     sessions,
+    voidTimes,
     /** The keys of session records, without those of the indexes. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
     cookie,
@@ -199,44 +204,32 @@ function withRedis(store: Store): Store {
   return { ...store, redis: redis as unknown as Redis } // connect-redis calls nothing else
 }
 
+const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {
+  ...{ get: 'reads', indexAll: 'reads' },
+  ...{
+    set: 'writes',
+    raise: 'writes',
+    swap: 'writes',
+    delete: 'writes',
+    indexPut: 'writes',
+    indexRemove: 'writes',
+  },
+}
+
 function countTraffic(
   store: Store,
   traffic: { writes: number; reads: number; unavailable: boolean; full: boolean },
 ): Store {
-  const record = (kind: 'reads' | 'writes') => {
-    traffic[kind] += 1
-    if (traffic.unavailable || (traffic.full && kind === 'writes'))
-      throw storeUnavailable(new Error('unavailable'))
+  const get = (target: Store, name: string) => {
+    const operation = Reflect.get(target, name)
+    const kind = COUNTED[name]
+    if (kind === undefined) return operation
+    return async (...given: unknown[]) => {
+      traffic[kind] += 1
+      if (traffic.unavailable || (traffic.full && kind === 'writes'))
+        throw storeUnavailable(new Error('unavailable'))
+      return operation(...given)
+    }
   }
-  return {
-    ...store,
-    async get(key) {
-      record('reads')
-      return store.get(key)
-    },
-    async set(...args) {
-      record('writes')
-      return store.set(...args)
-    },
-    async swap(...args) {
-      record('writes')
-      return store.swap(...args)
-    },
-    async delete(key) {
-      record('writes')
-      return store.delete(key)
-    },
-    async indexAll(key) {
-      record('reads')
-      return store.indexAll(key)
-    },
-    async indexPut(...args) {
-      record('writes')
-      return store.indexPut(...args)
-    },
-    async indexRemove(...args) {
-      record('writes')
-      return store.indexRemove(...args)
-    },
-  }
+  return { ...new Proxy(store, { get: (target, name) => get(target, String(name)) }) }
 }

@@ -4,6 +4,7 @@ import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 
 import { createSessionStore, newSessionId, type Session } from '../../src/session/session.ts'
+import { createVoidTimes } from '../../src/session/void-times.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'
@@ -42,6 +43,7 @@ async function sessionsAt(url: string, keys: readonly Buffer[] = [OLD]) {
     absoluteMs: 10 * IDLE_MS,
     extendEveryMs: 1000,
     maxPerUser: 5,
+    voidTimes: createVoidTimes({ store, masterKeys: keys, ttlMs: IDLE_MS, isUsed: false }),
     log: collectLog().log,
     now: () => clock.now,
   })
@@ -70,7 +72,7 @@ describe.each([
 ])('on %s', (_name, url) => {
   test('a session is read as it was created and extended, until it is destroyed', async () => {
     const { create, read, extend, destroy } = await sessionsAt(url())
-    const [id, session] = [newSessionId(), newSession()]
+    const [id, session] = [newSessionId(''), newSession()]
     expect(await read(id)).toBeUndefined()
     await create(id, session)
     await create('another', { ...session, userId: '00u2other' })
@@ -92,9 +94,10 @@ describe.each([
   })
 })
 
-test('an id is 256 random bits', () => {
-  const [one, two] = [newSessionId(), newSessionId()]
-  expect(Buffer.from(one, 'base64url')).toHaveLength(32)
+test('an id is 256 random bits and the tag of its user', () => {
+  const [one, two] = [newSessionId('-tag'), newSessionId('-tag')]
+  expect([one.slice(-4), two.slice(-4)]).toEqual(['-tag', '-tag'])
+  expect(Buffer.from(one.slice(0, -4), 'base64url')).toHaveLength(32)
   expect(one).not.toBe(two)
 })
 

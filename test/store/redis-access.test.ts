@@ -30,14 +30,6 @@ describe('a database that does not exist', () => {
     expect(await redis.client().dbsize()).toBe(0)
   })
 
-  test('with Sentinel', async () => {
-    const { url, primary } = watched
-    const { store, events } = connect(url.replace('/0?', '/99?'))
-    await until(() => attempts(events, 'no such database').length > 0, { what: 'the reason' })
-    await expectUnavailable(store)
-    expect(await primary.client().dbsize()).toBe(0)
-  })
-
   test('an existing database is used, also after a lost connection', async () => {
     const redis = await server({ persist: true })
     const { store } = connect(`${redis.url}/15`)

@@ -105,6 +105,26 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       })
     })
 
+    describe('raise', () => {
+      test('writes a number and its time to live only if it is larger than the stored one', async () => {
+        const key = someKey()
+        expect(await store.raise(key, 1_796_000_000_500, 60_000)).toBe(true)
+        expect(await store.raise(key, 1_796_000_000_499, 20_000)).toBe(false)
+        expect(await store.raise(key, 1_796_000_000_500, 20_000)).toBe(false)
+        expect(await store.get(key)).toBe('1796000000500')
+        expectWithin(await ttlOf(key), 55_000, 60_000)
+        expect(await store.raise(key, 1_796_000_000_501, 20_000)).toBe(true)
+        expect(await store.get(key)).toBe('1796000000501')
+        expectWithin(await ttlOf(key), 15_000, 20_000)
+      })
+
+      test('of concurrent writes in any order, the largest stays', async () => {
+        const key = someKey()
+        await Promise.all([3, 9, 1, 7].map((value) => store.raise(key, value, 60_000)))
+        expect(await store.get(key)).toBe('9')
+      })
+    })
+
     describe('swap', () => {
       test('writes, and returns the previous value', async () => {
         const key = someKey()

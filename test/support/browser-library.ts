@@ -3,7 +3,7 @@ import { type Browser, openBrowser } from './browser.ts'
 import { PASSWORD } from './harness.ts'
 
 /** Okta's browser library, unchanged. `issuer` is the broker, and requests go through a cookie jar. */
-export interface Library {
+interface Library {
   readonly client: OktaAuth
   readonly browser: Browser
 }
@@ -61,19 +61,17 @@ function storageIn(kept: Map<string, string>): StorageUtil {
   }
 }
 
-const credentials = (username: string) => ({ username, password: PASSWORD })
-export type Step = (args?: object) => Promise<Transaction>
-export interface LibraryFactor {
+type Step = (args?: object) => Promise<Transaction>
+interface LibraryFactor {
   readonly factorType: string
   readonly provider?: string
   readonly verify?: Step
   readonly enroll?: Step
   readonly questions?: () => Promise<unknown>
 }
-export interface Transaction {
+interface Transaction {
   readonly status: string
   readonly factorResult?: string
-  readonly data?: { readonly stateToken?: string }
   readonly factors?: readonly LibraryFactor[]
   readonly changePassword?: Step
   readonly resetPassword?: Step
@@ -83,14 +81,10 @@ export interface Transaction {
   readonly poll?: Step
   readonly activate?: Step
   readonly answer?: Step
-  readonly verify?: Step
-  readonly unlock?: Step
-  /** If there are several links, the name of one. */
-  readonly resend?: (name?: string) => Promise<Transaction>
 }
 
 export async function signIn(client: OktaAuth, username: string, options = {}): Promise<Transaction> {
-  return asTransaction(await client.signInWithCredentials({ ...credentials(username), ...options }))
+  return asTransaction(await client.signInWithCredentials({ username, password: PASSWORD, ...options }))
 }
 
 /** The library's types are loose: a transaction has one function for each link, with the link's name. */
@@ -103,7 +97,8 @@ export function step(given: Step | undefined, name: string): Step {
   return given
 }
 
-export function factor(transaction: Transaction, factorType: string): Step {
-  const found = transaction.factors?.find((one) => one.factorType === factorType)
-  return step(found?.verify, `factor ${factorType}`)
+export function factor({ factors = [] }: Transaction, factorType: string): LibraryFactor {
+  const found = factors.find((one) => one.factorType === factorType)
+  if (found === undefined) throw new Error(`the library offers no ${factorType}`)
+  return found
 }

@@ -1,22 +1,18 @@
-import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import type { Gatehouse } from './gatehouse.ts'
+import type { Harness } from './harness.ts'
 import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 import { until } from './until.ts'
 
-interface ConcurrentOptions {
-  readonly sandbox: Sandbox
-  readonly redis: RedisServer
-  /** Every broker that receives a request. */
-  readonly brokers: readonly Gatehouse[]
-}
-
 /**
  * Sends identical requests so that all are in flight at the same time, however slow the machine is: the upstream delays its response
  * until one request has reached it and all others wait for the shared result. Fails if that does not happen.
+ *
+ * @param brokers every broker that receives a request
  */
 export async function sendConcurrently<Answer>(
-  { sandbox, redis, brokers }: ConcurrentOptions,
+  { sandbox, redis }: Pick<Harness, 'sandbox' | 'redis'>,
+  brokers: readonly Gatehouse[],
   asks: readonly (() => Promise<Answer>)[],
 ): Promise<Answer[]> {
   const elsewhere = await watchLooksForOutcomes(redis)

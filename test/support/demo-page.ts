@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { PassThrough } from 'node:stream'
-import { expect } from '@jest/globals'
+import { afterEach, expect } from '@jest/globals'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { type Demo, type DemoOptions, startDemo } from '../../src/demo/demo.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath } from '../../src/sandbox/sandbox-config.ts'
 import { openChromium } from './chromium.ts'
 import { clickOnce } from './click.ts'
+import { useFixture } from './fixture.ts'
 import { freePort } from './gatehouse.ts'
 
 /** The built demo in a real browser, with the sandbox. */
@@ -54,8 +55,14 @@ export const NEW_PASSWORD = 'Another-Password-2'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PHONE_WIDTH = 320
 
-/** @param options of the broker, such as its clock */
-export async function openDemo(options: Pick<DemoOptions, 'now'> = {}): Promise<DemoHarness> {
+/** One demo for all tests of a file, tidied after each test. @param options of the broker, such as its clock */
+export function useDemo(options: Pick<DemoOptions, 'now'> = {}): DemoHarness {
+  const demo = useFixture({ start: () => openDemo(options), stop: ({ stop }) => stop() })
+  afterEach(() => demo.tidy())
+  return demo
+}
+
+async function openDemo(options: Pick<DemoOptions, 'now'>): Promise<DemoHarness> {
   const logStream = new PassThrough().resume()
   const parts = { port: await freePort(), sandboxConfigPath: defaultConfigPath }
   const demo = await startDemo({ ...parts, logStream, ...options })

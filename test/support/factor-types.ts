@@ -8,56 +8,36 @@ export interface FactorTypeRow {
   readonly login: string
   /** An attempt, which the verify step sends: a wrong proof, or nothing, which starts a challenge. */
   readonly attempt: object
-  /** The field of the proof; undefined if the user approves elsewhere. */
-  readonly proof?: string
-  /** How many attempts in one sign-in reach Okta before the answer is 429; undefined for signatures, which cannot be guessed. */
-  readonly limit: number | undefined
   /** The session's authentication methods (RFC 8176) after the right proof; undefined if Okta refuses the type. */
   readonly amr: readonly string[] | undefined
   readonly prove: (page: PortalPage, harness: Harness, login: string) => Promise<unknown>
 }
 
-/** The bursts in docs/configuration.md#limits. */
-const CODES = 8
-const PASSWORDS = 5
-const MESSAGES = 6
-const APPROVALS = 5
-
-const CODE = { proof: 'passCode', attempt: { passCode: '000000' }, limit: CODES }
-const SENT = { proof: 'passCode', attempt: {}, limit: MESSAGES, prove: proveBySentCode }
-const ELSEWHERE = { attempt: {}, limit: APPROVALS }
-const AT_PROVIDER = { ...ELSEWHERE, amr: ['pwd', 'mfa'], prove: proveAtProvider }
-const KEY = {
-  proof: 'signatureData',
-  attempt: { clientData: 'e30=', signatureData: 'e30=' },
-  limit: undefined,
-  amr: ['pwd', 'hwk', 'mfa'],
-}
+const CODE = { attempt: { passCode: '000000' } }
+const SENT = { attempt: {}, prove: proveBySentCode }
+const AT_PROVIDER = { attempt: {}, amr: ['pwd', 'mfa'], prove: proveAtProvider }
+const KEY = { attempt: { clientData: 'e30=', signatureData: 'e30=' }, amr: ['pwd', 'hwk', 'mfa'] }
 
 export const FACTOR_TYPE_ROWS: Readonly<Record<string, FactorTypeRow>> = {
   password: {
     login: 'pablo.password',
-    proof: 'password',
     attempt: { password: 'Not-The-Password-1' },
-    limit: PASSWORDS,
     amr: ['pwd'],
     prove: (page) => page.verify('password', { password: PASSWORD }),
   },
   question: {
     login: 'quentin.query',
-    proof: 'answer',
     attempt: { answer: 'not this' },
-    limit: CODES,
     amr: ['pwd', 'kba', 'mfa'],
     prove: (page) => page.verify('question', { answer: 'lighthouse' }),
   },
   sms: { login: 'sana.sms', ...SENT, amr: ['pwd', 'sms', 'mfa'] },
   call: { login: 'carl.call', ...SENT, amr: ['pwd', 'tel', 'mfa'] },
   email: { login: 'emma.mail', ...SENT, amr: ['pwd', 'otp', 'mfa'] },
-  push: { login: 'nina.number', ...ELSEWHERE, amr: ['pwd', 'swk', 'mfa'], prove: proveByPush },
+  push: { login: 'nina.number', attempt: {}, amr: ['pwd', 'swk', 'mfa'], prove: proveByPush },
   signed_nonce: {
     login: 'faye.fastpass',
-    ...ELSEWHERE,
+    attempt: {},
     amr: undefined,
     prove: (page) => page.verify('signed_nonce'),
   },
@@ -67,7 +47,7 @@ export const FACTOR_TYPE_ROWS: Readonly<Record<string, FactorTypeRow>> = {
   'token:hardware': byCode('token:hardware', 'yuki.hardware', 'hwk'),
   webauthn: { login: 'wanda.key', ...KEY, prove: proveByKey('webauthn') },
   u2f: { login: 'uwe.key', ...KEY, prove: proveByKey('u2f') },
-  web: { login: 'dario.duo', ...ELSEWHERE, amr: ['pwd', 'mfa'], prove: proveByDuo },
+  web: { login: 'dario.duo', attempt: {}, amr: ['pwd', 'mfa'], prove: proveByDuo },
   claims_provider: { login: 'cleo.claims', ...AT_PROVIDER },
   'assertion:oidc': { login: 'odin.oidc', ...AT_PROVIDER },
   'assertion:saml2': { login: 'sam.saml', ...AT_PROVIDER },

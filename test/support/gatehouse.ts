@@ -6,7 +6,7 @@ import type { AttemptLimits } from '../../src/authn/throttling/limits.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { defaultTunables, type Tunables } from '../../src/config/tunables.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
-import { createTracing } from '../../src/observability/otel-tracing.ts'
+import { createTracing } from '../../src/observability/tracing.ts'
 import { type Constants, createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
@@ -72,7 +72,6 @@ export async function startGatehouse({
     ...env,
   })
   const { stepUpPerAddress } = tunables.limits
-  const { tracing } = config
   const limits = { ...config.tunables.limits, stepUpPerAddress }
   const logStream = new PassThrough()
   const chunks: string[] = []
@@ -85,7 +84,7 @@ export async function startGatehouse({
     { ...config, tunables: { ...tunables, limits } },
     {
       logStream,
-      createTracing: tracing && ((log) => createTracing({ ...tracing, log })),
+      createTracing,
       constants: {
         health: { checkEveryMs: 3_600_000 },
         ...constants,
@@ -95,7 +94,7 @@ export async function startGatehouse({
       ...(now === undefined ? {} : { now }),
     },
   )
-  const http = { ...tunables.http, headersTimeoutMs: 60_000, requestTimeoutMs: 90_000, ...listener }
+  const http = { ...tunables.http, headersTimeout: 60_000, requestTimeout: 90_000, ...listener }
   const app = createListener(broker.app, http, broker)
   const ops = createListener(broker.ops, http)
   await app.listen(port, '127.0.0.1')

@@ -1,5 +1,6 @@
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { type Browser, openBrowser } from './browser.ts'
+import { useFixture } from './fixture.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse, TEST_KEY } from './gatehouse.ts'
 import { watchSecrets } from './harness-secrets.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.ts'
@@ -49,7 +50,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const start = async (extra: Record<string, string> = {}) => {
     const broker = await startGatehouse({
       ...rest,
-      env: { ...signInEnv, ...upstream.pamEnv, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env, ...extra },
+      env: {
+        ...signInEnv,
+        ...upstream.pamEnv,
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+        ...env,
+        ...extra,
+      },
     })
     brokers.push(broker)
     return broker
@@ -87,6 +94,15 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   }
 }
 
+/** The harness of a test file. The sandbox is reset before each test. */
+export function useHarness(options: HarnessOptions = {}): Harness {
+  return useFixture({
+    start: () => startHarness(options),
+    reset: ({ sandbox }) => sandbox.reset(),
+    stop: (harness) => harness.stop(),
+  })
+}
+
 /** The stub upstream and one broker on the embedded store, for responses that the sandbox does not give. */
 export interface StubHarness {
   readonly stub: StubUpstream
@@ -96,11 +112,15 @@ export interface StubHarness {
   stop(): Promise<void>
 }
 
+export interface StubHarnessOptions extends Partial<GatehouseOptions> {
+  readonly answer?: StubListener
+}
+
 export async function startStubHarness({
   answer,
   env,
   ...rest
-}: Partial<GatehouseOptions> & { readonly answer?: StubListener } = {}): Promise<StubHarness> {
+}: StubHarnessOptions = {}): Promise<StubHarness> {
   const stub = await startStubUpstream(answer)
   const gatehouse = await startGatehouse({ ...rest, env: { AUTHN_BASE_URL: stub.origin, ...env } })
   return {
@@ -116,6 +136,15 @@ export async function startStubHarness({
       await stub.close()
     },
   }
+}
+
+/** The stub harness of a test file. The stub is reset before each test. */
+export function useStubHarness(options: StubHarnessOptions = {}): StubHarness {
+  return useFixture({
+    start: () => startStubHarness(options),
+    reset: ({ stub }) => stub.reset(),
+    stop: (harness) => harness.stop(),
+  })
 }
 
 async function visit({ url }: Gatehouse, proxyHeaders = {}): Promise<Browser> {

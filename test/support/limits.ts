@@ -2,7 +2,7 @@ import type { TestTunables } from './gatehouse.ts'
 import { generousLimits } from './generous-limits.ts'
 
 type Limits = TestTunables['limits']
-export type SomeLimits = { readonly [Name in keyof Limits]?: Partial<Limits[Name]> }
+type SomeLimits = { readonly [Name in keyof Limits]?: Partial<Limits[Name]> }
 
 /** Only these limits apply; all others are very high. Recovery answers are quick. */
 export function onlyLimits(some: SomeLimits): (tunables: TestTunables) => TestTunables {

@@ -46,7 +46,9 @@ export interface MatrixVisitor {
   cookies(kind: Exclude<Cookies, 'foreign'>): string | undefined
 }
 
+export const APP_TOKEN = { name: 'portal', token: 'plainly-fake-token-of-the-portal' }
 export const DEVICE_COOKIE = '__Host-gatehouse-device'
+export const HOOK_SECRET = 'plainly-fake-hook-secret'
 export const SESSION_COOKIE = '__Host-gatehouse'
 
 const [CURRENT, OLDER, REMOVED] = [7, 8, 9].map((byte) => Buffer.alloc(32, `plainly-fake-${byte}`))
@@ -70,7 +72,9 @@ export async function startMatrixHarness({
       PAM_KEY_ID: 'plainly-fake-key-id',
       PAM_KEY_SECRET: 'plainly-fake-key-secret',
       PAM_DIRECTORY: 'all',
+      APP_TOKENS: `${APP_TOKEN.name}:${APP_TOKEN.token}`,
       STEP_UP: 'on',
+      EVENT_HOOK_SECRET: HOOK_SECRET,
       SSO_REDIRECTS: 'https://app.example.com/',
       SECRET_KEYS: [CURRENT, OLDER].map((key) => key?.toString('base64')).join(),
       ...env,

@@ -5,24 +5,7 @@ const CONTROL_CHARACTERS = Array.from({ length: 0xa0 }, (_, code) => code)
   .map((code) => String.fromCharCode(code))
 /** Between the parts of a URL, each of these makes some parsers read another host. */
 const SEPARATORS = [
-  ...[
-    '@',
-    ':@',
-    '#@',
-    '?@',
-    '%40',
-    '%23@',
-    '%3f@',
-    '\\',
-    '\\@',
-    '%5c',
-    '/\\',
-    ';@',
-    ',',
-    '%2f',
-    '%00',
-    '%0d%0a',
-  ],
+  ...'@ :@ #@ ?@ %40 %23@ %3f@ \\ \\@ %5c /\\ ;@ , %2f %00 %0d%0a'.split(' '),
   ...['\uff0f', '\uff0e', '\u3002', '\u2044', '\uff20', '\uff03', '\ufe56', '\u00ad', '\u200b', '.\u0301'],
 ]
 const SCHEMES = [
@@ -30,35 +13,8 @@ const SCHEMES = [
   ...['about:', 'intent:', 'ms-word:', 'http%3a', 'https%3A', 'hxxps:', 'https', '', ':', 'https:https:'],
 ]
 /** Forms without a scheme, which browsers read as another host or as a path of this one. */
-const RELATIVE = [
-  '//',
-  '///',
-  '////',
-  '/\\',
-  '\\/',
-  '\\\\',
-  '/\t/',
-  '\t//',
-  '/%2f',
-  '/%5c',
-  './/',
-  '..//',
-  '@',
-  '?',
-  '#',
-]
-const PORTS = [
-  '80',
-  '444',
-  '8443',
-  '0',
-  '00444',
-  '65536',
-  '443.evil.example',
-  '443@evil.example',
-  '-443',
-  '0x1bb',
-]
+const RELATIVE = [...'// /// //// /\\ \\/ \\\\ /%2f /%5c .// ..// @ ? #'.split(' '), '/\t/', '\t//']
+const PORTS = '80 444 8443 0 00444 65536 443.evil.example 443@evil.example -443 0x1bb'.split(' ')
 export const ORIGIN_ATTACKS: readonly string[] = [
   ...SEPARATORS.flatMap((sign) => [
     `https://app.example.com${sign}evil.example/home`,

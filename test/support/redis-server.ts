@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Redis, type RedisOptions } from 'ioredis'
+import { useFixture } from './fixture.ts'
 import { freePort, makeDirectory, type RedisProcess, removeDirectory, startProcess } from './redis-process.ts'
 import { until } from './until.ts'
 
@@ -50,6 +51,11 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
 }
 
 type Arguments = (port: number, directory: string) => readonly string[]
+
+/** One server for all tests of a file. */
+export function useRedis(): RedisServer {
+  return useFixture({ start: () => startRedis(), stop: (redis) => redis.stop() })
+}
 
 /** Starts a server of another kind: `argumentsFor` returns the command line and may write files first. */
 export async function startServer(

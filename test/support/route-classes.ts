@@ -77,6 +77,8 @@ export const ROUTE_CLASSES = {
   step: { verdicts: byDevice(UNKNOWN_HANDLE), setsDevice: true },
   'offered list': { verdicts: byDevice(NOT_OFFERED), setsDevice: true },
   'offered picture': { verdicts: byDevice(NOT_OFFERED), setsDevice: true, serves: 'same-site' },
+  /** With a token; cookies and the calling page have no effect. */
+  backend: { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
   'public data': { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
   'offered redirect': {
     verdicts: byDevice(UNKNOWN_HANDLE),
@@ -94,6 +96,9 @@ export const ROUTE_CLASSES = {
     setsDevice: false,
     session: 'closes',
   },
+  /** With the right secret. Cookies are ignored. */
+  'event hook: verification': { verdicts: always(DONE), setsDevice: false, serves: 'any-site' },
+  'event hook: delivery': { verdicts: always(DONE), setsDevice: false },
   'proxy check': { verdicts: bySession([401, undefined]), setsDevice: false, serves: 'any-site' },
 } as const satisfies Record<string, RouteClass>
 
@@ -139,9 +144,14 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
   'DELETE /api/v1/sessions/:publicId': 'session: end this one',
   'GET /forward-auth': 'proxy check',
   'GET /.well-known/gatehouse-jwks.json': 'public data',
+  'GET /hooks/org-events': 'event hook: verification',
+  'POST /hooks/org-events': 'event hook: delivery',
   'GET /api/v1/pam/me': 'session: needed',
   'GET /api/v1/pam/groups': 'session: needed',
   'GET /api/v1/pam/groups/:id': 'session: needed',
+  'GET /app/v1/pam/users/:login': 'backend',
+  'GET /app/v1/pam/groups': 'backend',
+  'GET /app/v1/pam/groups/:id': 'backend',
 }
 
 /** A kind of client with the headers that browsers send for it (Fetch metadata, RFC 6454). */

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpServer, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { HttpApiOptions } from '../../src/upstream/http-api.ts'
-import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import { keeper } from '../http/serve.ts'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
 import { deadPort, listenAnywhere, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
-import { clientFor } from './client-for.ts'
+import { clientFor, failureOf } from './client-for.ts'
 
 let certificates: Certificates
 beforeAll(() => {
@@ -15,10 +15,8 @@ beforeAll(() => {
 })
 afterAll(() => certificates.remove())
 
-const open: (() => Promise<void> | void)[] = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
 
 const GET = {
   method: 'GET',
@@ -26,11 +24,7 @@ const GET = {
   headers: { Authorization: 'SSWS very-secret' },
 } as const
 
-function client(baseUrl: string, options: Partial<HttpApiOptions> = {}) {
-  const made = clientFor(baseUrl, options)
-  open.push(() => made.close())
-  return made
-}
+const client = (baseUrl: string, options: Partial<HttpApiOptions> = {}) => keep(clientFor(baseUrl, options))
 
 async function secureUpstream() {
   let arrived = 0
@@ -42,11 +36,13 @@ async function secureUpstream() {
     },
   )
   const port = await listenAnywhere(server)
-  open.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  keep({ close: () => closeAtOnce(server) })
   return { port, arrived: () => arrived }
+}
+
+function closeAtOnce(server: Server) {
+  server.closeAllConnections()
+  server.close()
 }
 
 /** An egress proxy; `targets` are the requested hosts, `plain` the requests without a tunnel. */
@@ -76,21 +72,13 @@ async function proxy({ refuses = false } = {}) {
     far.on('error', () => near.destroy())
   })
   const port = await listenAnywhere(server)
-  open.push(() => {
-    for (const socket of sockets) socket.destroy()
-    server.closeAllConnections()
-    server.close()
+  keep({
+    close() {
+      for (const socket of sockets) socket.destroy()
+      closeAtOnce(server)
+    },
   })
   return { port, url: `http://127.0.0.1:${port}/`, targets, plain, credentials }
-}
-
-async function failureOf(sending: Promise<unknown>): Promise<UpstreamFailure> {
-  const error = await sending.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(UpstreamFailure)
-  return error as UpstreamFailure // just checked
 }
 
 describe('private certificate authorities', () => {
@@ -153,8 +141,7 @@ describe('an egress proxy', () => {
   })
 
   test('never gets plain http, which is sent to the local host only', async () => {
-    const stub = await startStubUpstream((_req, res) => sendJson(res, 200, { by: 'upstream' }))
-    open.push(() => stub.close())
+    const stub = keep(await startStubUpstream((_req, res) => sendJson(res, 200, { by: 'upstream' })))
     const egress = await proxy()
     expect((await client(stub.origin, { httpsProxy: egress.url }).send(GET)).json).toEqual({ by: 'upstream' })
     expect([egress.targets, egress.plain]).toEqual([[], []])

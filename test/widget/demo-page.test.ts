@@ -84,16 +84,3 @@ test('the demo’s phone answers the widget’s push; another user can be chosen
   await page.getByText('Signed in as priya.nair@example.test').waitFor()
   expect(problems).toEqual([])
 })
-
-test('the demo’s phone scans the widget’s QR code', async () => {
-  await signInAs('reggie.required@example.test')
-  await click(page.getByRole('button', { name: /Setup|Configure factor/ }).first())
-  const phone = page.getByRole('region', { name: 'The phone' })
-  await click(page.locator('#widget').getByText('iPhone'))
-  await click(page.getByRole('link', { name: 'Next' }))
-  await click(phone.getByRole('button', { name: 'Scan the QR code' }))
-  await phone
-    .getByRole('group', { name: 'Authenticator app' })
-    .getByText(/^\d{6}$/)
-    .waitFor()
-})

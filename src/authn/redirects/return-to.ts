@@ -1,5 +1,8 @@
 import type { Request, Response } from 'express'
+import { z } from 'zod'
 import { invalidField } from '../../errors.ts'
+import { checkQuery, parseQuery } from '../../http/routes.ts'
+import { deniedByProof, PROOF_RULES } from '../../session/forward-auth-rules.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { allowedTarget, type RedirectPrefix } from './redirect-target.ts'
 
@@ -7,22 +10,41 @@ export interface ReturnToOptions {
   readonly allowed: readonly RedirectPrefix[]
   readonly signInUrl: string
   readonly sessions: Pick<Sessions, 'load' | 'find'>
+  readonly now: () => number
 }
 
-/** Where a browser goes that a proxy has found without a session: to the sign-in page, or back if it has one by now. */
-export function createReturnTo({ allowed, signInUrl, sessions }: ReturnToOptions) {
+/** `prompt` has no effect: the sign-in page returns with its own query. */
+export const SIGN_IN_QUERY = z.strictObject({
+  returnTo: z.string('must occur once'),
+  ...PROOF_RULES.shape,
+  prompt: z.literal('login').optional(),
+})
+
+/**
+ * Where a browser goes that a proxy has found without a session, or with one that does not satisfy a rule: to the sign-in page, or
+ * back if its session suffices by now.
+ */
+export function createReturnTo({ allowed, signInUrl, sessions, now }: ReturnToOptions) {
+  const ofPage = new Set(new URL(signInUrl).searchParams.keys())
+
   return async function returnTo(req: Request, res: Response): Promise<string> {
-    const target = allowedTarget(returnToOf(req), allowed)
+    const given = Object.entries(queryOf(req)).filter(([name]) => !ofPage.has(name))
+    const { returnTo, ...rules } = checkQuery(SIGN_IN_QUERY, Object.fromEntries(given))
+    const target = allowedTarget(returnTo, allowed)
     if (target === undefined) throw invalidField('returnTo: is not among the allowed targets')
     await sessions.load(req, res)
-    if (sessions.find(req) !== undefined) return target
+    const session = sessions.find(req)?.session
+    if (session !== undefined && deniedByProof(rules, session, now()) === undefined) return target
     const page = new URL(signInUrl)
     page.searchParams.set('returnTo', target)
+    if (session !== undefined) page.searchParams.set('prompt', 'login') // OpenID Connect's name for a sign-in despite a session
     return page.href
   }
 }
 
 /** nginx and Caddy cannot encode the URL: one that is written as it is continues to the end of the query. */
-function returnToOf({ url, query }: Request): unknown {
-  return /[?&]returnTo=(https?:\/\/.*)/i.exec(url)?.[1] ?? query.returnTo
+function queryOf({ url }: Request) {
+  const query = url.replace(/^[^?]*\??/, '')
+  const encode = (_: string, target: string) => `returnTo=${encodeURIComponent(target)}`
+  return parseQuery(query.replace(/(?<=^|&)returnTo=(https?:\/\/.*)/, encode))
 }

@@ -1,4 +1,5 @@
 import { type BrokerError, rateLimited } from '../../errors.ts'
+import { limitTimes } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
@@ -22,7 +23,8 @@ export function limitReachedError(
   { operation, factorType, login, userId }: Omit<Attempt, 'kind'>,
   client: Client,
 ): BrokerError {
-  const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1000))
+  const times = limitTimes(max, leftMs, now())
+  const { retryAfterSeconds } = times
   audit.limitHit({ limit: label, operation, factorType, login, userId, retryAfterSeconds }, client)
-  return rateLimited({ limit: max, resetAtSeconds: Math.ceil((now() + leftMs) / 1000), retryAfterSeconds })
+  return rateLimited(times)
 }

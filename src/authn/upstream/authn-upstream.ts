@@ -25,6 +25,8 @@ export interface AuthnUpstream {
   deadline(): number
   /** Fetches an offered resource. Returns any answer as it is. */
   fetch(path: string, accept: string, client: Client): Promise<UpstreamResponse>
+  /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
+  readUser(userId: string): Promise<UpstreamResponse>
   tokenState(): TokenState
   close(): Promise<void>
 }
@@ -88,6 +90,14 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
       if (answer.status === 401) throw tokenRefused()
       return answer
     },
+
+    readUser: (userId) =>
+      sendCall({
+        method: 'GET',
+        path: `/api/v1/users/${encodeURIComponent(userId)}`,
+        accept: 'application/json',
+        deadline: deadlineNow(),
+      }),
   }
 }
 
@@ -114,7 +124,8 @@ interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding'> {
   readonly method: 'GET' | 'POST'
   readonly accept: string
   readonly body?: AuthnCall['body']
-  readonly client: Client
+  /** Default: the broker itself. */
+  readonly client?: Client
   readonly deadline: number
 }
 
@@ -154,15 +165,21 @@ function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): Upstr
     Accept: accept,
     'Content-Type': 'application/json',
     Authorization: `SSWS ${apiToken}`,
+    ...(client === undefined ? {} : headersOf(client, path)),
+  }
+  if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
+  const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
+  return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
+}
+
+function headersOf(client: Client, path: string) {
+  return {
     'X-Forwarded-For': client.address,
     ...(client.userAgent === '' ? {} : { 'User-Agent': client.userAgent }),
     ...(client.acceptLanguage === '' ? {} : { 'Accept-Language': client.acceptLanguage }),
     ...(client.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': client.fingerprint }),
     ...(client.origin === undefined || !path.startsWith(PRIMARY) ? {} : { Origin: client.origin }),
   }
-  if (encoding !== 'form') return { method, path, headers, body, timeoutMs }
-  const fields = Object.entries(body ?? {}).map(([name, value]): [string, string] => [name, String(value)])
-  return { method, path, headers, form: new URLSearchParams(fields), timeoutMs }
 }
 
 /** Runs the call when fewer than the maximum are in flight. A call that would wait longer fails, and is not sent. */

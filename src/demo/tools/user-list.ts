@@ -1,3 +1,4 @@
+import { call } from './call.js'
 import { element } from './elements.js'
 import type { User } from './user.js'
 
@@ -9,8 +10,11 @@ export interface UserList {
 
 /** All users, with a filter by name and description. */
 export function createUserList(users: readonly User[], onChoose: (user: User) => void): UserList {
-  const rows = users.map((user) => rowOf(user, () => onChoose(mark(user))))
   const found = element('p', { id: 'users-found', class: 'soft', role: 'status' })
+  const tell = (text: string) => {
+    found.textContent = text
+  }
+  const rows = users.map((user) => rowOf(user, () => onChoose(mark(user)), tell))
   const filter = element('input', {
     type: 'search',
     autocomplete: 'off',
@@ -37,7 +41,7 @@ export function createUserList(users: readonly User[], onChoose: (user: User) =>
     }
     const shown = rows.filter(({ item }) => !item.hidden).length
     const all = users.length
-    found.textContent = shown === all ? `${all} users` : `${shown} of ${all} users`
+    tell(shown === all ? `${all} users` : `${shown} of ${all} users`)
   }
 
   function mark(chosen: User): User {
@@ -52,13 +56,39 @@ interface Row {
   readonly pick: HTMLButtonElement
 }
 
-function rowOf(user: User, onPick: () => void): Row {
+function rowOf(user: User, onPick: () => void, tell: (text: string) => void): Row {
   const pick = element(
     'button',
     { type: 'button', 'aria-pressed': 'false' },
-    element('strong', {}, user.login),
+    element('strong', { id: nameId(user) }, user.login),
     element('span', {}, user.description),
   )
   pick.addEventListener('click', onPick)
-  return { user, pick, item: element('li', {}, pick) }
+  return { user, pick, item: element('li', {}, pick, suspendButton(user, tell)) }
+}
+
+const nameId = ({ login }: User) => `login-${login}`
+
+/** Suspends the user in the org, or ends the suspension. The page then asks for its session, as if it had become visible. */
+function suspendButton(user: User, tell: (text: string) => void): HTMLButtonElement {
+  const made = element('button', { type: 'button', 'aria-describedby': nameId(user) })
+  let operation = ''
+  show(user.status)
+  made.addEventListener('click', async () => {
+    try {
+      const body = { login: user.login, operation }
+      const { status } = await call<{ status: string }>('POST', '/demo/users/lifecycle', body)
+      show(status)
+      tell(`${user.login} is ${status}.`)
+      document.dispatchEvent(new Event('visibilitychange'))
+    } catch (error) {
+      tell(error instanceof Error ? error.message : '')
+    }
+  })
+  return made
+
+  function show(status: string): void {
+    operation = status === 'SUSPENDED' ? 'unsuspend' : 'suspend'
+    made.textContent = status === 'SUSPENDED' ? 'Unsuspend' : 'Suspend'
+  }
 }

@@ -5,4 +5,6 @@ export interface User {
   /** Empty if the user has none yet. */
   readonly password: string
   readonly description: string
+  /** As in Okta's Users API. */
+  readonly status: string
 }

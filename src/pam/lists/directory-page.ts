@@ -14,19 +14,11 @@ export interface PageQuery {
 export const SORTS = ['id', 'name'] as const
 export type Sort = (typeof SORTS)[number]
 
-export interface DirectoryPage {
-  readonly list: readonly Group[]
-  readonly nextCursor: string | null
-}
-
 /**
  * Selects one page of the team's groups. A cursor is a sort key: if groups are added or removed between two pages, the other groups
  * are neither skipped nor repeated.
  */
-export function selectGroups(
-  list: GroupList,
-  { search, role, sort, limit, cursor }: PageQuery,
-): DirectoryPage {
+export function selectGroups(list: GroupList, { search, role, sort, limit, cursor }: PageQuery) {
   const after = cursor === undefined ? '' : (parseCursor(sort, cursor) ?? '')
   const term = foldCase(search ?? '')
   const found = sortedBy(sort, list).filter(

@@ -1,18 +1,12 @@
-/** One link of a `Link` header (RFC 8288, section 3). Names and relations are in lower case. The first parameter of a name is used. */
-export interface HeaderLink {
-  readonly target: string
-  readonly relations: readonly string[]
-  readonly parameters: ReadonlyMap<string, string>
-}
-
 /**
  * Parses `Link` headers strictly by RFC 8288: a skipped link would make a list incomplete. Common parsers lose a link after a
- * parameter without a value, or after a space before a comma.
+ * parameter without a value, or after a space before a comma. Names and relations are in lower case. The first parameter of a name is
+ * used.
  *
  * @returns undefined if the header is malformed
  */
-export function parseLinkHeader(header: string): HeaderLink[] | undefined {
-  const links: HeaderLink[] = []
+export function parseLinkHeader(header: string) {
+  const links: { target: string; relations: string[]; parameters: Map<string, string> }[] = []
   for (let rest = header.replace(EMPTY_ELEMENTS, ''); rest !== ''; ) {
     const [all = '', target = '', text = ''] = LINK.exec(rest) ?? []
     const parameters = new Map<string, string>()

@@ -6,10 +6,7 @@ import type { ListStore, Place } from './list-store.ts'
 import { type FetchPage, ListPages, noPages, readPages } from './pages.ts'
 
 /** The greatest age at which a list is served while it is refreshed, and after a failed refresh. */
-interface AgeLimits {
-  readonly staleMs: number
-  readonly onErrorMs: number
-}
+type AgeLimits = Readonly<Record<'staleMs' | 'onErrorMs', number>>
 
 export interface ListReaderOptions extends PamDeps {
   /** With the service user's token. */

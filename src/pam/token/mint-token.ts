@@ -78,11 +78,8 @@ export function createMint(options: MintOptions): Mint {
     if ((await store.get(keyOf(purpose))) !== undefined) return undefined
     try {
       const body = { key_id: key.id, key_secret: key.secret }
-      const issued = parseIssuedToken(
-        await call({ path, body, subject: 'token', ...context }),
-        team,
-        clock.now(),
-      )
+      const answer = await call({ path, body, subject: 'token', ...context })
+      const issued = parseIssuedToken(answer, team, clock.now())
       await store.set(keyOf(purpose), '', MINT_EVERY_MS)
       await store.delete(lastPauseKey)
       return issued

@@ -8,11 +8,13 @@ export type ListRef = { readonly kind: 'directory' } | { readonly kind: 'me'; re
 export const Group = z.object({ id: z.string(), name: z.string(), roles: z.array(z.string()) })
 export type Group = Readonly<z.output<typeof Group>>
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export function isUuid(text: string): boolean {
-  return UUID.test(text)
-}
+const UpstreamGroup = z.object({
+  id: z.guid(),
+  name: z.string().min(1),
+  /** Some servers write an empty list as `null`. */
+  roles: z.array(z.string()).nullish(),
+  deleted_at: z.string().nullish(),
+})
 
 /**
  * Parses one element of a `list`; undefined if the group is deleted.
@@ -20,26 +22,15 @@ export function isUuid(text: string): boolean {
  * @throws PamFailure if it is malformed: leaving a group out would make the list incomplete
  */
 export function parseGroup(data: unknown): Group | undefined {
-  if (typeof data !== 'object' || data === null) throw unreadable('group: not an object')
-  const { id, name, roles, deleted_at } = data as Record<string, unknown>
-  if (typeof id !== 'string' || !isUuid(id)) throw unreadable('group: id')
-  if (typeof name !== 'string' || name === '') throw unreadable('group: name')
-  // Some servers write an empty list as `null`.
-  const list = roles ?? []
-  if (!Array.isArray(list) || !list.every((role) => typeof role === 'string'))
-    throw unreadable('group: roles')
-  return isDeleted(deleted_at) ? undefined : { id: id.toLowerCase(), name, roles: list }
+  const { data: group, error } = UpstreamGroup.safeParse(data)
+  if (error) throw unreadable(`group: ${String(error.issues[0]?.path[0] ?? 'not an object')}`)
+  const { id, name, roles, deleted_at } = group
+  const isDeleted = deleted_at ? Date.parse(deleted_at) !== ZERO_TIME : false
+  return isDeleted ? undefined : { id: id.toLowerCase(), name, roles: roles ?? [] }
 }
 
 /** Older deployments write this instead of null for a group that is not deleted (docs/conformance.md F-7.8). */
 const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
-
-/** @throws PamFailure if `deleted_at` is malformed */
-function isDeleted(deletedAt: unknown): boolean {
-  if (deletedAt === null || deletedAt === undefined || deletedAt === '') return false
-  if (typeof deletedAt !== 'string') throw unreadable('group: deleted_at')
-  return Date.parse(deletedAt) !== ZERO_TIME
-}
 
 /** Team names are case-insensitive. */
 export function isSameTeam(one: string, other: string): boolean {

@@ -18,7 +18,7 @@ export interface PamDepsOptions {
   readonly tunables: { readonly lists: Readonly<Record<ListTime, number>> }
   readonly maxConnections: number
   readonly store: Store
-  readonly secretKeys: MasterKeys
+  readonly masterKeys: MasterKeys
   readonly log: Logger
   readonly metrics: Metrics
   /** From here on: for tests. */
@@ -42,11 +42,11 @@ type KeyKind = 'limit:pam-key' | 'limit:pam-team' | 'limit:pam-purge' | 'lock:pa
 export type PamDeps = ReturnType<typeof createPamDeps>
 
 export function createPamDeps(options: PamDepsOptions) {
-  const { baseUrl, team, secretKeys, store, tunables, maxConnections, log, metrics } = options
+  const { baseUrl, team, masterKeys, store, tunables, maxConnections, log, metrics } = options
   const { now = Date.now, monotonic = () => performance.now() } = options
   const { origin, pathname } = new URL(baseUrl)
   const basePath = pathname.replace(/\/$/, '')
-  const names = createSigner(secretKeys, 'pam')
+  const names = createSigner(masterKeys, 'pam')
   const scope = JSON.stringify([baseUrl, team.toLowerCase()])
   return {
     ...{ store, tunables, maxConnections, log, metrics, monotonic, team, origin, basePath },
@@ -59,7 +59,7 @@ export function createPamDeps(options: PamDepsOptions) {
     recordsOf: <Value extends object>(kind: 'pam-token' | 'pam-groups', schema: z.ZodType<Value>) =>
       createSealedRecords({
         ...{ store, names, kind, log, metrics },
-        seal: createSeal(secretKeys, kind),
+        seal: createSeal(masterKeys, kind),
         keyPattern: `gatehouse:${kind}:*`,
         schema,
       }),

@@ -17,7 +17,7 @@ export interface PamErrorPolicy {
   readonly status: 404 | 502 | 503 | 504
   readonly code: `pam_${string}`
   /** The default `Retry-After`; undefined: no such header. */
-  readonly retryAfterSeconds: number | undefined
+  readonly retryAfterSeconds?: number
 }
 
 const DEFAULT_RETRY_SECONDS = 5
@@ -29,7 +29,6 @@ const PERMANENT = {
   purges: 'nothing',
   alarm: false,
   status: 502,
-  retryAfterSeconds: undefined,
 } as const
 
 const TEMPORARY = { ...PERMANENT, stale: true } as const

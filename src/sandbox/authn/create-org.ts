@@ -23,10 +23,12 @@ export function createOrg({
   config,
   now,
   random,
+  sendEvent,
 }: {
   config: SandboxConfig
   now: () => number
   random: RandomBytes
+  sendEvent: Org['sendEvent']
 }): Org {
   const { lifetimes } = config
   const tokens = createIssuedTokens({ random })
@@ -48,6 +50,7 @@ export function createOrg({
     outbox: createOutbox({ now }),
     rateLimit: createRateLimit({ limits: config.rateLimits, now }),
     signIns: [],
+    sendEvent,
     reset() {
       Object.assign(org.settings, settingsOf(config))
       org.apiTokens.clear()

@@ -8,12 +8,13 @@ import type { Factor, User } from './user.ts'
  * Sets the next status of a transaction whose user is authenticated. A factor comes before an expired password, and an
  * enrollment comes last.
  *
- * @throws E0000004 if the sign-on policy denies the sign-in
+ * @throws E0000004 if an administrator or the sign-on policy denies the sign-in
  */
 export function setNextStatus(org: Org, transaction: Transaction, user: User): void {
   clearChallenge(transaction)
   const policy = signOnPolicyOf(org, user)
-  if (policy !== undefined && isDenied(policy, transaction)) throw authenticationFailed()
+  const isDeniedByPolicy = policy !== undefined && isDenied(policy, transaction)
+  if (isDeniedByPolicy || user.adminStatus !== undefined) throw authenticationFailed()
   transaction.status = nextStatus(org, transaction, user, policy)
   if (transaction.status === 'SUCCESS') complete(org, transaction, user, policy)
 }

@@ -1,3 +1,4 @@
+import type { EventHook } from '../event-hook.ts'
 import type { Outbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
 import type { ClientContext } from './client-context.ts'
@@ -48,6 +49,7 @@ export type Org = {
   outbox: Outbox
   rateLimit: RateLimit
   signIns: SignIn[]
+  sendEvent: EventHook['send']
   reset(): void
 }
 

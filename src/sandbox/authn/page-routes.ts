@@ -8,9 +8,11 @@ import { enrollmentQrCode } from './enrollment-qr-code.ts'
 import { escapeHtml, sendHtmlPage } from './html-page.ts'
 import { isSupported } from './identity-engine.ts'
 import type { Org } from './org.ts'
+import { presentUser } from './present.ts'
 import { beginStepUp } from './step-up.ts'
 import { systemLogEvents } from './system-log.ts'
 import type { User } from './user.ts'
+import { statusOf } from './user-lifecycle.ts'
 
 const SESSION_COOKIE = 'sid'
 
@@ -18,7 +20,7 @@ const ORG_ID = '00osandboxorg00000001'
 
 type PageRoutesOptions = { org: Org; originOf: (req: Request) => string }
 
-/** GET routes: the org's description, the System Log, security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
+/** GET routes: the org's description, the System Log, users, security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
 export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
@@ -34,6 +36,14 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   get('/api/v1/logs', (req, res) => {
     if (!clientContextOf(org, req).trusted) throw invalidToken()
     res.json(systemLogEvents(org, req.query))
+  })
+
+  get('/api/v1/users/:idOrLogin', (req, res) => {
+    if (!clientContextOf(org, req).trusted) throw invalidToken()
+    const idOrLogin = String(req.params.idOrLogin)
+    const user = org.users.findById(idOrLogin) ?? org.users.findByUsername(idOrLogin)
+    if (user === undefined) throw notFound(`${idOrLogin} (User)`)
+    res.json({ ...presentUser(user), status: statusOf(user) })
   })
 
   get('/api/v1/users/:userId/factors/questions', (req, res) => {

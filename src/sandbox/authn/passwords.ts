@@ -27,6 +27,7 @@ export function resetPassword(org: Org, transaction: Transaction, user: User, bo
   user.lockedOut = false
   user.wrongPasswords = 0
   user.activated = true
+  if (user.adminStatus === 'RECOVERY') user.adminStatus = undefined
   setPassword(org, transaction, user, body)
 }
 
@@ -75,13 +76,14 @@ function setPassword(
   user.passwordExpired = false
   user.passwordExpiresInDays = undefined
   if (body.revokeSessions === true) revokeSessions(org, user)
+  void org.sendEvent('user.account.update_password', user)
   transaction.passwordHandled = true
   transaction.recoveryType = undefined
   setNextStatus(org, transaction, user)
 }
 
 /** Ends the user's sessions at the org and revokes unredeemed session tokens. */
-function revokeSessions(org: Org, user: User): void {
+export function revokeSessions(org: Org, user: User): void {
   org.sessionTokens.deleteWhere((issued) => issued.user === user)
   org.sessions.deleteWhere((owner) => owner === user)
   user.sessionsRevoked += 1

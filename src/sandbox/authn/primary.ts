@@ -101,6 +101,7 @@ function checkPassword(
   if (user !== undefined && policy !== undefined && !user.lockedOut && !isValid) {
     user.wrongPasswords += 1
     user.lockedOut = user.wrongPasswords >= policy.maxWrongPasswords
+    if (user.lockedOut) void org.sendEvent('user.account.lock', user)
   }
   if (user?.lockedOut === true && policy?.showLockout === true) {
     recordSignIn(org, client, user.login, 'LOCKED_OUT')

@@ -118,7 +118,7 @@ function recoveryError(
   factorType: string | undefined,
 ) {
   if (user === undefined) return unknownUser()
-  if (!isSupported(org, 'recovery')) return recoveryNotAllowed()
+  if (!isSupported(org, 'recovery') || user.adminStatus !== undefined) return recoveryNotAllowed()
   const policy = org.config.passwordPolicies[user.config.passwordPolicy]
   if (user.lockedOut && policy?.selfServiceUnlock === false) return accountLocked()
   if (recoveryType === 'UNLOCK' && !user.lockedOut) return unlockNotAllowed()
@@ -148,25 +148,32 @@ function respondWithRecoveryToken(
 }
 
 function startByEmail({ org, body, recoveryType }: Start, user: User | undefined): Response {
-  if (user !== undefined) {
-    const token = newRecoveryToken(org, user, recoveryType, body.relayState)
-    const link = pageWithToken(org.config.signInPage, token)
-    org.outbox.send({
-      kind: 'mail',
-      login: user.login,
-      to: user.login,
-      purpose: 'recovery',
-      text: `Open this link to recover your account: ${link}`,
-      link,
-      token,
-    })
-  }
+  if (user !== undefined) sendRecoveryEmail(org, user, recoveryType, body.relayState)
   return omitUndefined({
     status: 'RECOVERY_CHALLENGE',
     relayState: body.relayState,
     factorResult: 'WAITING',
     factorType: 'EMAIL',
     recoveryType,
+  })
+}
+
+export function sendRecoveryEmail(
+  org: Org,
+  user: User,
+  recoveryType: RecoveryType,
+  relayState?: string,
+): void {
+  const token = newRecoveryToken(org, user, recoveryType, relayState)
+  const link = pageWithToken(org.config.signInPage, token)
+  org.outbox.send({
+    kind: 'mail',
+    login: user.login,
+    to: user.login,
+    purpose: 'recovery',
+    text: `Open this link to recover your account: ${link}`,
+    link,
+    token,
   })
 }
 

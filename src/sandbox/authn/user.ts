@@ -32,6 +32,8 @@ export type User = {
   lockedOut: boolean
   wrongPasswords: number
   activated: boolean
+  /** As an administrator set it; undefined: not set. The user cannot sign in. */
+  adminStatus: 'SUSPENDED' | 'DEPROVISIONED' | 'RECOVERY' | undefined
   factors: Factor[]
   recoveryPhone: string | undefined
   devices: Map<string, DeviceMemory>
@@ -63,6 +65,7 @@ function createUser(config: UserConfig, newFactor: NewFactor): User {
     lockedOut: config.lockedOut,
     wrongPasswords: 0,
     activated: !config.activation,
+    adminStatus: undefined,
     factors,
     recoveryPhone: config.recoveryPhone ?? config.factors.find(({ type }) => type === 'sms')?.phoneNumber,
     devices: new Map(),

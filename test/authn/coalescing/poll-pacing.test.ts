@@ -103,25 +103,17 @@ describe('a poll that comes too soon', () => {
 })
 
 describe('does not wait if it is', () => {
-  test('a poll of another path', async () => {
-    const { replica, polled } = await pacing()
-    await polled()
-    const other = { ...POLL, pollPath: '/api/v1/authn/factors/other/verify' }
-    expect(await replica().run(other, answers('other'))).toMatchObject({ body: 'other' })
-  })
-
-  test('a step of the same path that sends a code', async () => {
-    const { replica, polled } = await pacing()
-    await polled()
-    expect(await replica().run({ identity: 'code' }, answers('code'))).toMatchObject({ body: 'code' })
-  })
-
-  test('a poll that is due', async () => {
+  const OTHER_PATH = { ...POLL, pollPath: '/api/v1/authn/factors/other/verify' }
+  test.each([
+    ['a poll of another path', OTHER_PATH, { isDue: false }],
+    ['a step of the same path that sends a code', { identity: 'code' }, { isDue: false }],
+    ['a poll that is due', POLL, { isDue: true }],
+  ])('%s', async (_what, step, { isDue }) => {
     const { replica, polled, due } = await pacing()
     await polled()
-    due()
+    if (isDue) due()
     const { run, acquires } = replica()
-    expect(await run(POLL, answers('new'))).toMatchObject({ body: 'new' })
+    expect(await run(step, answers('new'))).toMatchObject({ body: 'new' })
     expect(acquires).toHaveLength(1)
   })
 

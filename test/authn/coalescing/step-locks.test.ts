@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { type TransactionStore, transactionKey } from '../../../src/authn/transaction/transaction-store.ts'
-import { storeUnavailable, unknownHandle } from '../../../src/errors.ts'
+import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import {
   answers,
@@ -186,20 +186,6 @@ describe('a step that fails', () => {
     finish(() => Promise.reject(bug))
     expect(await first).toBe(bug)
     expect(await again).toMatchObject({ body: 'again' })
-  })
-
-  test.each([
-    ['a bug', new TypeError('a bug')],
-    ['a refusal', unknownHandle(true)],
-  ])('throws its own error, even if the store is unreachable by then: %s', async (_name, failure) => {
-    const unreachable = () => Promise.reject(storeUnavailable())
-    const { replica, lines } = await replicas({
-      faults: () => ({ commit: unreachable, deleteIf: unreachable }),
-    })
-    expect(await failureOf(replica().run(SAME, () => Promise.reject(failure)))).toBe(failure)
-    expect(lines()).toContainEqual(
-      expect.objectContaining({ event: 'step_lock_release_failed', level: 'warn' }),
-    )
   })
 })
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals'
-import fc from 'fast-check'
 import { type RewriteOptions, rewriteAnswer } from '../../../src/authn/sanitize/links.ts'
 import { normalizePath } from '../../../src/authn/transaction/link-paths.ts'
 import { findStep, mergeSteps } from '../../../src/authn/transaction/transaction.ts'
@@ -148,12 +147,6 @@ describe('links to the API lead to PUBLIC_URL', () => {
     expect(normalizePath(path)).toBe(wanted)
   })
 
-  test('an unknown path under /api/v1/ is rewritten too', () => {
-    expect(hrefOf(`${UPSTREAM}/api/v1/authn/brand/new?x=1#f`).href).toBe(
-      `${PUBLIC}/api/v1/authn/brand/new?x=1#f`,
-    )
-  })
-
   test('at any depth, also in arrays of links, with or without hints', () => {
     const link = (path: string, allow?: unknown) => ({
       href: UPSTREAM + path,
@@ -188,14 +181,8 @@ describe('links to the API lead to PUBLIC_URL', () => {
   })
 
   test('malformed hints are ignored', () => {
-    for (const hints of [
-      null,
-      'POST',
-      [],
-      { allow: 'POST' },
-      { allow: [17, null] },
-      { allow: { 0: 'POST' } },
-    ]) {
+    const malformed = ['POST', [17, null], { 0: 'POST' }].map((allow) => ({ allow }))
+    for (const hints of [null, 'POST', [], ...malformed]) {
       const { offered } = rewrite({ _links: { next: { href: UPSTREAM + VERIFY, hints } } })
       expect(offered).toEqual([{ path: VERIFY, query: '', methods: [] }])
     }
@@ -227,14 +214,8 @@ describe('links to the API lead to PUBLIC_URL', () => {
 })
 
 test('a link that is neither http nor https is dropped, at any depth', () => {
-  const bad = [
-    'javascript:alert(1)',
-    ' JaVa\tScript:alert(1)',
-    'data:text/html,x',
-    'xhttp:x',
-    'https1:x',
-    'file:///etc/passwd',
-  ]
+  const dangerous = ['javascript:alert(1)', ' JaVa\tScript:alert(1)', 'data:text/html,x']
+  const bad = [...dangerous, 'xhttp:x', 'https1:x', 'file:///etc/passwd']
   const good = { href: UPSTREAM + VERIFY }
   const { body } = rewrite({
     _links: { next: { href: bad[0] }, cancel: good, resend: bad.map((href) => ({ href, name: 'sms' })) },
@@ -255,20 +236,6 @@ describe('all other content is unchanged', () => {
       '"toString":"x","_embedded":{"user":{"profile":{"__proto__":"y"}}}}'
     expect(JSON.stringify(rewrite(JSON.parse(text)).body)).toBe(text)
     expect({}).not.toHaveProperty('a')
-  })
-
-  test('any JSON without links and tokens', () => {
-    const json = fc.dictionary(
-      fc.string().filter((key) => !/^(href|stateToken|sessionToken|recoveryToken)$/.test(key)),
-      fc.jsonValue(),
-    )
-    fc.assert(
-      fc.property(json, (given) => {
-        const text = JSON.stringify(given)
-        fc.pre(!/"(href|stateToken|sessionToken|recoveryToken)":/.test(text))
-        expect(JSON.stringify(rewrite(JSON.parse(text)).body)).toBe(text)
-      }),
-    )
   })
 })
 

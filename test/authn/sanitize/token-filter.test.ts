@@ -58,16 +58,20 @@ describe('the token filter', () => {
 describe('an answer of a step', () => {
   test('has the handle, links to PUBLIC_URL, and the steps that Okta offered', async () => {
     const path = '/api/v1/authn/factors/ost1/verify'
-    const { body, text, offered } = sanitized({
-      stateToken: TOKEN,
-      _links: { next: { href: `${UPSTREAM}${path}`, hints: { allow: ['POST'] } } },
+    const picture = '/api/v1/users/00u1/factors/ost1/qr/20pictureTokenOfTheUpstream'
+    const linksAt = (origin: string, qrcode: string) => ({
+      next: { href: origin + path, hints: { allow: ['POST'] } },
+      qrcode: { href: origin + qrcode },
     })
-    expect(body).toEqual({
-      stateToken: HANDLE,
-      _links: { next: { href: `${PUBLIC}${path}`, hints: { allow: ['POST'] } } },
-    })
+    const { body, text, offered } = sanitized({ stateToken: TOKEN, _links: linksAt(UPSTREAM, picture) })
+    const handle = '/api/v1/users/00u1/factors/ost1/qr/picture-handle'
+    expect(body).toEqual({ stateToken: HANDLE, _links: linksAt(PUBLIC, handle) })
+    expect(asked).toEqual([[CLIENT.device.id, picture]])
     expect(text).toBe(JSON.stringify(body))
-    expect(offered).toEqual([{ path, query: '', methods: ['POST'] }])
+    expect(offered).toEqual([
+      { path, query: '', methods: ['POST'] },
+      { path: picture, query: '', methods: [] },
+    ])
     expect(await removals()).toEqual([])
   })
 
@@ -106,6 +110,12 @@ describe('an answer of a step', () => {
     )
   })
 
+  test('does not hide another error', () => {
+    asked = Object.freeze([]) as unknown as string[][] // pictureHandle throws a TypeError
+    const href = `${UPSTREAM}/api/v1/users/00u1/factors/ost1/qr/20pictureTokenOfTheUpstream`
+    expect(() => sanitized({ qrcode: { href } })).toThrow(TypeError)
+  })
+
   test('with a token that is a number is 502, because the rest is not JSON', () => {
     expect(() => sanitized({ stateToken: '1234567890123456', number: 1234567890123456 })).toThrow(
       expect.objectContaining({
@@ -121,7 +131,7 @@ test('an SSO token is in the answer instead of Okta’s session token', () => {
   const answer = { status: 'SUCCESS', sessionToken: '20111sessionTokenOfTheUpstream' }
   const { body } = sanitizer().step({ body: answer, isError: false }, tokens, CLIENT)
   expect(body).toEqual({ status: 'SUCCESS', sessionToken: tokens.ssoToken })
-  expect(sanitized(answer).body).toEqual({ status: 'SUCCESS' })
+  expect(sanitized(answer).body).toStrictEqual({ status: 'SUCCESS' })
 })
 
 describe('an offered resource', () => {
@@ -157,17 +167,15 @@ describe('an offered resource', () => {
   })
 })
 
-describe('unknown names in an answer', () => {
-  const answer = {
-    status: 'LEVITATING',
-    _embedded: { list: [{ _links: { bend: {} } }] },
-    _links: { next: {} },
-  }
+test('unknown names in an answer are counted, but not those in an Error object', async () => {
+  const answer = { status: 'LEVITATING', _links: { bend: { href: UPSTREAM } } }
   const counted = async () =>
     (await metrics.unknownSteps.get()).values.map(({ labels }) => [labels.kind, labels.name])
-
-  test('are not counted for an Error object', async () => {
-    sanitized(answer, [], true)
-    expect(await counted()).toEqual([])
-  })
+  sanitized(answer, [], true)
+  expect(await counted()).toEqual([])
+  sanitized(answer)
+  expect(await counted()).toEqual([
+    ['status', 'LEVITATING'],
+    ['link', 'bend'],
+  ])
 })

@@ -65,6 +65,8 @@ describe('parameters with the name of a token', () => {
 })
 
 const TOKEN = '00Plainly-Fake_Token.0123~456/89'
+const ESCAPED = '00token "with" quotes \\ and lines\n'
+const LONG_CHARACTERS = '00tökén-\u{1f600}-of-an-org'
 const encode = (text: string, isUpper: boolean, every = 1) =>
   [...text]
     .map((char, n) => {
@@ -79,14 +81,11 @@ test.each([
   ['percent-encoded', TOKEN, encode(TOKEN, false)],
   ['percent-encoded in upper case', TOKEN, encode(TOKEN, true)],
   ['percent-encoded in part', TOKEN, encode(TOKEN, false, 2)],
-  ['with characters that JSON escapes', '00token "with" quotes \\ and lines\n', undefined],
+  ['with characters that JSON escapes', ESCAPED, undefined],
+  ['with characters that JSON escapes, percent-encoded', ESCAPED, encodeURIComponent(ESCAPED)],
   ['with characters of patterns', '00.*+?()[]{}|^$-token', undefined],
-  ['with characters of several bytes', '00tökén-\u{1f600}-of-an-org', undefined],
-  [
-    'of several bytes, percent-encoded',
-    '00tökén-\u{1f600}-of-an-org',
-    encodeURIComponent('00tökén-\u{1f600}-of-an-org'),
-  ],
+  ['with characters of several bytes', LONG_CHARACTERS, undefined],
+  ['of several bytes, percent-encoded', LONG_CHARACTERS, encodeURIComponent(LONG_CHARACTERS)],
 ])('a token %s is removed wherever it is, and replaced in a link', (_spelling, token, spelled = token) => {
   const value = { text: `before ${spelled} after`, list: [{ deep: `${spelled}${spelled}` }], n: 1 }
   expect(removeTokens(JSON.stringify(value), [token])).toEqual({

@@ -24,14 +24,8 @@ const logged = () => collected.lines().map(({ level, reason, name }) => [level, 
 const KNOWN = {
   statuses: [
     ...['SUCCESS', 'LOCKED_OUT', 'UNAUTHENTICATED', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET'],
-    ...[
-      'MFA_REQUIRED',
-      'MFA_CHALLENGE',
-      'MFA_ENROLL',
-      'MFA_ENROLL_ACTIVATE',
-      'RECOVERY',
-      'RECOVERY_CHALLENGE',
-    ],
+    ...['MFA_REQUIRED', 'MFA_CHALLENGE', 'MFA_ENROLL', 'MFA_ENROLL_ACTIVATE'],
+    ...['RECOVERY', 'RECOVERY_CHALLENGE'],
   ],
   links: [
     ...['next', 'prev', 'cancel', 'skip', 'resend', 'enroll', 'verify', 'questions', 'send', 'qrcode'],

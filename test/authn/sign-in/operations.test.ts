@@ -8,78 +8,56 @@ const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 const PHONE = { factorType: 'sms', provider: 'OKTA', profile: { phoneNumber: '+1 555 0100' } }
 const LINK = { profile: { phoneNumber: '+1 555 0100', email: 'ada@example.com' } }
 const CODE = { passCode: '123456' }
-const VERIFY_FLAGS = ['rememberDevice', 'autoPush']
-const PHONE_FLAG = ['updatePhone']
+const CHANGED = { oldPassword: ' a\u0000😀 ', newPassword: '\n' }
+const DUO = { id: 'duo1', sig_response: 'AUTH|signed' }
 
-interface Row {
-  readonly path: string
+interface Rest {
   /** The query parameters that are passed on. */
   readonly query?: readonly string[]
-  /** The fields besides the state token (docs/conformance.md F-2). */
-  readonly fields?: object
   readonly credential?: string
   readonly polls?: boolean
   readonly allowed?: string
   readonly encoding?: string
 }
+const VERIFY: Rest = { query: ['rememberDevice', 'autoPush'] }
+const ACTIVATE: Rest = { query: ['updatePhone'] }
+const POLLED = { polls: true }
 
-/** Every operation in a transaction. */
-const TABLE: readonly (readonly [name: string, row: Row])[] = [
-  ['cancel', { path: `${AUTHN}/cancel`, allowed: 'always' }],
-  ['previous', { path: `${AUTHN}/previous`, allowed: 'always' }],
-  ['skip', { path: `${AUTHN}/skip` }],
-  [
-    'change_password',
-    {
-      path: `${AUTHN}/credentials/change_password`,
-      fields: { oldPassword: ' a\u0000😀 ', newPassword: '\n' },
-      credential: 'password',
-    },
-  ],
+/** Every operation in a transaction, with the fields besides the state token (docs/conformance.md F-2). */
+const TABLE: readonly (readonly [name: string, path: string, fields: object, rest: Rest])[] = [
+  ['cancel', `${AUTHN}/cancel`, {}, { allowed: 'always' }],
+  ['previous', `${AUTHN}/previous`, {}, { allowed: 'always' }],
+  ['skip', `${AUTHN}/skip`, {}, {}],
+  ['change_password', `${AUTHN}/credentials/change_password`, CHANGED, { credential: 'password' }],
   [
     'reset_password',
-    {
-      path: `${AUTHN}/credentials/reset_password`,
-      fields: { newPassword: 'new' },
-      credential: 'new-password',
-    },
+    `${AUTHN}/credentials/reset_password`,
+    { newPassword: 'n' },
+    { credential: 'new-password' },
   ],
-  ['recovery_answer', { path: `${AUTHN}/recovery/answer`, fields: { answer: 'windmill' } }],
-  ['recovery_verify', { path: `${AUTHN}/recovery/factors/:type/verify`, fields: CODE }],
-  ['recovery_resend', { path: `${AUTHN}/recovery/factors/:type/resend` }],
-  ['enroll', { path: `${AUTHN}/factors`, query: PHONE_FLAG, fields: PHONE }],
-  [
-    'verify',
-    { path: `${FACTOR}/verify`, query: VERIFY_FLAGS, fields: CODE, credential: 'factor', polls: true },
-  ],
-  ['resend', { path: `${FACTOR}/verify/resend`, query: VERIFY_FLAGS }],
-  ['activate', { path: `${FACTOR}/lifecycle/activate`, query: PHONE_FLAG, fields: CODE, polls: true }],
-  ['activate_poll', { path: `${FACTOR}/lifecycle/activate/poll`, query: PHONE_FLAG, polls: true }],
-  [
-    'duo_callback',
-    {
-      path: `${FACTOR}/lifecycle/duoCallback`,
-      fields: { id: 'duo1', sig_response: 'AUTH|signed' },
-      encoding: 'form',
-    },
-  ],
-  ['activate_resend', { path: `${FACTOR}/lifecycle/resend`, query: PHONE_FLAG, fields: PHONE }],
-  ['activate_email', { path: `${FACTOR}/lifecycle/activate/email`, query: PHONE_FLAG, fields: LINK }],
-  ['activate_sms', { path: `${FACTOR}/lifecycle/activate/sms`, query: PHONE_FLAG, fields: LINK }],
-  ['activate', { path: `${USER_FACTOR}/lifecycle/activate`, query: PHONE_FLAG, fields: CODE, polls: true }],
-  ['activate_email', { path: `${USER_FACTOR}/lifecycle/activate/email`, query: PHONE_FLAG, fields: LINK }],
-  ['activate_sms', { path: `${USER_FACTOR}/lifecycle/activate/sms`, query: PHONE_FLAG, fields: LINK }],
+  ['recovery_answer', `${AUTHN}/recovery/answer`, { answer: 'windmill' }, {}],
+  ['recovery_verify', `${AUTHN}/recovery/factors/:type/verify`, CODE, {}],
+  ['recovery_resend', `${AUTHN}/recovery/factors/:type/resend`, {}, {}],
+  ['enroll', `${AUTHN}/factors`, PHONE, ACTIVATE],
+  ['verify', `${FACTOR}/verify`, CODE, { ...VERIFY, ...POLLED, credential: 'factor' }],
+  ['resend', `${FACTOR}/verify/resend`, {}, VERIFY],
+  ['activate', `${FACTOR}/lifecycle/activate`, CODE, { ...ACTIVATE, ...POLLED }],
+  ['activate_poll', `${FACTOR}/lifecycle/activate/poll`, {}, { ...ACTIVATE, ...POLLED }],
+  ['duo_callback', `${FACTOR}/lifecycle/duoCallback`, DUO, { encoding: 'form' }],
+  ['activate_resend', `${FACTOR}/lifecycle/resend`, PHONE, ACTIVATE],
+  ['activate_email', `${FACTOR}/lifecycle/activate/email`, LINK, ACTIVATE],
+  ['activate_sms', `${FACTOR}/lifecycle/activate/sms`, LINK, ACTIVATE],
+  ['activate', `${USER_FACTOR}/lifecycle/activate`, CODE, { ...ACTIVATE, ...POLLED }],
+  ['activate_email', `${USER_FACTOR}/lifecycle/activate/email`, LINK, ACTIVATE],
+  ['activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, LINK, ACTIVATE],
 ]
 
 test('the table has every operation', () => {
-  expect(OPERATIONS.map(({ name, path }) => [name, path])).toEqual(
-    TABLE.map(([name, { path }]) => [name, path]),
-  )
+  expect(OPERATIONS.map(({ name, path }) => [name, path])).toEqual(TABLE.map(([name, path]) => [name, path]))
 })
 
-test.each(TABLE)('%s: %j', (name, row) => {
-  const { path, query = [], fields = {}, credential, polls = false } = row
-  const { allowed = 'offered', encoding = 'json' } = row
+test.each(TABLE)('%s: %s', (name, path, fields, rest) => {
+  const { query = [], credential, polls = false, allowed = 'offered', encoding = 'json' } = rest
   const operation = OPERATIONS.find((one) => one.path === path)
   expect(operation).toMatchObject({ method: 'POST', name, polls, allowed, encoding })
   expect(operation?.credential).toBe(credential)

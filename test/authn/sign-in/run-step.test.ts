@@ -4,7 +4,7 @@ import type { Step } from '../../../src/authn/sign-in/run-step.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { createAnswer } from '../../../src/authn/transaction/step-result.ts'
 import { isHandle, newHandle } from '../../../src/authn/transaction/transaction-store.ts'
-import { rateLimited, stepNotOffered, storeUnavailable } from '../../../src/errors.ts'
+import { rateLimited, stepNotOffered, storeUnavailable, unknownHandle } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import { answers, busy, failureOf, gate, HANDLE, lockKey, replicas } from '../coalescing/step-replicas.ts'
 import { CLIENT } from '../test-client.ts'
@@ -91,6 +91,23 @@ describe('a step that is not offered', () => {
     expect([counted, entries.has(lock), await loginAt()]).toEqual([[], false, 'start'])
   })
 })
+
+test.each([
+  ['a bug', new TypeError('a bug')],
+  ['a refusal', unknownHandle(true)],
+])(
+  'a step that fails throws its own error, even if the store is unreachable by then: %s',
+  async (_name, failure) => {
+    const unreachable = () => Promise.reject(storeUnavailable())
+    const { replica, lines } = await replicas({
+      faults: () => ({ commit: unreachable, deleteIf: unreachable }),
+    })
+    expect(await failureOf(replica().run(SAME, () => Promise.reject(failure)))).toBe(failure)
+    expect(lines()).toContainEqual(
+      expect.objectContaining({ event: 'step_lock_release_failed', level: 'warn' }),
+    )
+  },
+)
 
 describe('a handle', () => {
   test.each([

@@ -93,17 +93,8 @@ describe('primary authentication is refused, and the cause names the field', () 
 
 describe('primary authentication accepts', () => {
   test('passwords, byte for byte', () => {
-    for (const password of [
-      ' ',
-      '  leading and trailing  ',
-      'NUL\u0000',
-      '\n',
-      '😀',
-      'e\u0301',
-      '\ud800',
-      'ﬁ',
-      '\u200b',
-    ]) {
+    const spaces = [' ', '  leading and trailing  ', '\n', '\u200b']
+    for (const password of [...spaces, 'NUL\u0000', '😀', 'e\u0301', '\ud800', 'ﬁ']) {
       expect(parse(primaryBody, { username: 'ada', password })).toEqual({ username: 'ada', password })
     }
     fc.assert(
@@ -114,14 +105,8 @@ describe('primary authentication accepts', () => {
   })
 
   test('null in an optional field, which counts as missing', () => {
-    const nulls = {
-      token: null,
-      stateToken: null,
-      options: null,
-      context: null,
-      audience: null,
-      relayState: null,
-    }
+    const names = ['token', 'stateToken', 'options', 'context', 'audience', 'relayState']
+    const nulls = Object.fromEntries(names.map((name) => [name, null]))
     expect(parse(primaryBody, { ...CREDENTIALS, ...nulls })).toStrictEqual(CREDENTIALS)
     const members = { warnBeforePasswordExpired: null, multiOptionalFactorEnroll: true }
     expect(

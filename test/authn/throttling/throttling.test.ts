@@ -282,6 +282,10 @@ describe('a known device', () => {
     await rememberDevice(ADA, client)
     const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
     expect(marks).toHaveLength(3)
+    const days = marks.map((mark) =>
+      Math.round(((entries.get(mark)?.expiresAt ?? 0) - performance.now()) / 86_400_000),
+    )
+    expect(days).toEqual([90, 90, 90])
     expect(added).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 90 * 86_400_000])))
     expect(added).toHaveLength(3)
   })

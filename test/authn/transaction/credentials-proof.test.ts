@@ -62,6 +62,7 @@ describe('an operation', () => {
     ['assertion:saml2', [], 'mfa'],
     ['assertion:oidc', [], 'mfa'],
     ['brand_new', [], 'mfa'],
+    ['constructor', [], 'mfa'],
     [undefined, [], 'mfa'],
   ])('with the factor %s proves the user only by %j, with the method %s', (factorType, provedBy, amr) => {
     const names = ['passCode', 'answer', 'password', 'signatureData', 'clientData', 'rememberDevice']

@@ -85,6 +85,8 @@ describe('an offered resource', () => {
     await keep(PICTURE)
     expect(publicPicture()).not.toContain(QR_TOKEN)
     expect(publicPicture()).toBe(publicPicture())
+    expect(publicPicture()).not.toContain(parts.resources.pictureHandle(OTHER_DEVICE, PICTURE))
+    expect(publicPicture()).toMatch(/\/qr\/[\w-]{43}$/)
     expect(await parts.resources.find(DEVICE, publicPicture())).toMatchObject({ path: PICTURE })
     expect(await parts.resources.find(DEVICE, PICTURE)).toBeUndefined()
   })
@@ -181,12 +183,24 @@ describe('a stored resource of another version', () => {
       expect(parts.lines()).toMatchObject([{ level: 'warn', event: 'unreadable_record', name: 'offer' }])
     },
   )
+
+  test('is replaced by an offer, unless it is newer', async () => {
+    await write(JSON.stringify({ version: 2 }))
+    const newer = [...entries.values()].map(({ content }) => content)
+    await keep(QUESTIONS)
+    expect([...entries.values()].map(({ content }) => content)).toEqual(newer)
+    entries.clear()
+    await write('no JSON')
+    await keep(QUESTIONS)
+    expect(await parts.resources.find(DEVICE, QUESTIONS)).toBeDefined()
+  })
 })
 
 describe('a GET of an offered resource', () => {
   let spent: unknown[]
   let sent: { path: string; accept: string; client: Client }[]
   let answer: Partial<UpstreamResponse>
+  let failure: Error | undefined
   const secrets = { own: ['our-own-secret-token'] }
 
   const gets = () =>
@@ -194,17 +208,21 @@ describe('a GET of an offered resource', () => {
       upstream: {
         async fetch(path, accept, client) {
           sent.push({ path, accept, client })
+          if (failure !== undefined) throw failure
           return { status: 200, headers: {}, json: undefined, bytes: Buffer.alloc(0), ...answer }
         },
       },
       resources: parts.resources,
       throttling: {
-        reserve: () => ({
-          enforce: async (attempt) => void spent.push(attempt),
-          refund: () => {},
-          consumeOrRefund: ({ outcome }) => void spent.push(outcome.status),
-          consumeOrRefundOnError: (error) => void spent.push(error),
-        }),
+        reserve(reserved) {
+          spent.push(reserved)
+          return {
+            enforce: async (attempt) => void spent.push(attempt),
+            refund: () => {},
+            consumeOrRefund: ({ outcome }) => void spent.push(outcome.status),
+            consumeOrRefundOnError: (error) => void spent.push(error),
+          }
+        },
       },
       sanitizer: createSanitizer({
         resources: parts.resources,
@@ -224,6 +242,7 @@ describe('a GET of an offered resource', () => {
     sent = []
     spent = []
     answer = {}
+    failure = undefined
     await keep(QUESTIONS)
     await keep(PICTURE)
   })
@@ -243,12 +262,14 @@ describe('a GET of an offered resource', () => {
     await gets().questions(QUESTIONS, CLIENT)
     answer = { status: 400, json: { errorCode: 'E0000007' } }
     await gets().picture(publicPicture(), CLIENT)
-    expect(spent).toEqual([
-      { kind: 'call', operation: 'questions', ...ALICE },
-      200,
-      { kind: 'call', operation: 'picture', ...ALICE },
-      400,
-    ])
+    failure = new Error('the org is down')
+    await expect(gets().questions(QUESTIONS, CLIENT)).rejects.toBe(failure)
+    const callOf = (operation: string) => [
+      { kind: 'call', operation },
+      { kind: 'call', operation, ...ALICE },
+    ]
+    const calls = [...callOf('questions'), 200, ...callOf('picture'), 400]
+    expect(spent).toEqual([...calls, ...callOf('questions'), failure])
   })
 
   describe('the questions', () => {

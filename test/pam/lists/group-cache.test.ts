@@ -1,16 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
-import { type BrokerAnswer, counted, LOGIN } from '../pam-broker.ts'
-import { type PamHarness, startPamHarness } from '../pam-harness.ts'
+import { type BrokerAnswer, LOGIN } from '../pam-broker.ts'
+import { usePamHarness } from '../pam-harness.ts'
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-  harness.pam.control.setUserGroups(LOGIN, ['Platform Admins'])
-})
-afterEach(() => harness.close())
+const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Platform Admins']))
 
 const lists = () => harness.pam.control.counts()
 const metaOf = (body: Record<string, unknown>) => body.meta as { fetchedAt: string; stale: boolean }
@@ -18,27 +13,19 @@ const metaOf = (body: Record<string, unknown>) => body.meta as { fetchedAt: stri
 test('a list is fresh for 60 s, then served stale during one refresh, then fresh again', async () => {
   await harness.broker.get('/api/v1/pam/groups')
   harness.advance(60_000)
-  expect((await harness.broker.get('/api/v1/pam/groups')).headers.get('age')).toBe('60')
-  expect(lists().groupLists).toBe(1)
+  const { headers, body } = await harness.broker.get('/api/v1/pam/groups')
+  expect([headers.get('age'), metaOf(body).stale]).toEqual(['60', false])
 
-  harness.advance(500_000)
+  harness.advance(1)
   const release = harness.pam.faults.hold()
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => harness.broker.get('/api/v1/pam/groups')),
   )
-  expect(answers.map(({ headers }) => headers.get('age'))).toEqual(Array(10).fill('560'))
+  expect(answers.map(({ headers }) => headers.get('age'))).toEqual(Array(10).fill('60'))
   expect(answers.every(({ body }) => metaOf(body).stale)).toBe(true)
   release()
   await until(async () => !metaOf((await harness.broker.get('/api/v1/pam/groups')).body).stale)
   expect(lists().groupLists).toBe(2)
-})
-
-test('a list is fresh for exactly 60 s', async () => {
-  await harness.broker.get('/api/v1/pam/groups')
-  harness.advance(60_000)
-  expect(metaOf((await harness.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
-  harness.advance(1)
-  expect(metaOf((await harness.broker.get('/api/v1/pam/groups')).body).stale).toBe(true)
 })
 
 test('after 10 min the caller waits for a new list; after an error, a list of up to 15 min is served', async () => {
@@ -50,18 +37,6 @@ test('after 10 min the caller waits for a new list; after an error, a list of up
   expect((await harness.broker.get('/api/v1/pam/groups')).status).toBe(502)
   harness.pam.faults.clear()
   expect(metaOf((await harness.broker.get('/api/v1/pam/groups')).body).stale).toBe(false)
-})
-
-test('a list older than 10 min is not served during a read', async () => {
-  await harness.broker.get('/api/v1/pam/groups')
-  harness.advance(600_001)
-  const calls = harness.pam.requestLog.entries.length
-  const release = harness.pam.faults.hold()
-  const asking = harness.broker.get('/api/v1/pam/groups')
-  await until(() => harness.pam.requestLog.entries.length > calls)
-  release()
-  const { headers, body } = await asking
-  expect([headers.get('age'), metaOf(body).stale]).toEqual(['0', false])
 })
 
 test('stale and fresh responses for the same list have different ETags', async () => {
@@ -142,18 +117,6 @@ test('while the store is out of reach, lookups are 503, and nothing is sent to P
   harness.store.reconnect()
   for (const path of ['me', 'groups'])
     expect((await harness.broker.get(`/api/v1/pam/${path}`)).status).toBe(200)
-})
-
-test('cache lookups are counted by list and outcome', async () => {
-  await harness.broker.get('/api/v1/pam/me')
-  await harness.broker.get('/api/v1/pam/me')
-  await harness.broker.get('/api/v1/pam/groups')
-  expect(await counted(harness.broker.metrics, 'pam_cache_requests_total')).toEqual({
-    'me miss': 1,
-    'me fresh': 1,
-    'directory miss': 1,
-  })
-  expect(await counted(harness.broker.metrics, 'pam_pages_fetched_total')).toEqual({ me: 1, directory: 1 })
 })
 
 describe('a list of a user whose sessions were all ended', () => {

@@ -1,18 +1,15 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { until } from '../../support/until.ts'
 import { LOGIN } from '../pam-broker.ts'
-import { type PamHarness, startPamHarness } from '../pam-harness.ts'
+import { usePamHarness } from '../pam-harness.ts'
 
 /** PAM refuses every lookup for this user, with any token. */
 const REFUSED = 'refused@example.com'
 const OTHER = 'other@example.com'
 
-let harness: PamHarness
-beforeEach(async () => {
-  harness = await startPamHarness()
-  for (const login of [LOGIN, OTHER, REFUSED]) harness.pam.control.setUserGroups(login, [])
+const harness = usePamHarness(({ pam }) => {
+  for (const login of [LOGIN, OTHER, REFUSED]) pam.control.setUserGroups(login, [])
 })
-afterEach(() => harness.close())
 
 const listOf = (login: string) => `/v1/teams/example-team/users/${encodeURIComponent(login)}/groups`
 const refuse = () =>

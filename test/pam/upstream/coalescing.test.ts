@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { beforeEach, describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { createCoalescing } from '../../../src/pam/upstream/coalescing.ts'
 import { createMemoryStore } from '../../../src/store/memory-store.ts'
-import { openStore } from '../../../src/store/open-store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
-import { until } from '../../support/until.ts'
 
 const LOCK = 'gatehouse:lock:x'
 const pageLimits = { maxPages: 1, maxItems: 1, maxTotalMs: 30_000 }
@@ -80,33 +77,5 @@ describe('the lock of a shared fetch', () => {
         fetchOf('own', async () => 'stored'),
       ),
     ).toBe('stored')
-  })
-})
-
-describe('a stalled Redis', () => {
-  let redis: RedisServer
-  beforeAll(async () => {
-    redis = await startRedis()
-  })
-  afterAll(() => redis.stop())
-
-  test('sets the lock when it resumes, and then releases it', async () => {
-    const store = openStore({ url: redis.url, connectTimeoutMs: 1000, commandTimeoutMs: 200 })
-    await until(() => store.ping().then(() => true), { what: 'a connection' })
-    const writes = async () =>
-      /cmdstat_set:calls=(\d+)/.exec(await redis.client().info('commandstats'))?.[1] ?? '0'
-    const before = await writes()
-    const monotonic = () => performance.now()
-    const sleep = async () => undefined
-    const coalesce = createCoalescing<string>({ store, monotonic, sleep, pageLimits })
-    redis.pause()
-    try {
-      await expect(coalesce(LOCK, fetchOf('one'))).rejects.toMatchObject({ status: 503 })
-    } finally {
-      redis.resume()
-    }
-    await until(async () => (await writes()) !== before)
-    await until(async () => (await redis.client().get(LOCK)) === null)
-    await store.close()
   })
 })

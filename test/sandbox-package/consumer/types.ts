@@ -20,4 +20,7 @@ await startSandbox({ peeple: people })
 alone.control.setFaults({ authn: [{ kind: 'delayed', ms: 100 }] })
 // @ts-expect-error a delay needs its duration
 alone.control.setFaults({ authn: [{ kind: 'delay' }] })
-alone.control.setFaults({ pam: [{ kind: 'delay', ms: 100, path: '/v1' }] })
+alone.control.setFaults({
+  pam: [{ kind: 'delay', ms: 100, path: '/v1' }],
+  events: [{ kind: 'late', ms: 100 }],
+})

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { AUTHENTICATION_FAILED, outcome, startSandbox, useSandbox } from './sandbox-client.ts'
+import { AUTHENTICATION_FAILED, outcome, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
 
@@ -17,21 +17,6 @@ test.each(ROWS)('activation token with or without an API token (A-12): %s', asyn
     const token = client.sandbox.activationToken(login)
     expect(outcome(await client.post(AUTHN, { token }, headers))).toBe(leadsTo)
     client.sandbox.reset()
-  }
-})
-
-test('the new password leads to MFA_ENROLL if the policy requires a factor', async () => {
-  const demanding = await startSandbox((config) => {
-    for (const user of config.users) if (user.login.startsWith('aida')) user.signOnPolicy = 'always'
-  })
-  try {
-    const answer = await demanding.post(AUTHN, {
-      token: demanding.sandbox.activationToken('aida.nopassword'),
-    })
-    const done = await demanding.follow(answer, '_links.next', { newPassword: 'Chosen-Word-3' })
-    expect(outcome(done)).toBe('200 MFA_ENROLL')
-  } finally {
-    await demanding.close()
   }
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { outcome, startSandbox, useSandbox } from './sandbox-client.ts'
+import { outcome, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
 
@@ -12,10 +12,7 @@ async function enroll(body: object, login = LOGIN, more: Record<string, unknown>
 }
 
 const phone = { phoneNumber: '+1 555 010 7788' }
-const sms = { factorType: 'sms', provider: 'OKTA', profile: phone }
 const push = { factorType: 'push', provider: 'OKTA' }
-const toy = { question: 'favorite_toy', answer: 'a kite' }
-const question = { factorType: 'question', provider: 'OKTA', profile: toy }
 
 /** docs/conformance.md F-2.8: sending a push activation link, both paths. */
 test.each([
@@ -37,16 +34,6 @@ test.each([
   expect(outcome(await client.follow(activating, '_links.next'))).toBe('200 SUCCESS')
 })
 
-/** docs/conformance.md F-1.18: the factor type password. */
-test('enroll password: sets the password if it meets the policy', async () => {
-  const factor = { factorType: 'password', provider: 'OKTA' }
-  const profiles = [{}, { password: 'short' }, { password: 'Chosen-Secret-1' }]
-  const seen: string[] = []
-  for (const profile of profiles) seen.push(outcome(await enroll({ ...factor, profile }, 'pilar.password')))
-  expect(seen).toEqual(['400 E0000001', '403 E0000014', '200 SUCCESS'])
-  expect(outcome(await client.signIn('pilar.password', profiles[2]))).toBe('200 MFA_REQUIRED')
-})
-
 /** The sign-in widget sends `validatePhone: false` after E0000098. */
 test.each(['sms', 'call'])(
   'enroll %s with a number that no carrier knows is 400 E0000098, unless validatePhone is false',
@@ -57,28 +44,3 @@ test.each(['sms', 'call'])(
     expect(outcome(await send({ validatePhone: false }))).toBe('200 MFA_ENROLL_ACTIVATE')
   },
 )
-
-/** docs/conformance.md A-13.6: factors must be enabled before enrollment. */
-test.each<[string, object]>([
-  ['not offered', { factorType: 'push', provider: 'NOBODY' }],
-  ['a malformed phone number', { ...sms, profile: { phoneNumber: '12' } }],
-  ['an unknown question', { ...question, profile: { ...toy, question: 'x' } }],
-  ['an answer that is too short', { ...question, profile: { ...toy, answer: 'abc' } }],
-  ['a hardware token without a serial number', { factorType: 'token', provider: 'RSA', passCode: '123456' }],
-])('enroll %s is 400 E0000001', async (_what, body) => {
-  expect(outcome(await enroll(body))).toBe('400 E0000001')
-})
-
-test('a disabled factor is not offered, and enrolling it is 400 E0000001', async () => {
-  const off = await startSandbox((config) => {
-    config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')
-  })
-  try {
-    const start = await off.signIn(LOGIN)
-    expect(start.at('_embedded.factors.push')).toBeUndefined()
-    const { stateToken } = start.body
-    expect(outcome(await off.post(FACTORS, { stateToken, ...push }))).toBe('400 E0000001')
-  } finally {
-    await off.close()
-  }
-})

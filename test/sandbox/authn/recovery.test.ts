@@ -61,14 +61,6 @@ test.each([
   expect(outcome(await client.post(`${RECOVERY}/token`, { recoveryToken }))).toBe('401 E0000011')
 })
 
-test('after 5 wrong recovery codes, the correct one is refused too: 403 E0000069', async () => {
-  const challenge = await start('password', { username: 'amelia.stone', factorType: 'SMS' })
-  for (let attempt = 0; attempt < 5; attempt += 1)
-    await client.follow(challenge, '_links.next', { passCode: 'no' })
-  const passCode = sentTo('amelia.stone').code
-  expect(outcome(await client.follow(challenge, '_links.next', { passCode }))).toBe('403 E0000069')
-})
-
 /** docs/conformance.md F-3: recovery calls of a trusted application. */
 test.each([
   ['password', 'amelia.stone', 'PASSWORD'],

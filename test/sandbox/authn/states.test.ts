@@ -162,9 +162,3 @@ async function tokenThen(end: (stateToken: unknown) => Promise<unknown>): Promis
   await end(stateToken)
   return stateToken
 }
-
-test('an operation without a state token is 400 E0000001 and names it', async () => {
-  const answer = await client.post(`${AUTHN}/skip`, {})
-  expect(outcome(answer)).toBe('400 E0000001')
-  expect(answer.at('errorCauses.0.errorSummary')).toBe('stateToken: The field cannot be left blank')
-})

@@ -1,15 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import {
-  type Answer,
-  KEY,
-  linkTo,
-  listOf,
-  namesOf,
-  startPamServer,
-  TEAM,
-  usePamServer,
-  walk,
-} from './pam-server.ts'
+import { type Answer, linkTo, listOf, namesOf, TEAM, usePamServer, walk } from './pam-server.ts'
 
 const server = usePamServer()
 let token: string
@@ -45,59 +35,11 @@ test.each(INVALID_QUERIES)('a wrong parameter is refused and named: %s', async (
   expect((answer.body.error_cause as { path: string }[]).map(({ path }) => path)).toEqual(fields)
 })
 
-test('the groups of a user have the same parameters', async () => {
-  const path = `${TEAM}/users/ada.lindqvist%40example.com/groups`
-  server.control.setUserGroups('ada.lindqvist@example.com', ['Security', 'Everyone'])
-  expect(namesOf(await get(`${path}?contains=sec`))).toEqual(['Security'])
-  const answer = await get(`${path}?search=sec`)
-  expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
-})
-
-test('prev leads back through the same pages', async () => {
-  const forth = await walkFrom(`${TEAM}/groups?count=6`)
-  const last = linkFrom(forth.pages.at(-2) as Answer) as string
-  const back = await walkFrom(last, 'prev')
-  expect(back.pages.map(namesOf).reverse()).toEqual(forth.pages.map(namesOf))
-})
-
 test('every link repeats contains, descending and include_deleted', async () => {
   const { names } = await walkFrom(
     `${TEAM}/groups?count=2&contains=ADMIN&descending=true&include_deleted=true`,
   )
   expect(names).toEqual(['Platform Admins', 'Database Administrators', 'Acquired Company Admins'])
-})
-
-test('id selects one group, and contains may have any character', async () => {
-  const [group] = listOf(await groups('?contains=toolchain%2C%20e'))
-  expect(group?.name).toBe('Toolchain, Early Access')
-  expect(namesOf(await groups(`?id=${group?.id}`))).toEqual(['Toolchain, Early Access'])
-  expect(namesOf(await groups('?contains=a?b'))).toEqual([])
-})
-
-const [OPERATE, VIEW, WINDOWS] = ['Linux - Operate', 'Linux - View', 'Windows - Operate'].map(
-  (name) => `Production ${name}`,
-)
-const IDS = 'b97e354d-adb0-579d-8fda-81beebb9ae8f,a18d3843-0593-5dff-b310-f5c854b775df'
-/** The filters of the public reference of the group list. */
-test.each([
-  ['starts_with=prod', [OPERATE, VIEW, WINDOWS]],
-  ['starts_with=linux', []],
-  ['starts_with=production&ignore=Production Linux - View', [OPERATE, WINDOWS]],
-  ['starts_with=prod&ignore=production linux - view,Production Windows - Operate', [OPERATE, VIEW]],
-  ['disconnected_mode_on_only=true', ['Network On Call', 'Site Reliability']],
-  ['disconnected_mode_on_only=false&starts_with=network', ['Network Engineering', 'Network On Call']],
-  ['only_include_deleted=true&contains=admin', ['Acquired Company Admins']],
-  [`id=${IDS}`, ['Platform Admins', 'Security']],
-])('%s selects these groups, on every page', async (query, names) => {
-  const path = `${TEAM}/groups?${query.replaceAll(' ', '%20')}`
-  expect(namesOf(await get(path))).toEqual(names)
-  const { names: inPages, pages } = await walkFrom(`${path}&count=1`)
-  expect(inPages).toEqual(names)
-  expect(pages).toHaveLength(Math.max(1, names.length))
-  const everyone = namesOf(await groups('?include_deleted=true'))
-  server.control.setUserGroups('ada.lindqvist@example.com', everyone)
-  const userPath = `${TEAM}/users/ada.lindqvist%40example.com${path.slice(TEAM.length)}`
-  expect(namesOf(await get(userPath))).toEqual(names)
 })
 
 test('if the list changes between two pages, the remaining groups are neither skipped nor repeated', async () => {
@@ -125,16 +67,4 @@ test('10,000 groups are always the same 100 pages', async () => {
     userPages: { 'walter.warn@example.test': 100 },
     groupLists: 1,
   })
-})
-
-test('the API may be served under a base path, and links have it', async () => {
-  const other = await startPamServer({ basePath: '/gateway/pam' })
-  expect((await other.send('GET', `${TEAM}/groups`)).status).toBe(404)
-  const minted = await other.send('POST', `/gateway/pam${TEAM}/service_token`, { body: KEY })
-  const token = String(minted.body.bearer_token)
-  const answer = await other.send('GET', `/gateway/pam${TEAM}/groups?count=1`, { token })
-  expect(new URL(linkFrom(answer) as string).pathname).toBe(`/gateway/pam${TEAM}/groups`)
-  other.control.deprecatePath('/v1/teams/{team}/groups')
-  expect((await other.send('GET', `/gateway/pam${TEAM}/groups`, { token })).status).toBe(404)
-  await other.close()
 })

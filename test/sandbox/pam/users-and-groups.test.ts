@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import { listOf, namesOf, startPamServer, TEAM, usePamServer } from './pam-server.ts'
+import { listOf, TEAM, usePamServer } from './pam-server.ts'
 
 const server = usePamServer()
 let token: string
@@ -24,29 +24,6 @@ test.each(USERS)('the groups of %s have the roles %j', async (user, roles) => {
   expect([...new Set(listOf(answer).flatMap((group) => group.roles))].sort()).toEqual(roles)
 })
 
-test('a deleted group is listed only on request, or with showDeleted', async () => {
-  expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents'])
-  const asked = await groupsOf('ines.both@example.test', '?include_deleted=true')
-  expect(namesOf(asked)).toEqual(['Build Agents', 'Mainframe Operators'])
-  server.control.showDeleted()
-  expect(namesOf(await groupsOf('ines.both@example.test'))).toEqual(['Build Agents', 'Mainframe Operators'])
-})
-
-test.each([
-  ['null', { deleted_at: null }],
-  ['missing', {}],
-  ['empty', { deleted_at: '' }],
-  ['zero', { deleted_at: '0001-01-01T00:00:00Z' }],
-] as const)(
-  'deleted_at of an active group can be %s; of a deleted group it is a time',
-  async (form, fields) => {
-    server.control.setGroupForm({ activeDeletedAt: form })
-    const [alive, deleted] = listOf(await groupsOf('ines.both@example.test', '?include_deleted=true'))
-    expect(alive).toEqual({ id: expect.any(String), name: 'Build Agents', roles: [], ...fields })
-    expect(deleted?.deleted_at).toBe('2025-11-03T09:14:27Z')
-  },
-)
-
 test('older deployments add two federation fields', async () => {
   server.control.setGroupForm({ activeDeletedAt: 'zero', federation: true })
   server.control.setUserGroups('walter.warn@example.test', ['Visiting Researchers', 'Everyone'])
@@ -57,29 +34,4 @@ test('older deployments add two federation fields', async () => {
     { ...shared, name: 'Everyone', roles: [], ...own },
     { ...shared, name: 'Visiting Researchers', roles: ['end_user'], ...visiting },
   ])
-})
-
-test('a user’s groups can be changed, and the user deleted', async () => {
-  server.control.setUserGroups('walter.warn@example.test', ['Security'])
-  expect(namesOf(await groupsOf('walter.warn@example.test'))).toEqual(['Security'])
-  server.control.setUserGroups('walter.warn@example.test', null)
-  expect((await groupsOf('walter.warn@example.test')).status).toBe(404)
-  expect(() => server.control.setUserGroups('walter.warn@example.test', ['Nope'])).toThrow('no group "Nope"')
-})
-
-test('Advanced Server Access: its form of groups, and its roles', async () => {
-  const asa = await startPamServer({ edition: 'server-access' })
-  try {
-    const bearer = await asa.mint()
-    const send = (method: string, body?: unknown) =>
-      asa.send(method, `${TEAM}/groups`, { token: bearer, body })
-    expect(listOf(await send('GET'))[0]).toMatchObject({
-      deleted_at: '0001-01-01T00:00:00Z',
-      federated_from_team: null,
-    })
-    expect((await send('POST', { name: 'Operators', roles: ['access_user'] })).status).toBe(201)
-    expect((await send('POST', { name: 'Others', roles: ['end_user'] })).status).toBe(400)
-  } finally {
-    await asa.close()
-  }
 })

@@ -1,0 +1,78 @@
+import type { Request } from 'express'
+import { createSigner, type MasterKeys, type Signer } from '../crypto/keys.ts'
+import { rateLimited, wrongBearerToken } from '../errors.ts'
+import { addressForLimits, getRequestContext } from '../http/request-context.ts'
+import { type Route, routesOf } from '../http/routes.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { findBearer, type NamedToken } from '../session/bearer-token.ts'
+import { limitKeyPrefix, limitTimes, limitWindow, type Store } from '../store/store.ts'
+import type { Groups } from './groups.ts'
+import { APP_OPERATIONS } from './pam-operations.ts'
+import { createLookups, type LookupClient } from './routes.ts'
+
+export interface AppRoutesOptions {
+  readonly groups: Groups
+  /** Two of them may have one name. Without one, the routes do not exist. */
+  readonly appTokens: readonly NamedToken[]
+  readonly store: Pick<Store, 'countAttempt'>
+  readonly masterKeys: MasterKeys
+  /** As in other audit events. */
+  readonly hashLogin: (login: string) => string
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now?: () => number
+}
+
+/** docs/configuration.md#limits has the reasons. */
+export const APP_LIMITS = {
+  app: { attempts: 6000, perSeconds: 60 },
+  app_address: { attempts: 20, perSeconds: 600 },
+} as const
+
+/** Look-ups for the portal's own backends. A token of `APP_TOKENS` gives access; cookies and `Origin` have no effect. */
+export function createAppRoutes(options: AppRoutesOptions): Route[] {
+  if (options.appTokens.length === 0) return []
+  const limitNames = createSigner(options.masterKeys, 'app-limit-names')
+  const { me, list, one } = createLookups(options.groups, async (req) =>
+    identify({ ...options, limitNames }, req),
+  )
+  return routesOf(APP_OPERATIONS, { appGetAccess: me, appListGroups: list, appGetGroup: one })
+}
+
+type Deps = AppRoutesOptions & { readonly limitNames: Signer }
+
+function identify(deps: Deps, req: Request): LookupClient {
+  const { appTokens, hashLogin, log, metrics } = deps
+  const app = findBearer(req, appTokens)
+  const { requestId, address } = getRequestContext(req)
+  const { login } = req.params
+  const loginHash = typeof login === 'string' ? hashLogin(login) : undefined
+  return {
+    login: String(login), // only `me` reads it
+    async admit() {
+      if (app !== undefined) return countCall(deps, 'app', app)
+      await countCall(deps, 'app_address', addressForLimits(address))
+      throw wrongBearerToken('one of APP_TOKENS')
+    },
+    audit(lookup) {
+      if (app === undefined) metrics.requestsRefused.inc({ reason: 'app_token' })
+      else metrics.appLookups.inc({ name: app, status: lookup.status })
+      log.audit('app_lookup', { requestId, address, app, loginHash, ...lookup })
+    },
+  }
+}
+
+/** Throws 429 if too many calls were counted under this name. */
+async function countCall(
+  { store, limitNames, metrics, now = Date.now }: Deps,
+  limit: keyof typeof APP_LIMITS,
+  name: string,
+): Promise<void> {
+  const window = limitWindow({ keySuffix: '', name: limit }, APP_LIMITS[limit])
+  const keyPrefix = limitKeyPrefix(limitNames.sign(JSON.stringify([limit, name])))
+  const { full } = await store.countAttempt({ keyPrefix, windows: [window] })
+  if (full === undefined) return
+  metrics.limitHits.inc({ limit })
+  throw rateLimited(limitTimes(window.maxAttempts, full.leftMs, now()))
+}

@@ -1,0 +1,85 @@
+import pLimit from 'p-limit'
+import type { Signer } from '../crypto/keys.ts'
+import type { AuditFields } from '../observability/audit-events.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Store } from '../store/store.ts'
+import type { EndAllSessions, EndAllSessionsOptions, RevocationTimes } from './end-all-sessions.ts'
+import type { OrgEvent } from './org-events.ts'
+import type { VoidTimes } from './void-times.ts'
+
+type From = Pick<AuditFields<'sessions_revoked'>, 'requestId' | 'address'>
+
+/**
+ * Makes the older sessions of the users void. Once Okta has the answer, call the returned function, which deletes what is void or
+ * could restore it. If the process ends in between, only that is lost.
+ */
+export type ApplyOrgEvents = (events: readonly OrgEvent[], from: From) => Promise<() => void>
+
+export interface ApplyOrgEventsOptions {
+  readonly store: Pick<Store, 'set'>
+  readonly names: Signer
+  readonly voidTimes: Pick<VoidTimes, 'record'>
+  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
+  readonly endAllSessions: EndAllSessions
+  readonly refetchAccess: EndAllSessionsOptions['refetchAccess']
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** Okta may deliver an event twice. */
+const REPEATED_WITHIN_MS = 86_400_000
+/** Users whose sessions are deleted at the same time, so that requests of other users do not wait. */
+const MAX_USERS = 20
+
+export function createApplyOrgEvents(options: ApplyOrgEventsOptions): ApplyOrgEvents {
+  const { voidTimes, log, metrics } = options
+  const limit = pLimit(MAX_USERS)
+  const clear = async (event: OrgEvent, from: From) => {
+    try {
+      const result = (await isFirst(options, event)) ? 'applied' : 'repeated'
+      metrics.orgEvents.inc({ result })
+      if (result === 'applied') await clearAway(options, event, from)
+    } catch (error) {
+      log.warn('org_event_not_cleared', { requestId: from.requestId, userId: event.userId }, error)
+    }
+  }
+
+  return async (events, from) => {
+    const byUser = groupByUser(events)
+    const recording = [...byUser].map(async ([userId, ofUser]) => {
+      const latest = ofUser.findLast(({ effect }) => effect === 'end_sessions')
+      if (latest !== undefined) await voidTimes.record(userId, latest.publishedMs)
+    })
+    await Promise.all(recording) // sent together
+    return () => {
+      for (const ofUser of byUser.values())
+        void limit(async () => {
+          for (const event of ofUser) await clear(event, from)
+        })
+    }
+  }
+}
+
+/** Keeps the order. */
+function groupByUser(events: readonly OrgEvent[]): Map<string, OrgEvent[]> {
+  const byUser = new Map<string, OrgEvent[]>()
+  for (const event of events) byUser.set(event.userId, [...(byUser.get(event.userId) ?? []), event])
+  return byUser
+}
+
+/** Only now: if the time could not be recorded, the delivery that repeats the event must record it. */
+function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: OrgEvent): Promise<boolean> {
+  return store.set(`gatehouse:event:${names.sign(`${id} ${userId}`)}`, '1', REPEATED_WITHIN_MS, 'absent')
+}
+
+async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: From): Promise<void> {
+  const { revocationTimes, endAllSessions, refetchAccess, log } = options
+  const { id: eventId, type: operation, effect, userId, login, publishedMs } = event
+  if (effect === 'refetch_groups') return refetchAccess(login)
+  const reason = 'by_org'
+  // The user has changed the password here, or a later event came first: what is open now is newer.
+  const isOver = await revocationTimes.revokedSince(userId, publishedMs)
+  const count = isOver ? 0 : await endAllSessions(userId, reason, { createdSinceMs: publishedMs })
+  log.audit('sessions_revoked', { ...from, userId, reason, count, eventId, operation })
+}

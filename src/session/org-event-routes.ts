@@ -1,0 +1,87 @@
+import type { Request } from 'express'
+import type { Signer } from '../crypto/keys.ts'
+import { isSameSecret } from '../crypto/same-secret.ts'
+import { type BrokerError, invalidField, notFound, rateLimited, wrongHookSecret } from '../errors.ts'
+import { addressForLimits, getRequestContext } from '../http/request-context.ts'
+import { createBodyReader, type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import { limitKeyPrefix, limitWindow, type Store } from '../store/store.ts'
+import type { ApplyOrgEvents } from './apply-org-events.ts'
+import { Delivery, readDelivery } from './org-events.ts'
+
+const PATH = '/hooks/org-events'
+const MAX_BODY_BYTES = 1_048_576
+
+export const ORG_EVENT_OPERATIONS = {
+  verifyEventHook: { method: 'GET', path: PATH, withoutHead: true, readableFrom: 'any-site' },
+  receiveOrgEvents: { method: 'POST', path: PATH, readsBody: true, body: Delivery },
+} as const satisfies Operations
+
+export interface OrgEventRoutesOptions {
+  /** Each is accepted, so that a rotation refuses no delivery. undefined: there are no event hooks. */
+  readonly secrets: readonly string[] | undefined
+  readonly applyEvents: ApplyOrgEvents
+  readonly store: Pick<Store, 'countAttempt'>
+  readonly addressNames: Signer
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/**
+ * Okta's event hooks. Okta waits for three seconds, repeats a delivery at most once, and not at all after a 4xx: whatever is in a
+ * delivery with the right secret, only a body that is none gets a 4xx.
+ */
+export function createOrgEventRoutes(options: OrgEventRoutesOptions): Route[] {
+  const { applyEvents, metrics, now } = options
+  const readBody = createBodyReader(MAX_BODY_BYTES) // not before the secret is checked
+
+  return routesOf(ORG_EVENT_OPERATIONS, {
+    async verifyEventHook(req, res) {
+      await checkSecret(options, req)
+      const challenge = req.headers['x-okta-verification-challenge']
+      if (typeof challenge !== 'string' || !/^[\x21-\x7e]{1,1000}$/.test(challenge))
+        throw invalidField('X-Okta-Verification-Challenge: missing, or not visible ASCII')
+      sendJson(res, { verification: challenge })
+    },
+
+    async receiveOrgEvents(req, res) {
+      await checkSecret(options, req)
+      const { events, ignored } = readDelivery(await readBody(req, res), now())
+      metrics.orgEvents.inc({ result: 'ignored' }, ignored)
+      const clearAway = await applyEvents(events, getRequestContext(req))
+      res.status(204).end()
+      clearAway()
+    },
+  })
+}
+
+/** Wrong secrets that are answered with 401 and audited; further ones of the address get 429. */
+const WRONG_SECRETS = { attempts: 20, perSeconds: 600 }
+
+async function checkSecret(options: OrgEventRoutesOptions, req: Request): Promise<void> {
+  const { secrets, store, addressNames, log, metrics, now } = options
+  if (secrets === undefined) throw notFound('path')
+  const given = req.headers.authorization ?? ''
+  if (secrets.map((secret) => isSameSecret(given, secret)).includes(true)) return // compares all: constant time
+  const { requestId, address } = getRequestContext(req)
+  const { full } = await store.countAttempt({
+    keyPrefix: limitKeyPrefix(addressNames.sign(addressForLimits(address))),
+    windows: [limitWindow({ keySuffix: '', name: 'event_hook' }, WRONG_SECRETS)],
+  })
+  metrics.requestsRefused.inc({ reason: 'event_hook_secret' })
+  if (full !== undefined) throw tooManyWrongSecrets(full.leftMs, now())
+  const refusal = wrongHookSecret()
+  const { status, code: errorCode } = refusal
+  log.audit('event_hook_refused', { requestId, address, status, errorCode })
+  throw refusal
+}
+
+function tooManyWrongSecrets(leftMs: number, nowMs: number): BrokerError {
+  return rateLimited({
+    limit: WRONG_SECRETS.attempts,
+    resetAtSeconds: Math.ceil((nowMs + leftMs) / 1000),
+    retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
+  })
+}

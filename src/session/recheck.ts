@@ -1,0 +1,110 @@
+import type { Signer } from '../crypto/keys.ts'
+import { createLogThrottle } from '../observability/log-throttle.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Store } from '../store/store.ts'
+import type { UpstreamResponse } from '../upstream/http-api.ts'
+import type { EndAllSessions } from './end-all-sessions.ts'
+import type { Recheck } from './session.ts'
+import type { VoidTimes } from './void-times.ts'
+
+type From = Parameters<Recheck>[1]
+
+export interface RecheckOptions {
+  readonly everyMs: number
+  readonly store: Pick<Store, 'set' | 'delete'>
+  readonly names: Signer
+  /** Okta's answer, whatever it is. */
+  readonly readUser: (userId: string) => Promise<UpstreamResponse>
+  readonly voidTimes: Pick<VoidTimes, 'record'>
+  readonly endAllSessions: EndAllSessions
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/** Of this replica. More sessions than this are checked later. */
+const MAX_PER_MINUTE = 60
+const MINUTE_MS = 60_000
+/** Okta's statuses of users who may not sign in, and stay so until an administrator changes it. */
+const ENDED = new Set<unknown>(['DEPROVISIONED', 'SUSPENDED'])
+
+/**
+ * Asks Okta whether the user of a session that is in use may still sign in: once in `everyMs` for all replicas. It runs with the
+ * write that extends the session once a minute, so that no request makes a round trip for it. An error ends no session.
+ *
+ *     gatehouse:recheck:<user>   exists until the next check is due
+ */
+export function createRecheck(options: RecheckOptions): Recheck {
+  const { everyMs, store, names, readUser, metrics, now } = options
+  const budget = createMinuteBudget(now)
+  const judge = createJudge(now)
+  const reportFailure = createFailureReport(options)
+
+  return async (session, from) => {
+    const { userId, authenticatedAtMs } = session
+    if (now() - authenticatedAtMs < everyMs || budget.left() === 0) return
+    const key = `gatehouse:recheck:${names.sign(userId)}`
+    try {
+      const isDue = await store.set(key, '1', everyMs, 'absent')
+      if (!isDue) return
+      if (!budget.take()) return void (await store.delete(key)) // due when the session is extended again
+      const answer = await readUser(userId)
+      const result = judge(userId, answer)
+      metrics.sessionRechecks.inc({ result })
+      if (result === 'failed') reportFailure(from, answer.status)
+      if (result === 'ended') await endSessions(options, userId, from)
+    } catch (error) {
+      metrics.sessionRechecks.inc({ result: 'failed' })
+      reportFailure(from, undefined, error)
+    }
+  }
+}
+
+async function endSessions(options: RecheckOptions, userId: string, from: From): Promise<void> {
+  const { voidTimes, endAllSessions, log, now } = options
+  await voidTimes.record(userId, now())
+  const reason = 'by_org'
+  log.audit('sessions_revoked', { ...from, userId, reason, count: await endAllSessions(userId, reason) })
+}
+
+/** How long a user whom the token could read shows that a 404 for another user is true. */
+const PROOF_MS = 5 * MINUTE_MS
+
+/** A token that may not read users could get 404 for all of them, so a 404 counts only if the token has just read another user. */
+function createJudge(now: () => number) {
+  let readable: readonly { readonly userId: string; readonly atMs: number }[] = []
+
+  return (userId: string, { status, json }: UpstreamResponse): 'active' | 'ended' | 'failed' => {
+    const { status: userStatus, errorCode } = Object(json)
+    const others = readable.filter((one) => one.userId !== userId && now() - one.atMs < PROOF_MS)
+    if (status === 200 && typeof userStatus === 'string') {
+      readable = [{ userId, atMs: now() }, ...others.slice(0, 1)]
+      return ENDED.has(userStatus) ? 'ended' : 'active'
+    }
+    return status === 404 && errorCode === 'E0000007' && others.length > 0 ? 'ended' : 'failed'
+  }
+}
+
+/** A window of a minute begins with its first check. */
+function createMinuteBudget(now: () => number) {
+  let [endsAtMs, used] = [0, 0]
+  const left = () => (now() < endsAtMs ? MAX_PER_MINUTE - used : MAX_PER_MINUTE)
+  return {
+    left,
+    take(): boolean {
+      if (left() === 0) return false
+      if (now() >= endsAtMs) [endsAtMs, used] = [now() + MINUTE_MS, 0]
+      used += 1
+      return true
+    },
+  }
+}
+
+/** One line a minute for each status. */
+function createFailureReport({ log, now }: RecheckOptions) {
+  const mayLog = createLogThrottle({ periodMs: MINUTE_MS, maxLines: 10, now })
+  return ({ requestId }: From, upstreamStatus?: number, error?: unknown) => {
+    if (mayLog(String(upstreamStatus))) log.warn('recheck_failed', { requestId, upstreamStatus }, error)
+  }
+}

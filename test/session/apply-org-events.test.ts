@@ -1,0 +1,119 @@
+import { afterEach, expect, test } from '@jest/globals'
+import { createSigner } from '../../src/crypto/keys.ts'
+import { storeUnavailable } from '../../src/errors.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { type ApplyOrgEventsOptions, createApplyOrgEvents } from '../../src/session/apply-org-events.ts'
+import { createRevocationTimes } from '../../src/session/end-all-sessions.ts'
+import type { OrgEvent } from '../../src/session/org-events.ts'
+import { createMemoryStore } from '../../src/store/memory-store.ts'
+import { keeper } from '../http/serve.ts'
+import { collectLog } from '../observability/collect-log.ts'
+import { until } from '../support/until.ts'
+
+const { keep, closeAll } = keeper()
+afterEach(closeAll)
+
+const FROM = { requestId: 'made-up-request', address: '192.0.2.7' }
+const event = (id: string, userId: string, publishedMs: number, more: Partial<OrgEvent> = {}): OrgEvent => ({
+  ...{ id, userId, publishedMs, type: 'user.lifecycle.suspend', effect: 'end_sessions', login: '' },
+  ...more,
+})
+
+/** Replicas on one store, and what they do in order. */
+function harness(failing: Partial<ApplyOrgEventsOptions> = {}) {
+  const done: unknown[][] = []
+  const note =
+    <Result>(name: string, result: Result) =>
+    async (...given: unknown[]) => {
+      done.push([name, ...given])
+      return result
+    }
+  const store = keep(createMemoryStore())
+  const names = createSigner([Buffer.alloc(32, 1)], 'test')
+  const revocationTimes = createRevocationTimes({ store, names, now: Date.now })
+  const { log, lines } = collectLog()
+  const metrics = createMetrics({ processMetrics: false })
+  const replica = () =>
+    createApplyOrgEvents({
+      ...{ store, names, revocationTimes, log, metrics },
+      voidTimes: { record: note('void', undefined) },
+      endAllSessions: note('end', 1),
+      refetchAccess: note('groups', undefined),
+      ...failing,
+    })
+  return { done, lines, revocationTimes, one: replica(), two: replica() }
+}
+
+test('one write for each user, with the latest time; nothing is cleared away before the answer', async () => {
+  const { one, done } = harness()
+  const events = [event('1', 'a', 1), event('2', 'b', 2), event('3', 'a', 3)]
+  const clearAway = await one(events, FROM)
+  const written = [
+    ['void', 'a', 3],
+    ['void', 'b', 2],
+  ]
+  expect(done).toEqual(written)
+  clearAway()
+  await until(() => done.length === 5)
+  expect(done.filter(([what, userId]) => what === 'end' && userId === 'a')).toEqual([
+    ['end', 'a', 'by_org', { createdSinceMs: 1 }],
+    ['end', 'a', 'by_org', { createdSinceMs: 3 }],
+  ])
+})
+
+test('a membership makes no session void', async () => {
+  const { one, done } = harness()
+  ;(await one([event('1', 'a', 1, { effect: 'refetch_groups', login: 'ada' })], FROM))()
+  await until(() => done.length > 0)
+  expect(done).toEqual([['groups', 'ada']])
+})
+
+test('two replicas that get the same event clear away once, but both record the time', async () => {
+  const { one, two, done, lines } = harness()
+  const clearings = [await one([event('1', 'a', 1)], FROM), await two([event('1', 'a', 1)], FROM)]
+  for (const clearAway of clearings) clearAway()
+  ;(await one([event('2', 'b', 1)], FROM))()
+  await until(() => lines().length === 2)
+  expect(done.map(([what, userId]) => [what, userId])).toEqual([
+    ['void', 'a'],
+    ['void', 'a'],
+    ['void', 'b'],
+    ['end', 'a'],
+    ['end', 'b'],
+  ])
+})
+
+test('what the user has begun since the sessions were last ended here is left alone', async () => {
+  const { one, done, lines, revocationTimes } = harness()
+  await revocationTimes.record('a', 10)
+  ;(await one([event('1', 'a', 10), event('2', 'a', 11)], FROM))()
+  await until(() => lines().length === 2)
+  expect(done.filter(([what]) => what === 'end')).toEqual([['end', 'a', 'by_org', { createdSinceMs: 11 }]])
+  expect(lines()).toMatchObject([
+    { count: 0, eventId: '1' },
+    { count: 1, eventId: '2' },
+  ])
+})
+
+test('if clearing away fails, that is logged, and other users are not affected', async () => {
+  const { one, lines } = harness({
+    async endAllSessions(userId) {
+      if (userId === 'a') throw storeUnavailable()
+      return 1
+    },
+  })
+  ;(await one([event('1', 'a', 1), event('2', 'b', 1)], FROM))()
+  await until(() => lines().length === 2)
+  const seen = lines().map(({ event: name, userId }) => [name, userId])
+  expect(seen.sort()).toEqual([
+    ['org_event_not_cleared', 'a'],
+    ['sessions_revoked', 'b'],
+  ])
+})
+
+test('if a time cannot be recorded, the delivery fails', async () => {
+  const { one } = harness({
+    voidTimes: { record: async () => Promise.reject(storeUnavailable()) },
+  })
+  await expect(one([event('1', 'a', 1)], FROM)).rejects.toMatchObject({ status: 503 })
+})
