@@ -49,10 +49,9 @@ export function createTracing(options: TracingOptions) {
   const provider = createProvider(options)
   const tracer = provider.getTracer('gatehouse', VERSION)
   const requests = new AsyncLocalStorage<Context>()
-  const startChild = (name: string, attributes: Attributes): Span => {
+  const startChild = (name: string, attributes: Attributes) => {
     const request = requests.getStore()
-    if (request === undefined) return NO_SPAN
-    return tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, request)
+    return request ? tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, request) : NO_SPAN
   }
 
   return {
@@ -60,12 +59,9 @@ export function createTracing(options: TracingOptions) {
     beginRequest(traceparent: string | undefined) {
       const attributes = { 'url.scheme': options.scheme }
       const span = tracer.startSpan('HTTP', { kind: SpanKind.SERVER, attributes }, contextOf(traceparent))
-      return {
-        traceId: span.spanContext().traceId,
-        /** Runs the request's handlers: the calls and waits in them become its children. */
-        run: (handle: () => void) => requests.run(trace.setSpan(ROOT_CONTEXT, span), handle),
-        end: (request: EndedRequest) => endRequest(span, request),
-      }
+      /** Runs the request's handlers: the calls and waits in them become its children. */
+      const run = (handle: () => void) => requests.run(trace.setSpan(ROOT_CONTEXT, span), handle)
+      return { traceId: span.spanContext().traceId, run, end: (how: EndedRequest) => endRequest(span, how) }
     },
 
     /** Starts the client span of a call. Call the result with the response's status, or the outcome of the failure. */
@@ -76,11 +72,7 @@ export function createTracing(options: TracingOptions) {
         'server.address': hostname,
         'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
       })
-      return (outcome: string) => {
-        const status = Number(outcome) || undefined
-        span.setAttributes({ 'http.response.status_code': status })
-        endSpan(span, status !== undefined && status < 400 ? undefined : outcome)
-      }
+      return (outcome: string) => endCall(span, outcome)
     },
 
     /** The client span of a wait for Redis. */
@@ -118,6 +110,12 @@ function endRequest(span: Span, { method, route, status }: EndedRequest): void {
     'http.response.status_code': status,
   })
   endSpan(span, status < 500 ? undefined : String(status))
+}
+
+function endCall(span: Span, outcome: string): void {
+  const status = Number(outcome) || undefined
+  span.setAttributes({ 'http.response.status_code': status })
+  endSpan(span, status !== undefined && status < 400 ? undefined : outcome)
 }
 
 function endSpan(span: Span, errorType?: string): void {
