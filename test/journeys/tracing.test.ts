@@ -39,8 +39,10 @@ beforeAll(async () => {
   await fetch(`${url}/hooks/org-events`, {
     headers: { ...TRACED, 'x-okta-verification-challenge': 'made-up' },
   })
-  direct = await harness.replica({ TRUST_PROXY: '' })
+  direct = await harness.replica({ TRUST_PROXY: '', EVENT_HOOK_SECRET: '', SESSION_RECHECK_MINUTES: '' })
   await fetch(`${direct.url}/signin`, { headers: TRACED, redirect: 'manual' })
+  const cookie = await browser.jar.getCookieString(browser.origin)
+  await fetch(`${direct.url}/api/v1/sessions/me`, { headers: { cookie } })
   aheadMs = 120_000
   await browser.get('/forward-auth') // extends the session, with a re-check
   await until(() => harness.upstreamCalls().some(({ path }) => path.startsWith('/api/v1/users/')))
@@ -52,7 +54,10 @@ beforeAll(async () => {
 
 const requestTo = (route: string) => spans.find(({ attributes }) => attributes['http.route'] === route)
 const childrenOf = (route: string) =>
-  spans.filter(({ parentSpanId }) => parentSpanId === requestTo(route)?.spanId).map(({ name }) => name)
+  spans
+    .filter(({ attributes }) => attributes['http.route'] === route)
+    .flatMap(({ spanId }) => spans.filter(({ parentSpanId }) => parentSpanId === spanId))
+    .map(({ name }) => name)
 
 const loggedTrace = (route: string) =>
   [harness.gatehouse, direct].flatMap((broker) => broker.logLines()).find((line) => line.route === route)
@@ -65,6 +70,10 @@ test.each([
   ['/forward-auth', 'GET authn'], // the re-check
 ])('a request to %s has a span, with children for Redis and %s', (route, ...calls) => {
   expect(new Set(childrenOf(route))).toEqual(new Set(['redis', ...calls]))
+})
+
+test('the session of a page view is one wait for Redis', () => {
+  expect(childrenOf('/api/v1/sessions/me')).toEqual(['redis']) // the first, without a cookie, has none
 })
 
 test('spans have the attributes of the HTTP conventions, and the call that of the upstream', () => {
