@@ -10,13 +10,15 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build
 
-# Production packages only, and their bill of materials (CycloneDX). The sandbox needs the optional ones.
+# Production packages only, and their bill of materials (CycloneDX). Of the optional ones, those of OpenTelemetry: the
+# others are the sandbox's.
 FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+RUN npm ci --omit=dev --ignore-scripts
 # without what is not installed: `npm sbom --omit` also omits packages that a development package needs too
-RUN npm pkg delete devDependencies optionalDependencies workspaces && npm sbom --sbom-format cyclonedx > sbom.cdx.json
+RUN npm pkg delete devDependencies optionalDependencies.otpauth optionalDependencies.qrcode workspaces \
+  && npm prune --ignore-scripts && npm sbom --sbom-format cyclonedx > sbom.cdx.json
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production

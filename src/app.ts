@@ -5,7 +5,7 @@ import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { type IsTrustedProxy, refuseUnknownAddress } from './http/request-context.ts'
+import { type IsTrustedProxy, refuseUnknownAddress, type Telemetry } from './http/request-context.ts'
 import {
   addRoutes,
   bodyParser,
@@ -15,7 +15,6 @@ import {
   type Route,
   serveRoutes,
 } from './http/routes.ts'
-import type { Metrics } from './observability/metrics.ts'
 import {
   beginForwardAuth,
   createForwardAuthRoutes,
@@ -31,7 +30,7 @@ import {
 } from './session/session-routes.ts'
 import { refuseOtherSession, withSession } from './session/sessions.ts'
 
-export interface AppOptions extends SessionRoutesOptions {
+export interface AppOptions extends SessionRoutesOptions, Telemetry {
   /** Whether PUBLIC_URL is https. */
   readonly secure: boolean
   readonly allowedOrigins: readonly string[]
@@ -45,7 +44,6 @@ export interface AppOptions extends SessionRoutesOptions {
   readonly forwardAuth: Omit<ForwardAuthOptions, 'sessions'>
   readonly orgEvents: OrgEventRoutesOptions
   readonly doctorProbes: AnswerProbesOptions
-  readonly metrics: Metrics
 }
 
 /** The public listener: the middleware that every request passes, in order, and all routes. */
@@ -65,7 +63,7 @@ export function createApp(options: AppOptions): Express {
 
   const app = createExpress()
   app.set('query parser', parseQuery)
-  app.use(beginRequest(isTrustedProxy, { log, metrics }), setSecurityHeaders({ secure: options.secure }))
+  app.use(beginRequest(isTrustedProxy, options), setSecurityHeaders({ secure: options.secure }))
   for (const { path, handle } of routes.filter(isForwardAuth))
     app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
   addRoutes(app, routes.filter(isOfApp), () => [checkAddress])

@@ -126,7 +126,7 @@ async function start(): Promise<void> {
   const config = configuration()
   const { http } = config.tunables
   const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
-  const broker = createGatehouse(config)
+  const broker = createGatehouse(config, config.tracing && (await import('./observability/tracing.ts')))
   log = broker.log
   log.info('configured', { revision: config.revision, variables: config.variables.join() })
   const ops = createListener(broker.ops, http)

@@ -10,6 +10,7 @@ import { createTrustedProxies } from './http/request-context.ts'
 import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
+import type { Tracing, TracingOptions } from './observability/tracing.ts'
 import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
@@ -40,6 +41,8 @@ export interface GatehouseOptions {
   /** Default: standard output. */
   readonly logStream?: NodeJS.WritableStream
   readonly now?: () => number
+  /** For `config.tracing`. */
+  readonly createTracing?: (options: TracingOptions) => Tracing
   /** Replaces constants, for tests. */
   readonly constants?: Constants
 }
@@ -67,7 +70,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     stream: logStream,
   })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
-  const shared = { log, metrics, now, constants }
+  const tracing = config.tracing && options.createTracing?.({ ...config.tracing, log })
+  const shared = { log, metrics, now, constants, tracing }
   const store = createStore(config, shared)
   const masterKeys = config.secretKeys.value
   const deps = { store, masterKeys, ...shared }
@@ -99,7 +103,6 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     readUser: (userId) => authn.readUser(userId),
     refetchAccess: async (login) => pam?.refetch(login),
   })
-  const { endAllSessions, openTransactions, knownDevices, revocationTimes } = revocation
   const authn = createAuthn({
     ...deps,
     ...config.authn,
@@ -115,10 +118,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     deviceCookie,
     sessions,
     sessionCookie,
-    endAllSessions,
-    openTransactions,
-    knownDevices,
-    revocationTimes,
+    ...revocation,
   })
   const pam = createPamIfConfigured(config, {
     ...deps,
@@ -147,9 +147,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       maxRequestsInFlight: tunables.http.maxRequestsInFlight,
       sessions,
       cookie: sessionCookie,
-      endAllSessions,
+      endAllSessions: revocation.endAllSessions,
       recentSignInMinutes: tunables.session.recentSignInMinutes,
-      now,
       ensureDevice: deviceCookie.ensure,
       authn: authn.routes,
       navigation: authn.navigation,
@@ -162,15 +161,14 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       orgEvents: revocation.orgEvents,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
       appRoutes: pam?.appRoutes ?? [],
-      log,
-      metrics,
+      ...shared,
     }),
     ops: createOps({
       revision: config.revision,
       health,
       store,
       sessions,
-      endAllSessions,
+      endAllSessions: revocation.endAllSessions,
       limits: authn.userLimits,
       opsToken: config.ops.token?.value,
       ...{ log, metrics },
@@ -180,7 +178,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     metrics,
     async close() {
       health.stop()
-      await Promise.all([authn.close(), pam?.close(), store.close()])
+      await Promise.all([authn.close(), pam?.close(), store.close(), tracing?.close()])
     },
   }
 }
@@ -190,19 +188,20 @@ interface Shared {
   readonly metrics: Metrics
   readonly now: () => number
   readonly constants: Constants
+  readonly tracing: Tracing | undefined
 }
 
-function createStore({ redis, tunables }: Config, { log, metrics, now }: Shared): Store {
+function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }: Shared): Store {
   return openStore({
     ...redis,
-    ...{ url: redis.url.value, privateKey: redis.privateKey?.value },
+    ...{ url: redis.url.value, privateKey: redis.privateKey?.value, now },
     ...tunables.store,
-    now,
     onEvent(change) {
       if ('reason' in change) log.warn(change.event, { reason: change.reason })
       else log.info(change.event)
     },
     onFailure: () => metrics.storeFailures.inc(),
+    traced: tracing?.waitForRedis,
   })
 }
 
@@ -228,7 +227,7 @@ function createApi(
   name: 'authn' | 'pam',
   baseUrl: string,
   { tunables, egress }: Pick<Config, 'tunables' | 'egress'>,
-  { log, metrics, constants: { upstream = {} } }: Shared,
+  { log, metrics, tracing, constants: { upstream = {} } }: Shared,
 ) {
   return createHttpApi({
     baseUrl,
@@ -246,5 +245,6 @@ function createApi(
     noProxy: egress.noProxy.join(','),
     name,
     metrics,
+    tracing,
   })
 }

@@ -34,7 +34,7 @@ test('the last stage runs as an unprivileged user, in production, with productio
   expect(last).not.toMatch(/^(?:RUN|ADD) /m)
   expect(last.match(/^ARG .*$/gm)).toEqual(['ARG GIT_REVISION=unknown'])
   expect(last).toMatch(/^ENV GIT_REVISION=\$GIT_REVISION$/m)
-  expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --omit=optional --ignore-scripts$/m)
+  expect(read('Dockerfile')).toMatch(/^RUN npm ci --omit=dev --ignore-scripts$/m)
 })
 
 test('the command has only flags that Node knows, and sets the size of the young generation', () => {

@@ -87,6 +87,8 @@ export const LOG_EVENT_TEXTS: {
     pam_call_failed: 'A PAM call failed; `name` is the error. Cached lists may be served.',
     signal_ignored:
       'The process received SIGUSR1, which would make Node open a debugger. It was ignored. → Find out who can send signals to the process.',
+    trace_export_failed:
+      'The collector of `OTEL_EXPORTER_OTLP_ENDPOINT` did not take spans; they are lost. `count` is the number of failed exports since the last such line, of which there is one a minute at most. → Check the collector. Requests do not wait for it.',
     library_output:
       'A library printed a message. The text is not logged because it may contain sensitive values. → If `error` names `_readyCheck`, allow the Redis user to run INFO; otherwise report it.',
     process_warning:

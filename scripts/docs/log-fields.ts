@@ -31,7 +31,11 @@ export const LOG_FIELD_TEXTS: Readonly<Record<LogField, LogFieldText>> = {
     ecs: 'http.request.id',
     otel: 'http.request.header.x-request-id',
   },
-  trace_id: { meaning: "trace id of a trusted proxy's `traceparent`", ecs: 'trace.id', otel: 'TraceId' },
+  trace_id: {
+    meaning: "trace id of the request's span, or of a trusted proxy's `traceparent`",
+    ecs: 'trace.id',
+    otel: 'TraceId',
+  },
   method: { meaning: 'HTTP method', ecs: 'http.request.method', otel: 'http.request.method' },
   origin: { meaning: '`Origin` header, shortened', otel: 'http.request.header.origin' },
   route: { meaning: 'template of the route, never the path', otel: 'http.route' },

@@ -70,6 +70,7 @@ function configOf(values: Values) {
     egress: { ca: values.UPSTREAM_CA_FILE, httpsProxy: values.HTTPS_PROXY, noProxy: values.NO_PROXY },
     session: sessionOf(values),
     tunables: values.CONFIG_FILE,
+    tracing: tracingOf(values),
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
@@ -113,5 +114,18 @@ function pamOf(values: Values) {
         : ({ kind: 'login-local-part', domains: values.PAM_USER_DOMAINS } as const),
     directory: values.PAM_DIRECTORY,
     appTokens: values.APP_TOKENS,
+  }
+}
+
+function tracingOf(values: Values) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = values
+  if (endpoint === undefined) return undefined
+  return {
+    endpoint,
+    headers: values.OTEL_EXPORTER_OTLP_HEADERS,
+    serviceName: values.OTEL_SERVICE_NAME,
+    sampler: values.OTEL_TRACES_SAMPLER,
+    ratio: values.OTEL_TRACES_SAMPLER_ARG,
+    scheme: values.PUBLIC_URL.replace(/:.*/, ''),
   }
 }

@@ -43,6 +43,9 @@ export const wholeNumber = (min: number, max: number) =>
     })
     .transform(Number)
 
+/** From 0 to 1, in decimal digits. */
+export const ratio = matching(/^(0(\.\d+)?|1(\.0+)?)$/, 'must be a number from 0 to 1').transform(Number)
+
 /** A whole number, or undefined for `off`. */
 export const offOr = (min: number, max: number) =>
   z

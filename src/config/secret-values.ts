@@ -54,6 +54,17 @@ const WRONG_APP_NAME =
   'must begin with a name of at most 32 lower-case letters, digits, _ and -, a letter first, and a colon'
 const WRONG_APP_TOKEN = 'must have a token of 32 visible ASCII characters or more after its name'
 
+/** Comma-separated headers, as W3C Baggage writes them; printable ASCII only. */
+export const headers = listOf(
+  matching(
+    /^[\w.-]+=([\x21-\x24\x26-\x7e]|%(?!7f)[2-7][\da-f])+$/i,
+    'must be a header as name=value, percent-encoded',
+  ),
+).transform(
+  (entries): Readonly<Record<string, string>> =>
+    Object.fromEntries(entries.map((entry) => entry.split(/=(.*)/).map(decodeURIComponent))),
+)
+
 /** Keys of 32 bytes in base64, standard or URL-safe, padded or not. The first one seals and signs. */
 export const secretKeys = parsed((text): readonly Buffer[] => {
   const keys = entriesOf(text, SECRETS).map(secretKey)

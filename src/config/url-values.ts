@@ -37,6 +37,9 @@ export const upstreamBaseUrl = baseUrl
   .refine(isNoExample, EXAMPLE)
   .transform((text) => originOf(text) + pathOf(text))
 
+/** Plain http is allowed: a collector is usually on the same host or network. Without a slash at the end. */
+export const collectorUrl = anyBase.transform((text) => originOf(text) + pathOf(text))
+
 /**
  * One of `SSO_REDIRECTS` or `RETURN_TO`: a target is allowed if it has this origin, and this path or one below it. The
  * path begins with a slash, and ends with one only if it is the root. Compare whole segments.

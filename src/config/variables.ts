@@ -10,6 +10,7 @@ import {
   offOr,
   onOrOff,
   parsed,
+  ratio,
   visibleAscii,
   wholeNumber,
 } from './plain-values.ts'
@@ -18,6 +19,7 @@ import {
   apiToken,
   appTokens,
   certificates,
+  headers,
   longSecret,
   longSecrets,
   privateKey,
@@ -27,6 +29,8 @@ import {
 } from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
+
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 
 /** Every variable, in the order of `.env.example` and `docs/configuration.md`. A name that ends with `_FILE` has the content of its file. */
 export const VARIABLES = z.object({
@@ -81,6 +85,14 @@ export const VARIABLES = z.object({
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
   NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),
 
+  OTEL_EXPORTER_OTLP_ENDPOINT: url.collectorUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(headers).optional(),
+  OTEL_SERVICE_NAME: z.string().default('gatehouse'),
+  OTEL_TRACES_SAMPLER: z
+    .enum([...SAMPLERS, ...SAMPLERS.map((root) => `parentbased_${root}`)])
+    .default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: ratio.default(1),
+
   CONFIG_FILE: parsed(changedTunables).prefault('{}'),
   LOG_LEVEL: z.enum(['error', 'warn', 'info', 'debug']).default('info'),
   NODE_ENV: z.string().optional(),
@@ -94,6 +106,6 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS)$/.test(
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS|OTEL_EXPORTER_OTLP_HEADERS)$/.test(
     name,
   )

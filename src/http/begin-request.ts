@@ -11,14 +11,19 @@ import {
 } from './request-context.ts'
 
 /** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
-export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: Telemetry): RequestHandler {
+export function beginRequest(
+  isTrustedProxy: IsTrustedProxy,
+  { log, metrics, tracing }: Telemetry,
+): RequestHandler {
   let hasWarned = false
   return function beginRequest(req, res, next) {
     const startedAt = performance.now()
     const isFromProxy = isTrustedProxy(req.socket.remoteAddress ?? '')
     const context = contextFrom(req, isFromProxy, isTrustedProxy)
     const { requestId, address } = context
-    const traceId = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent))?.[1] : undefined
+    const parent = isFromProxy ? TRACEPARENT.exec(String(req.headers.traceparent)) : null
+    const span = tracing?.beginRequest(parent?.[0])
+    const traceId = span?.traceId ?? parent?.[1]
     if (traceId !== undefined) log.setTrace(requestId, traceId)
     if (!hasWarned && !isFromProxy && req.headers['x-forwarded-for'] !== undefined) {
       hasWarned = true // only once, because any client that connects directly can send the header
@@ -32,6 +37,7 @@ export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: T
       const route: string = req.route?.path ?? 'none' // Express sets it
       const method = KNOWN_METHODS.has(req.method) ? req.method : 'other'
       const status = res.writableFinished ? res.statusCode : 499 // the client went away
+      span?.end({ method, route, status })
       metrics.httpRequestDuration.observe({ method, route, status }, durationMs / 1000)
       log.info('request', {
         requestId,
@@ -43,7 +49,8 @@ export function beginRequest(isTrustedProxy: IsTrustedProxy, { log, metrics }: T
         errorCode,
       })
     })
-    next()
+    if (span === undefined) next()
+    else span.run(next)
   }
 }
 

@@ -7,6 +7,7 @@ import { invalidField } from '../errors.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Tracing } from '../observability/tracing.ts'
 
 export interface RequestContext extends ClientAddress {
   /** In `X-Request-Id`, in the `errorId` of the broker's own errors and in every log line of the request. */
@@ -47,6 +48,7 @@ export function setRequestContext(req: IncomingMessage, res: ServerResponse, con
 export interface Telemetry {
   readonly log: Logger
   readonly metrics: Metrics
+  readonly tracing?: Tracing | undefined
 }
 
 /**

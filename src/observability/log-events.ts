@@ -49,6 +49,7 @@ interface LogEvents {
     | 'pam_token_refresh_failed'
     | 'pam_call_failed'
     | 'signal_ignored'
+    | 'trace_export_failed'
     | 'library_output'
     | 'process_warning'
   readonly info:

@@ -31,6 +31,7 @@ export function createLoadSession(
   { expressStore: store, toError }: SessionStore,
 ): LoadSession {
   const { cookie, voidTimes } = options
+  const { traced } = options.store
   const isFromItsDevice = createDeviceCheck(options)
   const middleware = session({
     name: cookie.name,
@@ -49,7 +50,7 @@ export function createLoadSession(
       middleware(req, res, (error?: unknown) => (error ? reject(toError(error)) : resolve()))
     })
     // express-session has checked the cookie and begun to read the record: both are one round trip
-    return Promise.all([voidTimes.timeFor(req.sessionID), loading]).then(([voidBeforeMs]) => {
+    return Promise.all([voidTimes.timeFor(req.sessionID), traced(loading)]).then(([voidBeforeMs]) => {
       const stored = req.session?.stored
       Reflect.deleteProperty(req, 'session') // it is never saved, so express-session need not look for changes at the end
       if (stored === undefined) return

@@ -98,7 +98,7 @@ export function newSessionId(tag: string): string {
  * if it still exists, so that a sign-out is final.
  */
 export function createSessionStore(options: SessionsOptions) {
-  const { redis } = options.store
+  const { redis, traced } = options.store
   const { expressStore, write } = redis === undefined ? embeddedRecords() : redisRecords(options, redis)
   const toError = (error: unknown) => {
     options.metrics.storeFailures.inc()
@@ -113,7 +113,7 @@ export function createSessionStore(options: SessionsOptions) {
 
     /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. It may be void. */
     async read(id: string): Promise<StoredSession | undefined> {
-      const data = await promised<SessionData>((done) => expressStore.get(id, done), toError)
+      const data = await traced(promised<SessionData>((done) => expressStore.get(id, done), toError))
       if (!data) return undefined
       const { stored } = data
       if (stored?.id !== id) return { session: undefined }
@@ -127,7 +127,7 @@ export function createSessionStore(options: SessionsOptions) {
     /** False: the session was ended after it was read, and is not written. */
     extend: (id: string, session: Session) => write({ id, session }, 'present'),
 
-    destroy: (id: string) => promised<void>((done) => expressStore.destroy(id, done), toError),
+    destroy: (id: string) => traced(promised<void>((done) => expressStore.destroy(id, done), toError)),
   }
 }
 

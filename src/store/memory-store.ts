@@ -43,6 +43,7 @@ export function createMemoryStore({
   return {
     redis: undefined,
     keyPrefix: KEY_PREFIX,
+    traced: (reply) => reply,
     preservesWriteOrder: true,
     ...createValues(memory),
     ...createSteps(memory),

@@ -19,6 +19,7 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
+  readonly traced?: Store['traced'] | undefined
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
@@ -27,8 +28,9 @@ export function createRedisStore({
   keyPrefix = KEY_PREFIX,
   connectTimeoutMs,
   onFailure = () => {},
+  traced = (reply) => reply,
 }: RedisStoreOptions): Store {
-  const run: Run = async (reply) => {
+  const execute: Run = async (reply) => {
     try {
       return await reply
     } catch (error) {
@@ -36,6 +38,7 @@ export function createRedisStore({
       throw toStoreError(error)
     }
   }
+  const run: Run = (reply) => traced(execute(reply))
   const operations = {
     ...createValues(redis, run),
     ...createSteps(redis, run),
@@ -43,8 +46,7 @@ export function createRedisStore({
     ...createCounters(redis, run),
   }
   return {
-    redis,
-    keyPrefix,
+    ...{ redis, keyPrefix, traced },
     preservesWriteOrder: !redis.isCluster,
     ...operations,
 

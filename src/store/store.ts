@@ -19,6 +19,9 @@ export interface Store extends AttemptCounters {
   /** The start of every key: `REDIS_KEY_PREFIX`. Several deployments can share a Redis, each with its own. */
   readonly keyPrefix: string
 
+  /** Adds the span of a wait for `redis`, if there are traces. */
+  readonly traced: <Reply>(reply: Promise<Reply>) => Promise<Reply>
+
   /** Whether writes are executed in the order of their calls. False for Redis Cluster, where they go to several servers. */
   readonly preservesWriteOrder: boolean
 

@@ -11,6 +11,7 @@ import {
 } from 'cockatiel'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Tracing } from '../observability/tracing.ts'
 import {
   type ConnectionOptions,
   createDispatcher,
@@ -54,6 +55,7 @@ export interface HttpApiOptions extends ConnectionOptions {
   /** The label in metrics. */
   readonly name: 'authn' | 'pam' | 'doctor'
   readonly metrics?: Pick<Metrics, 'upstreamRequestDuration' | 'upstreamResponses'> | undefined
+  readonly tracing?: Tracing | undefined
 }
 
 const monotonic = () => performance.now()
@@ -75,19 +77,21 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       const url = pathOn(origin, request.path)
       const timeout = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
       const config = { method: request.method, url, timeout, ...contentOf(request) }
-      return measured(options, async () =>
+      return measured(options, request, async () =>
         toUpstreamResponse(await breaker.run(() => http.request<Buffer>(config))),
       )
     },
   }
 }
 
-/** Measures a call, by its status or the outcome of its failure. */
+/** Measures and traces a call, by its status or the outcome of its failure. */
 async function measured(
-  { name, metrics }: HttpApiOptions,
+  { name, baseUrl, metrics, tracing }: HttpApiOptions,
+  { method }: UpstreamRequest,
   call: () => Promise<UpstreamResponse>,
 ): Promise<UpstreamResponse> {
   const startedAt = monotonic()
+  const endSpan = tracing?.beginCall(name, method, baseUrl)
   let outcome = 'error'
   try {
     const response = await call()
@@ -100,6 +104,7 @@ async function measured(
   } finally {
     const seconds = (monotonic() - startedAt) / 1000
     metrics?.upstreamRequestDuration.observe({ upstream: name, outcome }, seconds)
+    endSpan?.(outcome)
   }
 }
 

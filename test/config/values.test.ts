@@ -222,6 +222,19 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
   ],
   NO_PROXY: [['.SVC,10.0.0.0/8, host:80', ['.svc', '10.0.0.0/8', 'host:80']]],
   REDIS_KEY_PREFIX: same('gatehouse:', ':', 'a_b.c:D-9:', `${'a'.repeat(63)}:`),
+  OTEL_EXPORTER_OTLP_ENDPOINT: [
+    ['http://Collector.internal:4318/', 'http://collector.internal:4318'],
+    ['https://otlp.example/a/b/', 'https://otlp.example/a/b'],
+  ],
+  OTEL_EXPORTER_OTLP_HEADERS: [
+    ['authorization=Bearer%20a=b, x-team=c ', { authorization: 'Bearer a=b', 'x-team': 'c' }],
+  ],
+  OTEL_TRACES_SAMPLER: same('always_off', 'parentbased_traceidratio'),
+  OTEL_TRACES_SAMPLER_ARG: [
+    ['0', 0],
+    ['0.25', 0.25],
+    ['1.0', 1],
+  ],
   LOG_LEVEL: same('error', 'warn', 'info', 'debug'),
 }
 
@@ -488,6 +501,22 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   NO_PROXY: { [`entry 2 ${VISIBLE}`]: ['a,b c', 'a,ä'] },
   CONFIG_FILE: { 'is not JSON': ['{'] },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    [BASE]: [...NO_BASES, 'collector:4318', 'grpc://a.b'],
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    'entry 1 must be a header as name=value, percent-encoded': words(
+      'a =b a= a=%0d%0ac:d a=%c3%a4 a=%7f a=%zz a=ä',
+    ),
+    'entry 2 must be a header as name=value, percent-encoded': ['a=b,c', 'a=b,c d=e'],
+    [PLACEHOLDER]: ['authorization=Bearer%20replace-with-your-token'],
+  },
+  OTEL_TRACES_SAMPLER: {
+    'must be always_on or always_off or traceidratio or': ['jaeger_remote', 'ALWAYS_ON'],
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    'must be a number from 0 to 1': ['1.1', '-0.1', '10%', '.5', '1e-1'],
+  },
   LOG_LEVEL: { 'must be error or warn or info or debug': ['trace', 'INFO'] },
   GIT_REVISION: { [VISIBLE]: ['a b'] },
 }

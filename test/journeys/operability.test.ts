@@ -32,6 +32,12 @@ async function listening(output: { out: string }) {
   return { url: `http://localhost:${ports?.public}`, ops: `http://127.0.0.1:${ports?.ops}` }
 }
 
+const PRINT_LOADED_MODULES = `
+  import { writeSync } from 'node:fs'
+  import { createRequire } from 'node:module'
+  const { cache } = createRequire('/')
+  process.on('exit', () => writeSync(2, Object.keys(cache).join('\\n')))`
+
 describe('the command', () => {
   test('reports every configuration problem by name, without values, and exits 78', async () => {
     const { output, exited } = start({ PUBLIC_URL: 'ftp://not-this-value', SECRET_KEYS: 'not-this-key' })
@@ -125,6 +131,22 @@ describe('the command', () => {
       await until(() => ignored() === times || output.err !== '')
     }
     expect(output.err).toBe('')
+  })
+
+  test.each([
+    ['without a collector, no module of OpenTelemetry but the API that prom-client needs', {}, false],
+    ['with a collector, the others too', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, true],
+  ])('%s is loaded', async (_what, env, isTraced) => {
+    const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(PRINT_LOADED_MODULES)}`
+    const { child, output, exited } = start({ ...environment(), ...env, NODE_OPTIONS })
+    const { url } = await listening(output)
+    await openBrowser(url).post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    child.kill('SIGTERM')
+    expect(await exited).toBe(0)
+    expect(output.err).toMatch(/node_modules.ioredis/)
+    const loaded = output.err.match(/@opentelemetry.(?!api[/\\])[\w-]+/g) ?? []
+    expect(loaded.some((name) => name.endsWith('sdk-trace'))).toBe(isTraced)
+    expect(loaded.length > 0).toBe(isTraced)
   })
 
   test('SIGTERM: readiness fails first, the request in flight finishes, then exit 0', async () => {

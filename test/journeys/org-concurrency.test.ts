@@ -47,7 +47,7 @@ test('no more calls than upstream.authn.maxConnections are in flight; the others
 })
 
 test('a call that waits too long is answered 503 with Retry-After, and is not sent', async () => {
-  await start(4000)
+  await start(12_000)
   const release = harness.sandbox.faults.authn.hold()
   const [first = '', ...others] = USERS
   const sent = others.slice(0, MAX).map(signIn)

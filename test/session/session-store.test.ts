@@ -28,9 +28,9 @@ afterEach(async () => {
   await redis.flushall()
 })
 
-async function sessionsAt(url: string, keys: readonly Buffer[] = [OLD]) {
+async function sessionsAt(url: string, keys: readonly Buffer[] = [OLD], traced?: Store['traced']) {
   clock.now = Date.now()
-  const store = openStore({ url, connectTimeoutMs: 500, commandTimeoutMs: 500 })
+  const store = openStore({ url, connectTimeoutMs: 500, commandTimeoutMs: 500, traced })
   opened.push(store)
   await until(() => store.redis === undefined || store.redis.status === 'ready')
   const metrics = createMetrics({ processMetrics: false })
@@ -92,6 +92,19 @@ describe.each([
     expect(await extend('one', newSession())).toBe(false)
     expect(await read('one')).toBeUndefined()
   })
+})
+
+test('each operation is one wait for Redis in traces', async () => {
+  const waits: unknown[] = []
+  const { create, read, extend, destroy } = await sessionsAt(server.url, [OLD], async (reply) => {
+    waits.push(reply)
+    return reply
+  })
+  await create('one', newSession())
+  await read('one')
+  await extend('one', newSession())
+  await destroy('one')
+  expect(waits).toHaveLength(4)
 })
 
 test('an id is 256 random bits and the tag of its user', () => {

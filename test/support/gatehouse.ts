@@ -6,6 +6,7 @@ import type { AttemptLimits } from '../../src/authn/throttling/limits.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { defaultTunables, type Tunables } from '../../src/config/tunables.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
+import { createTracing } from '../../src/observability/tracing.ts'
 import { type Constants, createGatehouse } from '../../src/wiring.ts'
 import { checkAuditLines } from './audit-lines.ts'
 
@@ -83,6 +84,7 @@ export async function startGatehouse({
     { ...config, tunables: { ...tunables, limits } },
     {
       logStream,
+      createTracing,
       constants: {
         health: { checkEveryMs: 3_600_000 },
         ...constants,

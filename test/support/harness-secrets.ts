@@ -4,6 +4,7 @@ import { forgetTraffic, processOutputs, trafficOf } from './recorded-traffic.ts'
 import { startMonitor } from './redis-monitor.ts'
 import type { RedisServer } from './redis-server.ts'
 import { createSecretScanner, withoutNumbers } from './secret-scanner.ts'
+import { checkSpans, type TraceCollector } from './trace-collector.ts'
 
 /**
  * Searches for secrets at the end of a journey: every token, key, password, code and security answer, in log lines, metrics, all data
@@ -12,6 +13,8 @@ import { createSecretScanner, withoutNumbers } from './secret-scanner.ts'
 export interface HarnessSecrets {
   /** Throws if a secret is found, and says where. */
   check(brokers: readonly Gatehouse[]): Promise<void>
+  /** The same for exported traces, which are complete when the brokers have stopped. */
+  checkTraces(collector: TraceCollector): void
   stop(): void
 }
 
@@ -71,6 +74,10 @@ export async function watchSecrets(parts: HarnessSecretsOptions): Promise<Harnes
       expectNone('an answer', withoutRedirectsToOkta(answers.join('\n'), authnUrl), [...secrets])
       expectNone('a log line, metric or health answer', written.join('\n'), [...secrets, ...unwritten])
       expectNone('Redis', store.text(), [...secrets, ...unwritten])
+    },
+    checkTraces(collector) {
+      expectNone('a trace', collector.text(), [...secrets, ...unwritten])
+      checkSpans(collector.spans())
     },
     stop: store.stop,
   }

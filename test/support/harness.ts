@@ -6,6 +6,7 @@ import { watchSecrets } from './harness-secrets.ts'
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.ts'
 import { type SandboxUpstreamOptions, startSandboxUpstream } from './sandbox-upstream.ts'
 import { type StubListener, type StubUpstream, startStubUpstream } from './stub-upstream.ts'
+import { startTraceCollector, type TraceCollector } from './trace-collector.ts'
 
 /** The sandbox, a real Redis and one or more brokers. Further broker processes join with `signInEnv`. */
 export interface Harness {
@@ -15,6 +16,8 @@ export interface Harness {
   /** The address of the sandbox's Authentication API. */
   readonly authnUrl: string
   readonly pamUrl: string
+  /** Gets the traces of every broker in this process. */
+  readonly collector: TraceCollector
   /** The environment of a further replica, without PAM. */
   readonly signInEnv: Readonly<Record<string, string>>
   /** The environment that adds PAM. */
@@ -39,6 +42,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const upstream = await startSandboxUpstream({ sandboxConfig, sandboxNow })
   const { sandbox, authnUrl } = upstream
   const redis = await startRedis(redisOptions)
+  const collector = await startTraceCollector()
   const secrets = await watchSecrets({ sandbox, redis, authnUrl, keys: upstream.pamKeys })
   const signInEnv = { ...upstream.signInEnv, REDIS_URL: redis.url, SECRET_KEYS: TEST_KEY }
   const brokers: Gatehouse[] = []
@@ -46,7 +50,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   const start = async (extra: Record<string, string> = {}) => {
     const broker = await startGatehouse({
       ...rest,
-      env: { ...signInEnv, ...upstream.pamEnv, ...env, ...extra },
+      env: {
+        ...signInEnv,
+        ...upstream.pamEnv,
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+        ...env,
+        ...extra,
+      },
     })
     brokers.push(broker)
     return broker
@@ -56,6 +66,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     const stopped = await Promise.allSettled(brokers.map((broker) => broker.stop()))
     await upstream.close()
     await redis.stop()
+    await collector.close()
+    secrets.checkTraces(collector)
     for (const one of stopped) if (one.status === 'rejected') throw one.reason
   }
   const stop = () => secrets.check(brokers).finally(close)
@@ -69,6 +81,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     sandbox,
     redis,
     gatehouse,
+    collector,
     authnUrl,
     pamUrl: upstream.pamUrl,
     signInEnv: { ...signInEnv, PUBLIC_URL: gatehouse.url },
