@@ -7,7 +7,13 @@ import { type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { Step, StepPlan } from './sign-in/run-step.ts'
 import type { PrimaryBody, QueryFlags } from './sign-in/schemas.ts'
 import type { SendStep } from './sign-in/send-step.ts'
-import { buildOperationStep, buildStateStep, findQuery, type StateFields } from './sign-in/upstream-step.ts'
+import {
+  buildOperationStep,
+  buildStateStep,
+  findQuery,
+  type SharedByCalls,
+  type StateFields,
+} from './sign-in/upstream-step.ts'
 import { type Attempt, classifyAttempt } from './throttling/attempts.ts'
 import {
   awaitsCredential,
@@ -123,8 +129,8 @@ function planState(
   return {
     attempt: { kind: 'password', operation, login },
     run: () =>
-      sendIfAwaited({ before, handle, operation, fields }, client, deps, (current, deadline) =>
-        sendCredentials(current, handle, body, client, deps, deadline),
+      sendIfAwaited({ before, handle, operation, fields }, client, deps, (current, shared) =>
+        sendCredentials(current, handle, body, client, deps, shared),
       ),
   }
 }
@@ -144,8 +150,8 @@ async function sendOperation(
       { operation: operation.name, path, fields: attempted.fields },
       client,
     )
-  const send = (current: Transaction, deadline?: number) =>
-    deps.sendStep(current, handle, buildOperationStep(step, current, deadline), client)
+  const send = (current: Transaction, shared?: SharedByCalls) =>
+    deps.sendStep(current, handle, buildOperationStep(step, current, shared), client)
   return getProof(operation.credential, attempted, before) === undefined
     ? send(before)
     : sendIfAwaited({ before, handle, operation: operation.name, fields: {} }, client, deps, send)
@@ -175,14 +181,15 @@ async function sendIfAwaited(
   request: { before: Transaction; handle: string; operation: string; fields: StateFields },
   client: Client,
   deps: TransactionStepsDeps,
-  send: (before: Transaction, deadline?: number) => Promise<StepResult>,
+  send: (before: Transaction, shared?: SharedByCalls) => Promise<StepResult>,
 ): Promise<StepResult> {
   const { before, handle, operation, fields } = request
   if (!isUnverifiedImport(before)) return send(before)
-  const deadline = deps.deadline() // for both calls together, because the step lock expires
-  const state = await deps.sendStep(before, handle, buildStateStep(before, fields, deadline), client)
+  // one deadline for both calls, because the step lock expires
+  const shared = { deadline: deps.deadline(), isUserStored: before.userId !== undefined }
+  const state = await deps.sendStep(before, handle, buildStateStep(before, fields, shared), client)
   if (state.after === undefined || !awaitsCredential(operation, state.status)) return state
-  return send(state.after, deadline)
+  return send(state.after, shared)
 }
 
 /** Sends username and password in a transaction. They identify the user only if Okta awaits them. */
@@ -192,12 +199,12 @@ async function sendCredentials(
   body: StateFields,
   client: Client,
   deps: TransactionStepsDeps,
-  deadline: number | undefined,
+  shared: SharedByCalls | undefined,
 ): Promise<StepResult> {
   const awaited = awaitsCredential('primary', before.status)
   const named = awaited ? { ...before, login: body.username } : before
   const proof = awaited ? passwordProof(body.username, before, deps) : undefined
-  const step = { ...buildStateStep(before, body, deadline), proof }
+  const step = { ...buildStateStep(before, body, shared), proof }
   const result = await deps.sendStep(named, handle, step, client)
   const { after } = result
   // credentials that Okta did not accept do not identify the user of the transaction

@@ -82,7 +82,7 @@ function judgeReach(minted: Minted): Finding {
 
 const KEY_REFUSED: ReadonlySet<PamOutcome> = new Set(['authentication_error', 'forbidden_error'])
 const TEAM_WRONG: Readonly<Partial<Record<PamOutcome, string>>> = {
-  unknown_team: 'PAM does not know the team',
+  unknown_team: 'PAM does not know the team, or has no operation at PAM_TOKEN_PATH',
   other_team: 'the key belongs to another team',
   disabled_team: 'the team is disabled',
 }

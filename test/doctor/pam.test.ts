@@ -39,10 +39,13 @@ test('a wrong key', async () => {
   })
 })
 
-test('an unknown team', async () => {
-  expect(await pamChecks({ PAM_TEAM: 'unknown-team' })).toMatchObject({
+test.each([
+  ['an unknown team', { PAM_TEAM: 'unknown-team' }],
+  ['a wrong PAM_TOKEN_PATH', { PAM_TOKEN_PATH: '/v1/teams/{team_name}/no_such_token' }],
+])('%s', async (_, env: Record<string, string>) => {
+  expect(await pamChecks(env)).toMatchObject({
     key: 'skipped: not possible without pam.team',
-    team: 'fail: PAM does not know the team',
+    team: 'fail: PAM does not know the team, or has no operation at PAM_TOKEN_PATH',
   })
 })
 

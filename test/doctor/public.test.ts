@@ -243,6 +243,19 @@ const when =
   async (req, res) =>
     isRefused(req) && (await answering(status)(req, res))
 
+function cacheGets(): NonNullable<Rewrites['intercept']> {
+  const cached = new Map<string, string>()
+  return async ({ method, url = '', headers }, res) => {
+    if (method !== 'GET') return false
+    const sent = { ...WRITTEN, 'x-gatehouse-doctor': String(headers['x-gatehouse-doctor']) }
+    const answered = () => fetch(gatehouse.url + url, { headers: sent, redirect: 'manual' })
+    const body = cached.get(url) ?? (await (await answered()).text())
+    cached.set(url, body)
+    res.writeHead(302, { 'content-type': 'application/json' }).end(body)
+    return true
+  }
+}
+
 const cutAfterOneSecond: Rewrites = {
   async intercept(_req, res) {
     setTimeout(() => res.headersSent || res.writeHead(504).end(), 1000).unref()
@@ -276,6 +289,7 @@ test.each<[string, Rewrites, string]>([
     { intercept: when(({ headers }) => Number(headers['content-length']) > 100, 413) },
     'the proxy does not pass a body of 60 kB (HTTP 413)',
   ],
+  ['caches', { intercept: cacheGets() }, 'a cache answers instead of the broker'],
 ])('a proxy that %s is named once, and the other checks are skipped', async (_, rewrites, detail) => {
   expect(await diagnosePublic(await proxy(rewrites))).toEqual({ reach: `fail: ${detail}`, ...NOT_CHECKED })
 })
@@ -340,6 +354,13 @@ test('a proxy that passes the paths of the ops listener', async () => {
   const { ops = '' } = await diagnosePublic(url)
   expect(ops).toMatch(/^fail: the ops listener is public: .* on PUBLIC_URL$/)
   for (const path of paths) expect(ops).toContain(path)
+  const underPath = await proxy({
+    portOf: (path) => (path.startsWith('/ops/') ? opsPort() : undefined),
+    path: (path) => path.replace(/^\/ops\//, '/'),
+  })
+  expect((await diagnosePublic(underPath)).ops).toBe(
+    'fail: the ops listener is public: /ops/livez, /ops/metrics on PUBLIC_URL',
+  )
 })
 
 test('the ops port is published', async () => {

@@ -99,9 +99,12 @@ test('memory is limited', async () => {
   expect((await redisChecks(redis.url)).policy).toBe('ok: maxmemory-policy is noeviction')
 })
 
-test('rediss:// to a port without TLS', async () => {
-  const redis = await server()
-  const results = await redisChecks(redis.url.replace('redis://', 'rediss://'), QUICK)
+test.each([
+  ['rediss:// to a port without TLS', 'rediss:', []],
+  ['a cluster without slots', 'redis+cluster:', ['--cluster-enabled', 'yes']],
+])('%s', async (_, scheme, args) => {
+  const redis = await server({ args })
+  const results = await redisChecks(redis.url.replace('redis:', scheme), QUICK)
   expect(results.reach).toMatch(/^fail: Redis does not answer \(/)
   expect(Object.values(results).filter((result) => !result.startsWith('skipped'))).toHaveLength(1)
 })
@@ -158,6 +161,14 @@ test.each([
     scripts: 'fail: Redis refuses a script or a command in it (NOPERM)',
   })
   expect(await redis.client().dbsize()).toBe(0)
+})
+
+test('scripts that are renamed away', async () => {
+  const redis = await server({ args: ['--rename-command', 'EVALSHA', ''] })
+  expect(await redisChecks(redis.url)).toEqual({
+    ...ALL_OK,
+    scripts: 'fail: Redis refuses a script or a command in it (ERR)',
+  })
 })
 
 test('a user without SELECT', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { openBrowser } from '../support/browser.ts'
 import { useHarness } from '../support/harness.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
-import { errorOf } from '../support/transaction-view.ts'
+import { errorOf, factorAt, hrefAt } from '../support/transaction-view.ts'
 
 /** Whatever one address sends: Okta gets no more than this many calls that it answers with a 4xx. */
 const LIMIT = 20
@@ -48,4 +48,21 @@ test('activation and recovery tokens that Okta does not know are limited togethe
   expect(harness.upstreamCalls()).toHaveLength(TOKEN_LIMIT)
   const refused = await postFrom('198.51.100.2', '/api/v1/authn', { token: 'another-token' })
   expect([errorOf(refused), harness.upstreamCalls().length]).toEqual([LIMITED, TOKEN_LIMIT])
+})
+
+test('calls that Okta refuses because of the SSWS token are limited too, also for security questions', async () => {
+  const token = harness.sandbox.activationToken('arno.activate@example.test')
+  const browser = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '198.51.100.3' })
+  const begun = await browser.post('/api/v1/authn', { token })
+  const questions = hrefAt(begun, `${factorAt(begun, 'question')}._links.questions`)
+  const credentials = { username: 'anyone@example.test', password: 'x' }
+  harness.sandbox.apiTokens.delete(harness.sandbox.apiToken)
+  harness.clearUpstreamCalls()
+  for (let n = 0; n < LIMIT / 2; n++) {
+    expect((await browser.get(questions)).status).toBe(503)
+    expect((await browser.post('/api/v1/authn', credentials)).status).toBe(503)
+  }
+  for (const refused of [await browser.get(questions), await browser.post('/api/v1/authn', credentials)])
+    expect(errorOf(refused)).toEqual(LIMITED)
+  expect(harness.upstreamCalls()).toHaveLength(LIMIT)
 })

@@ -11,7 +11,7 @@ import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
 import type { Throttling } from '../throttling/throttling.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
-import { isUnverifiedImport, opensSession } from '../transaction/credentials.ts'
+import { opensSession } from '../transaction/credentials.ts'
 import type { OfferedResources } from '../transaction/offered-resources.ts'
 import {
   type IssuedSession,
@@ -20,6 +20,7 @@ import {
   toRefusal,
 } from '../transaction/step-result.ts'
 import { isOngoing, type OfferedStep, type Transaction, toRedirectOnly } from '../transaction/transaction.ts'
+import type { UpstreamStep } from './upstream-step.ts'
 
 /** An answer and what the browser would get, without how the upstream was called. */
 export interface AnsweredSignIn {
@@ -77,18 +78,17 @@ export async function concludeStep(
 
 /**
  * All sessions of the user were ended after the transaction began, but the transaction was not, because its stored
- * record does not name the user. For an imported one, the first call of this step may have named the user; only the
- * commit stores that.
+ * record does not name the user. An earlier call of this step may have named the user; only the commit stores that.
  */
 export async function wasUserSignedOut(
   before: Transaction,
   { userId }: Transaction,
+  { isUserStored = before.userId !== undefined }: Pick<UpstreamStep, 'isUserStored'>,
   { revocationTimes }: { readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'> },
 ): Promise<boolean> {
-  const isUnnamed = before.userId === undefined || isUnverifiedImport(before)
   return (
     before.stateToken !== '' &&
-    isUnnamed &&
+    !isUserStored &&
     userId !== undefined &&
     revocationTimes.revokedSince(userId, before.createdAtMs)
   )

@@ -67,7 +67,8 @@ export function createSendStep(deps: SendStepDeps): SendStep {
     assertUsable(answered, deps)
     const after = advanceTransaction(answered, reply, shown.offered, deps)
     auditAnswer(answered, after, deps)
-    const isSignedOut = await wasUserSignedOut(before, after, deps) // before this step may end the user's other sessions
+    // before this step may end the user's other sessions
+    const isSignedOut = await wasUserSignedOut(before, after, step, deps)
     // the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
     if (isSignedOut) return { ...signedOut(), status: answer.status, factorResult: answer.factorResult }

@@ -25,19 +25,29 @@ export interface UpstreamStep {
   readonly pollPath?: string | undefined
   /** All other sessions of the user must end. */
   readonly revokesSessions?: boolean | undefined
+  /** Whether the stored record names the user: an earlier call of the same step may have named the user first. */
+  readonly isUserStored?: boolean | undefined
 }
+
+/** What the calls of one step have in common. */
+export interface SharedByCalls extends Pick<AuthnCall, 'deadline'>, Pick<UpstreamStep, 'isUserStored'> {}
 
 /** The body of primary authentication without its handle. */
 export type StateFields = Omit<PrimaryBody, 'stateToken'>
 
 /** A request for the transaction's state, or step-up with credentials. */
-export function buildStateStep(before: Transaction, body: StateFields, deadline?: number): UpstreamStep {
+export function buildStateStep(
+  before: Transaction,
+  body: StateFields,
+  { deadline, isUserStored }: SharedByCalls = {},
+): UpstreamStep {
   // if the status changes, the challenged factor was verified, even if not by a step here
   const waitsForFactor = before.status === 'MFA_CHALLENGE' && before.credentialAccepted
   return {
     operation: body.username === undefined ? 'state' : 'primary',
     call: { path: PRIMARY, body: { ...body, stateToken: before.stateToken }, bearsToken: true, deadline },
     proof: waitsForFactor ? EXTERNAL_FACTOR_PROOF : undefined,
+    isUserStored,
   }
 }
 
@@ -55,7 +65,7 @@ export interface OperationStep {
 export function buildOperationStep(
   step: OperationStep,
   before: Transaction,
-  deadline?: number,
+  { deadline, isUserStored }: SharedByCalls = {},
 ): UpstreamStep {
   const { operation, path, query, offeredQuery, pollPath, attempted } = step
   const { fields, factorId, factorType } = attempted
@@ -74,6 +84,7 @@ export function buildOperationStep(
     enrollment: enrollmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
     pollPath,
     revokesSessions: fields.revokeSessions === true,
+    isUserStored,
   }
 }
 

@@ -102,7 +102,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
 }
 
 function tokenRefused() {
-  return upstreamTemporarilyUnavailable(30, new DependencyFailure('token_refused'))
+  return upstreamTemporarilyUnavailable(30, new DependencyFailure('token_refused', { upstreamStatus: 401 }))
 }
 
 async function post(
