@@ -22,6 +22,21 @@ async function startDuo(login: string): Promise<PortalPage> {
     await page.follow('_embedded.factors.0._links.enroll', { factorType: 'web', provider: 'DUO' })
   else await page.verify('web')
   expect(page.held.json.factorResult).toBe('WAITING')
+  const frame = valueAt(page.held.json, '_embedded.factor._embedded')
+  expect(Object.values(Object(frame))).toEqual([
+    {
+      host: 'api-sandbox.duosecurity.example',
+      signature: expect.stringMatching(/^TX\|[\w+/=]+\|[\w+/=]+:APP\|[\w+/=]+\|[\w+/=]+$/),
+      factorResult: 'WAITING',
+      _links: {
+        complete: { href: expect.stringMatching(/\/lifecycle\/duoCallback$/), hints: { allow: ['POST'] } },
+        script: {
+          href: `${harness.authnUrl}/js/sections/duo/Duo-Web-v2.js`,
+          type: 'text/javascript; charset=utf-8',
+        },
+      },
+    },
+  ])
   return page
 }
 

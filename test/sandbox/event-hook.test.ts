@@ -77,38 +77,29 @@ test('an unverified receiver gets no event; each event tries the verification ag
   expect(receiver.verifications).toHaveLength(5)
 })
 
-test.each<[answers: ReceiverAnswer[], attempts: EventHook['calls'][number]['answers']]>([
-  [[204], [204]],
-  [[200], [200]],
-  [[400], [400]],
-  [[401, 204], [401]],
-  [[307, 204], [307]],
-  [
-    [500, 204],
-    [500, 204],
-  ],
-  [
-    [503, 503, 204],
-    [503, 503],
-  ],
-  [
-    ['cut', 204],
-    ['no connection', 204],
-  ],
-  [
-    ['never', 'never', 204],
-    ['timeout', 'timeout'],
-  ],
-])('a receiver that answers %j: the attempts end with %j', async (given, attempts) => {
+type Attempts = EventHook['calls'][number]['answers']
+const listed = <One>(text: string) => text.split(',').map((one) => Number(one) || one) as One
+test.each([
+  ['204', '204'],
+  ['200', '200'],
+  ['400', '400'],
+  ['401,204', '401'],
+  ['307,204', '307'],
+  ['500,204', '500,204'],
+  ['503,503,204', '503,503'],
+  ['cut,204', 'no connection,204'],
+  ['never,never,204', 'timeout,timeout'],
+])('a receiver that answers %s: the attempts end with %s', async (answers, ends) => {
+  const attempts = listed<Attempts>(ends)
   const hook = createEventHook({
     now: client.now,
     random: randomBytes,
     originOf: () => client.url,
     faults: createDeliveryFaults(),
-    timeoutMs: given.includes('never') ? 1000 : 60_000,
+    timeoutMs: answers.includes('never') ? 1000 : 60_000,
   })
   await hook.register(receiver.address)
-  receiver.answerWith(...given)
+  receiver.answerWith(...listed<ReceiverAnswer[]>(answers))
   await hook.send('user.session.clear', client.sandbox.user('amelia.stone'))
   expect(hook.calls.at(-1)).toEqual({ at: START, eventType: 'user.session.clear', answers: attempts })
   expect(receiver.deliveries).toHaveLength(attempts.length)
