@@ -34,7 +34,7 @@ const notFound = { errorCode: 'E0000007', errorLink: 'E0000007', errorCauses: []
 describe('a path that does not match exactly is 404', () => {
   test.each([
     '/',
-    '/api/v1/thing',
+    '/api/v2/things',
     '/api/v1/things/',
     '//api/v1/things',
     '/API/v1/things',
