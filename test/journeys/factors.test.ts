@@ -155,37 +155,6 @@ describe('a choice of factors', () => {
   })
 })
 
-describe('a sign-on policy that depends on the device', () => {
-  /** Signs in, with a code if one is required; returns whether it was. */
-  const signIn = async (page: PortalPage, login: string, query?: string): Promise<'code' | 'no code'> => {
-    const answer = await page.signIn(login)
-    if (answer.json.status === 'SUCCESS') return 'no code'
-    const passCode = harness.sandbox.totpCode(login)
-    await page.verify('token:software:totp', { passCode }, query === undefined ? {} : { query })
-    expect(page.held.json.status).toBe('SUCCESS')
-    return 'code'
-  }
-
-  test('with rememberDevice requires a code once for each device, also after sign-out; another browser must give one', async () => {
-    const login = 'dev.device@example.test'
-    const page = await openPage(harness)
-    expect(await signIn(page, login)).toBe('code')
-    expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-    expect(await page.session()).toMatchObject({ amr: ['pwd'] })
-    await page.browser.delete('/api/v1/sessions/me')
-    expect(await signIn(page, login)).toBe('no code')
-
-    aheadMs += 25 * 3_600_000
-    expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-
-    const other = await openPage(harness)
-    expect(await signIn(other, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('code') // another device signed in since
-  })
-})
-
 describe('the fingerprint of a device', () => {
   test('that is unknown causes one email; a malformed one is not sent upstream', async () => {
     const page = await openPage(harness)

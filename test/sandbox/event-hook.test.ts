@@ -5,7 +5,6 @@ import { createEventHook, type EventHook } from '../../src/sandbox/event-hook.ts
 import { type DeliveryFaultRule, InvalidFaultRule } from '../../src/sandbox/fault-rules.ts'
 import { type ReceiverAnswer, startEventReceiver } from '../support/event-receiver.ts'
 import { useFixture } from '../support/fixture.ts'
-import { until } from '../support/until.ts'
 import { START, useSandbox } from './authn/sandbox-client.ts'
 
 const client = useSandbox()
@@ -128,20 +127,6 @@ test.each<[rules: DeliveryFaultRule[], delivered: string[]]>([
   expect(receiver.eventTypes()).toEqual(delivered)
 })
 
-test('a late delivery arrives after the request that caused it; a repeated one is the same event', async () => {
-  const { sandbox } = client
-  sandbox.faults.events.set([
-    { kind: 'late', ms: 1, times: 1 },
-    { kind: 'twice', times: 1 },
-  ])
-  await sandbox.changeLifecycle('amelia.stone', 'suspend')
-  await until(() => receiver.deliveries.length === 1)
-  await sandbox.changeLifecycle('amelia.stone', 'unsuspend')
-  const [late, first, second] = receiver.deliveries.map(({ body }) => body.data)
-  expect(late).not.toEqual(first)
-  expect(second).toEqual(first)
-})
-
 test('POST /sandbox/faults: a wrong secret; GET /sandbox/deliveries: the answers', async () => {
   const body = JSON.stringify({ api: 'events', rules: [{ kind: 'wrong-secret', times: 1 }] })
   await fetch(`${client.url}/sandbox/faults`, {
@@ -167,17 +152,6 @@ test.each([{ kind: 'late' }, { kind: 'lost' }, { kind: 'twice', times: 0 }])(
     expect(() => createDeliveryFaults().set([rule as DeliveryFaultRule])).toThrow(InvalidFaultRule)
   },
 )
-
-test('a reset drops deliveries that are due later', async () => {
-  const { sandbox } = client
-  sandbox.faults.events.set([{ kind: 'late', ms: 1 }])
-  await sandbox.changeLifecycle('amelia.stone', 'suspend')
-  sandbox.reset()
-  sandbox.faults.events.set([{ kind: 'late', ms: 1 }])
-  await sandbox.changeLifecycle('amelia.stone', 'clear_sessions')
-  await until(() => receiver.deliveries.length > 0)
-  expect(receiver.eventTypes()).toEqual([CLEAR])
-})
 
 test('a reset drops overtaken deliveries, calls and faults, and keeps the registration', async () => {
   const { sandbox } = client
