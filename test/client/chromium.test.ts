@@ -161,14 +161,6 @@ test('after a reload, and after Back, the sign-in continues; after its end, ther
   expect(await resume()).toBeUndefined()
 })
 
-test('a sign-in in one tab is told in another that shows the sign-in page, with the session', async () => {
-  const [one, two] = [await openPage(), await openPage()]
-  await two.evaluate('gatehouse.onSessionStart(({ login }) => { window.started = login })')
-  await signInAgain(one)
-  expect(await until(() => two.evaluate('window.started'))).toBe('amelia.stone@example.test')
-  expect(await run(two, 'return (await gatehouse.refresh()).login')).toBe('amelia.stone@example.test')
-})
-
 test('a session that is ended elsewhere is told when the page is visible again; while the broker cannot tell, it is not', async () => {
   const page = await openPage()
   await signInAgain(page)

@@ -1,167 +1,73 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Factor, Proof, SignInStep } from 'gatehouse-client'
+import type { Factor, SignInStep } from 'gatehouse-client'
 import { useFixture } from '../support/fixture.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { startHarness } from '../support/harness.ts'
-import { answerAtProvider } from '../support/identity-provider.ts'
-import { navigate } from '../support/navigate.ts'
 import { factorOf, lastOf, type NodeClient, openNodeClient, signIn, stepAt } from '../support/node-client.ts'
-import { onClassicEngine } from '../support/on-classic-engine.ts'
 
-/** Sign-ins with a second factor through gatehouse-client in Node: each kind of challenge, and each way out of a step. */
+/** gatehouse-client in Node: what the pages of test/demo, which use it too, do not show. */
 
 const FAST = { everyMs: 1 }
+const ERIN = 'erin.enroll'
+const PHONE = '+15550107777'
 
 const harness = useFixture({
   start: () =>
     startHarness({
-      tunables: generousLimits,
-      env: { STEP_UP: 'on' },
+      tunables: (tunables) => ({
+        ...generousLimits(tunables),
+        recovery: { ...tunables.recovery, recoveryAnswerMs: 1, resendAfterMs: 1 },
+      }),
       sandboxConfig: (config) => ({
         ...config,
-        signInPage: 'https://portal.example.test/back',
-        limits: { ...config.limits, wrongCodes: 1000, resendSeconds: 0 },
+        limits: { ...config.limits, wrongCodes: 1000, resendSeconds: 0, pushPolls: 2 },
       }),
     }),
   stop: ({ stop }) => stop(),
 })
 beforeEach(() => harness.sandbox.reset())
 
-/** The way in which a user proves a factor. */
-interface FactorJourney {
-  readonly login: string
-  /** Refused, and the step stays usable. */
-  readonly wrong?: Proof
-  /** Undefined: the user approves elsewhere. */
-  readonly right?: (login: string, step: SignInStep) => Proof
-  /** `next` of the challenge that comes first, if one does. */
-  readonly challenge?: 'verify' | 'poll' | 'redirect'
-  readonly approve?: (client: NodeClient, login: string, step: SignInStep) => Promise<unknown> | unknown
-  readonly amr: readonly string[]
-}
-
-const sentCode = (login: string) => ({
-  passCode: harness.sandbox.outbox.latest(`${login}@example.test`, 'factor-code')?.code ?? 'none was sent',
-})
-const WRONG_CODE = { passCode: '000000' }
-
-const JOURNEYS: Readonly<Record<string, FactorJourney>> = {
-  question: {
-    login: 'quentin.query',
-    wrong: { answer: 'not this' },
-    right: () => ({ answer: 'lighthouse' }),
-    amr: ['pwd', 'kba', 'mfa'],
-  },
-  sms: {
-    login: 'sana.sms',
-    challenge: 'verify',
-    wrong: WRONG_CODE,
-    right: sentCode,
-    amr: ['pwd', 'sms', 'mfa'],
-  },
-  push: {
-    login: 'nina.number',
-    challenge: 'poll',
-    amr: ['pwd', 'swk', 'mfa'],
-    approve(_client, login, step) {
-      const { correctAnswer } = stepAt(step, 'MFA_CHALLENGE', 'poll')
-      harness.sandbox.phone.answer(login, correctAnswer ?? 'approve')
-    },
-  },
-  'token:software:totp': {
-    login: 'otto.token',
-    wrong: WRONG_CODE,
-    right: (login) => ({ passCode: harness.sandbox.totpCode(login) }),
-    amr: ['pwd', 'otp', 'mfa'],
-  },
-  webauthn: {
-    login: 'wanda.key',
-    challenge: 'verify',
-    wrong: { clientData: 'e30=', authenticatorData: 'e30=', signatureData: 'e30=' },
-    right: (login, step) => signed(login, challengeOf(step)),
-    amr: ['pwd', 'hwk', 'mfa'],
-  },
-  web: {
-    login: 'dario.duo',
-    challenge: 'poll',
-    amr: ['pwd', 'mfa'],
-    approve: (_client, login, step) =>
-      stepAt(step, 'MFA_CHALLENGE', 'poll').duo?.complete(harness.sandbox.duoResponse(login)),
-  },
-  claims_provider: {
-    login: 'cleo.claims',
-    challenge: 'redirect',
-    amr: ['pwd', 'mfa'],
-    approve: ({ browser }, _login, step) =>
-      answerAtProvider(harness, browser, stepAt(step, 'MFA_CHALLENGE', 'redirect').redirectUrl, 'approve'),
-  },
-}
-const ROWS = Object.entries(JOURNEYS).map(([factorType, row]) => ({ factorType, ...row }))
-
-function challengeOf(step: SignInStep): string {
-  const { factor, answer } = stepAt(step, 'MFA_CHALLENGE', 'verify')
-  const own = factor?.factorType === 'webauthn' ? factor._embedded?.challenge?.challenge : undefined
-  return own ?? answer._embedded.challenge?.challenge ?? 'no challenge'
-}
-
-function signed(login: string, challenge: string, credentialId?: string) {
-  return harness.sandbox.authenticator(login, credentialId).signWebauthn(challenge, harness.gatehouse.url)
-}
+const open = () => openNodeClient(harness)
+const messageTo = (login: string) => harness.sandbox.outbox.latest(`${login}@example.test`)
+const sentCode = (login: string) => ({ passCode: messageTo(login)?.code ?? 'none was sent' })
 
 async function begin(login: string, factorType: string) {
-  const client = await openNodeClient(harness)
+  const client = await open()
   const required = stepAt(await signIn(client, login), 'MFA_REQUIRED')
   return { client, required, factor: factorOf<Factor>(required.factors, factorType) }
 }
 
-describe.each(ROWS)('$factorType', ({ factorType, login, wrong, right, challenge, approve, amr }) => {
-  test('a wrong proof keeps the step usable; the right one opens a session', async () => {
-    const { client, required, factor } = await begin(login, factorType)
-    let step: SignInStep = required
-    if (challenge) step = stepAt(await required.verify(factor), 'MFA_CHALLENGE', challenge)
-    const verify = (proof: Proof) =>
-      step.status === 'MFA_CHALLENGE'
-        ? stepAt(step, 'MFA_CHALLENGE', 'verify').verify(proof)
-        : required.verify(factor, proof)
-
-    if (wrong) await expect(verify(wrong)).rejects.toMatchObject({ status: 403, code: 'E0000068' })
-    let done: SignInStep
-    if (right) done = await verify(right(login, step))
-    else {
-      await approve?.(client, login, step)
-      if (challenge === 'redirect') done = await client.gatehouse.signIn({ stateToken: handleOf(step) })
-      else done = await lastOf(stepAt(step, 'MFA_CHALLENGE', 'poll').poll(FAST))
-    }
-    expect(done).toMatchObject({ status: 'SUCCESS', unlocked: false, redirectUrl: undefined })
-    expect(await client.gatehouse.session()).toMatchObject({ login: `${login}@example.test`, amr })
-    await client.gatehouse.signOut()
-    expect(await client.gatehouse.session()).toBeUndefined()
-  })
-
-  if (challenge)
-    test('previous leads back to the choice of factors, and cancel ends the sign-in', async () => {
-      const { required, factor } = await begin(login, factorType)
-      const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE')
-      const back = stepAt((await challenged.previous?.()) ?? challenged, 'MFA_REQUIRED')
-      expect(back.factors).toHaveLength(required.factors.length)
-      await back.cancel()
-      await expect(back.verify(factor)).rejects.toMatchObject({ status: 401, code: 'E0000011' })
-    })
-})
-
-function handleOf({ answer }: SignInStep): string {
-  return 'stateToken' in answer && answer.stateToken ? answer.stateToken : 'no handle'
+/** Skips the other factors that could be set up. */
+async function expectSession(client: NodeClient, step: SignInStep, login: string) {
+  const last = step.status === 'MFA_ENROLL' ? await step.skip?.() : step
+  expect(last).toMatchObject({ status: 'SUCCESS', unlocked: false, redirectUrl: undefined })
+  expect(await client.gatehouse.session()).toMatchObject({ login: `${login}@example.test` })
 }
 
-test('resend sends another code, which is the only right one', async () => {
+describe('a challenge', () => {
   const login = 'sana.sms'
-  const { required, factor } = await begin(login, 'sms')
-  const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'verify')
-  const first = sentCode(login)
-  const resent = stepAt((await challenged.resend?.()) ?? required, 'MFA_CHALLENGE', 'verify')
-  expect(sentCode(login)).not.toEqual(first)
-  await expect(resent.verify(first)).rejects.toMatchObject({ code: 'E0000068' })
-  expect(await resent.verify(sentCode(login))).toMatchObject({ status: 'SUCCESS' })
+  const challenge = async () => {
+    const { required, factor, ...rest } = await begin(login, 'sms')
+    const challenged = stepAt(await required.verify(factor), 'MFA_CHALLENGE', 'verify')
+    return { required, factor, challenged, ...rest }
+  }
+
+  test('resend sends another code, which is the only right one; a wrong one keeps the step usable', async () => {
+    const { client, required, challenged } = await challenge()
+    const first = sentCode(login)
+    const resent = stepAt((await challenged.resend?.()) ?? required, 'MFA_CHALLENGE', 'verify')
+    expect(sentCode(login)).not.toEqual(first)
+    await expect(resent.verify(first)).rejects.toMatchObject({ status: 403, code: 'E0000068' })
+    await expectSession(client, await resent.verify(sentCode(login)), login)
+  })
+
+  test('previous leads back to the choice of factors, and cancel ends the sign-in', async () => {
+    const { required, factor, challenged } = await challenge()
+    const back = stepAt((await challenged.previous?.()) ?? challenged, 'MFA_REQUIRED')
+    expect(back.factors).toHaveLength(required.factors.length)
+    await back.cancel()
+    await expect(back.verify(factor)).rejects.toMatchObject({ status: 401, code: 'E0000011' })
+  })
 })
 
 test('a push is yielded while it waits; after a rejection, verify sends another one', async () => {
@@ -177,16 +83,16 @@ test('a push is yielded while it waits; after a rejection, verify sends another 
   expect(stepAt(await rejected.verify(), 'MFA_CHALLENGE', 'poll').result).toBe('WAITING')
 })
 
-describe('several security keys', () => {
-  test('challengeAllKeys challenges all of them, and either one signs in', async () => {
-    const login = 'kim.twokeys'
-    const { required } = await begin(login, 'webauthn')
-    const challenged = stepAt((await required.challengeAllKeys?.()) ?? required, 'MFA_CHALLENGE', 'verify')
-    const ids = challenged.answer._embedded.factors?.map(({ profile }) => profile?.credentialId) ?? []
-    expect(new Set(ids).size).toBe(2)
-    const proof = signed(login, challengeOf(challenged), ids[1])
-    expect(await challenged.verify(proof)).toMatchObject({ status: 'SUCCESS' })
-  })
+test('challengeAllKeys challenges all security keys, and either one signs in', async () => {
+  const login = 'kim.twokeys'
+  const { client, required } = await begin(login, 'webauthn')
+  const challenged = stepAt((await required.challengeAllKeys?.()) ?? required, 'MFA_CHALLENGE', 'verify')
+  const { factors, challenge } = challenged.answer._embedded
+  const ids = factors?.map(({ profile }) => profile?.credentialId) ?? []
+  expect(new Set(ids).size).toBe(2)
+  const key = harness.sandbox.authenticator(login, ids[1])
+  const proof = key.signWebauthn(challenge?.challenge ?? 'none', harness.gatehouse.url)
+  await expectSession(client, await challenged.verify(proof), login)
 })
 
 test('rememberDevice of a push also applies to its polls', async () => {
@@ -205,22 +111,82 @@ test('a factor that the answer does not offer is refused without a request', asy
   expect(harness.upstreamCalls()).toEqual([])
 })
 
-describe('a step-up', () => {
-  const arrive = async (client: NodeClient, login?: string) => {
-    const page = `${harness.gatehouse.url}/signin/step-up?stateToken=`
-    const { stateToken } = onClassicEngine(harness).sandbox.startStepUp('payroll', login, page)
-    const { location } = await navigate(client.browser, page + stateToken)
-    return new URL(location ?? '').searchParams.get('stateToken') ?? ''
+describe('an enrollment', () => {
+  const beginEnrollment = async (factorType: string) => {
+    const client = await open()
+    const enroll = stepAt(await signIn(client, ERIN), 'MFA_ENROLL')
+    return { client, enroll, factor: factorOf<Factor>(enroll.factors, factorType) }
+  }
+  const startPushApp = async () => {
+    const { client, enroll, factor } = await beginEnrollment('push')
+    return { client, step: stepAt(await enroll.enroll(factor), 'MFA_ENROLL_ACTIVATE', 'poll') }
   }
 
-  test('asks for the password first, and then leads back to the app', async () => {
-    const client = await openNodeClient(harness)
-    const stateToken = await arrive(client)
-    const first = stepAt(await client.gatehouse.signIn({ stateToken }), 'UNAUTHENTICATED')
-    const login = { username: 'tomas.berg@example.test', password: 'Demo-Password-1' }
-    const required = stepAt(await first.signIn(login), 'MFA_REQUIRED')
-    const factor = factorOf<Factor>(required.factors, 'token:software:totp')
-    const done = await required.verify(factor, { passCode: harness.sandbox.totpCode('tomas.berg') })
-    expect(stepAt(done, 'SUCCESS').redirectUrl).toMatch(`${harness.gatehouse.url}/login/step-up/redirect?`)
+  test('the security questions are listed', async () => {
+    const { enroll, factor } = await beginEnrollment('question')
+    expect(await enroll.questions(factor)).toContainEqual({
+      question: 'favorite_toy',
+      questionText: 'What is your favourite toy?',
+    })
+    const phone = factorOf<Factor>(enroll.factors, 'sms')
+    await expect(enroll.questions(phone)).rejects.toMatchObject({ code: 'E0000079' })
   })
+
+  test('a push app shows a new QR code after a timeout, and is polled until that is scanned', async () => {
+    const { client, step } = await startPushApp()
+    const late = stepAt(await lastOf(step.poll(FAST)), 'MFA_ENROLL_ACTIVATE')
+    expect(late.result).toBe('TIMEOUT')
+    const again = stepAt((await late.restart?.()) ?? late, 'MFA_ENROLL_ACTIVATE', 'poll')
+    expect(again.result).toBe('WAITING')
+    const image = await client.browser.get(again.qrCode ?? '')
+    await harness.sandbox.phone.scan(ERIN, image.bytes)
+    await expectSession(client, await lastOf(again.poll(FAST)), ERIN)
+  })
+
+  test('a push app is set up with a link sent by text message', async () => {
+    const { client, step } = await startPushApp()
+    const linked = await step.sendLink?.('sms', { profile: { phoneNumber: PHONE } })
+    const sent = stepAt(linked ?? step, 'MFA_ENROLL_ACTIVATE', 'poll')
+    expect(messageTo(ERIN)?.to).toBe(PHONE)
+    await fetch(messageTo(ERIN)?.link ?? '')
+    await expectSession(client, await lastOf(sent.poll(FAST)), ERIN)
+  })
+})
+
+test('a forgotten password by SMS, with resend and a wrong code', async () => {
+  const client = await open()
+  const username = 'amelia.stone@example.test'
+  const started = await client.gatehouse.recoverPassword({ username, factorType: 'SMS' })
+  const first = stepAt(started, 'RECOVERY_CHALLENGE')
+  await expect(first.verify?.({ passCode: '000000' })).rejects.toMatchObject({ code: 'E0000068' })
+  const challenged = stepAt((await first.resend?.()) ?? first, 'RECOVERY_CHALLENGE')
+  const question = stepAt((await challenged.verify?.(sentCode('amelia.stone'))) ?? challenged, 'RECOVERY')
+  await expect(question.answerQuestion('wrong')).rejects.toMatchObject({ code: 'E0000087' })
+  const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
+  const done = await reset.resetPassword({ newPassword: 'Another-Password-2' })
+  await expectSession(client, done, 'amelia.stone')
+})
+
+test('the session: groups, directory, refresh and the sessions of other browsers', async () => {
+  const here = await open()
+  const there = await open()
+  for (const client of [here, there]) await signIn(client, 'amelia.stone')
+  const session = await here.gatehouse.session()
+  expect(await here.gatehouse.refresh()).toMatchObject({ id: session?.id })
+  expect(await here.gatehouse.groups()).toMatchObject({ groups: expect.any(Array) })
+  const page = await here.gatehouse.directory({ limit: 2, sort: 'name' })
+  expect(page.list).toHaveLength(2)
+  const cursor = page.nextCursor ?? ''
+  expect((await here.gatehouse.directory({ limit: 2, sort: 'name', cursor })).list).not.toEqual(page.list)
+
+  const other = (await here.gatehouse.ownSessions()).find(({ current }) => !current)
+  await here.gatehouse.endSession(other?.id ?? '')
+  expect(await there.gatehouse.session()).toBeUndefined()
+  await signIn(there, 'amelia.stone')
+  await here.gatehouse.endOtherSessions()
+  expect(await here.gatehouse.ownSessions()).toMatchObject([{ current: true }])
+  await here.gatehouse.signOut()
+  await expect(here.gatehouse.groups()).rejects.toMatchObject({ status: 401, code: 'E0000005' })
+  await expect(here.gatehouse.refresh()).rejects.toMatchObject({ status: 404 })
+  await here.gatehouse.signOut() // there is none: no error
 })

@@ -56,39 +56,6 @@ test('a browser that prefers German: sign-in with a second factor, errors, group
   await visitor.notice(/abgemeldet/)
 })
 
-test('the rules for a new password are the client’s, in German, without a time to wait', async () => {
-  const visitor = await harness.visit({ locale: 'de' })
-  await visitor.page.route('**/api/v1/authn', async (route) => {
-    const response = await route.fetch()
-    const answer = await response.json()
-    const complexity = { minLength: 12, minLowerCase: 1, minNumber: 2, excludeAttributes: ['firstName'] }
-    answer._embedded.policy = { complexity, age: { minAgeMinutes: 60, historyCount: 4 } }
-    await route.fulfill({ response, json: answer })
-  })
-  await signInGerman(visitor, 'olga.expired')
-  await visitor.screen('Ihr Passwort ist abgelaufen')
-  expect(await visitor.main.getByRole('listitem').allInnerTexts()).toEqual([
-    'mindestens 12 Zeichen',
-    'ein Kleinbuchstabe',
-    'mindestens 2 Ziffern',
-    'keines Ihrer letzten 4 Passwörter',
-    'nicht Ihr Vorname',
-  ])
-  await expectGoodScreen(visitor.page)
-})
-
-test('in German, the page tells where to look: the mailbox, the phone', async () => {
-  const visitor = await harness.visit({ locale: 'de' })
-  await visitor.press('Passwort vergessen?')
-  await visitor.type('Benutzername', 'amelia.stone')
-  await visitor.press('Senden')
-  await visitor.screen('Prüfen Sie Ihr Postfach')
-  await visitor.press('Zurück zur Anmeldung')
-  await signInGerman(visitor, 'nina.number')
-  await visitor.press('Anfrage senden')
-  await visitor.screen('Schauen Sie auf Ihr Telefon')
-})
-
 test('the switch keeps the sign-in, is remembered, and tells the broker', async () => {
   const visitor = await harness.visit({ isNew: true })
   const { page, main } = visitor

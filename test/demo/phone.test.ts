@@ -39,30 +39,6 @@ describe('enrolling with the phone', () => {
   })
 })
 
-describe('number matching', () => {
-  async function asked() {
-    const { visitor, phone } = await choose('nina.number')
-    await visitor.press('Send the request')
-    await visitor.screen('Look at your phone')
-    expect(await visitor.main.innerText()).not.toMatch(/another way/)
-    const right = await visitor.main.getByText(/^\d\d$/).innerText()
-    const numbers = phone.getByRole('button', { name: /^\d\d$/ })
-    await numbers.first().waitFor()
-    return { visitor, right, numbers }
-  }
-
-  test('cannot be bypassed by an approval without a number or with a number that was not shown', async () => {
-    const { visitor } = await asked()
-    const answer = (answer: unknown) =>
-      visitor.page.evaluate<number>(
-        `fetch('/demo/phone/answer', { method: 'POST', headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ login: 'nina.number', answer: ${JSON.stringify(answer)} }) }).then(({ status }) => status)`,
-      )
-    expect([await answer('approve'), await answer(100), await answer('yes')]).toEqual([400, 400, 400])
-    expect(demo.sandbox.phone.request('nina.number')).toBeDefined()
-  })
-})
-
 test('the phone belongs to the user whose login, full or short, is typed', async () => {
   const visitor = await demo.visit()
   await visitor.signIn('sana.sms')

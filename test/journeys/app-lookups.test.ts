@@ -56,18 +56,3 @@ test('CORS does not apply: no page may read it, and a preflight is a method that
     }
   }
 })
-
-test('without APP_TOKENS, the paths do not exist', async () => {
-  const { url } = await harness.replica({ APP_TOKENS: '' })
-  for (const path of [USER, '/app/v1/pam/groups', '/app/v1/pam/groups/x'])
-    expect((await ask(path, {}, 'GET', url)).status).toBe(404)
-})
-
-test('a token is found nowhere in the logs, and its name is in the metrics', async () => {
-  await ask('/app/v1/pam/groups')
-  await ask('/app/v1/pam/groups', { authorization: `Bearer ${TOKEN}x` })
-  expect(harness.gatehouse.logText()).not.toContain(TOKEN)
-  expect(await harness.gatehouse.metrics()).toMatch(
-    /^gatehouse_app_lookups_total\{name="portal",status="200"\} [1-9]\d*$/m,
-  )
-})

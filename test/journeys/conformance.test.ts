@@ -87,20 +87,6 @@ test.each(MIRRORED)('the response is the same as that of the Authentication API:
   expectSame(await signIn(body), await sendDirectly(body))
 })
 
-/** "States and transitions": activation tokens, each used once. */
-test.each([
-  ['user has password, no MFA', 'anna.activate'],
-  ['user has password, MFA configured', 'arno.activate'],
-  ['user created without credentials', 'aida.nopassword'],
-])(
-  'the response to an activation token is the same as that of the Authentication API: %s',
-  async (_row, login) => {
-    const direct = await sendDirectly({ token: harness.sandbox.activationToken(login) })
-    harness.sandbox.reset()
-    expectSame(await signIn({ token: harness.sandbox.activationToken(login) }), direct)
-  },
-)
-
 /** "States and transitions": step-up with a state token, without and with a session at the org. */
 test.each<[row: string, login: string | undefined, body: object]>([
   ['no session', undefined, {}],
@@ -196,14 +182,6 @@ test('an enrollment follows the first password if a factor is required', async (
   const enroll = await browser.post(hrefAt(reset, '_links.next'), body)
   expect(enroll.json.status).toBe('MFA_ENROLL')
   expect((await browser.get('/api/v1/sessions/me')).status).toBe(404)
-})
-
-/** "Versioning". */
-test('the API version is part of the path: another version answers 404, and nothing is sent upstream', async () => {
-  const browser = openBrowser(harness.gatehouse.url, FROM_PROXY)
-  const answer = await browser.post('/api/v2/authn', { username: AMELIA, password: PASSWORD })
-  expectError(answer, 404, 'E0000007')
-  expect(harness.upstreamCalls()).toEqual([])
 })
 
 function expectError(answer: PageAnswer, status: number, errorCode: string) {

@@ -44,19 +44,11 @@ async function expectAskedNextTime(login: string, factorType: string): Promise<P
 }
 
 describe('a factor that is enrolled in one step', () => {
-  const QUESTION = { question: 'favorite_toy', answer: 'a spinning top' }
   const token = (serial: string) => () => ({
     profile: { credentialId: serial },
     passCode: harness.sandbox.tokenCode(serial),
   })
   test.each([
-    [
-      'question',
-      'OKTA',
-      { profile: { ...QUESTION, answer: 'top' } },
-      () => ({ profile: QUESTION }),
-      [400, 'E0000001'],
-    ],
     [
       'token',
       'RSA',

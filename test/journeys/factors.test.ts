@@ -5,7 +5,6 @@ import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.
 
 const SANA = 'sana.sms@example.test'
 const CARL = 'carl.call@example.test'
-const EMMA = 'emma.mail@example.test'
 const MAX = 'max.many@example.test'
 
 /** How far the sandbox's clock is ahead of the broker's, so that no test waits 30 seconds. */
@@ -50,25 +49,6 @@ describe('a factor that is verified in one step', () => {
 })
 
 describe('a code that is sent', () => {
-  test.each([
-    ['by text message', SANA, 'sms', 'sms', '+15550100003'],
-    ['by call', CARL, 'call', 'tel', '+15550100004'],
-    ['by email', EMMA, 'email', 'otp', EMMA],
-  ])('%s: requested without a code, then a wrong code, then the right one', async (...row) => {
-    const [, login, factorType, amr, to] = row
-    const page = await openVerification(login)
-    const sent = await page.verify(factorType)
-    expect(sent.json.status).toBe('MFA_CHALLENGE')
-    expect(harness.sandbox.outbox.latest(login)).toMatchObject({ to, purpose: 'factor-code' })
-    expect(sent.text).not.toContain(codeSentTo(login))
-    await expectNoSession(page)
-
-    const wrong = await page.follow('_links.next', { passCode: 'wrong' })
-    expect(errorOf(wrong)).toEqual([403, 'E0000068'])
-    await page.follow('_links.next', { passCode: codeSentTo(login) })
-    await expectSession(page, login, ['pwd', amr, 'mfa'])
-  })
-
   test.each([
     ['text message', SANA, 'sms', 'E0000109'],
     ['call', CARL, 'call', 'E0000133'],
@@ -172,37 +152,6 @@ describe('a choice of factors', () => {
     await page.follow('_links.prev')
     await page.verify('question', { answer: 'lighthouse' })
     await expectSession(page, MAX, ['pwd', 'kba', 'mfa'])
-  })
-})
-
-describe('a sign-on policy that depends on the device', () => {
-  /** Signs in, with a code if one is required; returns whether it was. */
-  const signIn = async (page: PortalPage, login: string, query?: string): Promise<'code' | 'no code'> => {
-    const answer = await page.signIn(login)
-    if (answer.json.status === 'SUCCESS') return 'no code'
-    const passCode = harness.sandbox.totpCode(login)
-    await page.verify('token:software:totp', { passCode }, query === undefined ? {} : { query })
-    expect(page.held.json.status).toBe('SUCCESS')
-    return 'code'
-  }
-
-  test('with rememberDevice requires a code once for each device, also after sign-out; another browser must give one', async () => {
-    const login = 'dev.device@example.test'
-    const page = await openPage(harness)
-    expect(await signIn(page, login)).toBe('code')
-    expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-    expect(await page.session()).toMatchObject({ amr: ['pwd'] })
-    await page.browser.delete('/api/v1/sessions/me')
-    expect(await signIn(page, login)).toBe('no code')
-
-    aheadMs += 25 * 3_600_000
-    expect(await signIn(page, login, '?rememberDevice=true')).toBe('code')
-    expect(await signIn(page, login)).toBe('no code')
-
-    const other = await openPage(harness)
-    expect(await signIn(other, login)).toBe('code')
-    expect(await signIn(page, login)).toBe('code') // another device signed in since
   })
 })
 

@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals'
 import { generousLimits } from '../support/generous-limits.ts'
 import { useStubHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
-import { hrefAt } from '../support/transaction-view.ts'
 
 /** What a page sends reaches Okta: the fields of each step, and the query of the link that it follows. */
 
@@ -45,12 +44,6 @@ describe('the query of a followed link', () => {
     expect(sent()?.url).toBe(`${FACTOR}/verify?tenant=a%20b&mode=x&mode=y&rememberDevice=true`)
   })
 
-  test('with a state token keeps Okta’s own', async () => {
-    const page = await offered({ next: post(`${FACTOR}/verify?stateToken=${STATE_TOKEN}`) })
-    await page.follow('_links.next', { passCode: '1' })
-    expect(sent()?.url).toBe(`${FACTOR}/verify?stateToken=${STATE_TOKEN}`)
-  })
-
   test('belongs to that link; any other query of the page is dropped', async () => {
     const page = await offered({
       next: post(`${FACTOR}/verify?mode=one`),
@@ -61,13 +54,5 @@ describe('the query of a followed link', () => {
     harness.stub.answers(answer({}))
     await page.browser.post(`${FACTOR}/verify?mode=three`, { stateToken: page.stateToken, passCode: '2' })
     expect(sent()?.url).toBe(`${FACTOR}/verify`)
-  })
-
-  test('of security questions is kept', async () => {
-    const questions = { href: `${harness.stub.origin}/api/v1/users/00u1/factors/questions?locale=de` }
-    const page = await offered({ questions })
-    harness.stub.answers([])
-    await page.browser.get(hrefAt(page.held, '_links.questions'))
-    expect(sent()?.url).toBe('/api/v1/users/00u1/factors/questions?locale=de')
   })
 })

@@ -97,12 +97,6 @@ describe.each([
   })
 })
 
-test.each(['user.account.lock', 'user.session.start', 'made.up'])('%s ends nothing', async (eventType) => {
-  const { browser, userId } = await session(AMELIA)
-  await deliver(orgEvent(userId, { eventType }))
-  expect(await isOpen(browser)).toBe(true)
-})
-
 test('a change that failed, such as a refused new password, ends nothing', async () => {
   const { browser, userId } = await session(AMELIA)
   const outcome = { result: 'FAILURE', reason: 'PASSWORD_POLICY' }
@@ -156,19 +150,6 @@ describe('the order of events', () => {
     await deliver(event)
     await cleared(event.uuid)
     expect(await isOpen(browser)).toBe(true)
-  })
-
-  test('an older event after a newer one does not restore what the newer one ended', async () => {
-    const { browser, userId } = await session(AMELIA)
-    await deliver(orgEvent(userId))
-    await deliver(orgEvent(userId, { published: ago(HOUR_MS) }))
-    expect(await isOpen(browser)).toBe(false)
-  })
-
-  test('of two events in one delivery, the later one counts, in any order', async () => {
-    const { browser, userId } = await session(AMELIA)
-    await deliver(orgEvent(userId), orgEvent(userId, { published: ago(HOUR_MS) }))
-    expect(await isOpen(browser)).toBe(false)
   })
 
   test('an event from the future ends no session that is opened later', async () => {

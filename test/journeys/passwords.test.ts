@@ -56,18 +56,6 @@ describe('an expired password', () => {
     expect(await page.session()).toMatchObject({ login: OLGA, amr: ['pwd'] })
   })
 
-  test.each([
-    ['without the old password', { newPassword: NEW_PASSWORD }, 'oldPassword: must be a string'],
-    ['without a new password', { oldPassword: PASSWORD }, 'newPassword: must be a string'],
-  ])('a change %s is 400, names the field, and nothing is sent upstream', async (_, fields, cause) => {
-    const page = await openExpiredPassword()
-    harness.clearUpstreamCalls()
-    const refused = await page.follow('_links.next', fields)
-    expect(errorOf(refused)).toEqual([400, 'E0000001'])
-    expect(causesOf(refused)).toEqual([cause])
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-
   test('is changed after the code; neither the code nor skip bypasses the change', async () => {
     const page = await openPage(harness)
     await page.signIn(INES)

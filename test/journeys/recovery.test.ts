@@ -254,20 +254,6 @@ describe('known and unknown users cannot be told apart', () => {
 })
 
 describe('recovery by a trusted application', () => {
-  test.each([
-    ['no factor type', {}],
-    ['an unknown factor type', { factorType: 'PIGEON' }],
-  ])('%s is refused, and nothing is sent upstream', async (_, fields) => {
-    const browser = await harness.visit()
-    for (const kind of ['password', 'unlock']) {
-      harness.clearUpstreamCalls()
-      const answer = await browser.post(`/api/v1/authn/recovery/${kind}`, { username: AMELIA, ...fields })
-      expect([answer.status, answer.json.errorCode]).toEqual([400, 'E0000001'])
-      expect(answer.json.errorCauses).toEqual([{ errorSummary: 'factorType: must be EMAIL, SMS or CALL' }])
-      expect(harness.upstreamCalls()).toEqual([])
-    }
-  })
-
   test('an unexpected recovery token is dropped, raises an alarm, and is answered as for an unknown user', async () => {
     harness.sandbox.faults.authn.set({
       kind: 'status',

@@ -25,34 +25,6 @@ async function startVerification(): Promise<{ browser: Browser; stateToken: stri
   }
 }
 
-describe('a handle', () => {
-  test('of another browser is refused like an unknown one, and nothing is sent upstream', async () => {
-    const { stateToken, verify } = await startVerification()
-    const other = await harness.visit()
-    const passCode = harness.sandbox.totpCode(TOMAS)
-    const foreign = await other.post(verify, { stateToken, passCode })
-    expectError(foreign, 401, 'E0000011')
-    expect(foreign.json.errorCauses).toEqual([])
-    for (const path of ['/api/v1/authn', '/api/v1/authn/introspect', '/api/v1/authn/cancel']) {
-      expectError(await other.post(path, { stateToken }), 401, 'E0000011')
-    }
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-
-  test.each([
-    ['that is unknown', `00${'A'.repeat(43)}`],
-    ['that begins like a token of Okta’s other engine', `01${'A'.repeat(43)}`],
-    ['that is empty', ''],
-    ['that is a real state token', 'upstream'],
-  ])('%s is refused, and nothing is sent upstream', async (_, given) => {
-    const { browser } = await startVerification()
-    const real = harness.sandbox.tokensIssued().at(-1) ?? ''
-    const stateToken = given === 'upstream' ? real : given
-    expectError(await browser.post('/api/v1/authn', { stateToken }), 401, 'E0000011')
-    expect(harness.upstreamCalls()).toEqual([])
-  })
-})
-
 describe('a step that was never offered', () => {
   test('is refused, and nothing is sent upstream', async () => {
     const { browser, stateToken } = await startVerification()

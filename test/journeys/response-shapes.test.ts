@@ -123,22 +123,6 @@ describe('a status', () => {
     for (const token of [TOKEN, SESSION_TOKEN]) expect(text + JSON.stringify(session)).not.toContain(token)
   })
 
-  test.each([
-    ['without a user', successOf(undefined)],
-    ['without a session token', { ...SUCCESS, sessionToken: undefined }],
-    ['with a user that has no id', successOf({ profile: USER.profile })],
-    ['with a user whose id is too long', successOf({ ...USER, id: 'u'.repeat(101) })],
-    ['with a user whose id is no valid id', successOf({ ...USER, id: '00u/..' })],
-    ['in another case', { ...SUCCESS, status: 'Success' }],
-  ])('SUCCESS %s opens no session', async (_, answer) => {
-    const page = await openPage(harness)
-    harness.stub.answers(answer)
-    const { status, setCookies, text } = await page.begin('/api/v1/authn', CREDENTIALS)
-    expect([status, setCookies]).toEqual([200, []])
-    expect(text).not.toContain(SESSION_TOKEN)
-    expect(await page.session()).toBeUndefined()
-  })
-
   test('that names a different user than before raises an alarm and opens no session', async () => {
     const page = await pageWith({ _links: { next: post(harness.stub.origin + VERIFY) } })
     harness.stub.answers({ ...SUCCESS, _embedded: { user: { ...USER, id: '00uOtherUser' } } }, SUCCESS)

@@ -64,11 +64,8 @@ describe('a rule of /forward-auth', () => {
   test.each([
     ['maxAuthAge=120', 'back'],
     ['maxAuthAge=119', 'again'],
-    ['amr=pwd', 'back'],
-    ['amr=pwd&amr=mfa', 'again'],
     ['amr=pwd&maxAuthAge=121', 'back'],
     ['amr=hwk&maxAuthAge=121', 'again'],
-    ['amr=pwd&maxAuthAge=1', 'again'],
     ['prompt=login', 'back'],
   ])(
     '%s: a user with a password of two minutes ago goes %s, as after /forward-auth',
@@ -83,18 +80,13 @@ describe('a rule of /forward-auth', () => {
   )
 
   test.each([
-    ...[
-      'role=end_user',
-      'group=x',
-      'headers=amr',
-      'aud=x',
-      'maxauthage=1',
-      'x=',
-      '__proto__=x',
-      'prompt=none',
-    ],
-    ...['amr=', 'maxAuthAge=', 'maxAuthAge=-1', 'maxAuthAge=999999999'],
-    ...['maxAuthAge=1&maxAuthAge=1', 'prompt=login&prompt=login', 'returnTo=x', 'returnTo='],
+    'role=end_user',
+    'headers=amr',
+    'maxauthage=1',
+    '__proto__=x',
+    'amr=',
+    'prompt=none',
+    'returnTo=',
   ])('%s: 400, so that a mistyped rule leads to no loop', async (rules) => {
     for (const browser of [user, stranger])
       for (const query of [`?${rules}${back}`, `?${rules}&returnTo=${HOME}`, `?${back.slice(1)}&${rules}`])

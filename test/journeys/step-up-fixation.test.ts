@@ -143,12 +143,4 @@ describe('the user’s own', () => {
   ])('password %s: %j', async (_, username, opens) => {
     expect(await hasSession(await openSession(username))).toBe(opens)
   })
-
-  test('code opens a session', async () => {
-    state = required(VICTIM)
-    const { browser, stateToken } = await importByAttacker()
-    answerTo = ({ path }) => (path === VERIFY ? success(VICTIM) : state)
-    expect((await browser.post(VERIFY, { stateToken, ...CODE })).json.status).toBe('SUCCESS')
-    expect(await hasSession(browser)).toBe(true)
-  })
 })

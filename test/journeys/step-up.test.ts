@@ -110,7 +110,6 @@ test('of two imports of one token, the newer wins: the older transaction ends', 
 
 describe('the arrival', () => {
   test.each([
-    ['a fetch', { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }],
     ['a prefetch', { 'sec-purpose': 'prefetch' }],
     ['an unknown destination', { 'sec-fetch-mode': '', 'sec-fetch-dest': '' }],
   ])('as %s is refused, and stores nothing', async (_, headers) => {

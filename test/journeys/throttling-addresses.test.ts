@@ -6,14 +6,12 @@ import { errorOf, factorAt, hrefAt } from '../support/transaction-view.ts'
 
 /** Whatever one address sends: Okta gets no more than this many calls that it answers with a 4xx. */
 const LIMIT = 20
-const TOKEN_LIMIT = 10
 const LIMITED = [429, 'E0000047']
 
 const harness = useHarness({
   env: { TRUST_PROXY: '127.0.0.1' },
   tunables: onlyLimits({
     call: { perAddress: atMost(LIMIT), perKnownDevice: atMost(LIMIT) },
-    token: { perAddress: atMost(TOKEN_LIMIT) },
   }),
 })
 
@@ -35,19 +33,6 @@ test('60 anonymous calls with an unknown audience are stopped after the limit of
   expect(harness.upstreamCalls()).toHaveLength(LIMIT)
   expect(answers.filter((answer) => String(answer) === String(LIMITED))).toHaveLength(60 - LIMIT)
   expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="call_address"}')
-})
-
-test('activation and recovery tokens that Okta does not know are limited together', async () => {
-  harness.clearUpstreamCalls()
-  for (let n = 0; n < TOKEN_LIMIT; n++) {
-    const token = `unknown-token-${n}`
-    await (n % 2 === 0
-      ? postFrom('198.51.100.2', '/api/v1/authn', { token })
-      : postFrom('198.51.100.2', '/api/v1/authn/recovery/token', { recoveryToken: token }))
-  }
-  expect(harness.upstreamCalls()).toHaveLength(TOKEN_LIMIT)
-  const refused = await postFrom('198.51.100.2', '/api/v1/authn', { token: 'another-token' })
-  expect([errorOf(refused), harness.upstreamCalls().length]).toEqual([LIMITED, TOKEN_LIMIT])
 })
 
 test('calls that Okta refuses because of the SSWS token are limited too, also for security questions', async () => {

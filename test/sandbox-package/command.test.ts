@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, expect, test } from '@jest/globals'
 import { z } from 'zod'
-import { canListen, freePort } from '../support/gatehouse.ts'
 
 /** The command `gatehouse-sandbox`, compiled by `npm run build:all`. */
 const COMMAND = 'build/sandbox-package/main.js'
@@ -94,25 +93,6 @@ test('--json prints one line with the addresses of the running sandbox, which SI
   expect(await once(child, 'close')).toEqual([0, null])
   expect(lines).toHaveLength(1)
 })
-
-test('--port moves all listeners, so several sandboxes run side by side', async () => {
-  const port = await freePortRange()
-  const child = start(['--json', '--broker', '--port', `${port}`])
-  const [line] = await once(createInterface(child.stdout), 'line')
-  const { brokerUrl, authnUrl, pamUrl } = readyLine.parse(JSON.parse(line))
-  const ports = [brokerUrl, authnUrl, pamUrl].map((url) => Number(new URL(url).port))
-  expect(ports).toEqual([port, port + 1, port + 2])
-  child.kill('SIGTERM')
-  await once(child, 'close')
-})
-
-/** The first of three free ports in a row. */
-async function freePortRange(): Promise<number> {
-  for (;;) {
-    const port = await freePort()
-    if ((await canListen(port + 1)) && (await canListen(port + 2))) return port
-  }
-}
 
 test('--help names every option and every variable', async () => {
   const { code, output } = await run(['--help'])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { AMELIA, OLGA, PASSWORD, TOMAS, WALTER } from '../support/harness.ts'
+import { AMELIA, PASSWORD, TOMAS, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 import { DUO_ORIGIN } from '../support/widget-site.ts'
 import { useWidgets } from '../support/widgets.ts'
@@ -76,20 +76,6 @@ describe('the widget, its page on the broker’s origin', () => {
     expect(await widget.done()).toMatchObject({ user: AMELIA })
   })
 
-  test('returns from a factor to sign-in and signs in another user', async () => {
-    const widget = await widgets.open()
-    await widget.signIn(TOMAS, PASSWORD)
-    await widget.form(/Google Authenticator/).waitFor()
-    await widget.click(widget.page.getByRole('link', { name: 'Back to sign in' }))
-    await widget.signIn(AMELIA, PASSWORD)
-    expect(await widget.done()).toMatchObject({ user: AMELIA })
-    expect(widget.calls()).toEqual([
-      'POST /api/v1/authn 200',
-      'POST /api/v1/authn/cancel 200',
-      'POST /api/v1/authn 200',
-    ])
-  })
-
   test('warns of an expiring password and can skip the warning', async () => {
     const widget = await widgets.open()
     await widget.signIn(WALTER, PASSWORD)
@@ -97,34 +83,5 @@ describe('the widget, its page on the broker’s origin', () => {
     await widget.click(widget.page.getByRole('link', { name: 'Remind me later' }))
     expect(await widget.done()).toMatchObject({ user: WALTER })
     expect(widget.calls()).toEqual(['POST /api/v1/authn 200', 'POST /api/v1/authn/skip 200'])
-  })
-
-  test('changes an expired password once the new one meets the policy', async () => {
-    const widget = await widgets.open()
-    await widget.signIn(OLGA, PASSWORD)
-    const asked = widget.form(/Your password has expired/)
-    const choose = async (password: string) => {
-      await widget.fill(asked, { oldPassword: PASSWORD, newPassword: password, confirmPassword: password })
-      await widget.send(asked, 'Change Password')
-    }
-    await choose('short')
-    await asked.getByRole('alert').getByText('at least 8 characters').waitFor()
-    await choose('Another-Password-2')
-    expect(await widget.done()).toMatchObject({ user: OLGA })
-  })
-
-  test('starts a password recovery by email and returns to sign-in', async () => {
-    const widget = await widgets.open({ features: SELF_SERVICE })
-    await widget.click(widget.page.getByText('Need help signing in?'))
-    await widget.click(widget.page.getByRole('link', { name: 'Forgot password?' }))
-    const asked = widget.form(/Reset Password/)
-    await widget.fill(asked, { username: AMELIA })
-    await widget.click(asked.getByRole('link', { name: 'Reset via Email' }))
-    await widget.form(/Email sent/).waitFor()
-    expect(widgets.harness.sandbox.outbox.latest(AMELIA)?.purpose).toBe('recovery')
-    await widget.done('FORGOT_PASSWORD_EMAIL_SENT')
-    await widget.click(widget.form(/Email sent/).getByRole('link', { name: 'Back to sign in' }))
-    await widget.signIn(AMELIA, PASSWORD)
-    expect(await widget.done()).toMatchObject({ user: AMELIA })
   })
 })

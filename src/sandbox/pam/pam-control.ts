@@ -47,8 +47,6 @@ export type PamControl = {
   setRateLimit(rateLimit: RateLimit): void
 
   expireTokens(): void
-  /** Applies to tokens that are issued later. */
-  setTokenLifetime(seconds: number): void
   addKey(key: z.input<typeof keySchema>): void
   removeKey(keyId: string): void
   /** Expires the key now, or at an RFC 3339 time. */
@@ -116,7 +114,6 @@ export function createPamControl({
     },
 
     expireTokens: () => state().tokens.expireAll(),
-    setTokenLifetime: (seconds) => state().tokens.setLifetimeSeconds(seconds),
     addKey(input) {
       const key = parseInput(keySchema, input, 'addKey')
       if (!state().access.has(key.serviceUser)) state().access.set(key.serviceUser, 'full')

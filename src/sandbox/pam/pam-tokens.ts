@@ -15,7 +15,6 @@ export type PamTokens = {
   /** All tokens, the oldest first. */
   issued(): readonly string[]
   expireAll(): void
-  setLifetimeSeconds(seconds: number): void
   addKey(key: PamKey): void
   removeKey(keyId: string): void
   /** Expires the key now, or at a time in milliseconds. */
@@ -37,7 +36,6 @@ export function createPamTokens({
   const keys = new Map(initialKeys.map((key) => [key.keyId, withExpiry(key)]))
   const active = new Map<string, { keyId: string; expiresAt: number }>()
   const issued: string[] = []
-  let lifetimeMs = lifetimeSeconds * 1000
 
   function validKey(keyId: string) {
     const key = keys.get(keyId)
@@ -52,7 +50,7 @@ export function createPamTokens({
     },
     mint({ keyId }) {
       const token = `pamtok_${random(48).toString('base64url')}`
-      const expiresAt = now() + lifetimeMs
+      const expiresAt = now() + lifetimeSeconds * 1000
       active.set(token, { keyId, expiresAt })
       issued.push(token)
       return { token, expiresAt }
@@ -65,9 +63,6 @@ export function createPamTokens({
     serviceUserOfKey: (keyId) => keys.get(keyId)?.serviceUser,
     issued: () => issued,
     expireAll: () => active.clear(),
-    setLifetimeSeconds(seconds) {
-      lifetimeMs = seconds * 1000
-    },
     addKey(key) {
       keys.set(key.keyId, withExpiry(key))
     },

@@ -113,18 +113,6 @@ describe('while SECRET_KEYS has several keys', () => {
     return [newest, retired ?? '']
   }
 
-  test('a transaction under an older key is found, and stays under that key', async () => {
-    const { replica, entries, loginAt, transactions, newest, retired } = await rotating()
-    const take = answers('', withLogin('next'))
-    await replica().run(SAME, (before) => {
-      expect(before.login).toBe('start')
-      return take(before)
-    })
-    expect(await loginAt(transactions.keyOf(retired))).toBe('next')
-    expect(entries.has(transactions.keyOf(newest))).toBe(false)
-    expect([entries.has(lockKey(newest)), entries.has(lockKey(retired))]).toEqual([false, false])
-  })
-
   test('one lock protects it, and identical requests share a result', async () => {
     const { replica, retired } = await rotating()
     const { take, started, finish } = gate()

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import type { z } from 'zod'
 import { OPERATIONS } from '../../../src/authn/sign-in/operations.ts'
 import {
+  changePasswordBody,
   enrollBody,
   parse,
   primaryBody,
@@ -160,6 +161,8 @@ describe('every step', () => {
     [verifyBody, { passCode: 'x'.repeat(257) }, 'passCode: must have at most 256 characters'],
     [verifyBody, { answer: '' }, 'answer: must not be empty'],
     [verifyBody, { clientData: 'x'.repeat(20_000) }, 'clientData: must have at most 16384 characters'],
+    [changePasswordBody, { newPassword: 'n' }, 'oldPassword: must be a string'],
+    [changePasswordBody, { oldPassword: 'o' }, 'newPassword: must be a string'],
     [enrollBody, { provider: 'X' }, 'factorType: must be a string'],
     [enrollBody, { factorType: 'sms', provider: 'X', profile: 'x' }, 'profile: must be an object or null'],
     [verifyBody, { password: '' }, 'password: must not be empty'],

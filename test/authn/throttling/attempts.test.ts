@@ -12,7 +12,23 @@ function kindOf(operation: string, step: Partial<AttemptedStep> = {}): string | 
 
 const code = { passCode: '123456' }
 
-const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
+type Row = [operation: string, step: Partial<AttemptedStep>, kind: string | undefined]
+
+/** Steps with this type of factor, and no fields. */
+const rowsOf = (operation: string, kind: string, ...types: readonly (string | undefined)[]): Row[] =>
+  types.map((factorType) => [operation, { factorType }, kind])
+
+const TABLE: Row[] = [
+  ...rowsOf('verify', 'message', 'call', 'email', 'EMAIL'),
+  ...rowsOf('verify', 'push', 'push', 'PUSH', 'web', 'signed_nonce', 'claims_provider', 'assertion:oidc'),
+  ...rowsOf('verify', 'push', 'assertion:saml2'),
+  ...rowsOf('verify', 'call', 'never heard of', 'token:software:totp'),
+  ...rowsOf('resend', 'message', 'sms', 'never heard of', undefined),
+  ...rowsOf('resend', 'push', 'claims_provider'),
+  ...['activate_resend', 'activate_email', 'activate_sms', 'recovery_resend'].map(
+    (name): Row => [name, {}, 'message'],
+  ),
+  ...['activate', 'activate_poll', 'cancel', 'previous', 'skip'].map((name): Row => [name, {}, 'call']),
   ['verify', { factorType: 'sms', fields: code }, 'code'],
   ['verify', { factorType: 'question', fields: { answer: 'windmill' } }, 'code'],
   ['verify', { factorType: 'never heard of', fields: code }, 'code'],
@@ -22,18 +38,7 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['verify', { factorType: undefined, fields: { password: 'p' } }, 'password'],
   ['verify', { factorType: 'sms', fields: { passCode: '' } }, 'message'],
   ['verify', { factorType: 'sms', fields: { passCode: ' ' } }, 'message'],
-  ['verify', { factorType: 'call' }, 'message'],
-  ['verify', { factorType: 'email' }, 'message'],
-  ['verify', { factorType: 'push' }, 'push'],
-  ['verify', { factorType: 'web' }, 'push'],
   ['verify', { factorType: 'web', factorId: 'awaited' }, 'call'],
-  ['verify', { factorType: 'signed_nonce' }, 'push'],
-  ['verify', { factorType: 'claims_provider' }, 'push'],
-  ['verify', { factorType: 'assertion:oidc' }, 'push'],
-  ['verify', { factorType: 'assertion:saml2' }, 'push'],
-  ['verify', { factorType: 'never heard of' }, 'call'],
-  ['verify', { factorType: 'EMAIL' }, 'message'],
-  ['verify', { factorType: 'PUSH' }, 'push'],
   ['verify', { factorType: 'sms', fields: { answer: 'windmill' } }, 'message'],
   ['verify', { factorType: 'Call', fields: { password: 'p', passCode: '' } }, 'message'],
   ['verify', { factorType: 'push', fields: code }, 'push'],
@@ -41,19 +46,9 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['verify', { factorType: 'push', factorId: 'awaited' }, 'call'],
   ['verify', { factorType: 'push', factorId: 'awaited', fields: code }, 'code'],
   ['verify', { factorType: 'webauthn', fields: { clientData: 'c', signatureData: 's' } }, 'call'],
-  ['verify', { factorType: 'token:software:totp' }, 'call'],
   ['duo_callback', { factorType: 'web', fields: { id: 'f1', sig_response: 's' } }, 'code'],
   ['resend', { factorType: 'push', factorId: 'awaited' }, 'push'],
-  ['resend', { factorType: 'sms' }, 'message'],
-  ['resend', { factorType: 'claims_provider' }, 'push'],
-  ['resend', { factorType: 'never heard of' }, 'message'],
-  ['resend', { factorType: undefined }, 'message'],
   ['activate', { fields: code }, 'code'],
-  ['activate', {}, 'call'],
-  ['activate_poll', {}, 'call'],
-  ['activate_resend', {}, 'message'],
-  ['activate_email', {}, 'message'],
-  ['activate_sms', {}, 'message'],
   ['enroll', { fields: { factorType: 'sms' } }, 'message'],
   ['enroll', { fields: { factorType: 'token:hardware', ...code } }, 'code'],
   ['enroll', { fields: { factorType: 'push' } }, 'call'],
@@ -70,15 +65,11 @@ const TABLE: [string, Partial<AttemptedStep>, string | undefined][] = [
   ['enroll', { fields: { factorType: 'question', profile: { question: 'q', answer: 'a' } } }, 'call'],
   ['enroll', { fields: { factorType: 'never heard of', ...code } }, 'code'],
   ['recovery_verify', { fields: code }, 'code'],
-  ['recovery_resend', {}, 'message'],
   ['recovery_answer', { fields: { answer: 'windmill' } }, 'code'],
   ['reset_password', { fields: { answer: 'windmill', newPassword: 'n' } }, 'code'],
   ['reset_password', { fields: { newPassword: 'n' } }, 'call'],
   ['change_password', { fields: { oldPassword: 'o', newPassword: 'n' } }, 'password'],
   ['change_password', { fields: { oldPassword: '', newPassword: 'n' } }, 'call'],
-  ['cancel', {}, 'call'],
-  ['previous', {}, 'call'],
-  ['skip', {}, 'call'],
 ]
 
 test.each(TABLE)('%s with %j is this kind of attempt: %s', (operation, step, kind) => {

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
@@ -65,43 +64,6 @@ test('a list that one replica has refreshed is served by the others within a sec
   await harness.broker.get('/api/v1/pam/me')
   expect((await other.get('/api/v1/pam/me')).body.groups).toMatchObject([{ name: 'Everyone' }])
   expect(lists().userLists).toEqual({ [LOGIN]: 2 })
-})
-
-test('concurrent requests on several replicas share one fetch; those of one replica share its failure', async () => {
-  const waiting = new Set<number>()
-  const brokers = await Promise.all(
-    Array.from({ length: 4 }, (_, n) =>
-      harness.replica({
-        async sleep() {
-          waiting.add(n) // for the list that another replica fetches
-          await nextTurn()
-        },
-      }),
-    ),
-  )
-  const calls = () => harness.pam.requestLog.entries.length
-  const received = () => brokers.reduce((sum, broker) => sum + broker.received(), 0)
-  /** Sends two requests to each replica. The API responds when one replica has called it and the others wait. */
-  const ask = async () => {
-    const [callsBefore, arrivedBefore] = [calls(), received()]
-    waiting.clear()
-    const release = harness.pam.faults.hold()
-    const asking = brokers.flatMap((broker) => [broker, broker]).map((one) => one.get('/api/v1/pam/groups'))
-    await until(() => calls() > callsBefore && waiting.size === 3 && received() - arrivedBefore === 8)
-    await nextTurn() // nothing else is pending
-    release()
-    return (await Promise.all(asking)).map(({ status }) => status)
-  }
-  await harness.broker.get('/api/v1/pam/me')
-  expect(calls()).toBe(2) // the token, the list of the user
-
-  expect(await ask()).toEqual(Array(8).fill(200))
-  expect([calls(), lists().groupLists]).toEqual([3, 1])
-
-  harness.advance(901_000)
-  harness.pam.faults.set({ kind: 'status', status: 400 })
-  expect(await ask()).toEqual(Array(8).fill(502))
-  expect(calls()).toBe(3 + brokers.length)
 })
 
 test('while the store is out of reach, lookups are 503, and nothing is sent to PAM', async () => {

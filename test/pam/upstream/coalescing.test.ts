@@ -79,3 +79,16 @@ describe('the lock of a shared fetch', () => {
     ).toBe('stored')
   })
 })
+
+test('concurrent callers of one process share one fetch, also its failure, but not that of a background fetch', async () => {
+  const coalesce = createCoalescing<string>({
+    ...{ store: createMemoryStore(), monotonic: () => 0, sleep: async () => {}, pageLimits },
+  })
+  let fetched = 0
+  const fetch = () => Promise.reject(new Error(`failed ${++fetched}`))
+  const calls = [false, false, true].map((background) =>
+    coalesce(LOCK, { ...fetchOf(''), background, fetch }),
+  )
+  const reasons = (await Promise.allSettled(calls)).map((call) => 'reason' in call && call.reason.message)
+  expect(reasons).toEqual(['failed 1', 'failed 1', 'failed 2'])
+})

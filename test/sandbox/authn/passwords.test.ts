@@ -5,19 +5,6 @@ const client = useSandbox()
 
 const GOOD = 'Brand-New-Word-2'
 const warned = () => client.signIn('walter.warn', { options: { warnBeforePasswordExpired: true } })
-const expired = () => client.signIn('olga.expired')
-
-/** docs/conformance.md A-10: the two rows of change_password. */
-test.each([
-  ['PASSWORD_EXPIRED → change_password → SUCCESS', expired],
-  ['PASSWORD_WARN → change_password → SUCCESS', warned],
-] as const)('%s', async (_row, start) => {
-  const body = { oldPassword: PASSWORD, newPassword: GOOD }
-  const done = await client.follow(await start(), '_links.next', body)
-  expect(outcome(done)).toBe('200 SUCCESS')
-  expect(done.body.sessionToken).toMatch(/^00/)
-  expect(done.at('_embedded.user.passwordChanged')).toBe('2026-06-01T10:00:00.000Z')
-})
 
 const TWO = { minLowerCase: 2, minUpperCase: 2, minNumber: 2, minSymbol: 2 }
 const STRICT = { minLength: 12, excludeUsername: false, ...TWO }
@@ -64,13 +51,4 @@ test.each([
   expect(await statusAtApp(other)).toBe(stepUpStatus)
   expect(await statusAtApp(own)).toBe('SUCCESS')
   expect(await statusAtApp(anothers)).toBe('SUCCESS')
-})
-
-test.each([
-  ['cancel responds with {}', {}, {}],
-  ['cancel responds with the relayState', { relayState: '/back' }, { relayState: '/back' }],
-])('%s, and the state token is no longer valid', async (_row, more, body) => {
-  const start = await client.signIn('olga.expired', more)
-  expect(await client.follow(start, '_links.cancel')).toMatchObject({ status: 200, body })
-  expect(outcome(await client.follow(start, '_links.cancel'))).toBe('401 E0000011')
 })

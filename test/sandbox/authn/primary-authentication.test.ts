@@ -65,13 +65,6 @@ test('SUCCESS has a session token for 5 minutes and the user, but no state token
   })
 })
 
-test('PASSWORD_WARN has expiration and complexity', async () => {
-  const answer = await client.signIn('walter.warn', WARN)
-  expect(answer.at('_embedded.policy.expiration')).toEqual({ passwordExpireDays: 5 })
-  expect(answer.at('_embedded.policy.complexity.minLength')).toBe(8)
-  expect(answer.at('_links.skip.name')).toBe('skip')
-})
-
 test('MFA_REQUIRED lists factors with verify links, and the policy', async () => {
   const answer = await client.signIn('priya.nair')
   expect(answer.at('_embedded.factors.push')).toMatchObject({

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { startEventReceiver } from '../../support/event-receiver.ts'
 import { useFixture } from '../../support/fixture.ts'
-import { until } from '../../support/until.ts'
 import { type Answer, answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
@@ -52,13 +51,6 @@ test.each([
   expect(receiver.deliveries).toEqual([])
 })
 
-test.each([
-  ['an unknown operation', 'amelia.stone', 'explode'],
-  ['an unknown user', 'nobody', 'suspend'],
-])('%s is 400', async (_what, login, operation) => {
-  expect((await change(login, operation)).status).toBe(400)
-})
-
 /** What a user has begun or holds, continued after the operation. */
 const CONTINUED: Record<string, () => Promise<() => Promise<Answer>>> = {
   'a sign-in': async () => {
@@ -92,23 +84,6 @@ test.each([
   expect(proceed && outcome(await proceed())).toBe(refused)
 })
 
-test('a deactivated user who sets a first password stays deactivated', async () => {
-  await change('aida.nopassword', 'deactivate')
-  const begun = await client.post(AUTHN, { token: client.sandbox.activationToken('aida.nopassword') })
-  const refused = await client.follow(begun, '_links.next', { newPassword: NEW_PASSWORD })
-  expect(outcome(refused)).toBe('401 E0000004')
-  expect((await userAt('aida.nopassword')).body.status).toBe('DEPROVISIONED')
-})
-
-test.each(['suspend', 'clear_sessions'])(
-  '%s ends sessions at the org, and session tokens',
-  async (operation) => {
-    const { sessionToken } = (await client.signIn('amelia.stone')).body
-    await change('amelia.stone', operation)
-    expect((await client.get(`/login/sessionCookieRedirect?token=${sessionToken}`)).status).toBe(401)
-  },
-)
-
 test('after reset_password, the email’s token sets a new password, and the user is active again', async () => {
   await change('tomas.berg', 'reset_password')
   const { token: recoveryToken } = client.sandbox.outbox.latest('tomas.berg@example.test', 'recovery') ?? {}
@@ -117,32 +92,6 @@ test('after reset_password, the email’s token sets a new password, and the use
   const reset = await client.follow(answered, '_links.next', { newPassword: NEW_PASSWORD })
   expect(outcome(reset)).toBe('200 MFA_REQUIRED')
   expect((await userAt('tomas.berg')).body.status).toBe('ACTIVE')
-})
-
-test.each([
-  [
-    'a changed password',
-    'user.account.update_password',
-    async () =>
-      client.follow(await client.signIn('olga.expired'), '_links.next', {
-        oldPassword: 'Demo-Password-1',
-        newPassword: NEW_PASSWORD,
-      }),
-  ],
-  [
-    'a lockout',
-    'user.account.lock',
-    async () => {
-      for (const password of ['1', '2', '3', '4']) await client.signIn('liv.lockable', { password })
-    },
-  ],
-])('%s sends one %s, by the user', async (_what, eventType, act) => {
-  await act()
-  await until(() => receiver.deliveries.length > 0)
-  expect(receiver.eventTypes()).toEqual([eventType])
-  expect(receiver.deliveries[0]?.body.data.events[0]).toMatchObject({
-    actor: { alternateId: expect.stringMatching(/^(olga|liv)/) },
-  })
 })
 
 test.each([
