@@ -128,6 +128,7 @@ export function createAuthn(options: AuthnOptions): Authn {
     upstream,
     sessions,
     revocationTimes,
+    transactions,
     audit,
     log,
     metrics,

@@ -79,8 +79,11 @@ async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: 
   const { id: eventId, type: operation, effect, userId, login, publishedMs } = event
   if (effect === 'refetch_groups') return refetchAccess(login)
   const reason = 'by_org'
+  const passwordChangedAtMs = operation === 'user.account.update_password' ? publishedMs : undefined
   // The user has changed the password here, or a later event came first: what is open now is newer.
   const isOver = await revocationTimes.revokedSince(userId, publishedMs)
-  const count = isOver ? 0 : await endAllSessions(userId, reason, { createdSinceMs: publishedMs })
+  const count = isOver
+    ? 0
+    : await endAllSessions(userId, reason, { createdSinceMs: publishedMs, passwordChangedAtMs })
   log.audit('sessions_revoked', { ...from, userId, reason, count, eventId, operation })
 }

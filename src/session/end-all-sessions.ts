@@ -27,7 +27,7 @@ export function createEndAllSessions(options: EndAllSessionsOptions) {
     // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
     // session of a step that has committed is already written, and is found below.
     const [recorded] = await Promise.allSettled([revocationTimes.record(userId, keep.createdSinceMs)])
-    await openTransactions.deleteAll(userId, keep.transactionKeys)
+    await openTransactions.deleteAll(userId, keep.transactionKeys, keep.passwordChangedAtMs)
     const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
     const count = await sessions.endAll(userId, reason, keep)
     await Promise.all([...logins].map(refetchAccess))

@@ -15,6 +15,8 @@ export interface UserKeysOptions {
 const PRUNE_EVERY = 32
 /** More devices and open transactions than any user has. */
 const MAX_KEYS = 1000
+/** A password change is recorded before it is sent, and Okta's clock may differ. */
+const SAME_CHANGE_MS = 30_000
 /** Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests would time out. */
 const BATCH_SIZE = 100
 
@@ -28,9 +30,10 @@ export function createUserKeys(options: UserKeysOptions) {
      * Adds a key that is being written, or updates its time to live. If there are more than `MAX_KEYS` keys, those that expire first
      * are deleted, so that `deleteAll` stays fast however often a user signs in.
      */
-    async add(userId: string, key: string, ttlMs: number): Promise<void> {
+    async add(userId: string, key: string, ttlMs: number, passwordChangedAtMs?: number): Promise<void> {
       const index = `${prefix}${names.sign(userId)}`
-      const count = await store.indexPut(index, key, String(Math.ceil(now() + ttlMs)), ttlMs)
+      const times = [now() + ttlMs, passwordChangedAtMs ?? []].flat().map(Math.ceil)
+      const count = await store.indexPut(index, key, times.join(' '), ttlMs)
       if (count % PRUNE_EVERY === 0) await prune(options, index)
     },
 
@@ -39,10 +42,22 @@ export function createUserKeys(options: UserKeysOptions) {
       await Promise.all(indexesOf(userId).map((index) => store.indexRemove(index, key)))
     },
 
-    async deleteAll(userId: string, except: readonly string[] = []): Promise<void> {
+    /** Without `except` and the transactions that changed the password at about `passwordChangedAtMs`. */
+    async deleteAll(
+      userId: string,
+      except: readonly string[] = [],
+      passwordChangedAtMs = Number.NaN,
+    ): Promise<void> {
       const deleting = indexesOf(userId).map(async (index) => {
-        const keys = Object.keys(await store.indexAll(index)).filter((key) => !except.includes(key))
-        await deleteEach(store, index, keys)
+        const entries = Object.entries(await store.indexAll(index)).filter(([key, times]) => {
+          const changedAtMs = Number(times.split(' ')[1] ?? Number.NaN)
+          return !except.includes(key) && !(Math.abs(changedAtMs - passwordChangedAtMs) < SAME_CHANGE_MS)
+        })
+        await deleteEach(
+          store,
+          index,
+          entries.map(([key]) => key),
+        )
       })
       await Promise.all(deleting)
     },
@@ -51,7 +66,7 @@ export function createUserKeys(options: UserKeysOptions) {
 
 async function prune({ store, now }: UserKeysOptions, index: string): Promise<void> {
   const entries = Object.entries(await store.indexAll(index))
-  const keys = entries.map(([key, expires]) => ({ key, expiresAtMs: Number(expires) }))
+  const keys = entries.map(([key, expires]) => ({ key, expiresAtMs: Number.parseInt(expires, 10) }))
   const expired = keys.filter(({ expiresAtMs }) => expiresAtMs < now())
   await Promise.all(expired.map(({ key }) => store.indexRemove(index, key)))
   const live = keys.filter(({ expiresAtMs }) => expiresAtMs >= now())

@@ -25,6 +25,8 @@ export interface SessionsToKeep {
   readonly id?: string | undefined
   /** Sessions that were created at this time or later stay. */
   readonly createdSinceMs?: number
+  /** Transactions that changed the user's password at about this time stay. */
+  readonly passwordChangedAtMs?: number | undefined
   /** The store keys of the transaction that ends the sessions. */
   readonly transactionKeys?: readonly string[]
 }

@@ -193,6 +193,39 @@ test('the password change of a user here does not end the session that it opens'
   expect(revoked().at(-1)).toMatchObject({ count: 0 })
 })
 
+test.each(['after', 'during'])(
+  'nor the sign-in that goes on with a factor, if its event arrives %s the step',
+  async (when) => {
+    const waiting = await visit()
+    const old = await signIn(waiting, PRIYA)
+    const browser = await visit()
+    const recoveryToken = harness.sandbox.recoveryToken(PRIYA)
+    const reset = await post(browser, '/api/v1/authn/recovery/token', { recoveryToken })
+    const stateToken = handleOf(reset)
+    const { id } = harness.sandbox.user(PRIYA)
+    const release = when === 'during' ? harness.sandbox.faults.authn.hold() : () => {}
+    harness.clearUpstreamCalls()
+    const changing = post(browser, hrefAt(reset, '_links.next'), {
+      stateToken,
+      newPassword: 'Plainly-Fake-2',
+    })
+    await until(() => harness.upstreamCalls().length === 1)
+    const event = orgEvent(id, { eventType: 'user.account.update_password' })
+    if (when === 'after') await changing
+    await deliver(event)
+    await cleared(event.uuid)
+    release()
+    const asked = await changing
+    expect(asked.json.status).toBe('MFA_REQUIRED')
+    const passCode = harness.sandbox.totpCode(PRIYA)
+    const done = await post(browser, verifyHref(asked, TOTP), { stateToken, passCode })
+    expect(done.json.status).toBe('SUCCESS')
+    expect(await isOpen(browser)).toBe(true)
+    const refused = await post(waiting, verifyHref(old, TOTP), { stateToken: handleOf(old), passCode })
+    expect([refused.status, refused.json.errorCode]).toEqual([401, 'E0000011'])
+  },
+)
+
 test.each(['add', 'remove'])(
   'group.user_membership.%s only makes the groups be read again',
   async (change) => {

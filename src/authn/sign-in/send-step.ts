@@ -20,7 +20,7 @@ import {
   type OfferedStep,
   type Transaction,
 } from '../transaction/transaction.ts'
-import { newHandle } from '../transaction/transaction-store.ts'
+import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
 import {
@@ -45,12 +45,16 @@ export interface SendStepDeps extends ConcludeStepDeps {
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled' | 'write' | 'remove'>
   readonly endOtherSessions: EndOtherSessions
+  readonly transactions: Pick<TransactionStore, 'announcePasswordChange'>
   readonly sanitizer: Pick<Sanitizer, 'step'>
   readonly pollEveryMs: number
 }
 
+const PASSWORD_CHANGES: ReadonlySet<string> = new Set(['change_password', 'reset_password'])
+
 export function createSendStep(deps: SendStepDeps): SendStep {
   return async (before, handle, step, client) => {
+    if (PASSWORD_CHANGES.has(step.operation)) await deps.transactions.announcePasswordChange(before, handle)
     const reply = await deps.upstream.send(step.call, client)
     const answer = readAnswer(reply.body)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)

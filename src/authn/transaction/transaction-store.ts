@@ -25,6 +25,8 @@ export interface TransactionStore {
   recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange
   /** Indexes the record by its user, if known, for as long as it can last, so that it is deleted when all sessions of the user end. */
   addToUserIndex(transaction: Transaction, key: string): Promise<void>
+  /** To be called before a step that changes the password is sent: the org's event about it then does not end the transaction. */
+  announcePasswordChange(transaction: Transaction, handle: string): Promise<void>
   /** Removes a deleted record from the index. Never fails, because an entry that is left expires with the index. */
   removeFromUserIndex(transaction: Transaction, key: string): void
 }
@@ -88,6 +90,12 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
       if (after === undefined) return 'delete'
       if (after === before) return 'keep'
       return { write: records.seal(after, key), ttlMs: after.expiresAtMs - now() }
+    },
+
+    async announcePasswordChange({ userId }, handle) {
+      if (userId === undefined) return
+      const [key] = records.keysOf(handle)
+      await openTransactions.add(userId, key, LIFETIME.totalMs, now())
     },
 
     removeFromUserIndex({ userId }, key) {
