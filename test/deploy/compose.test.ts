@@ -37,6 +37,7 @@ test('two brokers have the same settings, which match the image', () => {
   const [one, other] = brokers.map(({ networks: _, ...rest }) => rest)
   expect(one).toEqual(other)
   expect(one).toMatchObject({ user: imageFacts().user, image: `gatehouse:${packageVersion()}` })
+  expect(one).toMatchObject({ build: { context: '..', args: ['GIT_REVISION'] } })
   expect(Number.parseInt(one?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(longestStopSeconds())
 })
 

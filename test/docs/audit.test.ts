@@ -9,7 +9,7 @@ test('every reason for ending sessions is named', () => {
 
 test('an audit line with a login, without a field or with a login as a hash is refused', () => {
   const line = {
-    ...{ time: '2026-11-05T06:00:00.000Z', level: 'info', service: 'gatehouse', version: '0.1.0' },
+    ...{ time: '2026-11-05T06:00:00.000Z', level: 'info', service: 'gatehouse', version: '0.2.0' },
     ...{ event: 'sign_in_started', audit: true, requestId: 'made-up-id', address: '203.0.113.7' },
     ...{ deviceHash: '7jMUBzdicQV3DTOQ', loginHash: 'e_CZLWr3pzsRajme', operation: 'primary' },
   }

@@ -92,7 +92,7 @@ export async function startFleet({ redisUrl, brokers: count = 2, env = {} }: Fle
 }
 
 /** Adds users whose second factor is a security question, because its answer is always the same. */
-function withLoadUsers(config: SandboxConfig): SandboxConfig {
+export function withLoadUsers(config: SandboxConfig): SandboxConfig {
   const model = config.users.find(({ login }) => login === 'quentin.query@example.test')
   if (model === undefined) throw new Error('the sandbox has no user with a security question')
   const added = Array.from({ length: USER_COUNT }, (_, n) => ({ ...model, login: loginOf(n) }))
