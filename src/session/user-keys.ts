@@ -15,8 +15,6 @@ export interface UserKeysOptions {
 const PRUNE_EVERY = 32
 /** More devices and open transactions than any user has. */
 const MAX_KEYS = 1000
-/** A password change is recorded before it is sent, and Okta's clock may differ. */
-const SAME_CHANGE_MS = 30_000
 /** Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests would time out. */
 const BATCH_SIZE = 100
 
@@ -49,19 +47,23 @@ export function createUserKeys(options: UserKeysOptions) {
       passwordChangedAtMs = Number.NaN,
     ): Promise<void> {
       const deleting = indexesOf(userId).map(async (index) => {
-        const entries = Object.entries(await store.indexAll(index)).filter(([key, times]) => {
-          const changedAtMs = Number(times.split(' ')[1] ?? Number.NaN)
-          return !except.includes(key) && !(Math.abs(changedAtMs - passwordChangedAtMs) < SAME_CHANGE_MS)
-        })
-        await deleteEach(
-          store,
-          index,
-          entries.map(([key]) => key),
-        )
+        const entries = Object.entries(await store.indexAll(index))
+        const keys = entries
+          .filter(([key, times]) => !except.includes(key) && !isSameChange(times, passwordChangedAtMs))
+          .map(([key]) => key)
+        await deleteEach(store, index, keys)
       })
       await Promise.all(deleting)
     },
   }
+}
+
+/** A password change is recorded before it is sent, and Okta's clock may differ. */
+const SAME_CHANGE_MS = 30_000
+
+function isSameChange(times: string, passwordChangedAtMs: number): boolean {
+  const [, changedAtMs = Number.NaN] = times.split(' ').map(Number)
+  return Math.abs(changedAtMs - passwordChangedAtMs) < SAME_CHANGE_MS
 }
 
 async function prune({ store, now }: UserKeysOptions, index: string): Promise<void> {
