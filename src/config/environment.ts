@@ -15,11 +15,10 @@ export function readEnvironment(env: Environment, readFile: ReadFile = (path) =>
     const { error, data } = VARIABLES.shape[name].safeParse(text)
     const issues = error?.issues.map((issue) => (text === undefined ? missing(name) : reasonOf(issue))) ?? []
     const reason = /^(["']).*\1$/s.test(text ?? path ?? '') ? IN_QUOTES : problem
-    const reasons = reason ? [reason] : issues
-    if (reasons.length === 0) values[name] = data
-    return reasons.map((each) => `${label}: ${each}`)
+    values[name] = data // undefined if it is not valid
+    return (reason ? [reason] : issues).map((each) => `${label}: ${each}`)
   })
-  return { sources, values: values as Partial<Values>, problems } // without values that are not valid
+  return { sources, values: values as Partial<Values>, problems }
 }
 
 const IN_QUOTES = 'is in quotes: in env files of Docker and in secret files, they would be part of the value'
