@@ -5,14 +5,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startSandbox } from '../build/sandbox-package/start-sandbox.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-nextjs-'))
-const port = await freePort()
+const port = 20_000 + (process.pid % 10_000)
 const portalUrl = `http://localhost:${port}`
 const sandbox = await startSandbox({ broker: { publicUrl: portalUrl } })
 const env = {
@@ -65,13 +64,11 @@ function open(path, headers) {
 }
 
 async function signIn() {
-  const post = (headers) =>
-    fetch(`${sandbox.brokerUrl}/api/v1/authn`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', origin: portalUrl, ...headers },
-      body: JSON.stringify({ username: 'amelia.stone', password: 'Demo-Password-1' }),
-    })
-  const { headers } = await post({})
+  const { headers } = await fetch(`${sandbox.brokerUrl}/api/v1/authn`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: portalUrl },
+    body: JSON.stringify({ username: 'amelia.stone', password: 'Demo-Password-1' }),
+  })
   return headers
     .getSetCookie()
     .map((line) => line.split(';', 1)[0])
@@ -95,13 +92,4 @@ async function untilAnswering() {
     if (await fetch(portalUrl).catch(() => undefined)) return
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const listener = createServer().listen(0, () => {
-      const { port: free } = listener.address()
-      listener.close(() => resolve(free))
-    })
-  })
 }

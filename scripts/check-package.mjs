@@ -5,7 +5,6 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +12,7 @@ import { STARTERS } from './examples.mjs'
 import { pack, portalCommands, writePortal } from './package/packed-project.mjs'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
+const stdio = ['ignore', 'ignore', 'inherit']
 const DEVELOPMENT = [
   '@jest/globals',
   '@playwright/test',
@@ -29,9 +29,9 @@ try {
   writePortal(folder)
   const tools = [...DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`), 'vitest@4']
   const install = ['install', '--save-dev', '--no-audit', '--no-fund', pack(folder), 'node@24', ...tools]
-  execFileSync('npm', install, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync('npm', install, { cwd: folder, stdio })
   writeVitestExample()
-  for (const node of [process.execPath, join(folder, 'node_modules/node/bin/node')]) await runAll(node)
+  for (const node of [process.execPath, join(folder, 'node_modules/node/bin/node')]) runAll(node)
   checkStarters(join(folder, 'starters'))
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -44,11 +44,11 @@ function writeVitestExample() {
   writeFileSync(join(folder, 'vitest/sign-in.test.mts'), example.replace("'@jest/globals'", "'vitest'"))
 }
 
-async function runAll(node) {
+function runAll(node) {
   const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
   const chromium = execFileSync('sh', ['-c', 'command -v chromium google-chrome'], { encoding: 'utf8' })
   const commands = {
-    ...portalCommands({ portalPort: await freePort(), chromium: chromium.split('\n')[0] }),
+    ...portalCommands({ portalPort: 20_000 + (process.pid % 10_000), chromium: chromium.split('\n')[0] }),
     'Vitest example': { args: ['node_modules/vitest/vitest.mjs', 'run', '--dir', 'vitest'], env: {} },
   }
   const { PATH, HOME } = process.env
@@ -68,15 +68,9 @@ function checkStarters(copies) {
     const copy = join(copies, name)
     cpSync(join(folder, 'node_modules/gatehouse/examples', name), copy, { recursive: true })
     const all = ['--workspaces', '--include-workspace-root', '--pack-destination', copy]
-    execFileSync('npm', ['pack', '--silent', ...all], {
-      cwd: project,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    execFileSync('npm', ['install', '--no-audit', '--no-fund'], {
-      cwd: copy,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    execFileSync('npm', ['run', '--silent', 'build'], { cwd: copy, stdio: ['ignore', 'ignore', 'inherit'] })
+    execFileSync('npm', ['pack', '--silent', ...all], { cwd: project, stdio })
+    execFileSync('npm', ['install', '--no-audit', '--no-fund'], { cwd: copy, stdio })
+    execFileSync('npm', ['run', '--silent', 'build'], { cwd: copy, stdio })
   }
   const env = { ...process.env, STARTERS_FOLDER: copies }
   const { status } = spawnSync('npx', ['jest', 'test/examples/starters'], {
@@ -85,13 +79,4 @@ function checkStarters(copies) {
     stdio: 'inherit',
   })
   if (status !== 0) process.exitCode = 1
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -141,15 +141,10 @@ function hasRoute(method: string, path: string): boolean {
   return ROUTES.some(([allowed, pattern]) => allowed === method && pattern.test(path))
 }
 
-interface Secret {
-  readonly place: string
-  readonly secret: string
-}
-
 const SECRET_FIELD = /^(state|session|recovery)token$/i
 
 /** Tokens in fields, queries and paths of QR codes; found by this file, not by the code under test. */
-function secretsOf(value: unknown, place = ''): Secret[] {
+function secretsOf(value: unknown, place = ''): { place: string; secret: string }[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) => {
     const at = `${place}.${name}`
@@ -211,12 +206,7 @@ function hrefDifferences(
   return samePath && sameQuery ? [] : [`${place}: another path or query`]
 }
 
-interface RecordedLink {
-  readonly href: string
-  readonly methods: readonly string[]
-}
-
-function linksOf(value: unknown): RecordedLink[] {
+function linksOf(value: unknown): { href: string; methods: string[] }[] {
   if (typeof value !== 'object' || value === null) return []
   const inside = Object.values(value).flatMap(linksOf)
   if (!isRecord(value) || typeof value.href !== 'string') return inside

@@ -15,14 +15,8 @@ Prints one line per file: ok, findings, not JSON, or not an object (the broker r
 counts. Exit code 0: no findings; 1: findings; 2: nothing to replay.
 `
 
-export interface ReplayResult {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
 /** Replays all *.json files in these folders and their subfolders. */
-export function replayFolders(folders: readonly string[]): ReplayResult {
+export function replayFolders(folders: readonly string[]) {
   const errors: string[] = []
   const files = folders.flatMap((folder) => jsonFilesIn(folder, errors)).sort()
   if (files.length === 0) {
@@ -45,11 +39,8 @@ export function replayFolders(folders: readonly string[]): ReplayResult {
 
 function jsonFilesIn(folder: string, errors: string[]): string[] {
   try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-      const path = join(folder, entry.name)
-      if (entry.isDirectory()) return jsonFilesIn(path, errors)
-      return entry.name.endsWith('.json') ? [path] : []
-    })
+    const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    return names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name))
   } catch (error) {
     errors.push(`${folder}: ${error instanceof Error ? error.message : String(error)}\n`)
     return []

@@ -55,7 +55,7 @@ else {
 }
 
 function checkConfig(): void {
-  const notes = configNotes(configuration())
+  const notes = configNotes(configuration(), process.env)
   print(['The configuration is valid.', ...notes.map((note) => `  ${note}`)].join('\n'))
 }
 

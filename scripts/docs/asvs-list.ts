@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
 /** How a requirement is met without a test, or why it is not met. */
-export const ASVS_NOTES = [
+const NOTES = [
   'by construction',
   'documented',
   'not applicable',
@@ -17,7 +17,7 @@ const ROW = z
     /** A requirement, or a whole section or chapter: `V1.2.3`, `V1.2`, `V1`. */
     id: z.string().regex(/^V\d+(\.\d+){0,2}$/),
     text: z.string().min(1),
-    notes: z.partialRecord(z.enum(ASVS_NOTES), z.string().min(1)).default({}),
+    notes: z.partialRecord(z.enum(NOTES), z.string().min(1)).default({}),
     /** Test titles by file: "group › title › row of its table". */
     tests: z
       .record(z.string().regex(/^test\/[\w/.-]+\.test\.ts$/), z.array(z.string().min(1)).min(1))
@@ -35,11 +35,7 @@ const LIST = z.strictObject({
 export type AsvsList = z.infer<typeof LIST>
 export type AsvsRow = z.infer<typeof ROW>
 
-export function readAsvsList(file = 'docs/asvs.json'): AsvsList {
-  return parseAsvsList(JSON.parse(readFileSync(file, 'utf8')))
-}
-
 /** Throws, naming the field, if a row is incomplete. */
-export function parseAsvsList(data: unknown): AsvsList {
-  return LIST.parse(data)
+export function readAsvsList(file = 'docs/asvs.json'): AsvsList {
+  return LIST.parse(JSON.parse(readFileSync(file, 'utf8')))
 }

@@ -50,14 +50,10 @@ const WATCH: Readonly<Record<MetricName, string>> = {
 export function metricsTable(): string {
   const { registry, ...metrics } = createMetrics({ processMetrics: false })
   const rows = Object.entries(WATCH).map(([name, watch]) => {
-    const metric: unknown = Reflect.get(metrics, name)
-    const { name: series, help, labelNames } = Object(metric)
-    const labels = labelNames.map((label: string) => `\`${label}\``).join(', ')
-    return [`\`${series}\``, typeOf(metric), labels, inCell(help), inCell(watch)]
+    const metric = Reflect.get(metrics, name)
+    const labels = metric.labelNames.map((label: string) => `\`${label}\``).join(', ')
+    const type = metric.constructor.name.toLowerCase()
+    return [`\`${metric.name}\``, type, labels, inCell(metric.help), inCell(watch)]
   })
   return markdownTable(['metric', 'type', 'labels', 'meaning', 'watch for'], rows)
-}
-
-function typeOf(metric: unknown): string {
-  return Object(metric).constructor.name.toLowerCase()
 }

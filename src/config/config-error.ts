@@ -2,10 +2,7 @@
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly exitCode = 78
-  /**
-   * Each begins with the name of a variable or a tunable; from the parser of a single value, each is a predicate to its name,
-   * such as `must be https`. It never contains any part of a value: many values are secrets, and all problems are printed.
-   */
+  /** Each begins with the name of a variable. It never contains any part of a value: many are secrets, and all problems are printed. */
   readonly problems: readonly string[]
 
   constructor(...problems: string[]) {

@@ -25,17 +25,12 @@ function* conflictsOfRedis(values: Partial<Values>, isSet: IsSet): Generator<Con
   for (const name of ['REDIS_CA_FILE', 'REDIS_CERT_FILE'] as const)
     if (values[name] !== undefined && REDIS_URL !== undefined && !/^rediss[+:]/i.test(REDIS_URL.value))
       yield [name, 'requires a REDIS_URL over TLS, such as rediss://']
-  for (const [name, other] of CLIENT_CERTIFICATE)
-    if (!isSet(name) && isSet(other)) yield [name, `is required with ${other}`]
+  if (isSet('REDIS_CERT_FILE') !== isSet('REDIS_KEY_FILE'))
+    yield ['REDIS_KEY_FILE', 'must be set if REDIS_CERT_FILE is, and only then']
   if (REDIS_CERT_FILE === undefined || REDIS_KEY_FILE === undefined) return
   if (!new X509Certificate(REDIS_CERT_FILE).checkPrivateKey(createPrivateKey(REDIS_KEY_FILE.value)))
     yield ['REDIS_KEY_FILE', 'does not belong to the first certificate of REDIS_CERT_FILE']
 }
-
-const CLIENT_CERTIFICATE = [
-  ['REDIS_CERT_FILE', 'REDIS_KEY_FILE'],
-  ['REDIS_KEY_FILE', 'REDIS_CERT_FILE'],
-] as const
 
 function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Generator<Conflict> {
   const { SIGN_IN_URL, ALLOWED_ORIGINS } = values
@@ -50,9 +45,6 @@ function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Genera
     yield ['SIGN_IN_URL', 'must be on PUBLIC_URL or on one of ALLOWED_ORIGINS']
   if (SIGN_IN_URL?.split(/[?#]/)[0] === `${publicUrl}/signin`)
     yield ['SIGN_IN_URL', 'must not be /signin of PUBLIC_URL: the broker serves that path']
-  for (const name of ['AUTHN_BASE_URL', 'AUTHN_LINK_ORIGINS'] as const)
-    if ([values[name]].flat().includes(publicUrl))
-      yield [name, 'must not be PUBLIC_URL: the broker would call itself']
 }
 
 const OTHER_SITE =
@@ -72,7 +64,6 @@ function* conflictsOfPam({ PAM_USER_NAME }: Partial<Values>, isSet: IsSet): Gene
   }
   for (const name of ['PAM_TEAM', 'PAM_KEY_ID', 'PAM_KEY_SECRET'] as const)
     if (!isSet(name)) yield [name, missing(name)]
-  const isWanted = PAM_USER_NAME === undefined ? isSet('PAM_USER_DOMAINS') : PAM_USER_NAME !== 'login'
-  if (isSet('PAM_USER_DOMAINS') !== isWanted)
-    yield ['PAM_USER_DOMAINS', `${isWanted ? 'is required with' : 'requires'} PAM_USER_NAME=login-local-part`]
+  if (PAM_USER_NAME && isSet('PAM_USER_DOMAINS') !== (PAM_USER_NAME === 'login-local-part'))
+    yield ['PAM_USER_DOMAINS', 'must be set if PAM_USER_NAME is login-local-part, and only then']
 }

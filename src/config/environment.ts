@@ -7,27 +7,21 @@ export type ReadFile = (path: string) => string
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads every variable. Problems and notes begin with the name of a variable, and contain no value. */
+/** Reads every variable. Problems begin with the name of a variable, and contain no value. */
 export function readEnvironment(env: Environment, readFile: ReadFile = (path) => readFileSync(path, 'utf8')) {
   const sources = VARIABLE_NAMES.map((name) => sourceOf(name, env, readFile))
   const values: Record<string, unknown> = {}
-  const problems: string[] = []
-  const notes: string[] = []
-  for (const { name, label, path, text, problem } of sources) {
+  const problems = sources.flatMap(({ name, label, path, text, problem }) => {
     const { error, data } = VARIABLES.shape[name].safeParse(text)
-    const reasons = problem === undefined ? error?.issues.map((issue) => reasonOf(issue, name)) : [problem]
-    if (reasons === undefined) values[name] = data
-    else problems.push(...reasons.map((reason) => `${label}: ${reason}`))
-    if (isInQuotes(text ?? path ?? '')) (reasons ? problems : notes).push(`${label}: ${IN_QUOTES}`)
-  }
-  return {
-    sources,
-    /** Only the valid ones. */
-    values: values as Partial<Values>,
-    problems,
-    notes,
-  }
+    const issues = error?.issues.map((issue) => (text === undefined ? missing(name) : reasonOf(issue))) ?? []
+    const reason = /^(["']).*\1$/s.test(text ?? path ?? '') ? IN_QUOTES : problem
+    values[name] = data // undefined if it is not valid
+    return (reason ? [reason] : issues).map((each) => `${label}: ${each}`)
+  })
+  return { sources, values: values as Partial<Values>, problems }
 }
+
+const IN_QUOTES = 'is in quotes: in env files of Docker and in secret files, they would be part of the value'
 
 /** `label` is the variable to name in a problem: `name`, or the one with `_FILE`. Without `path` and `text`, it is not set. */
 function sourceOf(name: VariableName, env: Environment, readFile: ReadFile) {
@@ -40,8 +34,9 @@ function sourceOf(name: VariableName, env: Environment, readFile: ReadFile) {
     return { name, label: name, text, problem: `is set together with ${label}: keep one of them` }
   try {
     const content = readFile(path).trim()
-    if (content === '') return { name, label, path, problem: 'the file is empty' }
-    return { name, label, path, text: content }
+    return content
+      ? { name, label, path, text: content }
+      : { name, label, path, problem: 'the file is empty' }
   } catch (error) {
     return { name, label, path, problem: `the file cannot be read (${Object(error).code})` }
   }
@@ -49,16 +44,9 @@ function sourceOf(name: VariableName, env: Environment, readFile: ReadFile) {
 
 export const missing = (name: VariableName) => `is required${isSecret(name) ? ` (or ${name}_FILE)` : ''}`
 
-function reasonOf(issue: z.core.$ZodIssue, name: VariableName): string {
-  if (issue.code === 'invalid_type') return missing(name)
-  const [entry] = issue.path
-  const at = typeof entry === 'number' ? `entry ${entry + 1} ` : ''
-  return at + (issue.code === 'invalid_value' ? `must be ${issue.values.join(' or ')}` : issue.message)
+/** The messages of zod have names and types, but no value. */
+function reasonOf({ path, message }: z.core.$ZodIssue): string {
+  const [entry] = path
+  if (typeof entry === 'number') return `entry ${entry + 1} ${message}`
+  return path.length > 0 ? `${path.join('.')}: ${message}` : message
 }
-
-const IN_QUOTES =
-  'is in quotes, which become part of the value: in env files of Docker and in secret files, quotes are not removed'
-
-/** The whole value, or an entry of a list. */
-const isInQuotes = (text: string) =>
-  [text, ...text.split(',')].some((part) => /^(["']).*\1$/s.test(part.trim()))

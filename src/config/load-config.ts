@@ -1,7 +1,7 @@
 import { ConfigError } from './config-error.ts'
 import { conflictsIn } from './conflicts.ts'
 import { type Environment, type ReadFile, readEnvironment } from './environment.ts'
-import { ignoredProxyVariables, misspelledVariables } from './misspelled-variables.ts'
+import { misspelledVariables } from './misspelled-variables.ts'
 import { createSecret } from './secret.ts'
 import type { Values, VariableName } from './variables.ts'
 
@@ -13,18 +13,17 @@ export type Config = ReturnType<typeof loadConfig>
 
 /** @throws ConfigError with every problem, by name and without a value */
 export function loadConfig(env: Environment, readFile?: ReadFile) {
-  const { sources, values, problems, notes } = readEnvironment(env, readFile)
+  const { sources, values, problems: ofVariables } = readEnvironment(env, readFile)
   const sourceOf = (name: VariableName) => sources.find((source) => source.name === name)
-  const refuse = (name: VariableName, reason: string) => problems.push(`${sourceOf(name)?.label}: ${reason}`)
   const isSet = (name: VariableName) => (sourceOf(name)?.text ?? sourceOf(name)?.path) !== undefined
-  for (const [name, reason] of conflictsIn(values, isSet)) refuse(name, reason)
-  problems.push(...misspelledVariables(env))
+  const conflicts = [...conflictsIn(values, isSet)].map(
+    ([name, reason]) => `${sourceOf(name)?.label}: ${reason}`,
+  )
+  const problems = [...ofVariables, ...conflicts, ...misspelledVariables(env)]
   if (problems.length > 0) throw new ConfigError(...problems)
 
   return deepFreeze({
     ...configOf(values as Values), // each is valid
-    /** Valid but unusual settings that were found while reading. `configNotes` adds the others. */
-    notes: [...notes, ...ignoredProxyVariables(env)],
     /** The names of the variables that are set. */
     variables: sources.filter(({ name }) => isSet(name)).map(({ label }) => label),
   })

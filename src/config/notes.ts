@@ -1,8 +1,10 @@
 import { ROLES } from '../pam/roles.ts'
+import type { Environment } from './environment.ts'
 import type { Config } from './load-config.ts'
 
 /** Notes on valid but unusual settings. Each begins with the variable's name and contains no value. */
-export function configNotes({ notes, authn, pam, publicUrl, session, trustProxy }: Config): string[] {
+export function configNotes(config: Config, env: Environment): string[] {
+  const { authn, egress, pam, publicUrl, session, trustProxy } = config
   const knownRoles: ReadonlySet<string> = new Set(ROLES)
   const roles = pam?.directory.kind === 'rules' ? pam.directory.roles : []
   const unusual = {
@@ -14,6 +16,8 @@ export function configNotes({ notes, authn, pam, publicUrl, session, trustProxy 
       /^[^.]*-admin\./.test(new URL(authn.baseUrl).hostname),
     "TRUST_PROXY: is not set, but PUBLIC_URL is https, so a proxy is in front. All users then share the proxy's address, in limits, in logs and at the org":
       publicUrl.secure && trustProxy.length === 0,
+    'HTTPS_PROXY: is not set. HTTP_PROXY and names in lower case are not read':
+      egress.httpsProxy === undefined && Boolean(env.https_proxy || env.HTTP_PROXY),
     [`SESSION_IDLE_MINUTES: is more than 60, ${AAL2}`]: session.idleMinutes > 60,
     [`SESSION_ABSOLUTE_HOURS: is more than 24, ${AAL2}`]: session.absoluteHours > 24,
     // or a role that is new in PAM
@@ -21,7 +25,7 @@ export function configNotes({ notes, authn, pam, publicUrl, session, trustProxy 
       knownRoles.has(role),
     ),
   }
-  return [...notes, ...Object.entries(unusual).flatMap(([note, isUnusual]) => (isUnusual ? note : []))]
+  return Object.entries(unusual).flatMap(([note, isUnusual]) => (isUnusual ? note : []))
 }
 
 const AAL2 = 'the limit of NIST SP 800-63B-4, section 2.2.3, for two factors (AAL2)'

@@ -1,44 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { ConfigError } from './config-error.ts'
+import { readBy } from './plain-values.ts'
 
 /** The settings in `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
 export type Tunables = z.infer<typeof SHAPE>
-
-export const defaultTunables = (): Tunables => changedTunables('{}')
-
-/** The defaults with the changes of `CONFIG_FILE`. Throws ConfigError with every problem by its path, such as `http.maxConnections`. */
-export function changedTunables(text: string): Tunables {
-  let changes: unknown
-  try {
-    changes = JSON.parse(text)
-  } catch {
-    throw new ConfigError('is not JSON') // the parser's error quotes the text
-  }
-  if (!isGroup(changes)) throw new ConfigError('must be a JSON object')
-  const { data, error } = SHAPE.safeParse(merge(readDefaults(), changes))
-  if (!error) return data
-  // the messages of zod have names and types, but no value
-  throw new ConfigError(
-    ...error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`.replace(/^: /, '')),
-  )
-}
-
-type Group = Readonly<Record<string, unknown>>
-
-const isGroup = (value: unknown): value is Group =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const readDefaults = (): Group =>
-  JSON.parse(readFileSync(new URL('../../config/default.json', import.meta.url), 'utf8'))
-
-function merge(defaults: Group, changes: Group): Group {
-  const merged = Object.entries(changes).map(([name, value]) => {
-    const before = Object.hasOwn(defaults, name) ? defaults[name] : undefined
-    return [name, isGroup(before) && isGroup(value) ? merge(before, value) : value]
-  })
-  return { ...defaults, ...Object.fromEntries(merged) }
-}
 
 const count = z.int().min(1).max(1_000_000)
 const ms = z.int().min(1).max(86_400_000)
@@ -61,38 +26,57 @@ const lists = z
     'must have freshMs <= staleMs <= onErrorMs, and freshMs <= meOnErrorMs',
   )
 
-const GROUPS = z.strictObject({
-  http: z.strictObject({
-    maxConnections: count,
-    maxRequestsInFlight: count,
-    keepAliveTimeoutMs: ms,
-    readinessLeadMs: msOrNone,
-    shutdownGraceMs: ms,
-  }),
-  upstream: z.strictObject({ authn: UPSTREAM, pam: UPSTREAM }),
-  session: z.strictObject({ maxPerUser: count, recentSignInMinutes: count }),
-  store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
-  pam: z.strictObject({ lists }),
-  recovery: z.strictObject({
-    recoveryAnswerMs: msOrNone,
-    challengeMinutes: minutes,
-    resendAfterMs: ms,
-    maxWrongCodes: count,
-  }),
-  limits: z.strictObject({
-    stepUpPerAddress: limit,
-    call: z.strictObject({ perAddress: windows }),
-    password: z.strictObject({ perUser: windows.extend({ inARow }) }),
-    token: z.strictObject({ perAddress: windows }),
-    message: z.strictObject({ perAddress: windows }),
-    recovery: z.strictObject({ perAddress: windows }),
-  }),
-})
+const SHAPE = z
+  .strictObject({
+    http: z.strictObject({
+      maxConnections: count,
+      maxRequestsInFlight: count,
+      keepAliveTimeoutMs: ms,
+      readinessLeadMs: msOrNone,
+      shutdownGraceMs: ms,
+    }),
+    upstream: z.strictObject({ authn: UPSTREAM, pam: UPSTREAM }),
+    session: z.strictObject({ maxPerUser: count, recentSignInMinutes: count }),
+    store: z.strictObject({ connectTimeoutMs: ms, commandTimeoutMs: ms }),
+    pam: z.strictObject({ lists }),
+    recovery: z.strictObject({
+      recoveryAnswerMs: msOrNone,
+      challengeMinutes: minutes,
+      resendAfterMs: ms,
+      maxWrongCodes: count,
+    }),
+    limits: z.strictObject({
+      stepUpPerAddress: limit,
+      call: z.strictObject({ perAddress: windows }),
+      password: z.strictObject({ perUser: windows.extend({ inARow }) }),
+      token: z.strictObject({ perAddress: windows }),
+      message: z.strictObject({ perAddress: windows }),
+      recovery: z.strictObject({ perAddress: windows }),
+    }),
+  })
+  .refine(
+    ({ http, upstream }) => http.shutdownGraceMs >= http.readinessLeadMs + upstream.authn.totalTimeoutMs,
+    {
+      path: ['http', 'shutdownGraceMs'],
+      error: 'leaves no time for a running upstream call after http.readinessLeadMs',
+    },
+  )
 
-const SHAPE = GROUPS.refine(
-  ({ http, upstream }) => http.shutdownGraceMs >= http.readinessLeadMs + upstream.authn.totalTimeoutMs,
-  {
-    path: ['http', 'shutdownGraceMs'],
-    error: 'leaves no time for a running upstream call after http.readinessLeadMs',
-  },
-)
+/** The defaults with the changes of `CONFIG_FILE`. */
+export const changedTunables = readBy((text): unknown => JSON.parse(text), 'is not JSON')
+  .transform((changes) => merge(readDefaults(), changes))
+  .pipe(SHAPE)
+
+export const defaultTunables = (): Tunables => changedTunables.parse('{}')
+
+const readDefaults = (): unknown =>
+  JSON.parse(readFileSync(new URL('../../config/default.json', import.meta.url), 'utf8'))
+
+function merge(defaults: unknown, changes: unknown): unknown {
+  if (!isGroup(defaults) || !isGroup(changes)) return changes
+  const merged = Object.entries(changes).map(([name, value]) => [name, merge(defaults[name], value)])
+  return { ...defaults, ...Object.fromEntries(merged) }
+}
+
+const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

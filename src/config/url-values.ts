@@ -1,74 +1,61 @@
 import { z } from 'zod'
 
-/** Stricter than the URL class: `https:host`, backslashes, wildcards and a dot at the end of the host are refused. */
-const HOST = String.raw`(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?`
+/** No wildcards, and no dot at the end. */
+const HOST = /^(\[.+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)$/
 
-/** An http or https URL; `rest` is a pattern of what comes after the scheme. */
-const url = (rest: string, form: string) =>
-  z.string().refine((text) => new RegExp(`^https?://${rest}$`, 'i').test(text) && URL.canParse(text), {
-    error: `must be ${form}, such as https://host.example.com`,
-    abort: true,
-  })
+type Part = 'username' | 'password' | 'pathname' | 'search' | 'hash'
 
-const anyOrigin = url(`${HOST}/?`, 'an origin only: scheme, host and port')
-const anyBase = url(String.raw`${HOST}(/[^\s\\?#]*)?`, 'a URL without user name, query and fragment')
-const isSafeBase = (text: string) => !hasUnsafePath(text.replace(/^\w+:\/\//, ''))
-const originOf = (text: string) => new URL(text).origin
-const pathOf = (text: string) => new URL(text).pathname.replace(/\/$/, '')
-
-const isHttpsOrLoopback = (text: string) => {
-  const { protocol, hostname } = new URL(text)
-  return protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+/** An http or https URL without these parts. */
+const url = (form: string, ...without: Part[]) => {
+  const error = `must be ${form}, such as https://host.example.com`
+  return z
+    .url({ protocol: /^https?$/, hostname: HOST, error })
+    .transform((text) => new URL(text))
+    .refine((found) => without.every((part) => found[part].replace(/^\/$/, '') === ''), error)
 }
+
+const isHttpsOrLoopback = ({ protocol, hostname }: URL) =>
+  protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 const LOOPBACK = 'must be https; plain http only on loopback'
-const SAFE = 'must have no dot segments, no encoded slashes and only percent-encoded UTF-8 in its path'
-const isNoExample = (text: string) => !/^your-[a-z.]+\.example\.net$/.test(new URL(text).hostname)
+const isNoExample = ({ hostname }: URL) => !/^your-[a-z.]+\.example\.net$/.test(hostname)
 const EXAMPLE = 'is still the placeholder of the example'
+const pathOf = ({ pathname }: URL) => pathname.replace(/\/$/, '')
+const withoutSlash = (found: URL) => found.origin + pathOf(found)
 
-/** `https://host[:port]`, or plain http on a loopback address. */
-export const publicOrigin = anyOrigin.refine(isHttpsOrLoopback, LOOPBACK).transform(originOf)
+const BASE = ['username', 'password', 'search', 'hash'] as const
+const origin = url('an origin only: scheme, host and port', ...BASE, 'pathname').refine(
+  isHttpsOrLoopback,
+  LOOPBACK,
+)
+const anyBase = url('a URL without user name, query and fragment', ...BASE)
+const base = anyBase.refine(isHttpsOrLoopback, LOOPBACK)
 
-export const upstreamOrigin = publicOrigin.refine(isNoExample, EXAMPLE)
+export const publicOrigin = origin.transform(withoutSlash)
+export const upstreamOrigin = origin.refine(isNoExample, EXAMPLE).transform(withoutSlash)
+export const upstreamBaseUrl = base.refine(isNoExample, EXAMPLE).transform(withoutSlash)
 
-const baseUrl = anyBase.refine(isHttpsOrLoopback, LOOPBACK).refine(isSafeBase, SAFE)
-
-/** As `upstreamOrigin`, but a path is allowed; without a slash at the end. */
-export const upstreamBaseUrl = baseUrl
-  .refine(isNoExample, EXAMPLE)
-  .transform((text) => originOf(text) + pathOf(text))
-
-/** Plain http is allowed: a collector is usually on the same host or network. Without a slash at the end. */
-export const collectorUrl = anyBase.transform((text) => originOf(text) + pathOf(text))
+/** Plain http is allowed: a collector is usually on the same host or network. */
+export const collectorUrl = anyBase.transform(withoutSlash)
 
 /**
  * One of `SSO_REDIRECTS` or `RETURN_TO`: a target is allowed if it has this origin, and this path or one below it. The
  * path begins with a slash, and ends with one only if it is the root. Compare whole segments.
  */
-export const redirectPrefix = baseUrl.transform((text) => ({
-  origin: originOf(text),
-  pathPrefix: pathOf(text) || '/',
+export const redirectPrefix = base.transform((found) => ({
+  origin: found.origin,
+  pathPrefix: pathOf(found) || '/',
 }))
 
 const OWN_PARAMETERS = ['stateToken', 'returnTo', 'prompt', 'amr', 'maxAuthAge']
-const isWithoutOwn = (text: string) => !OWN_PARAMETERS.some((name) => new URL(text).searchParams.has(name))
 
-/** A path, a query and a fragment are allowed. */
-export const pageUrl = url(String.raw`${HOST}([/?#][^\s\\]*)?`, 'an absolute URL without user name')
-  .refine(isWithoutOwn, `must have none of ${OWN_PARAMETERS.join()} in its query: they are the broker's`)
-  .transform((text) => new URL(text).href)
+export const pageUrl = url('an absolute URL without user name', 'username', 'password')
+  .refine(
+    ({ searchParams }) => !OWN_PARAMETERS.some((name) => searchParams.has(name)),
+    `must have none of ${OWN_PARAMETERS.join()} in its query: they are the broker's`,
+  )
+  .transform(({ href }) => href)
 
 /** The egress proxy; user and password are allowed. */
-export const proxyUrl = url(
-  String.raw`([^\s\\/?#]*@)?${HOST}/?`,
-  'an http or https URL without path',
-).transform((text) => new URL(text).href)
-
-/** Dot segments and their encoded forms, `%2f` and `%5c`, which some servers treat as slashes, and broken encoding. */
-export function hasUnsafePath(path: string): boolean {
-  try {
-    decodeURIComponent(path)
-  } catch {
-    return true // not percent-encoded UTF-8
-  }
-  return /(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path) || /%2f|%5c|\\|\/\//i.test(path)
-}
+export const proxyUrl = url('an http or https URL without path', 'pathname', 'search', 'hash').transform(
+  ({ href }) => href,
+)

@@ -1,34 +1,31 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
 import { KEY_PREFIX } from '../store/store.ts'
-import { listenHost, port, trustedProxies } from './network-values.ts'
-import { directory, instant, teamName, tokenPath, userDomains } from './pam-values.ts'
-import {
-  domain,
-  keyPrefix,
-  listOf,
-  offOr,
-  onOrOff,
-  parsed,
-  ratio,
-  visibleAscii,
-  wholeNumber,
-} from './plain-values.ts'
+import { directory, userDomains } from './pam-values.ts'
+import { domain, listOf, matching, onOrOff, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'
-import {
-  apiToken,
-  appTokens,
-  certificates,
-  headers,
-  longSecret,
-  longSecrets,
-  privateKey,
-  redisUrl,
-  secret,
-  secretKeys,
-} from './secret-values.ts'
+import * as secrets from './secret-values.ts'
 import { changedTunables } from './tunables.ts'
 import * as url from './url-values.ts'
+
+/** Every placeholder for a secret in `.env.example` and `deploy/` begins with `replace-with-`. */
+const notPlaceholder = matching(/^(?!.*replace-with-)/s, 'is still the placeholder of the example')
+const secret = <T>(schema: z.ZodType<T, string>) => notPlaceholder.pipe(schema).transform(createSecret)
+const listenHost = z.union([z.hostname(), z.ipv6()], 'must be an IP address or a host name')
+const port = wholeNumber(0, 65_535)
+
+/** An address or a CIDR. With a few ranges larger than these, every address would be a proxy's. `fc00::/7` has the private addresses. */
+const proxyAddress = z
+  .union(
+    [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+    'must be the address or CIDR of a proxy, such as 10.0.0.0/8',
+  )
+  .refine(
+    (text) => !/\/[0-6]$|^[^:]+\/7$/.test(text),
+    'must not be larger than /8 (IPv6: /7): any client could choose its own address',
+  )
+  .refine((text) => !/^::ffff:/i.test(text), 'must be written as IPv4, not as an IPv4-mapped address')
+  .transform((text) => (text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`))
 
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 
@@ -36,20 +33,21 @@ const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 export const VARIABLES = z.object({
   PUBLIC_URL: url.publicOrigin,
   AUTHN_BASE_URL: url.upstreamOrigin,
-  AUTHN_API_TOKEN: secret(apiToken),
-  REDIS_URL: secret(redisUrl),
-  SECRET_KEYS: secret(secretKeys),
+  AUTHN_API_TOKEN: secret(visibleAscii),
+  REDIS_URL: secret(secrets.redisUrl),
+  SECRET_KEYS: secret(secrets.secretKeys),
 
   PORT: port.default(8080),
   HOST: listenHost.default('0.0.0.0'),
   OPS_PORT: port.default(9090),
   OPS_HOST: listenHost.default('127.0.0.1'),
-  OPS_TOKEN: secret(longSecret).optional(),
+  OPS_TOKEN: secret(secrets.longSecret).optional(),
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
   SIGN_IN_URL: url.pageUrl.optional(),
   RETURN_TO: listOf(url.redirectPrefix).default([]),
-  TRUST_PROXY: trustedProxies.default([]),
+  /** No number of hops: a client on a shorter path could forge its address. */
+  TRUST_PROXY: listOf(proxyAddress).default([]),
 
   AUTHN_LINK_ORIGINS: listOf(url.upstreamOrigin).default([]),
   AUTHN_FORWARD_ORIGIN: onOrOff.default(false),
@@ -63,37 +61,55 @@ export const VARIABLES = z.object({
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
-  EVENT_HOOK_SECRET: secret(longSecrets).optional(),
-  SESSION_RECHECK_MINUTES: offOr(1, 24 * 60).optional(),
+  EVENT_HOOK_SECRET: secret(listOf(secrets.longSecret)).optional(),
+  SESSION_RECHECK_MINUTES: z
+    .union(
+      [z.literal('off').transform(() => undefined), wholeNumber(1, 24 * 60)],
+      'must be off or a whole number',
+    )
+    .optional(),
 
   PAM_BASE_URL: url.upstreamBaseUrl.optional(),
-  PAM_TEAM: teamName.optional(),
+  PAM_TEAM: matching(
+    /^[A-Za-z0-9][A-Za-z0-9._~-]{0,254}$/,
+    'must be a team name: letters, digits, and . _ ~ - after the first one',
+  ).optional(),
   PAM_KEY_ID: secret(visibleAscii).optional(),
   PAM_KEY_SECRET: secret(visibleAscii).optional(),
-  PAM_KEY_EXPIRES_AT: instant.optional(),
-  PAM_TOKEN_PATH: tokenPath.default('/v1/teams/{team_name}/service_token'),
+  PAM_KEY_EXPIRES_AT: z.iso
+    .datetime({ offset: true, error: 'must be an RFC 3339 time, such as 2027-01-31T00:00:00Z' })
+    .transform(Date.parse)
+    .optional(),
+  PAM_TOKEN_PATH: matching(
+    /^(\/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}|\{team_name\})+)+\/?$/,
+    'must be an absolute path, such as /v1/teams/{team_name}/service_token',
+  ).default('/v1/teams/{team_name}/service_token'),
   PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
   PAM_USER_DOMAINS: userDomains.optional(),
   PAM_DIRECTORY: directory.default({ kind: 'none' }),
-  APP_TOKENS: secret(appTokens).optional(),
+  APP_TOKENS: secret(secrets.appTokens).optional(),
 
-  UPSTREAM_CA_FILE: certificates.optional(),
-  REDIS_CA_FILE: certificates.optional(),
-  REDIS_CERT_FILE: certificates.optional(),
-  REDIS_KEY_FILE: privateKey.transform(createSecret).optional(),
-  REDIS_KEY_PREFIX: keyPrefix.default(KEY_PREFIX),
+  UPSTREAM_CA_FILE: secrets.certificates.optional(),
+  REDIS_CA_FILE: secrets.certificates.optional(),
+  REDIS_CERT_FILE: secrets.certificates.optional(),
+  REDIS_KEY_FILE: secrets.privateKey.transform(createSecret).optional(),
+  /** Without the wildcards of the ACL rules and of SCAN. The colon keeps `a:` from being the start of the keys of `ab:`. */
+  REDIS_KEY_PREFIX: matching(
+    /^[\w.:-]{0,63}:$/,
+    'must be up to 64 letters, digits and _ . : -, with a colon at the end',
+  ).default(KEY_PREFIX),
   HTTPS_PROXY: url.proxyUrl.transform(createSecret).optional(),
   NO_PROXY: listOf(visibleAscii.toLowerCase()).default([]),
 
   OTEL_EXPORTER_OTLP_ENDPOINT: url.collectorUrl.optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: secret(headers).optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: secret(secrets.headers).optional(),
   OTEL_SERVICE_NAME: z.string().default('gatehouse'),
   OTEL_TRACES_SAMPLER: z
     .enum([...SAMPLERS, ...SAMPLERS.map((root) => `parentbased_${root}`)])
     .default('parentbased_always_on'),
-  OTEL_TRACES_SAMPLER_ARG: ratio.default(1),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
 
-  CONFIG_FILE: parsed(changedTunables).prefault('{}'),
+  CONFIG_FILE: changedTunables.prefault('{}'),
   LOG_LEVEL: z.enum(['error', 'warn', 'info', 'debug']).default('info'),
   NODE_ENV: z.string().optional(),
   GIT_REVISION: visibleAscii.default('unknown'),

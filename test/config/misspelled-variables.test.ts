@@ -14,6 +14,8 @@ test.each([
   ['with the product as a prefix', 'GATEHOUSE_LOG_LEVEL', 'LOG_LEVEL'],
   ['in lower case', 'log_level', 'LOG_LEVEL'],
   ['in mixed case', 'Https_Proxy', 'HTTPS_PROXY'],
+  ['a letter is missing, with the product as a prefix', 'GATEHOUSE_LOG_LEVE', 'LOG_LEVEL'],
+  ['in lower case, a letter too many', 'log_levels', 'LOG_LEVEL'],
   ['the file of a secret', 'OPS_TOKENFILE', 'OPS_TOKEN_FILE'],
 ])('%s: %s is reported as a misspelled %s', (_, key, name) => {
   expect(misspelledVariables({ [key]: 'x' })).toEqual(meant(key, name))
@@ -36,7 +38,8 @@ test.each([
     'a variable of the platform',
     name,
   ]),
-  ['the file of a name that other programs have too', 'PORT_FILE'],
+  ['the port of a Service called gatehouse-ops', 'GATEHOUSE_OPS_PORT'],
+  ['the file of a variable that is no secret', 'LOG_LEVEL_FILE'],
   ['the file of a file', 'LOG_LEVEL_FILE_OF'],
   ['ours', 'LOG_LEVEL'],
   ['a secret from a file', 'OPS_TOKEN_FILE'],
@@ -57,13 +60,3 @@ test('every misspelled name is reported', () => {
     ...meant('SECRET_KEY', 'SECRET_KEYS'),
   ])
 })
-
-test.each(['TRUST_PROXY', 'LOG_LEVEL', 'HTTPS_PROXY', 'PAM_TEAM'])(
-  '%s is not a secret and cannot be read from a file',
-  (name) => {
-    const key = `${name}_FILE`
-    expect(misspelledVariables({ [key]: '/x', [name]: 'x' })).toEqual([
-      `${key}: ${name} is not a secret and cannot be read from a file`,
-    ])
-  },
-)

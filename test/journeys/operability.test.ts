@@ -49,13 +49,12 @@ describe('the command', () => {
   })
 
   test('--check-config accepts a valid configuration, notes unusual settings, and exits', async () => {
-    const env = { ...environment(), AUTHN_API_TOKEN: '"marked"', https_proxy: 'http://marked' }
+    const env = { ...environment(), https_proxy: 'http://marked' }
     const { output, exited } = start(env, '--check-config')
     expect(await exited).toBe(0)
     expect(output.out).toContain('The configuration is valid.')
     expect(output.out).toContain('LOGIN_DOMAINS: is not set')
-    expect(output.out).toMatch(/^ {2}AUTHN_API_TOKEN: is in quotes/m)
-    expect(output.out).toMatch(/^ {2}https_proxy: is ignored/m)
+    expect(output.out).toMatch(/^ {2}HTTPS_PROXY: is not set/m)
     expect(output.out).not.toContain('marked')
   })
 
