@@ -2,8 +2,9 @@ import { rootCertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { unzip } from 'node:zlib'
 import { type AxiosAdapter, AxiosHeaders, type AxiosResponse } from 'axios'
+import type { LimitFunction } from 'p-limit'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
-import { toConnectionFailure } from './upstream-failure.ts'
+import { toConnectionFailure, UpstreamFailure } from './upstream-failure.ts'
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs?: number
@@ -40,6 +41,44 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
     httpProxy: '',
     httpsProxy: options.httpsProxy,
     noProxy: options.noProxy ?? '',
+  })
+}
+
+const RETRY_AFTER_MS = 1000
+
+/** Runs the call as soon as `limit` allows it. A call that would wait longer fails with `pool_exhausted`, and is not sent. */
+export function runInTurn<T>(
+  limit: LimitFunction,
+  maxWaitMs: number,
+  call: () => Promise<T>,
+  start = startTimer,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isLate = false
+    const stopTimer = start(() => {
+      isLate = true
+      reject(new UpstreamFailure('pool_exhausted', { retryAfterMs: RETRY_AFTER_MS }))
+    }, maxWaitMs)
+    void limit(async () => {
+      stopTimer()
+      if (!isLate) await call().then(resolve, reject)
+    })
+  })
+}
+
+/** Calls `callback` once after `ms`. Returns a function that cancels the timer. */
+export type StartTimer = (callback: () => void, ms: number) => () => void
+
+export const startTimer: StartTimer = (callback, ms) => {
+  const timer = setTimeout(callback, ms)
+  return () => clearTimeout(timer)
+}
+
+/** undefined after `ms`. Then `work` continues, and its failure is ignored. */
+export function inTime<T>(work: Promise<T>, ms: number, start: StartTimer): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stopTimer = start(() => resolve(undefined), ms)
+    work.finally(stopTimer).then(resolve, reject)
   })
 }
 

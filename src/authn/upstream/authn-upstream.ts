@@ -1,4 +1,4 @@
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import {
   type BrokerError,
   upstreamTemporarilyUnavailable,
@@ -9,6 +9,7 @@ import type { BodyEncoding } from '../../http/routes.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { runInTurn } from '../../upstream/connection-pool.ts'
 import type { HttpApi, UpstreamRequest, UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
@@ -61,9 +62,8 @@ export const PRIMARY = '/api/v1/authn' // the path of primary authentication
 const MAX_WAIT_SHARE = 0.5
 
 export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstream {
-  const { timeoutMs, maxConnections, metrics, monotonic = () => performance.now() } = options
-  const queue = createCallQueue(maxConnections, () => metrics.requestsShed.inc({ reason: 'upstream' }))
-  const sendCall = createSendCall({ ...options, queue, monotonic })
+  const { timeoutMs, monotonic = () => performance.now() } = options
+  const sendCall = createSendCall({ ...options, limit: pLimit(options.maxConnections), monotonic })
   const token = createApiTokenState(options)
   const deadlineNow = () => monotonic() + timeoutMs
 
@@ -131,22 +131,24 @@ interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding'> {
 
 type SendCall = ReturnType<typeof createSendCall>
 
-interface SendCallDeps extends Pick<AuthnUpstreamOptions, 'api' | 'apiToken' | 'timeoutMs'> {
-  readonly queue: CallQueue
+interface SendCallDeps extends Pick<AuthnUpstreamOptions, 'api' | 'apiToken' | 'timeoutMs' | 'metrics'> {
+  readonly limit: LimitFunction
   readonly monotonic: () => number
 }
 
-function createSendCall({ api, queue, apiToken, timeoutMs, monotonic }: SendCallDeps) {
+function createSendCall({ api, limit, apiToken, timeoutMs, metrics, monotonic }: SendCallDeps) {
   /** Throws 502, 503 or 504 if there is no answer. */
   return async (call: SingleCall): Promise<UpstreamResponse> => {
     const leftMs = () => Math.ceil(call.deadline - monotonic())
     try {
-      return await queue(Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()), async () => {
+      return await runInTurn(limit, Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()), async () => {
         if (leftMs() <= 0) throw new UpstreamFailure('timeout')
         return api.send(toRequest(call, apiToken, leftMs()))
       })
     } catch (error) {
-      throw error instanceof UpstreamFailure ? toBrokerError(error) : error
+      if (!(error instanceof UpstreamFailure)) throw error
+      if (error.outcome === 'pool_exhausted') metrics.requestsShed.inc({ reason: 'upstream' })
+      throw toBrokerError(error)
     }
   }
 }
@@ -180,28 +182,6 @@ function headersOf(client: Client, path: string) {
     ...(client.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': client.fingerprint }),
     ...(client.origin === undefined || !path.startsWith(PRIMARY) ? {} : { Origin: client.origin }),
   }
-}
-
-/** Runs the call when fewer than the maximum are in flight. A call that would wait longer fails, and is not sent. */
-type CallQueue = <T>(maxWaitMs: number, call: () => Promise<T>) => Promise<T>
-
-const RETRY_AFTER_MS = 1000
-
-function createCallQueue(maxInFlight: number, onTimeout: () => void): CallQueue {
-  const limit = pLimit(maxInFlight)
-  return (maxWaitMs, call) =>
-    new Promise((resolve, reject) => {
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        onTimeout()
-        reject(new UpstreamFailure('pool_exhausted', { retryAfterMs: RETRY_AFTER_MS }))
-      }, maxWaitMs)
-      void limit(async () => {
-        clearTimeout(timer)
-        if (!isLate) await call().then(resolve, reject)
-      })
-    })
 }
 
 /** `unknown` until Okta has accepted or refused the token; `failing` while it refuses it. */

@@ -1,4 +1,5 @@
-import pLimit, { type LimitFunction } from 'p-limit'
+import pLimit from 'p-limit'
+import { runInTurn } from '../../upstream/connection-pool.ts'
 import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-api.ts'
 import type { PamDeps } from './pam-deps.ts'
 import { PamFailure } from './pam-errors.ts'
@@ -21,7 +22,6 @@ const DEFAULT_CLOSED_MS = 1000
 const MAX_CLOSED_MS = 300_000
 /** The API opens up to this much later, so that replicas do not all send at once. */
 const JITTER_MS = 1000
-const BUSY_RETRY_MS = 1000
 
 /**
  * The service user's rate limit, one budget for all replicas. After a 429, or when nothing remains, a shared time closes the API for
@@ -29,7 +29,7 @@ const BUSY_RETRY_MS = 1000
  * flight when little remains; and one, until the API has told what remains.
  */
 export function createRateLimit(deps: PamDeps) {
-  const { store, clock, random, maxConnections } = deps
+  const { store, clock, random, monotonic, startTimer, maxConnections } = deps
   /** The time until which no replica sends a call. */
   const closedKey = `${store.keyPrefix}pam-limit`
   const maxOwn = Math.ceil(maxConnections * OWN_CONNECTIONS)
@@ -45,12 +45,16 @@ export function createRateLimit(deps: PamDeps) {
   }
 
   return {
-    /** @throws PamFailure if the call cannot be sent within the budget: `too_many_requests`, or `held_back` */
-    run: <T>(request: RateLimitedRequest, send: () => Promise<T>): Promise<T> =>
-      queue(request.isOwn ? own : other, request, deps, async () => {
-        await waitUntilOpen(request, () => getClosedMs(request.isOwn), deps)
+    /** Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. */
+    run<T>({ isOwn, budget }: RateLimitedRequest, send: () => Promise<T>): Promise<T> {
+      const queuedAt = monotonic()
+      const sendWhenOpen = async () => {
+        budget.leftMs -= monotonic() - queuedAt
+        await waitUntilOpen(budget, () => getClosedMs(isOwn), deps)
         return send()
-      }),
+      }
+      return runInTurn(isOwn ? own : other, budget.leftMs, sendWhenOpen, startTimer)
+    },
 
     /** To be called with every response. `isRefusal`: a 429. */
     async observe(response: UpstreamResponse, isRefusal: boolean): Promise<void> {
@@ -69,33 +73,8 @@ export function createRateLimit(deps: PamDeps) {
   }
 }
 
-/** Waits for one of the connections, as long as the budget lasts. */
-function queue<T>(
-  limit: LimitFunction,
-  { budget }: RateLimitedRequest,
-  { monotonic, startTimer }: PamDeps,
-  send: () => Promise<T>,
-): Promise<T> {
-  const queuedAt = monotonic()
-  return new Promise((resolve, reject) => {
-    const busy = new PamFailure('held_back', { retryAfterMs: BUSY_RETRY_MS })
-    let isLate = false
-    const stopTimer = startTimer(() => {
-      isLate = true
-      reject(busy)
-    }, budget.leftMs)
-    const start = async () => {
-      stopTimer()
-      if (isLate) throw busy
-      budget.leftMs -= monotonic() - queuedAt
-      return send()
-    }
-    limit(start).then(resolve, reject)
-  })
-}
-
 async function waitUntilOpen(
-  { budget }: RateLimitedRequest,
+  budget: RateLimitedRequest['budget'],
   getClosedMs: () => Promise<number>,
   { sleep, metrics }: PamDeps,
 ): Promise<void> {
