@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { UpstreamResponse } from '../../upstream/http-api.ts'
+import { fieldsOf, type UpstreamResponse } from '../../upstream/http-api.ts'
 import { Group, isSameTeam, parseGroup } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { fieldsOf, PamFailure, unreadable } from '../upstream/pam-errors.ts'
+import { PamFailure, unreadable } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
 
 export type PagesOptions = Pick<PamDeps, 'origin' | 'team' | 'monotonic' | 'pageLimits'>

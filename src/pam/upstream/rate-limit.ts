@@ -4,11 +4,9 @@ import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-a
 import type { PamDeps } from './pam-deps.ts'
 import { PamFailure } from './pam-errors.ts'
 
-export interface RateLimitedRequest {
-  /** A user's own lookup, which goes first. Not: a directory's, or a refresh in the background. */
-  readonly isOwn: boolean
-  /** The time that this caller may still wait; decreases as it waits. */
-  readonly budget: { leftMs: number }
+/** The time that a caller may still wait; decreases as it waits. */
+export interface WaitBudget {
+  leftMs: number
 }
 
 /** Other replicas have calls in flight too: each takes this share of what remains. */
@@ -45,8 +43,11 @@ export function createRateLimit(deps: PamDeps) {
   }
 
   return {
-    /** Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. */
-    run<T>({ isOwn, budget }: RateLimitedRequest, send: () => Promise<T>): Promise<T> {
+    /**
+     * Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. `isOwn`: a user's own lookup, which
+     * goes first; not a directory's, or a refresh in the background.
+     */
+    run<T>(isOwn: boolean, budget: WaitBudget, send: () => Promise<T>): Promise<T> {
       const queuedAt = monotonic()
       const sendWhenOpen = async () => {
         budget.leftMs -= monotonic() - queuedAt
@@ -74,7 +75,7 @@ export function createRateLimit(deps: PamDeps) {
 }
 
 async function waitUntilOpen(
-  budget: RateLimitedRequest['budget'],
+  budget: WaitBudget,
   getClosedMs: () => Promise<number>,
   { sleep, metrics }: PamDeps,
 ): Promise<void> {
