@@ -24,16 +24,7 @@ import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore } from './transaction/transaction-store.ts'
 import { createTransactionSteps } from './transaction-steps.ts'
-import { type AuthnUpstream, createAuthnUpstream, type TokenState } from './upstream/authn-upstream.ts'
-
-export interface Authn {
-  readonly routes: AuthnRoutesOptions
-  readonly navigation: NavigationRoutesOptions
-  readonly tokenState: () => TokenState
-  readonly readUser: AuthnUpstream['readUser']
-  readonly userLimits: UserLimits
-  close(): Promise<void>
-}
+import { createAuthnUpstream } from './upstream/authn-upstream.ts'
 
 const MINUTE_MS = 60_000
 /** A step lock outlives the calls to Okta, and another step waits for as long. */
@@ -44,7 +35,7 @@ const SHARED_RESULT_MS = 5000
 const POLL_EVERY_MS = 1000
 
 /** Creates the sign-in module. */
-export function createAuthn(options: AuthnOptions): Authn {
+export function createAuthn(options: AuthnOptions) {
   const { store, masterKeys, sessions, publicOrigin, log, metrics, now, tunables } = options
   const { openTransactions, knownDevices, revocationTimes, endAllSessions } = options
   const { recovery } = tunables
@@ -58,6 +49,7 @@ export function createAuthn(options: AuthnOptions): Authn {
   const { canonical: canonicalLogin } = logins
   const limitNames = signer('limit-names')
   const audit = new StepAudit({ log, metrics, hashes: signer('log-hashes'), canonicalLogin })
+  const shared = { store, sessions, publicOrigin, audit, log, metrics, now }
 
   const clientOf = createClientOf({
     deviceCookie: options.deviceCookie,
@@ -66,18 +58,13 @@ export function createAuthn(options: AuthnOptions): Authn {
   })
   const upstream = createAuthnUpstream(options)
   const transactions = createTransactionStore({
-    store,
+    ...shared,
     openTransactions,
-    log,
-    metrics,
-    now,
     seal: seal('transaction'),
     names: signer('transaction-names'),
   })
   const locks = new StepLocks({
-    store,
-    metrics,
-    now,
+    ...shared,
     seal: seal('shared-answer'),
     transactions,
     isStored: sessions.exists,
@@ -86,58 +73,34 @@ export function createAuthn(options: AuthnOptions): Authn {
     waitMs: constants.lockWaitMs ?? stepMs,
     pollEveryMs,
   })
-  const throttling = createThrottling({
-    store,
-    knownDevices,
-    audit,
-    log,
-    now,
-    limits,
-    names: limitNames,
-    logins,
-  })
+  const throttling = createThrottling({ ...shared, knownDevices, limits, names: limitNames, logins })
   const offeredResources = createOfferedResources({
-    store,
-    log,
-    metrics,
+    ...shared,
     seal: seal('offer'),
     names: signer('offer-names'),
     transactions,
   })
   const sanitizer = createSanitizer({
-    publicOrigin,
-    log,
-    metrics,
+    ...shared,
     resources: offeredResources,
     upstreamOrigins: [options.baseUrl, ...options.linkOrigins],
     ownSecrets: [options.apiToken],
     hiddenFactors,
   })
   const ssoTokens = new SsoTokens({
-    store,
-    sessions,
-    audit,
-    log,
-    metrics,
+    ...shared,
     allowed: options.ssoRedirects,
     upstreamOrigin: options.baseUrl,
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
   })
   const sendStep = createSendStep({
+    ...shared,
     upstream,
-    sessions,
     revocationTimes,
-    audit,
-    log,
-    metrics,
-    now,
     endOtherSessions: createEndOtherSessions({
+      ...shared,
       endAllSessions,
-      sessions,
-      audit,
-      log,
-      now,
       keysOf: (handle) => transactions.names(handle).map(transactions.keyOf),
     }),
     ssoTokens,
@@ -147,15 +110,10 @@ export function createAuthn(options: AuthnOptions): Authn {
     pollEveryMs,
   })
   const recoveries = createRecovery({
+    ...shared,
     upstream,
     sendStep,
-    store,
     canonicalLogin,
-    publicOrigin,
-    audit,
-    log,
-    metrics,
-    now,
     names: limitNames,
     answerMs: recovery.recoveryAnswerMs,
     lifetimeMs: recovery.challengeMinutes * MINUTE_MS,
@@ -163,24 +121,22 @@ export function createAuthn(options: AuthnOptions): Authn {
     maxWrongCodes: recovery.maxWrongCodes,
   })
   const steps = createTransactionSteps({
+    ...shared,
     sendStep,
     recovery: recoveries,
     hiddenFactors,
-    metrics,
     isSameLogin: logins.isSameUser,
     deadline: upstream.deadline,
   })
-  const pipeline = createStepPipeline({ locks, throttling, transactions, store, audit, log, metrics, now })
+  const pipeline = createStepPipeline({ ...shared, locks, throttling, transactions })
   const runStep: RunStep = coalesceRequests(pipeline, {
     transactions,
     dedupKeys: signer('step-fingerprints'),
     metrics,
   })
   const stepUp = new StepUp({
+    ...shared,
     transactions,
-    store,
-    audit,
-    now,
     isEnabled: options.stepUp,
     signInUrl: options.signInUrl,
     limitPerAddress: tunables.limits.stepUpPerAddress,
@@ -193,15 +149,10 @@ export function createAuthn(options: AuthnOptions): Authn {
       entrySteps: createEntrySteps({ sendStep, recovery: recoveries, audit }),
       steps,
       runStep,
-      fetchOffered: createFetchOffered({
-        upstream,
-        resources: offeredResources,
-        throttling,
-        sanitizer,
-      }),
+      fetchOffered: createFetchOffered({ upstream, resources: offeredResources, throttling, sanitizer }),
       clientOf,
       sessionCookie: options.sessionCookie.setCookie,
-    },
+    } satisfies AuthnRoutesOptions,
     navigation: {
       stepUp,
       async follow(path, handle, client) {
@@ -211,14 +162,14 @@ export function createAuthn(options: AuthnOptions): Authn {
       ssoTokens,
       returnTo: createReturnTo({ ...options, allowed: options.returnTargets }),
       clientOf,
-    },
+    } satisfies NavigationRoutesOptions,
     tokenState: upstream.tokenState,
     readUser: upstream.readUser,
     userLimits: {
       end: ({ userId, login }) =>
         throttling.resetUser({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
-    },
+    } satisfies UserLimits,
     close: upstream.close,
   }
 }

@@ -31,20 +31,8 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
     return { user, ...(await cache.get({ kind: 'me', user }, requestId, maxAgeMs)) }
   }
 
-  /** The groups of a user, and every role that they give. undefined: the user is unknown. */
-  async function readAccess(client: PamLogin, requestId: string): Promise<Access | undefined> {
-    try {
-      const { list, ageMs } = await getOwn(client, requestId, MAX_AGE_MS)
-      if (ageMs > MAX_AGE_MS)
-        throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
-      const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
-      return { groups: list.groups, roles: [...roles, ...unknownRoles] }
-    } catch (error) {
-      if (!(error instanceof PamFailure)) throw error
-      if (error.outcome === 'unknown_user') return undefined
-      throw error.toBrokerError(503)
-    }
-  }
+  /** For a decision about access. */
+  const readAccess = (client: PamLogin, requestId: string) => toAccess(getOwn(client, requestId, MAX_AGE_MS))
 
   async function getDirectory(client: PamLogin, requestId: string): Promise<ServedList> {
     await requireDirectoryAccess(directory, () => readAccess(client, requestId))
@@ -81,4 +69,19 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
 
 function refuse(error: unknown): never {
   throw error instanceof PamFailure ? error.toBrokerError() : error
+}
+
+/** The groups of a user, and every role that they give. undefined: the user is unknown. */
+async function toAccess(reading: Promise<ServedList>): Promise<Access | undefined> {
+  try {
+    const { list, ageMs } = await reading
+    if (ageMs > MAX_AGE_MS)
+      throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
+    const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
+    return { groups: list.groups, roles: [...roles, ...unknownRoles] }
+  } catch (error) {
+    if (!(error instanceof PamFailure)) throw error
+    if (error.outcome === 'unknown_user') return undefined
+    throw error.toBrokerError(503)
+  }
 }

@@ -46,23 +46,20 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
 
 const RETRY_AFTER_MS = 1000
 
-/** Runs the call as soon as `limit` allows it. A call that would wait longer fails with `pool_exhausted`, and is not sent. */
-export function runInTurn<T>(
-  limit: LimitFunction,
-  maxWaitMs: number,
-  call: () => Promise<T>,
-  start = startTimer,
-): Promise<T> {
+/** Waits until `limit` allows another call. Returns a function that ends the turn. Throws `pool_exhausted` after `maxWaitMs`. */
+export function takeTurn(limit: LimitFunction, maxWaitMs: number, start = startTimer): Promise<() => void> {
   return new Promise((resolve, reject) => {
     let isLate = false
     const stopTimer = start(() => {
       isLate = true
       reject(new UpstreamFailure('pool_exhausted', { retryAfterMs: RETRY_AFTER_MS }))
     }, maxWaitMs)
-    void limit(async () => {
+    const turn = (endTurn: () => void) => {
       stopTimer()
-      if (!isLate) await call().then(resolve, reject)
-    })
+      if (isLate) endTurn()
+      else resolve(endTurn)
+    }
+    void limit(() => new Promise<void>(turn))
   })
 }
 

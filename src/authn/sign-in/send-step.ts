@@ -32,13 +32,7 @@ import {
 import type { EndOtherSessions } from './end-other-sessions.ts'
 import type { UpstreamStep } from './upstream-step.ts'
 
-/** Sends a step to Okta, sanitizes the answer, and decides about the transaction and the session. */
-export type SendStep = (
-  before: Transaction,
-  handle: string,
-  step: UpstreamStep,
-  client: Client,
-) => Promise<StepResult>
+export type SendStep = ReturnType<typeof createSendStep>
 
 export interface SendStepDeps extends ConcludeStepDeps {
   readonly upstream: AuthnUpstream
@@ -49,8 +43,14 @@ export interface SendStepDeps extends ConcludeStepDeps {
   readonly pollEveryMs: number
 }
 
-export function createSendStep(deps: SendStepDeps): SendStep {
-  return async (before, handle, step, client) => {
+/** Sends a step to Okta, sanitizes the answer, and decides about the transaction and the session. */
+export function createSendStep(deps: SendStepDeps) {
+  return async (
+    before: Transaction,
+    handle: string,
+    step: UpstreamStep,
+    client: Client,
+  ): Promise<StepResult> => {
     const reply = await deps.upstream.send(step.call, client)
     const answer = readAnswer(reply.body)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)

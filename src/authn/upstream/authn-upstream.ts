@@ -9,28 +9,13 @@ import type { BodyEncoding } from '../../http/routes.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { runInTurn } from '../../upstream/connection-pool.ts'
+import { takeTurn } from '../../upstream/connection-pool.ts'
 import type { HttpApi, UpstreamRequest, UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import { type AuthnReply, toReply } from './read-answer.ts'
 
-/** Calls Okta's Authentication API as a trusted application. */
-export interface AuthnUpstream {
-  /**
-   * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
-   * answer, HTML, a redirect, an incomplete body).
-   */
-  send(call: AuthnCall, client: Client): Promise<AuthnReply>
-  /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
-  deadline(): number
-  /** Fetches an offered resource. Returns any answer as it is. */
-  fetch(path: string, accept: string, client: Client): Promise<UpstreamResponse>
-  /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
-  readUser(userId: string): Promise<UpstreamResponse>
-  tokenState(): TokenState
-  close(): Promise<void>
-}
+export type AuthnUpstream = ReturnType<typeof createAuthnUpstream>
 
 export interface AuthnCall {
   readonly path: string
@@ -61,18 +46,26 @@ export const PRIMARY = '/api/v1/authn' // the path of primary authentication
 /** The longest wait for other calls, as a share of the time for a step. */
 const MAX_WAIT_SHARE = 0.5
 
-export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstream {
+/** Calls Okta's Authentication API as a trusted application. */
+export function createAuthnUpstream(options: AuthnUpstreamOptions) {
   const { timeoutMs, monotonic = () => performance.now() } = options
   const sendCall = createSendCall({ ...options, limit: pLimit(options.maxConnections), monotonic })
   const token = createApiTokenState(options)
   const deadlineNow = () => monotonic() + timeoutMs
+  const get = (path: string, accept: string, client?: Client) =>
+    sendCall({ method: 'GET', path, accept, client, deadline: deadlineNow() })
 
   return {
+    /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
     deadline: deadlineNow,
     tokenState: token.current,
     close: () => options.api.close(),
 
-    async send(call, from) {
+    /**
+     * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
+     * answer, HTML, a redirect, an incomplete body).
+     */
+    async send(call: AuthnCall, from: Client): Promise<AuthnReply> {
       const reply = await post(sendCall, call, from, call.deadline ?? deadlineNow())
       if (!isInvalidToken(reply)) {
         if (call.encoding !== 'form') token.observe(reply)
@@ -84,20 +77,16 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
       throw tokenRefused()
     },
 
-    async fetch(path, accept, from) {
-      const answer = await sendCall({ method: 'GET', path, accept, client: from, deadline: deadlineNow() })
+    /** Fetches an offered resource. Returns any answer as it is. */
+    async fetch(path: string, accept: string, from: Client): Promise<UpstreamResponse> {
+      const answer = await get(path, accept, from)
       // never 401, which would end the client's transaction; and no alarm: the next step shows whether the token is refused
       if (answer.status === 401) throw tokenRefused()
       return answer
     },
 
-    readUser: (userId) =>
-      sendCall({
-        method: 'GET',
-        path: `/api/v1/users/${encodeURIComponent(userId)}`,
-        accept: 'application/json',
-        deadline: deadlineNow(),
-      }),
+    /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
+    readUser: (userId: string) => get(`/api/v1/users/${encodeURIComponent(userId)}`, 'application/json'),
   }
 }
 
@@ -125,7 +114,7 @@ interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding'> {
   readonly accept: string
   readonly body?: AuthnCall['body']
   /** Default: the broker itself. */
-  readonly client?: Client
+  readonly client?: Client | undefined
   readonly deadline: number
 }
 
@@ -141,10 +130,13 @@ function createSendCall({ api, limit, apiToken, timeoutMs, metrics, monotonic }:
   return async (call: SingleCall): Promise<UpstreamResponse> => {
     const leftMs = () => Math.ceil(call.deadline - monotonic())
     try {
-      return await runInTurn(limit, Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()), async () => {
+      const endTurn = await takeTurn(limit, Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()))
+      try {
         if (leftMs() <= 0) throw new UpstreamFailure('timeout')
-        return api.send(toRequest(call, apiToken, leftMs()))
-      })
+        return await api.send(toRequest(call, apiToken, leftMs()))
+      } finally {
+        endTurn()
+      }
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error
       if (error.outcome === 'pool_exhausted') metrics.requestsShed.inc({ reason: 'upstream' })

@@ -116,8 +116,7 @@ function parseNextQuery(
   // A link without a relation is malformed (RFC 8288, section 3.3), and might be the next page.
   if (queries.size === 0 && links.some(({ relations }) => relations.length === 0))
     throw unreadable('link without a relation')
-  const [query] = queries
-  return query
+  return [...queries][0]
 }
 
 function checkedQuery(target: string, base: URL, list: { path: string; team: string }): string {

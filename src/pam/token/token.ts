@@ -3,6 +3,11 @@ import type { CallContext, PamCall } from '../upstream/pam-call.ts'
 import { PamFailure } from '../upstream/pam-errors.ts'
 import { createMint, IssuedToken, MINT_EVERY_MS, type MintOptions, type MintPurpose } from './mint-token.ts'
 
+interface CachedToken extends IssuedToken {
+  /** By the API's clock. From then on, the token is refreshed in the background. */
+  readonly refreshAtMs: number
+}
+
 /** A token is refreshed this long before it expires, or this share of its lifetime if that is shorter. */
 const REFRESH_BEFORE_MS = 5 * 60_000
 const REFRESH_BEFORE_SHARE = 0.2
@@ -46,9 +51,7 @@ export function createAuthorizedCall(options: MintOptions): PamCall {
 function createServiceToken(options: MintOptions) {
   const { clock, monotonic, random, log, metrics } = options
   const obtainShared = createTokenSource(options)
-  let current: IssuedToken | undefined
-  /** By the API's clock. From then on, the current token is refreshed in the background. */
-  let refreshAtMs = 0
+  let current: CachedToken | undefined
   let refused: string | undefined
   let refreshedAt = Number.NEGATIVE_INFINITY
   const isUsable = ({ token, expiresAtMs }: IssuedToken) =>
@@ -58,17 +61,13 @@ function createServiceToken(options: MintOptions) {
   async function obtain(context: CallContext, isEnough: IsEnough): Promise<string> {
     const isRefused = current !== undefined && current.token === refused
     const issued = await obtainShared(context, isEnough, isRefused ? 'replacement' : 'first or next')
-    if (issued !== undefined) {
-      const beforeMs = Math.min(REFRESH_BEFORE_MS, issued.lifetimeMs * REFRESH_BEFORE_SHARE)
-      refreshAtMs = issued.expiresAtMs - beforeMs * (1 + random() * JITTER_SHARE)
-      current = issued
-    }
+    if (issued !== undefined) current = withRefreshTime(issued, random())
     if (current === undefined) throw new PamFailure('held_back', { retryAfterMs: MINT_EVERY_MS })
     return current.token
   }
 
-  function refreshIfDue({ requestId }: CallContext, old: IssuedToken): void {
-    const isDue = clock.isSet() && clock.now() >= refreshAtMs
+  function refreshIfDue({ requestId }: CallContext, old: CachedToken): void {
+    const isDue = clock.isSet() && clock.now() >= old.refreshAtMs
     if (!isDue || monotonic() < refreshedAt + REFRESH_EVERY_MS) return
     refreshedAt = monotonic()
     const isNewer = ({ expiresAtMs }: IssuedToken) => expiresAtMs > old.expiresAtMs
@@ -118,4 +117,9 @@ function createTokenSource(options: MintOptions) {
         return issued
       },
     })
+}
+
+function withRefreshTime(issued: IssuedToken, random: number): CachedToken {
+  const beforeMs = Math.min(REFRESH_BEFORE_MS, issued.lifetimeMs * REFRESH_BEFORE_SHARE)
+  return { ...issued, refreshAtMs: issued.expiresAtMs - beforeMs * (1 + random * JITTER_SHARE) }
 }

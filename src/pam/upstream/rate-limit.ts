@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { runInTurn } from '../../upstream/connection-pool.ts'
+import { takeTurn } from '../../upstream/connection-pool.ts'
 import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-api.ts'
 import type { PamDeps } from './pam-deps.ts'
 import { PamFailure } from './pam-errors.ts'
@@ -43,18 +43,12 @@ export function createRateLimit(deps: PamDeps) {
   }
 
   return {
-    /**
-     * Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. `isOwn`: a user's own lookup, which
-     * goes first; not a directory's, or a refresh in the background.
-     */
-    run<T>(isOwn: boolean, budget: WaitBudget, send: () => Promise<T>): Promise<T> {
+    /** Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. */
+    async run<T>(isOwn: boolean, budget: WaitBudget, send: () => Promise<T>): Promise<T> {
       const queuedAt = monotonic()
-      const sendWhenOpen = async () => {
-        budget.leftMs -= monotonic() - queuedAt
-        await waitUntilOpen(budget, () => getClosedMs(isOwn), deps)
-        return send()
-      }
-      return runInTurn(isOwn ? own : other, budget.leftMs, sendWhenOpen, startTimer)
+      const endTurn = await takeTurn(isOwn ? own : other, budget.leftMs, startTimer)
+      const opening = waitUntilOpen(budget, queuedAt, () => getClosedMs(isOwn), deps)
+      return opening.then(send).finally(endTurn)
     },
 
     /** To be called with every response. `isRefusal`: a 429. */
@@ -76,9 +70,11 @@ export function createRateLimit(deps: PamDeps) {
 
 async function waitUntilOpen(
   budget: WaitBudget,
+  queuedAt: number,
   getClosedMs: () => Promise<number>,
-  { sleep, metrics }: PamDeps,
+  { monotonic, sleep, metrics }: PamDeps,
 ): Promise<void> {
+  budget.leftMs -= monotonic() - queuedAt
   for (let leftMs = await getClosedMs(); leftMs > 0; leftMs = await getClosedMs()) {
     const isRefused = leftMs > budget.leftMs
     metrics.rateLimitHolds.inc({ upstream: 'pam', outcome: isRefused ? 'refused' : 'waited' })
