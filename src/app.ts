@@ -3,7 +3,7 @@ import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/re
 import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
-import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
+import { type AnswerProbesOptions, answerProbes, PROBE_HEADER } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { type IsTrustedProxy, refuseUnknownAddress, type Telemetry } from './http/request-context.ts'
 import {
@@ -60,6 +60,7 @@ export function createApp(options: AppOptions): Express {
     limitRequestsInFlight(publicRoutes(options), { maxRequestsInFlight, metrics }),
   )
   const checkAddress = refuseUnknownAddress({ log, metrics })
+  const answerProbe = answerProbes(options.doctorProbes)
 
   const app = createExpress()
   app.set('query parser', parseQuery)
@@ -70,7 +71,7 @@ export function createApp(options: AppOptions): Express {
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
     crossSite.refuseUnsafe,
-    answerProbes(options.doctorProbes),
+    (req, res, next) => (PROBE_HEADER in req.headers ? answerProbe(req, res, next) : next()),
     checkAddress,
   )
   const others = routes.filter((route) => !isForwardAuth(route) && !isOfApp(route))

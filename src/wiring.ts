@@ -62,13 +62,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const { tunables, publicUrl } = config
   const { logStream, now = Date.now, constants = {} } = options
   const metrics = createMetrics()
-  const log = createLogger({
-    level: config.logLevel,
-    now,
-    onEvent: (level, event) => metrics.logEvents.inc({ level, event }),
-    onLost: (lines) => metrics.logLinesLost.inc(lines),
-    stream: logStream,
-  })
+  const log = createLogger({ level: config.logLevel, now, metrics, stream: logStream })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
   const tracing = config.tracing && options.createTracing?.({ ...config.tracing, log })
   const shared = { log, metrics, now, constants, tracing }

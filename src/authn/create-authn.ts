@@ -24,16 +24,7 @@ import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore } from './transaction/transaction-store.ts'
 import { createTransactionSteps } from './transaction-steps.ts'
-import { type AuthnUpstream, createAuthnUpstream, type TokenState } from './upstream/authn-upstream.ts'
-
-export interface Authn {
-  readonly routes: AuthnRoutesOptions
-  readonly navigation: NavigationRoutesOptions
-  readonly tokenState: () => TokenState
-  readonly readUser: AuthnUpstream['readUser']
-  readonly userLimits: UserLimits
-  close(): Promise<void>
-}
+import { createAuthnUpstream } from './upstream/authn-upstream.ts'
 
 const MINUTE_MS = 60_000
 /** A step lock outlives the calls to Okta, and another step waits for as long. */
@@ -44,7 +35,7 @@ const SHARED_RESULT_MS = 5000
 const POLL_EVERY_MS = 1000
 
 /** Creates the sign-in module. */
-export function createAuthn(options: AuthnOptions): Authn {
+export function createAuthn(options: AuthnOptions) {
   const { store, masterKeys, sessions, publicOrigin, log, metrics, now, tunables } = options
   const { openTransactions, knownDevices, revocationTimes, endAllSessions } = options
   const { recovery } = tunables
@@ -202,7 +193,7 @@ export function createAuthn(options: AuthnOptions): Authn {
       }),
       clientOf,
       sessionCookie: options.sessionCookie.setCookie,
-    },
+    } satisfies AuthnRoutesOptions,
     navigation: {
       stepUp,
       async follow(path, handle, client) {
@@ -212,14 +203,14 @@ export function createAuthn(options: AuthnOptions): Authn {
       ssoTokens,
       returnTo: createReturnTo({ ...options, allowed: options.returnTargets }),
       clientOf,
-    },
+    } satisfies NavigationRoutesOptions,
     tokenState: upstream.tokenState,
     readUser: upstream.readUser,
     userLimits: {
       end: ({ userId, login }) =>
         throttling.resetUser({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
-    },
+    } satisfies UserLimits,
     close: upstream.close,
   }
 }

@@ -1,5 +1,5 @@
-import type { HttpApi } from '../upstream/http-api.ts'
-import { type Answer, createDoctorApi, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
+import { type Answer, createDoctorApi, isTlsFailure, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
 import type { Check, CheckGroup, DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped, warn } from './finding.ts'
@@ -54,7 +54,7 @@ function judgeReach({ failure, status, json }: Answer): Finding {
           `the org does not answer (${reasonOf(failure)})`,
           'Correct AUTHN_BASE_URL, DNS, the firewall, and HTTPS_PROXY.',
         )
-  const { errorCode, id, pipeline } = recordOf(json)
+  const { errorCode, id, pipeline } = fieldsOf(json)
   const isOkta = [errorCode, id, pipeline].some((value) => typeof value === 'string')
   if (isOkta && status < 500) return ok('the org answers')
   const what = status >= 500 ? 'the org fails' : 'another web server answers, not Okta’s API'
@@ -96,7 +96,7 @@ async function checkToken(api: HttpApi, token: string): Promise<Finding> {
     headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
     body: {},
   })
-  const { errorCode } = recordOf(json)
+  const { errorCode } = fieldsOf(json)
   if (errorCode === 'E0000011') return fail('Okta refuses the API token (E0000011)', TOKEN_FIX)
   if (status === 403) return fail('Okta accepts the API token but forbids the call (HTTP 403)', ZONE_FIX)
   const isAccepted = typeof errorCode === 'string' && (status === 400 || status === 401)
@@ -127,7 +127,7 @@ const ZONE_FIX =
 function judgePipeline(answer: Answer | undefined): Finding {
   const fix =
     'Read what works on which engine: docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine.'
-  const pipeline = answer?.status === 200 ? recordOf(answer.json).pipeline : undefined
+  const pipeline = answer?.status === 200 ? fieldsOf(answer.json).pipeline : undefined
   if (pipeline === 'v1') return ok('Classic Engine (v1)')
   if (pipeline === 'idx')
     return warn('Identity Engine (idx): parts of the Authentication API do not work', fix)

@@ -47,7 +47,3 @@ export function isTlsFailure({ code = '' }: UpstreamFailure): boolean {
 export function reasonOf({ outcome, code }: UpstreamFailure): string {
   return [outcome, code].filter((part) => part !== undefined).join(' ')
 }
-
-export function recordOf(json: unknown): Readonly<Record<string, unknown>> {
-  return typeof json === 'object' && json !== null ? { ...json } : {}
-}

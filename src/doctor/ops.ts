@@ -1,5 +1,5 @@
-import type { HttpApi } from '../upstream/http-api.ts'
-import { type Answer, recordOf, sendOrFail } from './calls.ts'
+import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
+import { type Answer, sendOrFail } from './calls.ts'
 import { type Finding, fail, ok, warn } from './finding.ts'
 import type { Reached } from './reach.ts'
 
@@ -37,12 +37,12 @@ const PREFIXES = ['', '/ops', '/gatehouse', '/internal', '/admin', '/monitoring'
 
 /** How to tell a response of the ops listener from a page that a proxy serves for every path. */
 const SIGNS: Readonly<Record<string, (answer: Answer) => boolean>> = {
-  '/livez': ({ json }) => recordOf(json).status === 'alive',
-  '/readyz': ({ json }) => 'draining' in recordOf(json),
+  '/livez': ({ json }) => fieldsOf(json).status === 'alive',
+  '/readyz': ({ json }) => 'draining' in fieldsOf(json),
   '/metrics': ({ bytes }) => bytes.includes('gatehouse_build_info'),
-  '/openapi.json': ({ json }) => 'openapi' in recordOf(json),
+  '/openapi.json': ({ json }) => 'openapi' in fieldsOf(json),
   '/admin/users/doctor/sessions': ({ status, json }) =>
-    status === 401 && typeof recordOf(json).errorCode === 'string',
+    status === 401 && typeof fieldsOf(json).errorCode === 'string',
 }
 
 async function servesOps(api: HttpApi, prefix: string, path: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { ProbeAnswer } from '../http/doctor-probe.ts'
-import type { HttpApi } from '../upstream/http-api.ts'
+import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import type { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import { type Answer, isTlsFailure, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import { type Answer, isTlsFailure, reasonOf, sendOrFail } from './calls.ts'
 import type { DoctorContext } from './check.ts'
 import { PROXY_FIX } from './client-address.ts'
 import { type Finding, fail } from './finding.ts'
@@ -65,9 +65,9 @@ async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promi
       `The proxy must not cache /api/v1/: users would get each other’s data. ${PROXY_FIX}`,
     )
   const get = await sendOrFail(api, { method: 'GET', path: '/api/v1/authn', headers: {} })
-  const isBroker = get.status === 405 && 'errorCode' in recordOf(get.json)
+  const isBroker = get.status === 405 && 'errorCode' in fieldsOf(get.json)
   if (isBroker || causeOf(plain).startsWith('X-Forwarded-For:')) return undefined
-  const { errorCode } = recordOf(plain.json)
+  const { errorCode } = fieldsOf(plain.json)
   if (plain.status === 404 && errorCode === 'E0000007') return WRONG_PATH
   const detail = `not the expected response of the broker (HTTP ${plain.status})`
   return fail(detail, `The proxy must pass /api/v1/ to the broker. ${PROXY_FIX}`)
@@ -89,14 +89,14 @@ function judgeAnswer({ path, publicUrl }: ProbeAnswer, expected: string): Findin
 
 /** The header that a refusal of the broker names, such as `Origin: … is neither …`. */
 export function causeOf({ json }: Answer): string {
-  const [cause] = [recordOf(json).errorCauses].flat()
-  return String(recordOf(cause).errorSummary ?? '')
+  const [cause] = [fieldsOf(json).errorCauses].flat()
+  return String(fieldsOf(cause).errorSummary ?? '')
 }
 
 /** The broker's own error: 404, or 400 if it does not know the client's address. */
 function judgePlain({ status, json }: Answer, { addressProblem }: ProbeAnswer): Finding | undefined {
-  if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in recordOf(json)) return undefined
-  if ('errorCode' in recordOf(json))
+  if (status === (addressProblem === undefined ? 404 : 400) && 'errorCode' in fieldsOf(json)) return undefined
+  if ('errorCode' in fieldsOf(json))
     return fail(`the broker refuses requests (HTTP ${status})`, 'Look at the log and /readyz of the broker.')
   return fail(
     `the proxy replaces the errors of the broker (HTTP ${status})`,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { HttpApi } from '../upstream/http-api.ts'
-import { type Answer, reasonOf, recordOf, sendOrFail } from './calls.ts'
+import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
+import { type Answer, reasonOf, sendOrFail } from './calls.ts'
 import type { Check, DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped } from './finding.ts'
 
@@ -89,7 +89,7 @@ const NO_EVENT = skipped('the System Log has no event of the test sign-in yet')
 async function signIn(options: Options, body: object): Promise<string | Finding> {
   const response = await post(options, '/api/v1/authn', body)
   if (response.failure) return skipped(`no response (${reasonOf(response.failure)})`)
-  const { status, errorCode, stateToken } = recordOf(response.json)
+  const { status, errorCode, stateToken } = fieldsOf(response.json)
   if (typeof stateToken === 'string') await post(options, '/api/v1/authn/cancel', { stateToken })
   if (typeof status !== 'string') {
     const code = typeof errorCode === 'string' && /^E\d{7}$/.test(errorCode) ? ` ${errorCode}` : ''
@@ -128,7 +128,7 @@ function readEvents({ failure, status, json }: Answer): LogEvent | Finding {
   const events: readonly unknown[] = json
   if (events.length === 0) return NO_EVENT
   const valuesAt = (...path: string[]) =>
-    events.map((event) => path.reduce<unknown>((value, name) => recordOf(value)[name], event))
+    events.map((event) => path.reduce<unknown>((value, name) => fieldsOf(value)[name], event))
   const text = (value: unknown) => typeof value === 'string' && value !== ''
   return {
     address: valuesAt('client', 'ipAddress').filter(text).map(String)[0],

@@ -12,7 +12,7 @@ import { sendJson } from './routes.ts'
  * with its client's headers admits the client on a 200. The answer is a redirect without a target, because proxies replace the
  * pages of errors, and some add headers to other answers only.
  */
-export const PROBE_HEADER = 'X-Gatehouse-Doctor'
+export const PROBE_HEADER = 'x-gatehouse-doctor'
 
 export const ProbeAnswer = z.object({
   /** Proves that the answer belongs to the probe. */
@@ -65,16 +65,13 @@ export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner):
   return signer.verify(`answer.${nonce}`, proof) !== 'wrong'
 }
 
-/** Middleware that answers probes on every path. */
+/** Middleware for requests of every path with the header. */
 export function answerProbes(options: AnswerProbesOptions): RequestHandler {
   return function answerProbes(req, res, next) {
-    const header = req.headers[HEADER]
-    const probe = header === undefined ? undefined : readProbe(String(header), options)
+    const probe = readProbe(String(req.headers[PROBE_HEADER]), options)
     return probe === undefined ? next() : answer(probe, options, req, res)
   }
 }
-
-const HEADER = PROBE_HEADER.toLowerCase()
 
 async function answer(
   { nonce, waitMs }: Probe,

@@ -10,7 +10,7 @@ import {
   unmetExpectation,
 } from '../errors.ts'
 import { sendError } from './error-handler.ts'
-import { findRequestContext, socketAddress, type Telemetry } from './request-context.ts'
+import { socketAddress, type Telemetry } from './request-context.ts'
 
 /**
  * Responds to requests that Node refuses (invalid HTTP, headers too large, too slow) with an Error object, and closes the connection.
@@ -28,7 +28,7 @@ export function refuseMalformed(telemetry?: Telemetry) {
       return
     }
     refused.add(socket)
-    const context = begun && findRequestContext(begun.req)
+    const context = begun?.req.context
     if (begun === undefined || context === undefined) sendRaw(socket, refusalFor(code), telemetry)
     else if (!begun.headersSent) sendError(begun.setHeader('Connection', 'close'), refusalFor(code), context)
     // Node has no time limit for this connection any more

@@ -23,18 +23,12 @@ export interface RequestContext extends ClientAddress {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Not in a WeakMap: V8 collects its entries at a cost that a page view shows. */
+    /** Not in a WeakMap: V8 collects its entries at a cost that a page view shows. Undefined if Node refused the request. */
     context?: RequestContext
   }
 }
 
-/** Undefined for a request that Node refused before any middleware ran. */
-export function findRequestContext(req: IncomingMessage): RequestContext | undefined {
-  return req.context
-}
-
-export function getRequestContext(req: IncomingMessage): RequestContext {
-  const context = findRequestContext(req)
+export function getRequestContext({ context }: IncomingMessage): RequestContext {
   if (context === undefined)
     throw new Error('the request has no context: beginRequest must be the first middleware')
   return context

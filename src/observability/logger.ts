@@ -7,6 +7,7 @@ import { describeError } from './describe-error.ts'
 import type { LogEvent, LogLevel } from './log-events.ts'
 import { LOG_FIELDS, type LogFields } from './log-fields.ts'
 import { LogOutput } from './log-output.ts'
+import type { Metrics } from './metrics.ts'
 import { VERSION } from './version.ts'
 
 /**
@@ -32,15 +33,14 @@ export interface LoggerOptions {
   readonly level: LogLevel
   /** Default: standard output. */
   readonly stream?: NodeJS.WritableStream | undefined
-  /** Called with the number of lines that standard output did not take. */
-  readonly onLost?: (lines: number) => void
-  /** Called for each event, also one below the level, except `request`, which `httpRequestDuration` counts. */
-  readonly onEvent?: (level: string, event: string) => void
+  /** Every event is counted, also one below the level, except `request`, which `httpRequestDuration` counts. */
+  readonly metrics?: Pick<Metrics, 'logEvents' | 'logLinesLost'>
   readonly now?: () => number
 }
 
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, onEvent, onLost = () => undefined, now = Date.now, stream = new LogOutput(onLost) } = options
+  const { level, metrics, now = Date.now } = options
+  const stream = options.stream ?? new LogOutput((lines) => metrics?.logLinesLost.inc(lines))
   const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
 
   function toLine({ level, event, fields, error }: Entry): Line {
@@ -60,8 +60,9 @@ export function createLogger(options: LoggerOptions): Logger {
     transports: [new winston.transports.Stream({ stream })],
   })
   const write = (entry: Entry) => {
-    if (entry.event !== 'request') onEvent?.(entry.level, entry.event)
-    lines.log({ level: entry.level, message: entry.event, entry })
+    const { level, event } = entry
+    if (event !== 'request') metrics?.logEvents.inc({ level, event })
+    lines.log({ level, message: event, entry })
   }
   const logAt =
     <Level extends LogLevel>(level: Level) =>

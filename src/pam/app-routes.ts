@@ -1,27 +1,22 @@
 import type { Request } from 'express'
-import { createSigner, type MasterKeys, type Signer } from '../crypto/keys.ts'
+import { createSigner, type Signer } from '../crypto/keys.ts'
 import { rateLimited, wrongBearerToken } from '../errors.ts'
 import { addressForLimits, getRequestContext } from '../http/request-context.ts'
 import { type Route, routesOf } from '../http/routes.ts'
-import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import { findBearer, type NamedToken } from '../session/bearer-token.ts'
 import { limitKeyPrefix, limitTimes, limitWindow, type Store } from '../store/store.ts'
 import type { Groups } from './groups.ts'
 import { APP_OPERATIONS } from './pam-operations.ts'
 import { createLookups, type LookupClient } from './routes.ts'
+import type { PamDepsOptions } from './upstream/pam-deps.ts'
 
-export interface AppRoutesOptions {
+export interface AppRoutesOptions extends Pick<PamDepsOptions, 'masterKeys' | 'log' | 'metrics' | 'now'> {
   readonly groups: Groups
   /** Two of them may have one name. Without one, the routes do not exist. */
   readonly appTokens: readonly NamedToken[]
   readonly store: Pick<Store, 'keyPrefix' | 'countAttempt'>
-  readonly masterKeys: MasterKeys
   /** As in other audit events. */
   readonly hashLogin: (login: string) => string
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly now?: () => number
 }
 
 /** docs/configuration.md#limits has the reasons. */

@@ -1,27 +1,25 @@
-import type { HttpApi } from '../upstream/http-api.ts'
 import { type AppRoutesOptions, createAppRoutes } from './app-routes.ts'
-import type { PamDirectory } from './directory-access.ts'
-import { createGroups } from './groups.ts'
+import { createGroups, type GroupsOptions } from './groups.ts'
 import { createGroupCache } from './lists/group-cache.ts'
 import { createListReader } from './lists/list-reader.ts'
 import { createListStore } from './lists/list-store.ts'
-import { type PamUserName, toPamUserName } from './pam-user-name.ts'
-import { createPamRoutes, type RequireSession } from './routes.ts'
-import type { PamKey } from './token/mint-token.ts'
+import { toPamUserName } from './pam-user-name.ts'
+import { createPamRoutes, type PamRoutesOptions } from './routes.ts'
+import type { MintOptions } from './token/mint-token.ts'
 import { createAuthorizedCall } from './token/token.ts'
 import { createPamCall, type PamCallOptions } from './upstream/pam-call.ts'
 import { createPamDeps, type PamDepsOptions } from './upstream/pam-deps.ts'
 
-export interface PamOptions extends PamDepsOptions, Pick<AppRoutesOptions, 'appTokens' | 'hashLogin'> {
-  readonly api: HttpApi
-  readonly breaker?: PamCallOptions['breaker']
-  readonly key: PamKey
+export interface PamOptions
+  extends PamDepsOptions,
+    Pick<AppRoutesOptions, 'appTokens' | 'hashLogin'>,
+    Pick<GroupsOptions, 'userName' | 'directory'>,
+    Pick<MintOptions, 'key'>,
+    Pick<PamCallOptions, 'api' | 'breaker'>,
+    Pick<PamRoutesOptions, 'requireSession'> {
   readonly keyExpiresAtMs?: number | undefined
   /** With the placeholder `{team_name}`. */
   readonly tokenPath: string
-  readonly userName: PamUserName
-  readonly directory: PamDirectory
-  readonly requireSession: RequireSession
 }
 
 /** Composition root of the module. */

@@ -1,11 +1,16 @@
 import { notFound } from '../errors.ts'
-import { type PamDirectory, type PamLogin, readAccess, requireDirectoryAccess } from './directory-access.ts'
+import type { Access } from '../session/forward-auth-rules.ts'
+import type { Session } from '../session/session.ts'
+import { type PamDirectory, requireDirectoryAccess } from './directory-access.ts'
 import { type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import type { LookupResult } from './present-lookup.ts'
 import { combineRoles } from './roles.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
+
+/** Names a user of PAM. */
+export type PamLogin = Pick<Session, 'login'>
 
 export interface GroupsOptions {
   readonly cache: GroupCache
@@ -15,6 +20,9 @@ export interface GroupsOptions {
 
 export type Groups = ReturnType<typeof createGroups>
 
+/** A decision about access needs a list of at most this age. Without one, the answer is 503. */
+const MAX_AGE_MS = 60_000
+
 /** The lookups behind the routes. They throw `BrokerError`. */
 export function createGroups({ cache, userName, directory }: GroupsOptions) {
   async function getOwn({ login }: PamLogin, requestId: string, maxAgeMs?: number) {
@@ -23,14 +31,16 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
     return { user, ...(await cache.get({ kind: 'me', user }, requestId, maxAgeMs)) }
   }
 
+  /** For a decision about access. */
+  const readAccess = (client: PamLogin, requestId: string) => toAccess(getOwn(client, requestId, MAX_AGE_MS))
+
   async function getDirectory(client: PamLogin, requestId: string): Promise<ServedList> {
-    await requireDirectoryAccess(directory, client, requestId, getOwn)
+    await requireDirectoryAccess(directory, () => readAccess(client, requestId))
     return cache.get({ kind: 'directory' }, requestId).catch(refuse)
   }
 
   return {
-    /** For a decision about access. undefined: the user is unknown. */
-    readAccess: (client: PamLogin, requestId: string) => readAccess(client, requestId, getOwn),
+    readAccess,
 
     /** The groups and roles of a user. */
     async me(client: PamLogin, requestId: string): Promise<LookupResult> {
@@ -59,4 +69,19 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
 
 function refuse(error: unknown): never {
   throw error instanceof PamFailure ? error.toBrokerError() : error
+}
+
+/** The groups of a user, and every role that they give. undefined: the user is unknown. */
+async function toAccess(reading: Promise<ServedList>): Promise<Access | undefined> {
+  try {
+    const { list, ageMs } = await reading
+    if (ageMs > MAX_AGE_MS)
+      throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
+    const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
+    return { groups: list.groups, roles: [...roles, ...unknownRoles] }
+  } catch (error) {
+    if (!(error instanceof PamFailure)) throw error
+    if (error.outcome === 'unknown_user') return undefined
+    throw error.toBrokerError(503)
+  }
 }

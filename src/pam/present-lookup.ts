@@ -36,10 +36,7 @@ export function createLookupPresenter(): (req: Request, res: Response, result: L
     const { body, etag } = getRendered(result)
     res.setHeader('ETag', etag)
     res.setHeader('Age', String(Math.floor(result.served.ageMs / 1000)))
-    if (matches(req.headers['if-none-match'], etag)) {
-      res.status(304).end()
-      return
-    }
+    if (matches(req.headers['if-none-match'], etag)) return void res.status(304).end()
     res.setHeader('Content-Type', 'application/json; charset=utf-8')
     res.setHeader('Content-Length', body.length)
     res.end(req.method === 'HEAD' ? undefined : body)

@@ -5,9 +5,9 @@ import { getRequestContext } from '../http/request-context.ts'
 import { checkQuery, type Route, routesOf } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
-import { auditFields, type Session } from '../session/session.ts'
-import type { PamLogin } from './directory-access.ts'
-import type { Groups } from './groups.ts'
+import { auditFields } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { Groups, PamLogin } from './groups.ts'
 import { PAM_OPERATIONS } from './pam-operations.ts'
 import { createLookupPresenter, type LookupResult } from './present-lookup.ts'
 
@@ -59,12 +59,9 @@ export function createLookups(groups: Groups, identify: (req: Request) => Promis
   }
 }
 
-/** Finds the session of a request and extends it. Throws `noSession` if there is none. */
-export type RequireSession = (req: Request) => Promise<Session>
-
 export interface PamRoutesOptions {
   readonly groups: Groups
-  readonly requireSession: RequireSession
+  readonly requireSession: Sessions['require']
   readonly log: Logger
 }
 

@@ -12,9 +12,6 @@ import {
 } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
-/** Reads the session of a request into `req.stored`. Throws 503 if the store is out of reach. */
-export type LoadSession = (req: Request, res: Response) => Promise<void>
-
 export interface LoadSessionOptions extends SessionsOptions {
   readonly cookie: SessionCookie
 }
@@ -29,7 +26,7 @@ const DONE = Promise.resolve()
 export function createLoadSession(
   options: LoadSessionOptions,
   { expressStore: store, toError }: SessionStore,
-): LoadSession {
+) {
   const { cookie, voidTimes } = options
   const { traced } = options.store
   const isFromItsDevice = createDeviceCheck(options)
@@ -43,7 +40,8 @@ export function createLoadSession(
     cookie: cookie.attributes,
   })
 
-  return (req, res) => {
+  /** Reads the session of a request into `req.stored`. Throws 503 if the store is out of reach. */
+  return (req: Request, res: Response): Promise<void> => {
     const { sessionStore: loadedFrom }: Partial<Request> = req
     if (loadedFrom !== undefined || !cookie.isPresent(req)) return DONE
     const loading = new Promise<void>((resolve, reject) => {

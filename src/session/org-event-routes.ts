@@ -1,12 +1,12 @@
 import type { Request } from 'express'
 import type { Signer } from '../crypto/keys.ts'
 import { isSameSecret } from '../crypto/same-secret.ts'
-import { type BrokerError, invalidField, notFound, rateLimited, wrongHookSecret } from '../errors.ts'
+import { invalidField, notFound, rateLimited, wrongHookSecret } from '../errors.ts'
 import { addressForLimits, getRequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { limitKeyPrefix, limitWindow, type Store } from '../store/store.ts'
+import { limitKeyPrefix, limitTimes, limitWindow, type Store } from '../store/store.ts'
 import type { ApplyOrgEvents } from './apply-org-events.ts'
 import { Delivery, readDelivery } from './org-events.ts'
 
@@ -71,17 +71,9 @@ async function checkSecret(options: OrgEventRoutesOptions, req: Request): Promis
     windows: [limitWindow({ keySuffix: '', name: 'event_hook' }, WRONG_SECRETS)],
   })
   metrics.requestsRefused.inc({ reason: 'event_hook_secret' })
-  if (full !== undefined) throw tooManyWrongSecrets(full.leftMs, now())
+  if (full !== undefined) throw rateLimited(limitTimes(WRONG_SECRETS.attempts, full.leftMs, now()))
   const refusal = wrongHookSecret()
   const { status, code: errorCode } = refusal
   log.audit('event_hook_refused', { requestId, address, status, errorCode })
   throw refusal
-}
-
-function tooManyWrongSecrets(leftMs: number, nowMs: number): BrokerError {
-  return rateLimited({
-    limit: WRONG_SECRETS.attempts,
-    resetAtSeconds: Math.ceil((nowMs + leftMs) / 1000),
-    retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
-  })
 }

@@ -4,27 +4,6 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from './store.ts'
 
-/**
- * Encrypted records, stored under an HMAC of their name, so that a reader of the store learns neither names nor contents. The Redis
- * key is the associated data, so a record that is copied to another key, or to one with another prefix, cannot be opened. After a rotation of SECRET_KEYS, records
- * are still found under their old keys.
- *
- * An unreadable record (damaged, or of another version) is counted, logged and treated as missing. It is not deleted, because a
- * newer replica may be able to read it.
- */
-export interface SealedRecords<Value> extends SealedValues<Value> {
-  /** The Redis keys that the record can have, newest first. */
-  keysOf(name: string): readonly [string, ...string[]]
-  /** The newest readable record. */
-  read(name: string): Promise<SealedRecord<Value> | undefined>
-  /** Under the newest key. */
-  write(name: string, value: Value, ttlMs: number): Promise<void>
-  /** False if there was no record. */
-  remove(name: string): Promise<boolean>
-  /** False, and nothing is removed, if the record has changed since it was read. */
-  removeIf(record: SealedRecord<Value>): Promise<boolean>
-}
-
 export interface SealedValues<Value> {
   seal(value: Value, key: string): string
   /** Undefined if there is no readable record. */
@@ -56,42 +35,54 @@ export interface SealedValuesOptions<Value> {
   readonly metrics: Metrics
 }
 
-export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>): SealedRecords<Value> {
+/**
+ * Encrypted records, stored under an HMAC of their name, so that a reader of the store learns neither names nor contents. The Redis
+ * key is the associated data, so a record that is copied to another key, or to one with another prefix, cannot be opened. After a rotation of SECRET_KEYS, records
+ * are still found under their old keys.
+ *
+ * An unreadable record (damaged, or of another version) is counted, logged and treated as missing. It is not deleted, because a
+ * newer replica may be able to read it.
+ */
+export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>) {
   const { store, names, keyPattern } = options
-  const { seal, open } = createSealedValues(options)
+  const values = createSealedValues(options)
 
   const keyOf = (hmac: string) => store.keyPrefix + keyPattern.replace('*', hmac)
+  /** The Redis keys that the record can have, newest first. */
   const keysOf = (name: string): readonly [string, ...string[]] => {
     const [newest, ...older] = names.signAll(name)
     return [keyOf(newest), ...older.map(keyOf)]
   }
 
   return {
+    ...values,
     keysOf,
-    open,
-    seal,
 
-    async read(name) {
+    /** The newest readable record. */
+    async read(name: string): Promise<SealedRecord<Value> | undefined> {
       for (const key of keysOf(name)) {
         const raw = await store.get(key)
-        const value = open(raw, key)
+        const value = values.open(raw, key)
         if (raw !== undefined && value !== undefined) return { key, raw, value }
       }
       return undefined
     },
 
-    async write(name, value, ttlMs) {
+    /** Under the newest key. */
+    async write(name: string, value: Value, ttlMs: number): Promise<void> {
       const key = keyOf(names.sign(name))
-      await store.set(key, seal(value, key), ttlMs)
+      await store.set(key, values.seal(value, key), ttlMs)
     },
 
-    async remove(name) {
+    /** False if there was no record. */
+    async remove(name: string): Promise<boolean> {
       let removed = false
       for (const key of keysOf(name)) removed = (await store.delete(key)) || removed
       return removed
     },
 
-    removeIf: ({ key, raw }) => store.deleteIf(key, raw),
+    /** False, and nothing is removed, if the record has changed since it was read. */
+    removeIf: ({ key, raw }: SealedRecord<Value>) => store.deleteIf(key, raw),
   }
 }
 

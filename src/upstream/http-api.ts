@@ -143,6 +143,11 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
   }
 }
 
+/** The fields of a JSON object; none if it is another value. */
+export function fieldsOf(json: unknown): Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null ? { ...json } : {}
+}
+
 export interface BreakerOptions {
   readonly consecutiveFailures?: number
   /** What counts as a failure. Default: connections that fail. */

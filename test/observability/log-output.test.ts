@@ -12,7 +12,8 @@ const scriptOf = (body: string) => [
   '--eval',
   `import { createLogger } from '${MODULE}'
    let lost = 0
-   const log = createLogger({ level: 'info', onLost: (lines) => { lost += lines } })
+   const metrics = { logLinesLost: { inc: (lines) => { lost += lines } } }
+   const log = createLogger({ level: 'info', metrics })
    const write = (count) => log.info('request', { count, reason: 'é'.repeat(200) })
    ${body}`,
 ]

@@ -4,7 +4,7 @@ import { invalidField, unknownHandle } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Sessions } from '../../session/sessions.ts'
-import { createSealedRecords, type SealedRecords } from '../../store/sealed-records.ts'
+import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
@@ -41,7 +41,7 @@ type SsoRecord = z.infer<typeof SsoRecord>
 export class SsoTokens {
   readonly isEnabled: boolean
   readonly #options: SsoTokensOptions
-  readonly #records: SealedRecords<SsoRecord>
+  readonly #records: ReturnType<typeof createSealedRecords<SsoRecord>>
 
   constructor(options: SsoTokensOptions) {
     this.isEnabled = options.allowed.length > 0

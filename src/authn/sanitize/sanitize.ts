@@ -5,20 +5,14 @@ import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import { PICTURE } from '../transaction/link-paths.ts'
 import type { OfferedResource, OfferedResources } from '../transaction/offered-resources.ts'
-import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
+import type { Transaction } from '../transaction/transaction.ts'
 import type { AuthnReply } from '../upstream/read-answer.ts'
 import { type HiddenFactors, removeHiddenFactors } from './hidden-factors.ts'
 import { type RewriteOptions, type RewrittenAnswer, rewriteAnswer } from './links.ts'
 import { removeTokens } from './token-search.ts'
 import { createReportUnknownSteps } from './unknown-steps.ts'
 
-/** Makes Okta's answers safe for a browser. Throws 502 if an answer cannot be sanitized. */
-export interface Sanitizer {
-  /** The answer of a step, with the handle instead of the state token, and without hidden factors. */
-  step(reply: Pick<AuthnReply, 'body' | 'isError'>, asked: StepTokens, client: Client): SanitizedStep
-  /** The content of an offered resource. A state token is removed, because no handle is known. */
-  resource(content: unknown, resource: OfferedResource, client: Client): Sanitized<unknown>
-}
+export type Sanitizer = ReturnType<typeof createSanitizer>
 
 export interface StepTokens {
   readonly before: Transaction
@@ -34,10 +28,6 @@ export interface Sanitized<Body> {
   readonly text: string
 }
 
-export interface SanitizedStep extends Sanitized<Readonly<Record<string, unknown>>> {
-  readonly offered: readonly OfferedStep[]
-}
-
 export interface SanitizerDeps {
   readonly resources: Pick<OfferedResources, 'pictureHandle'>
   readonly upstreamOrigins: RewriteOptions['upstreamOrigins']
@@ -49,17 +39,22 @@ export interface SanitizerDeps {
   readonly metrics: Metrics
 }
 
-export function createSanitizer(deps: SanitizerDeps): Sanitizer {
-  const { upstreamOrigins, publicOrigin, hiddenFactors, resources } = deps
+/** Makes Okta's answers safe for a browser. Throws 502 if an answer cannot be sanitized. */
+export function createSanitizer(deps: SanitizerDeps) {
+  const { hiddenFactors, resources } = deps
   const reportUnknownSteps = createReportUnknownSteps(deps)
 
   return {
-    step: (reply, { before, handle, ssoToken }, client) =>
+    /** The answer of a step, with the handle instead of the state token, and without hidden factors. */
+    step: (
+      reply: Pick<AuthnReply, 'body' | 'isError'>,
+      { before, handle, ssoToken }: StepTokens,
+      client: Client,
+    ) =>
       orUnusable(() => {
         const answer = hiddenFactors.size === 0 ? reply.body : removeHiddenFactors(reply.body, hiddenFactors)
         const rewritten = rewriteAnswer(answer, {
-          upstreamOrigins,
-          publicOrigin,
+          ...deps,
           handle,
           knownTokens: [before.stateToken, ...before.retiredTokens],
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
@@ -69,14 +64,14 @@ export function createSanitizer(deps: SanitizerDeps): Sanitizer {
         return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered }
       }),
 
-    resource: (content, { path, stateTokens }, client) =>
+    /** The content of an offered resource. A state token is removed, because no handle is known. */
+    resource: (content: unknown, { path, stateTokens }: OfferedResource, client: Client) =>
       orUnusable(() => {
         const pictureToken = PICTURE.exec(path.replace(/\?.*/, ''))?.[2] ?? ''
         const rewritten = rewriteAnswer(
           { content },
           {
-            upstreamOrigins,
-            publicOrigin,
+            ...deps,
             handle: undefined,
             knownTokens: [...stateTokens, pictureToken],
             pictureHandle: () => '',

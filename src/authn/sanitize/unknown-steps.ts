@@ -1,6 +1,5 @@
 import { FACTOR_TYPE_NAMES } from '../../factor-types.ts'
-import type { Logger } from '../../observability/logger.ts'
-import type { Metrics } from '../../observability/metrics.ts'
+import type { Telemetry } from '../../http/request-context.ts'
 import { factorsIn, record } from '../upstream/read-answer.ts'
 
 /** The maximum number of metric labels. Without it, Okta's answers could fill the memory. */
@@ -42,24 +41,14 @@ const LINKS = new Set([
   'self',
 ])
 
+export type ReportUnknownSteps = ReturnType<typeof createReportUnknownSteps>
+
 /**
  * Counts unknown statuses, factor types and links by name, because a portal's page may not know them either. They are
  * passed to the browser like known ones. Each name is logged once per process. `linkNames` are the names in every
  * `_links` of the answer.
  */
-export type ReportUnknownSteps = (
-  answer: Readonly<Record<string, unknown>>,
-  linkNames: Iterable<string>,
-  requestId: string,
-) => void
-
-export function createReportUnknownSteps({
-  log,
-  metrics,
-}: {
-  log: Logger
-  metrics: Metrics
-}): ReportUnknownSteps {
+export function createReportUnknownSteps({ log, metrics }: Telemetry) {
   const seen = new Set<string>()
 
   const count = (kind: 'status' | 'factor' | 'link', given: string, requestId: string) => {
@@ -76,7 +65,11 @@ export function createReportUnknownSteps({
     metrics.unknownSteps.inc({ kind, name })
   }
 
-  return ({ status, _embedded }, linkNames, requestId) => {
+  return (
+    { status, _embedded }: Readonly<Record<string, unknown>>,
+    linkNames: Iterable<string>,
+    requestId: string,
+  ): void => {
     if (typeof status === 'string' && status !== '' && !STATUSES.has(status))
       count('status', status, requestId)
     for (const { factorType } of factorsIn(record(_embedded)))

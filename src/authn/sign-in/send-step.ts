@@ -32,13 +32,7 @@ import {
 import type { EndOtherSessions } from './end-other-sessions.ts'
 import type { UpstreamStep } from './upstream-step.ts'
 
-/** Sends a step to Okta, sanitizes the answer, and decides about the transaction and the session. */
-export type SendStep = (
-  before: Transaction,
-  handle: string,
-  step: UpstreamStep,
-  client: Client,
-) => Promise<StepResult>
+export type SendStep = ReturnType<typeof createSendStep>
 
 export interface SendStepDeps extends ConcludeStepDeps {
   readonly upstream: AuthnUpstream
@@ -52,8 +46,14 @@ export interface SendStepDeps extends ConcludeStepDeps {
 
 const PASSWORD_CHANGES: ReadonlySet<string> = new Set(['change_password', 'reset_password'])
 
-export function createSendStep(deps: SendStepDeps): SendStep {
-  return async (before, handle, step, client) => {
+/** Sends a step to Okta, sanitizes the answer, and decides about the transaction and the session. */
+export function createSendStep(deps: SendStepDeps) {
+  return async (
+    before: Transaction,
+    handle: string,
+    step: UpstreamStep,
+    client: Client,
+  ): Promise<StepResult> => {
     if (PASSWORD_CHANGES.has(step.operation)) await deps.transactions.announcePasswordChange(before, handle)
     const reply = await deps.upstream.send(step.call, client)
     const answer = readAnswer(reply.body)

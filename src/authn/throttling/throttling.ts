@@ -19,22 +19,7 @@ import {
   windowsOfUser,
 } from './limits.ts'
 
-/**
- * Throttling of guesses, of messages and calls to a user's phone or mailbox, and of calls that Okta refuses
- * (docs/security.md#throttling; limits and their reasons: docs/configuration.md#limits). An attempt is reserved in
- * every limit before anything is sent to Okta, and refunded unless it failed.
- *
- * Reserving takes one round trip to Redis: a script for each of the limits of the user and those of the address, sent
- * in the same tick. While SECRET_KEYS has several keys, it takes another read. Refunds are sent in the background.
- */
-export interface Throttling {
-  /** Counts the attempt in every limit, in this tick and without waiting. Without an attempt, it does nothing. */
-  reserve(attempt: Attempt | undefined, client: Client): Reservation
-  /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
-  rememberDevice(user: UserNames, client: Client): Promise<void>
-  /** Resets all limits of a user except those of one device or transaction. Throws 503 if the store is unreachable. */
-  resetUser(user: UserNames): Promise<void>
-}
+export type Throttling = ReturnType<typeof createThrottling>
 
 /** A counted attempt, which is consumed or refunded once: later calls have no effect. */
 export interface Reservation {
@@ -65,13 +50,23 @@ export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
 /** How long a device stays known without another full sign-in: 90 days. */
 const KNOWN_MS = 90 * 86_400_000
 
-export function createThrottling(deps: ThrottlingDeps): Throttling {
+/**
+ * Throttling of guesses, of messages and calls to a user's phone or mailbox, and of calls that Okta refuses
+ * (docs/security.md#throttling; limits and their reasons: docs/configuration.md#limits). An attempt is reserved in
+ * every limit before anything is sent to Okta, and refunded unless it failed.
+ *
+ * Reserving takes one round trip to Redis: a script for each of the limits of the user and those of the address, sent
+ * in the same tick. While SECRET_KEYS has several keys, it takes another read. Refunds are sent in the background.
+ */
+export function createThrottling(deps: ThrottlingDeps) {
   const { store, knownDevices, log } = deps
   return {
-    reserve: (attempt, client) =>
+    /** Counts the attempt in every limit, in this tick and without waiting. Without an attempt, it does nothing. */
+    reserve: (attempt: Attempt | undefined, client: Client): Reservation =>
       attempt === undefined ? NOT_COUNTED : createReservation(deps, attempt, client),
 
-    async rememberDevice(user, client) {
+    /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
+    async rememberDevice(user: UserNames, client: Client): Promise<void> {
       const ended = windowsEndedBySignIn(deps, user, client)
       const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey }) => [
         store.clearWindows(keyPrefix, windows, { key: knownDeviceKey, ttlMs: KNOWN_MS }),
@@ -85,7 +80,8 @@ export function createThrottling(deps: ThrottlingDeps): Throttling {
       }
     },
 
-    async resetUser(user) {
+    /** Resets all limits of a user except those of one device or transaction. Throws 503 if the store is unreachable. */
+    async resetUser(user: UserNames): Promise<void> {
       const counted = windowsOfUser(deps, user)
       await Promise.all(counted.map(({ keyPrefix, windows }) => store.clearWindows(keyPrefix, windows)))
     },

@@ -7,29 +7,7 @@ import { createSealedRecords } from '../../store/sealed-records.ts'
 import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
 import { LIFETIME, Transaction } from './transaction.ts'
 
-/**
- * Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names.
- */
-export interface TransactionStore {
-  /** One name for each of SECRET_KEYS, the newest first. */
-  names(handle: string): readonly [string, ...string[]]
-  keyOf(name: string): string
-  /** Reads a transaction without its step lock. */
-  read(name: string): Promise<Transaction | undefined>
-  create(handle: string, transaction: Transaction): Promise<void>
-  /** Deletes a transaction. A step that is running in it can no longer commit. */
-  end(name: string): Promise<void>
-  /** undefined if there is no record, or it is unreadable: the transaction counts as expired. */
-  open(raw: string | undefined, key: string): Transaction | undefined
-  /** The change that a commit makes to the record at this key. */
-  recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange
-  /** Indexes the record by its user, if known, for as long as it can last, so that it is deleted when all sessions of the user end. */
-  addToUserIndex(transaction: Transaction, key: string): Promise<void>
-  /** To be called before a step that changes the password is sent: the org's event about it then does not end the transaction. */
-  announcePasswordChange(transaction: Transaction, handle: string): Promise<void>
-  /** Removes a deleted record from the index. Never fails, because an entry that is left expires with the index. */
-  removeFromUserIndex(transaction: Transaction, key: string): void
-}
+export type TransactionStore = ReturnType<typeof createTransactionStore>
 
 export interface TransactionStoreOptions {
   readonly store: Store
@@ -56,7 +34,8 @@ export function isHandle(value: string): boolean {
 /** The hash tag keeps a transaction, its lock and its shared results in one Redis Cluster slot. */
 const KEY_PATTERN = 'txn:{*}'
 
-export function createTransactionStore(options: TransactionStoreOptions): TransactionStore {
+/** Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names. */
+export function createTransactionStore(options: TransactionStoreOptions) {
   const { store, names, openTransactions, now } = options
   const keyOf = (name: string) => store.keyPrefix + KEY_PATTERN.replace('*', name)
   const records = createSealedRecords<Transaction>({
@@ -64,41 +43,54 @@ export function createTransactionStore(options: TransactionStoreOptions): Transa
     ...{ keyPattern: KEY_PATTERN, schema: Transaction, kind: 'transaction' },
   })
 
-  const addToUserIndex: TransactionStore['addToUserIndex'] = async ({ userId }, key) => {
-    if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs)
-  }
+  const userIndex = createUserIndex(openTransactions)
 
   return {
-    names: (handle) => names.signAll(handle),
+    /** One name for each of SECRET_KEYS, the newest first. */
+    names: names.signAll,
     keyOf,
+    /** undefined if there is no record, or it is unreadable: the transaction counts as expired. */
     open: records.open,
-    addToUserIndex,
+    ...userIndex,
 
-    async read(name) {
+    /** Reads a transaction without its step lock. */
+    async read(name: string): Promise<Transaction | undefined> {
       const key = keyOf(name)
       return records.open(await store.get(key), key)
     },
 
-    async create(handle, transaction) {
+    async create(handle: string, transaction: Transaction): Promise<void> {
       const writing = records.write(handle, transaction, transaction.expiresAtMs - now())
-      await allSettledOrThrow(writing, addToUserIndex(transaction, records.keysOf(handle)[0]))
+      await allSettledOrThrow(writing, userIndex.addToUserIndex(transaction, records.keysOf(handle)[0]))
     },
 
-    end: async (name) => void (await store.delete(keyOf(name))),
+    /** To be called before a step that changes the password is sent: the org's event about it then does not end the transaction. */
+    async announcePasswordChange({ userId }: Transaction, handle: string): Promise<void> {
+      const [key] = records.keysOf(handle)
+      if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs, now())
+    },
 
-    recordChange(before, after, key) {
+    /** Deletes a transaction. A step that is running in it can no longer commit. */
+    end: (name: string) => store.delete(keyOf(name)),
+
+    /** The change that a commit makes to the record at this key. */
+    recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange {
       if (after === undefined) return 'delete'
       if (after === before) return 'keep'
       return { write: records.seal(after, key), ttlMs: after.expiresAtMs - now() }
     },
+  }
+}
 
-    async announcePasswordChange({ userId }, handle) {
-      if (userId === undefined) return
-      const [key] = records.keysOf(handle)
-      await openTransactions.add(userId, key, LIFETIME.totalMs, now())
+function createUserIndex(openTransactions: TransactionStoreOptions['openTransactions']) {
+  return {
+    /** Indexes the record by its user, if known, for as long as it can last, so that it is deleted when all sessions of the user end. */
+    async addToUserIndex({ userId }: Transaction, key: string): Promise<void> {
+      if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs)
     },
 
-    removeFromUserIndex({ userId }, key) {
+    /** Removes a deleted record from the index. Never fails, because an entry that is left expires with the index. */
+    removeFromUserIndex({ userId }: Transaction, key: string): void {
       if (userId !== undefined) openTransactions.remove(userId, key).catch(() => {})
     },
   }

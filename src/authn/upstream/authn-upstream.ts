@@ -1,4 +1,4 @@
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import {
   type BrokerError,
   upstreamTemporarilyUnavailable,
@@ -9,27 +9,13 @@ import type { BodyEncoding } from '../../http/routes.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { takeTurn } from '../../upstream/connection-pool.ts'
 import type { HttpApi, UpstreamRequest, UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import { type AuthnReply, toReply } from './read-answer.ts'
 
-/** Calls Okta's Authentication API as a trusted application. */
-export interface AuthnUpstream {
-  /**
-   * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
-   * answer, HTML, a redirect, an incomplete body).
-   */
-  send(call: AuthnCall, client: Client): Promise<AuthnReply>
-  /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
-  deadline(): number
-  /** Fetches an offered resource. Returns any answer as it is. */
-  fetch(path: string, accept: string, client: Client): Promise<UpstreamResponse>
-  /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
-  readUser(userId: string): Promise<UpstreamResponse>
-  tokenState(): TokenState
-  close(): Promise<void>
-}
+export type AuthnUpstream = ReturnType<typeof createAuthnUpstream>
 
 export interface AuthnCall {
   readonly path: string
@@ -60,19 +46,26 @@ export const PRIMARY = '/api/v1/authn' // the path of primary authentication
 /** The longest wait for other calls, as a share of the time for a step. */
 const MAX_WAIT_SHARE = 0.5
 
-export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstream {
-  const { timeoutMs, maxConnections, metrics, monotonic = () => performance.now() } = options
-  const queue = createCallQueue(maxConnections, () => metrics.requestsShed.inc({ reason: 'upstream' }))
-  const sendCall = createSendCall({ ...options, queue, monotonic })
+/** Calls Okta's Authentication API as a trusted application. */
+export function createAuthnUpstream(options: AuthnUpstreamOptions) {
+  const { timeoutMs, monotonic = () => performance.now() } = options
+  const sendCall = createSendCall({ ...options, limit: pLimit(options.maxConnections), monotonic })
   const token = createApiTokenState(options)
   const deadlineNow = () => monotonic() + timeoutMs
+  const get = (path: string, accept: string, client?: Client) =>
+    sendCall({ method: 'GET', path, accept, client, deadline: deadlineNow() })
 
   return {
+    /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
     deadline: deadlineNow,
     tokenState: token.current,
     close: () => options.api.close(),
 
-    async send(call, from) {
+    /**
+     * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
+     * answer, HTML, a redirect, an incomplete body).
+     */
+    async send(call: AuthnCall, from: Client): Promise<AuthnReply> {
       const reply = await post(sendCall, call, from, call.deadline ?? deadlineNow())
       if (!isInvalidToken(reply)) {
         if (call.encoding !== 'form') token.observe(reply)
@@ -84,20 +77,16 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions): AuthnUpstrea
       throw tokenRefused()
     },
 
-    async fetch(path, accept, from) {
-      const answer = await sendCall({ method: 'GET', path, accept, client: from, deadline: deadlineNow() })
+    /** Fetches an offered resource. Returns any answer as it is. */
+    async fetch(path: string, accept: string, from: Client): Promise<UpstreamResponse> {
+      const answer = await get(path, accept, from)
       // never 401, which would end the client's transaction; and no alarm: the next step shows whether the token is refused
       if (answer.status === 401) throw tokenRefused()
       return answer
     },
 
-    readUser: (userId) =>
-      sendCall({
-        method: 'GET',
-        path: `/api/v1/users/${encodeURIComponent(userId)}`,
-        accept: 'application/json',
-        deadline: deadlineNow(),
-      }),
+    /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
+    readUser: (userId: string) => get(`/api/v1/users/${encodeURIComponent(userId)}`, 'application/json'),
   }
 }
 
@@ -125,28 +114,33 @@ interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding'> {
   readonly accept: string
   readonly body?: AuthnCall['body']
   /** Default: the broker itself. */
-  readonly client?: Client
+  readonly client?: Client | undefined
   readonly deadline: number
 }
 
 type SendCall = ReturnType<typeof createSendCall>
 
-interface SendCallDeps extends Pick<AuthnUpstreamOptions, 'api' | 'apiToken' | 'timeoutMs'> {
-  readonly queue: CallQueue
+interface SendCallDeps extends Pick<AuthnUpstreamOptions, 'api' | 'apiToken' | 'timeoutMs' | 'metrics'> {
+  readonly limit: LimitFunction
   readonly monotonic: () => number
 }
 
-function createSendCall({ api, queue, apiToken, timeoutMs, monotonic }: SendCallDeps) {
+function createSendCall({ api, limit, apiToken, timeoutMs, metrics, monotonic }: SendCallDeps) {
   /** Throws 502, 503 or 504 if there is no answer. */
   return async (call: SingleCall): Promise<UpstreamResponse> => {
     const leftMs = () => Math.ceil(call.deadline - monotonic())
     try {
-      return await queue(Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()), async () => {
+      const endTurn = await takeTurn(limit, Math.min(timeoutMs * MAX_WAIT_SHARE, leftMs()))
+      try {
         if (leftMs() <= 0) throw new UpstreamFailure('timeout')
-        return api.send(toRequest(call, apiToken, leftMs()))
-      })
+        return await api.send(toRequest(call, apiToken, leftMs()))
+      } finally {
+        endTurn()
+      }
     } catch (error) {
-      throw error instanceof UpstreamFailure ? toBrokerError(error) : error
+      if (!(error instanceof UpstreamFailure)) throw error
+      if (error.outcome === 'pool_exhausted') metrics.requestsShed.inc({ reason: 'upstream' })
+      throw toBrokerError(error)
     }
   }
 }
@@ -180,28 +174,6 @@ function headersOf(client: Client, path: string) {
     ...(client.fingerprint === undefined ? {} : { 'X-Device-Fingerprint': client.fingerprint }),
     ...(client.origin === undefined || !path.startsWith(PRIMARY) ? {} : { Origin: client.origin }),
   }
-}
-
-/** Runs the call when fewer than the maximum are in flight. A call that would wait longer fails, and is not sent. */
-type CallQueue = <T>(maxWaitMs: number, call: () => Promise<T>) => Promise<T>
-
-const RETRY_AFTER_MS = 1000
-
-function createCallQueue(maxInFlight: number, onTimeout: () => void): CallQueue {
-  const limit = pLimit(maxInFlight)
-  return (maxWaitMs, call) =>
-    new Promise((resolve, reject) => {
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        onTimeout()
-        reject(new UpstreamFailure('pool_exhausted', { retryAfterMs: RETRY_AFTER_MS }))
-      }, maxWaitMs)
-      void limit(async () => {
-        clearTimeout(timer)
-        if (!isLate) await call().then(resolve, reject)
-      })
-    })
 }
 
 /** `unknown` until Okta has accepted or refused the token; `failing` while it refuses it. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { UpstreamResponse } from '../../upstream/http-api.ts'
+import { fieldsOf, type UpstreamResponse } from '../../upstream/http-api.ts'
 import { Group, isSameTeam, parseGroup } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { fieldsOf, PamFailure, unreadable } from '../upstream/pam-errors.ts'
+import { PamFailure, unreadable } from '../upstream/pam-errors.ts'
 import { parseLinkHeader } from './link-header.ts'
 
 export type PagesOptions = Pick<PamDeps, 'origin' | 'team' | 'monotonic' | 'pageLimits'>
@@ -116,8 +116,7 @@ function parseNextQuery(
   // A link without a relation is malformed (RFC 8288, section 3.3), and might be the next page.
   if (queries.size === 0 && links.some(({ relations }) => relations.length === 0))
     throw unreadable('link without a relation')
-  const [query] = queries
-  return query
+  return [...queries][0]
 }
 
 function checkedQuery(target: string, base: URL, list: { path: string; team: string }): string {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { UpstreamResponse } from '../../upstream/http-api.ts'
+import { fieldsOf, type UpstreamResponse } from '../../upstream/http-api.ts'
 import { isSameTeam } from '../upstream/group.ts'
 import type { CallContext, PamCall } from '../upstream/pam-call.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
-import { fieldsOf, isPamOutcome, PamFailure, type PamOutcome, unreadable } from '../upstream/pam-errors.ts'
+import { isPamOutcome, PamFailure, type PamOutcome, unreadable } from '../upstream/pam-errors.ts'
 
 /** A service user's key, as the token request contains it. */
 export interface PamKey {
@@ -19,13 +19,6 @@ export const IssuedToken = z.object({
   lifetimeMs: z.number(),
 })
 export type IssuedToken = Readonly<z.output<typeof IssuedToken>>
-
-/**
- * Exchanges a key for a token. undefined: less than 10 s ago, a token was issued for the same purpose.
- *
- * @throws PamFailure; while the key is paused, the failure that paused it
- */
-export type Mint = (context: CallContext, purpose: MintPurpose) => Promise<IssuedToken | undefined>
 
 /** `replacement`: PAM has refused the token in use. Such tokens have their own limit, so the first refusal is never an error. */
 export type MintPurpose = 'first or next' | 'replacement'
@@ -52,7 +45,7 @@ const PAUSES_KEY: Readonly<Partial<Record<PamOutcome, 'pam_key_refused' | 'pam_t
 const NOT_COUNTED: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back', 'no_answer'])
 
 /** The limits and the pauses apply to this id and secret on all replicas, so a replica that starts with another key mints at once. */
-export function createMint(options: MintOptions): Mint {
+export function createMint(options: MintOptions) {
   const { call, key, path, team, store, clock, log, metrics } = options
   const keyOf = (name: string) => options.keyOf('limit:pam-key', [name, key.id, key.secret])
   const pausedKey = keyOf('paused')
@@ -71,7 +64,12 @@ export function createMint(options: MintOptions): Mint {
     if (event !== undefined) log.error(event, { ...fields, retryAfterSeconds: Math.ceil(pauseMs / 1000) })
   }
 
-  return async function mint(context, purpose) {
+  /**
+   * Exchanges a key for a token. undefined: less than 10 s ago, a token was issued for the same purpose.
+   *
+   * @throws PamFailure; while the key is paused, the failure that paused it
+   */
+  return async (context: CallContext, purpose: MintPurpose): Promise<IssuedToken | undefined> => {
     const outcome = await store.get(pausedKey)
     if (outcome !== undefined && isPamOutcome(outcome))
       throw new PamFailure(outcome, { reason: 'minting is paused' })

@@ -13,7 +13,7 @@ import {
   type PamSubject,
   readErrorName,
 } from './pam-errors.ts'
-import { createRateLimit } from './rate-limit.ts'
+import { createRateLimit, type WaitBudget } from './rate-limit.ts'
 
 /**
  * Sends one API request within the rate limit, through the circuit breaker, and retries it if the error policy allows that.
@@ -38,7 +38,7 @@ export interface PamRequest extends CallContext {
   /** Users' own lookups are sent before this request. */
   readonly lowPriority?: boolean
   /** Time left to wait for the rate limit and for a free connection. Default: `maxWaitMs`. */
-  readonly budget?: { leftMs: number }
+  readonly budget?: WaitBudget
   /** For all attempts together. Default: `pageLimits.maxTotalMs`. */
   readonly timeoutMs?: number
 }
@@ -71,7 +71,7 @@ export function createPamCall(options: PamCallOptions): PamCall {
     }
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await rateLimit.run({ isOwn: !background && !lowPriority, budget }, send)
+        return await rateLimit.run(!background && !lowPriority, budget, send)
       } catch (error) {
         const failure = toPamFailure(error)
         // The rate limit has its own pause.

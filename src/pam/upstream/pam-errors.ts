@@ -1,6 +1,6 @@
 import { type BrokerError, pamError } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
-import type { UpstreamResponse } from '../../upstream/http-api.ts'
+import { fieldsOf, type UpstreamResponse } from '../../upstream/http-api.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
 /** One row of the table in docs/logs.md#pam-errors: the broker's reaction to a failure, and its response to the SPA. */
@@ -115,23 +115,19 @@ const NOT_FOUND = {
   later_page: 'page_gone',
 } as const satisfies Record<string, PamOutcome>
 
-export interface PamFailureDetails {
-  readonly reason?: string
-  /** The HTTP status; undefined: no response. */
-  readonly status?: number | undefined
-  readonly retryAfterMs?: number | undefined
-  readonly cause?: unknown
-}
-
 /** A failed call. It has no part of the response except the status and the kind of error. */
 export class PamFailure extends DependencyFailure {
   override readonly name = 'PamFailure'
   declare readonly outcome: PamOutcome
   readonly policy: PamErrorPolicy
+  /** The HTTP status; undefined: no response. */
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
 
-  constructor(outcome: PamOutcome, details: PamFailureDetails = {}) {
+  constructor(
+    outcome: PamOutcome,
+    details: Partial<Pick<PamFailure, 'status' | 'retryAfterMs' | 'cause'>> & { reason?: string } = {},
+  ) {
     const { reason, status, retryAfterMs, cause } = details
     super(outcome, { message: reason === undefined ? outcome : `${outcome}: ${reason}`, cause })
     this.policy = PAM_ERROR_POLICIES[outcome]
@@ -151,11 +147,6 @@ export class PamFailure extends DependencyFailure {
 /** The response cannot be used. The reason names its part. */
 export function unreadable(reason: string): PamFailure {
   return new PamFailure('unreadable', { reason })
-}
-
-/** The fields of a JSON object; none if it is another value. */
-export function fieldsOf(json: unknown): Readonly<Record<string, unknown>> {
-  return typeof json === 'object' && json !== null ? { ...json } : {}
 }
 
 /** The body may name one of the 16 errors; otherwise the status decides. */

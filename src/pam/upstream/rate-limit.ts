@@ -1,13 +1,12 @@
-import pLimit, { type LimitFunction } from 'p-limit'
+import pLimit from 'p-limit'
+import { takeTurn } from '../../upstream/connection-pool.ts'
 import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-api.ts'
 import type { PamDeps } from './pam-deps.ts'
 import { PamFailure } from './pam-errors.ts'
 
-export interface RateLimitedRequest {
-  /** A user's own lookup, which goes first. Not: a directory's, or a refresh in the background. */
-  readonly isOwn: boolean
-  /** The time that this caller may still wait; decreases as it waits. */
-  readonly budget: { leftMs: number }
+/** The time that a caller may still wait; decreases as it waits. */
+export interface WaitBudget {
+  leftMs: number
 }
 
 /** Other replicas have calls in flight too: each takes this share of what remains. */
@@ -21,7 +20,6 @@ const DEFAULT_CLOSED_MS = 1000
 const MAX_CLOSED_MS = 300_000
 /** The API opens up to this much later, so that replicas do not all send at once. */
 const JITTER_MS = 1000
-const BUSY_RETRY_MS = 1000
 
 /**
  * The service user's rate limit, one budget for all replicas. After a 429, or when nothing remains, a shared time closes the API for
@@ -29,7 +27,7 @@ const BUSY_RETRY_MS = 1000
  * flight when little remains; and one, until the API has told what remains.
  */
 export function createRateLimit(deps: PamDeps) {
-  const { store, clock, random, maxConnections } = deps
+  const { store, clock, random, monotonic, startTimer, maxConnections } = deps
   /** The time until which no replica sends a call. */
   const closedKey = `${store.keyPrefix}pam-limit`
   const maxOwn = Math.ceil(maxConnections * OWN_CONNECTIONS)
@@ -45,12 +43,13 @@ export function createRateLimit(deps: PamDeps) {
   }
 
   return {
-    /** @throws PamFailure if the call cannot be sent within the budget: `too_many_requests`, or `held_back` */
-    run: <T>(request: RateLimitedRequest, send: () => Promise<T>): Promise<T> =>
-      queue(request.isOwn ? own : other, request, deps, async () => {
-        await waitUntilOpen(request, () => getClosedMs(request.isOwn), deps)
-        return send()
-      }),
+    /** Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. */
+    async run<T>(isOwn: boolean, budget: WaitBudget, send: () => Promise<T>): Promise<T> {
+      const queuedAt = monotonic()
+      const endTurn = await takeTurn(isOwn ? own : other, budget.leftMs, startTimer)
+      const opening = waitUntilOpen(budget, queuedAt, () => getClosedMs(isOwn), deps)
+      return opening.then(send).finally(endTurn)
+    },
 
     /** To be called with every response. `isRefusal`: a 429. */
     async observe(response: UpstreamResponse, isRefusal: boolean): Promise<void> {
@@ -69,36 +68,13 @@ export function createRateLimit(deps: PamDeps) {
   }
 }
 
-/** Waits for one of the connections, as long as the budget lasts. */
-function queue<T>(
-  limit: LimitFunction,
-  { budget }: RateLimitedRequest,
-  { monotonic, startTimer }: PamDeps,
-  send: () => Promise<T>,
-): Promise<T> {
-  const queuedAt = monotonic()
-  return new Promise((resolve, reject) => {
-    const busy = new PamFailure('held_back', { retryAfterMs: BUSY_RETRY_MS })
-    let isLate = false
-    const stopTimer = startTimer(() => {
-      isLate = true
-      reject(busy)
-    }, budget.leftMs)
-    const start = async () => {
-      stopTimer()
-      if (isLate) throw busy
-      budget.leftMs -= monotonic() - queuedAt
-      return send()
-    }
-    limit(start).then(resolve, reject)
-  })
-}
-
 async function waitUntilOpen(
-  { budget }: RateLimitedRequest,
+  budget: WaitBudget,
+  queuedAt: number,
   getClosedMs: () => Promise<number>,
-  { sleep, metrics }: PamDeps,
+  { monotonic, sleep, metrics }: PamDeps,
 ): Promise<void> {
+  budget.leftMs -= monotonic() - queuedAt
   for (let leftMs = await getClosedMs(); leftMs > 0; leftMs = await getClosedMs()) {
     const isRefused = leftMs > budget.leftMs
     metrics.rateLimitHolds.inc({ upstream: 'pam', outcome: isRefused ? 'refused' : 'waited' })
