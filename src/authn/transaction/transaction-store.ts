@@ -43,7 +43,7 @@ export function createTransactionStore(options: TransactionStoreOptions) {
     ...{ keyPattern: KEY_PATTERN, schema: Transaction, kind: 'transaction' },
   })
 
-  const userIndex = createUserIndex(openTransactions)
+  const userIndex = createUserIndex({ openTransactions, now }, (handle) => records.keysOf(handle)[0])
 
   return {
     /** One name for each of SECRET_KEYS, the newest first. */
@@ -64,12 +64,6 @@ export function createTransactionStore(options: TransactionStoreOptions) {
       await allSettledOrThrow(writing, userIndex.addToUserIndex(transaction, records.keysOf(handle)[0]))
     },
 
-    /** To be called before a step that changes the password is sent: the org's event about it then does not end the transaction. */
-    async announcePasswordChange({ userId }: Transaction, handle: string): Promise<void> {
-      const [key] = records.keysOf(handle)
-      if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs, now())
-    },
-
     /** Deletes a transaction. A step that is running in it can no longer commit. */
     end: (name: string) => store.delete(keyOf(name)),
 
@@ -82,8 +76,17 @@ export function createTransactionStore(options: TransactionStoreOptions) {
   }
 }
 
-function createUserIndex(openTransactions: TransactionStoreOptions['openTransactions']) {
+function createUserIndex(
+  { openTransactions, now }: Pick<TransactionStoreOptions, 'openTransactions' | 'now'>,
+  newestKeyOf: (handle: string) => string,
+) {
   return {
+    /** To be called before a step that changes the password is sent: the org's event about it then does not end the transaction. */
+    async announcePasswordChange({ userId }: Transaction, handle: string): Promise<void> {
+      if (userId !== undefined)
+        await openTransactions.add(userId, newestKeyOf(handle), LIFETIME.totalMs, now())
+    },
+
     /** Indexes the record by its user, if known, for as long as it can last, so that it is deleted when all sessions of the user end. */
     async addToUserIndex({ userId }: Transaction, key: string): Promise<void> {
       if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs)
