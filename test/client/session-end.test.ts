@@ -192,10 +192,12 @@ describe('by another tab', () => {
     const two = await openTab(broker, usual())
     await messages()
     expect([one.reasons, two.reasons]).toEqual([[], []])
-    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }))
+    const started: string[] = []
+    stops.push(one.gatehouse.onSessionStart(({ id }) => started.push(id)))
+    broker.answer(sessionOf(30 * MINUTE, 600 * MINUTE, { id: 'session-2' }), usual())
     await two.gatehouse.session()
     await messages()
-    expect([one.reasons, two.reasons]).toEqual([['replaced'], []])
+    expect([one.reasons, two.reasons, started]).toEqual([['replaced'], [], []])
   })
 })
 

@@ -75,24 +75,35 @@ const readyLine = z.strictObject({
   apiToken: z.string(),
 })
 
-test('--json prints one line with the addresses of the running sandbox, which SIGTERM stops', async () => {
-  const people = peopleFile(
-    'people.json',
-    '{"people": [{"login": "ada", "groups": ["Auditors"]}], "groups": {"Auditors": ["end_user"]}}',
-  )
-  const child = start(['--json', '--broker', '--port', '0', '--people', people])
-  const lines: string[] = []
-  const reader = createInterface(child.stdout).on('line', (line) => lines.push(line))
-  await once(reader, 'line')
-  const { brokerUrl, controlUrl } = readyLine.parse(JSON.parse(lines[0] ?? ''))
-  expect((await fetch(`${brokerUrl}/api/v1/sessions/me`)).status).toBe(404)
-  expect(await (await fetch(`${controlUrl}/users`)).json()).toEqual([
-    expect.objectContaining({ login: 'ada' }),
-  ])
-  child.kill('SIGTERM')
-  expect(await once(child, 'close')).toEqual([0, null])
-  expect(lines).toHaveLength(1)
-})
+/** Below the ports that the system assigns. */
+const PORT = 20_000 + 4 * (process.pid % 2500)
+
+test.each([
+  ['--port 0: free ports', 0, undefined],
+  ['--port: this port and the two that follow', PORT, [PORT, PORT + 1, PORT + 2]],
+])(
+  '--json prints one line with the addresses of the running sandbox, which SIGTERM stops. %s',
+  async (...[, port, wanted]) => {
+    const people = peopleFile(
+      'people.json',
+      '{"people": [{"login": "ada", "groups": ["Auditors"]}], "groups": {"Auditors": ["end_user"]}}',
+    )
+    const child = start(['--json', '--broker', '--port', String(port), '--people', people])
+    const lines: string[] = []
+    const reader = createInterface(child.stdout).on('line', (line) => lines.push(line))
+    await once(reader, 'line')
+    const { brokerUrl, authnUrl, pamUrl, controlUrl } = readyLine.parse(JSON.parse(lines[0] ?? ''))
+    const ports = [brokerUrl, authnUrl, pamUrl].map((url) => Number(new URL(url).port))
+    expect(ports).toEqual(wanted ?? ports.filter((each) => each > 1024))
+    expect((await fetch(`${brokerUrl}/api/v1/sessions/me`)).status).toBe(404)
+    expect(await (await fetch(`${controlUrl}/users`)).json()).toEqual([
+      expect.objectContaining({ login: 'ada' }),
+    ])
+    child.kill('SIGTERM')
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(lines).toHaveLength(1)
+  },
+)
 
 test('--help names every option and every variable', async () => {
   const { code, output } = await run(['--help'])

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { createLocalJWKSet, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { Access } from '../../src/session/forward-auth-rules.ts'
 import { createIdentityTokens } from '../../src/session/identity-token.ts'
@@ -231,6 +231,21 @@ describe('headers=jwt', () => {
     const next = await tokenOf('headers=jwt&aud=reports')
     expect(next).not.toBe(first)
     await verify(harness, next, 'reports')
+  })
+
+  test('a sign-in within the session gives a new one at once, with its time', async () => {
+    const { sessions } = await signedIn()
+    const [{ session } = { session: undefined }] = await sessions.list(GRANT.userId)
+    if (session === undefined) throw new Error('there is a session')
+    const { issue } = createIdentityTokens({
+      masterKeys: [Buffer.alloc(32)],
+      issuer: ISSUER,
+      now: () => START,
+    })
+    const times = [START, START + 1000].map(
+      (authenticatedAtMs) => decodeJwt(issue({ ...session, authenticatedAtMs }, 'reports')).auth_time,
+    )
+    expect(times).toEqual([START / 1000, START / 1000 + 1])
   })
 
   test('after a rotation of SECRET_KEYS, tokens of the old and the new key verify', async () => {
