@@ -13,7 +13,10 @@ export interface ToolsRoutesOptions {
 
 const MESSAGES_SHOWN = 3
 
-const lifecycleBody = z.object({ login: z.string(), operation: z.enum(['suspend', 'unsuspend']) })
+const lifecycleBody = z.object({
+  login: z.string(),
+  operation: z.enum(['suspend', 'unsuspend', 'deactivate', 'reset_password']),
+})
 const ofUser = z.object({ login: z.string() })
 const answerBody = z.object({ login: z.string(), answer: z.union([z.enum(['approve', 'reject']), z.int()]) })
 const keyBody = z.object({ login: z.string(), challenge: z.string(), credentialId: z.string().optional() })

@@ -61,6 +61,11 @@ test('a suspended user’s open page says that the session has ended; the user c
   await page.getByText('amelia.stone@example.test is ACTIVE.').waitFor()
   await signIn('amelia.stone')
   await screen('Hello Amelia')
+  await press('Reset password')
+  await screen('Sign in')
+  await page.getByText('amelia.stone@example.test is RECOVERY.').waitFor()
+  await press('Deactivate')
+  await page.getByText('amelia.stone@example.test is DEPROVISIONED.').waitFor()
 })
 
 test('a reset signs everyone out and restores all users and their attempts', async () => {

@@ -27,7 +27,7 @@ export async function openTools(
     section(
       'users',
       'Users to try',
-      'They exist in the sandbox only. Choose one to fill in the form. Suspending a user ends the user’s sessions.',
+      'They exist in the sandbox only. Choose one to fill in the form. The buttons change a user in the org, which ends the user’s sessions.',
       users.view,
     ),
     section(

@@ -64,17 +64,25 @@ function rowOf(user: User, onPick: () => void, tell: (text: string) => void): Ro
     element('span', {}, user.description),
   )
   pick.addEventListener('click', onPick)
-  return { user, pick, item: element('li', {}, pick, suspendButton(user, tell)) }
+  return { user, pick, item: element('li', {}, pick, adminButtons(user, tell)) }
 }
 
 const nameId = ({ login }: User) => `login-${login}`
 
-/** Suspends the user in the org, or ends the suspension. The page then asks for its session, as if it had become visible. */
-function suspendButton(user: User, tell: (text: string) => void): HTMLButtonElement {
-  const made = element('button', { type: 'button', 'aria-describedby': nameId(user) })
-  let operation = ''
+/** Change the user in the org, as an administrator does. The page then asks for its session, as if it had become visible. */
+function adminButtons(user: User, tell: (text: string) => void): HTMLElement {
+  const made = (label: string) =>
+    element('button', { type: 'button', 'aria-describedby': nameId(user) }, label)
+  const suspend = made('')
+  const others = { deactivate: made('Deactivate'), reset_password: made('Reset password') }
+  let suspension = ''
   show(user.status)
-  made.addEventListener('click', async () => {
+  suspend.addEventListener('click', () => change(suspension))
+  for (const [operation, button] of Object.entries(others))
+    button.addEventListener('click', () => change(operation))
+  return element('div', {}, suspend, ...Object.values(others))
+
+  async function change(operation: string): Promise<void> {
     try {
       const body = { login: user.login, operation }
       const { status } = await call<{ status: string }>('POST', '/demo/users/lifecycle', body)
@@ -84,11 +92,10 @@ function suspendButton(user: User, tell: (text: string) => void): HTMLButtonElem
     } catch (error) {
       tell(error instanceof Error ? error.message : '')
     }
-  })
-  return made
+  }
 
   function show(status: string): void {
-    operation = status === 'SUSPENDED' ? 'unsuspend' : 'suspend'
-    made.textContent = status === 'SUSPENDED' ? 'Unsuspend' : 'Suspend'
+    suspension = status === 'SUSPENDED' ? 'unsuspend' : 'suspend'
+    suspend.textContent = status === 'SUSPENDED' ? 'Unsuspend' : 'Suspend'
   }
 }
