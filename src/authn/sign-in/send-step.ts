@@ -54,7 +54,8 @@ export function createSendStep(deps: SendStepDeps) {
     step: UpstreamStep,
     client: Client,
   ): Promise<StepResult> => {
-    if (PASSWORD_CHANGES.has(step.operation)) await deps.transactions.announcePasswordChange(before, handle)
+    if (PASSWORD_CHANGES.has(step.operation) && step.isUserStored !== false)
+      await deps.transactions.announcePasswordChange(before, handle)
     const reply = await deps.upstream.send(step.call, client)
     const answer = readAnswer(reply.body)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
