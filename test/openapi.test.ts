@@ -6,12 +6,8 @@ import { OPERATIONS, openApiDocument } from '../openapi/document.ts'
 import { type AppOptions, publicRoutes } from '../src/app.ts'
 import { STATUSES } from '../src/authn/sanitize/unknown-steps.ts'
 import { FACTOR_TYPE_NAMES } from '../src/factor-types.ts'
-import { createMetrics } from '../src/observability/metrics.ts'
-import { createOps } from '../src/ops.ts'
 import { type AppRoutesOptions, createAppRoutes } from '../src/pam/app-routes.ts'
 import { createPamNotConfiguredRoutes, createPamRoutes, type PamRoutesOptions } from '../src/pam/routes.ts'
-import { listenFor } from './http/serve.ts'
-import { collectLog } from './observability/collect-log.ts'
 import { checkAnswer } from './support/api-contract.ts'
 import { openBrowser } from './support/browser.ts'
 import { navigate } from './support/navigate.ts'
@@ -108,32 +104,6 @@ describe('the document', () => {
     expect(validator.version).toBe('3.1')
     expect(openApiDocument().info.version).toBe((read('package.json') as { version: string }).version)
   })
-})
-
-test('the operations listener serves it', async () => {
-  const listener = await listenFor(
-    createOps({
-      revision: 'unknown',
-      health: { readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' } }) },
-      metrics: createMetrics({ processMetrics: false }),
-      sessions: {
-        list: async () => [],
-        formatTimes: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
-      },
-      endAllSessions: async () => 0,
-      store: { keyPrefix: '', deleteAll: async () => 0 },
-      limits: { end: async () => {}, hashLogin: () => '' },
-      opsToken: undefined,
-      log: collectLog().log,
-    }),
-  )
-  const answer = await listener.ask({ path: '/openapi.json' })
-  await listener.close()
-  expect([answer.status, answer.headers['content-type'], answer.json]).toEqual([
-    200,
-    'application/json; charset=utf-8',
-    inJson(openApiDocument()),
-  ])
 })
 
 describe('an answer that it does not allow is found', () => {

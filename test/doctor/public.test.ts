@@ -199,19 +199,12 @@ const trusts = (...trusted: string[]) => ({ secure: true, isTrustedProxy: create
 const through = (address: string, firstForwarded?: string) => ({ address, firstForwarded })
 
 const alone = through('10.0.0.1')
-const untrusted = through('10.0.0.1', CLIENT)
 test.each([
   {
     what: 'https, but no X-Forwarded-For',
     seen: [alone, alone],
     trusted: [],
     detail: 'X-Forwarded-For does not arrive: all users share the address 10.0.0.1',
-  },
-  {
-    what: 'TRUST_PROXY is not set',
-    seen: [untrusted, untrusted],
-    trusted: [],
-    detail: 'TRUST_PROXY does not contain 10.0.0.1, which sent X-Forwarded-For: all users share this address',
   },
   {
     what: 'TRUST_PROXY contains every address',
@@ -338,9 +331,7 @@ test('a proxy that does not pass the paths of the broker, and none', async () =>
   cleanUps.push(page.close)
   expect(await diagnosePublic(page.origin.replace('127.0.0.1', 'localhost'))).toEqual({
     reach: 'fail: not the expected response of the broker (HTTP 200)',
-    cookies: NOT_REACHED,
-    headers: NOT_REACHED,
-    ops: NOT_REACHED,
+    ...NOT_CHECKED,
   })
   const { reach } = await diagnosePublic(`http://localhost:${await deadPort()}`)
   expect(reach).toBe('fail: PUBLIC_URL does not answer (unreachable ECONNREFUSED)')

@@ -1,10 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { parseQuery, type Route } from '../../src/http/routes.ts'
-import type { Health } from '../../src/observability/health.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
-import { createOps } from '../../src/ops.ts'
-import { collectLog } from '../observability/collect-log.ts'
-import { listenFor, serve, useKeeper } from './serve.ts'
+import { serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()
 
@@ -130,43 +126,4 @@ test('a route that throws gets an Error object, and later routes are not called'
   seen.length = 0
   expect((await ask({ path: '/x' })).status).toBe(500)
   expect(seen).toEqual([])
-})
-
-describe('the ops listener', () => {
-  async function ops(readiness: Partial<ReturnType<Health['readiness']>> = {}) {
-    const { log } = collectLog()
-    const health = {
-      readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' as const }, ...readiness }),
-    }
-    const app = createOps({
-      revision: 'unknown',
-      health,
-      metrics: createMetrics({ processMetrics: false }),
-      sessions: {
-        list: async () => [],
-        formatTimes: () => ({ createdAt: '', lastSeenAt: '', expiresAt: '', idleExpiresAt: '' }),
-      },
-      endAllSessions: async () => 0,
-      store: { keyPrefix: '', deleteAll: async () => 0 },
-      limits: { end: async () => {}, hashLogin: () => '' },
-      opsToken: undefined,
-      log,
-    })
-    return keep(await listenFor(app))
-  }
-
-  test.each(['/', '/LIVEZ', '/livez/', '/metrics/', '/admin/users/00u1/sessions', '/%', '/%00'])(
-    '%s is 404',
-    async (path) => {
-      const { ask } = await ops()
-      const answer = await ask({ path })
-      expect([answer.status, answer.json]).toEqual([404, expect.objectContaining(notFound)])
-    },
-  )
-
-  test('an unknown method', async () => {
-    const { ask } = await ops()
-    const answer = await ask({ method: 'POST', path: '/readyz' })
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD'])
-  })
 })

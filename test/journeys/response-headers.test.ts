@@ -1,8 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { askPort } from '../http/serve.ts'
-import { openBrowser } from '../support/browser.ts'
-import { AMELIA, useHarness } from '../support/harness.ts'
-import { openPage } from '../support/portal-page.ts'
+import { useHarness } from '../support/harness.ts'
 
 /** Response headers, cookies and methods of the whole app that belong to no single route. */
 const ME = '/api/v1/sessions/me'
@@ -10,22 +9,7 @@ const AUTHN = '/api/v1/authn'
 
 const harness = useHarness()
 
-test('both cookies are host-only, HttpOnly and SameSite, have different names, and stay far below 4096 bytes', async () => {
-  const browser = openBrowser(harness.gatehouse.url)
-  const first = await browser.get('/api/v1/sessions/me')
-  const signedIn = await (await openPage(harness, browser)).signIn(AMELIA)
-  const cookies = [...first.setCookies, ...signedIn.setCookies]
-  expect(cookies.map((cookie) => cookie.split('=', 1)[0]).sort()).toEqual(['gatehouse', 'gatehouse-device'])
-  for (const cookie of cookies) {
-    expect(cookie).toMatch(/; Path=\/(;|$)/)
-    expect(cookie).toMatch(/; HttpOnly(;|$)/)
-    expect(cookie).toMatch(/; SameSite=Lax(;|$)/)
-    expect(cookie).not.toMatch(/; Domain=/i)
-    expect(Buffer.byteLength(cookie)).toBeLessThan(512)
-  }
-})
-
-test('every body has a content type with its charset, on both listeners', async () => {
+test('every body has a content type with its charset, on both listeners; the ops listener serves the OpenAPI document', async () => {
   const { url, opsUrl } = harness.gatehouse
   for (const address of [`${url}/api/v1/sessions/me`, `${url}/nowhere`, `${opsUrl}/openapi.json`]) {
     const answer = await fetch(address)
@@ -34,6 +18,8 @@ test('every body has a content type with its charset, on both listeners', async 
       'application/json; charset=utf-8',
     ])
   }
+  const document = await (await fetch(`${opsUrl}/openapi.json`)).json()
+  expect(document).toEqual(JSON.parse(readFileSync('docs/openapi.json', 'utf8')))
   const metrics = await fetch(`${opsUrl}/metrics`)
   expect(metrics.headers.get('content-type')).toMatch(/^text\/plain;.*charset=utf-8/)
 })

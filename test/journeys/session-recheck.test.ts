@@ -69,25 +69,6 @@ test('a suspended user loses the session on every replica, after the request tha
   expect(line).not.toHaveProperty('eventId')
 })
 
-test('an active user and an outage end nothing; the user is looked up once in ten minutes', async () => {
-  const { browser, userId, path } = await dueSession()
-  answer(path, 200, { id: userId, status: 'ACTIVE' })
-  expect(await use(browser)).toBe(200)
-  await until(() => lookUps(path).length === 1)
-  aheadMs += 5 * MINUTE_MS
-  expect(await use(browser)).toBe(200)
-  expect(lookUps(path)).toHaveLength(1)
-
-  const checks = async () =>
-    /session_rechecks_total\{result="failed"\} (\d+)/.exec(await harness.gatehouse.metrics())?.[1]
-  answer(path, 503, { errorCode: 'E0000009' })
-  await endIntervals()
-  aheadMs += 5 * MINUTE_MS
-  expect(await use(browser)).toBe(200)
-  await until(async () => (await checks()) === '1')
-  expect((await browser.get(ME)).status).toBe(200)
-})
-
 test('without a use that extends it, nothing is looked up', async () => {
   const { browser, path } = await dueSession()
   expect((await browser.get(ME)).status).toBe(200)

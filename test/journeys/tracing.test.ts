@@ -17,37 +17,31 @@ let aheadMs = 0
 let harness: Harness
 let spans: readonly CollectedSpan[]
 let direct: Gatehouse
-/** Values that no span may have. */
-let ofTheUser: readonly string[]
 beforeAll(async () => {
   const collector = {
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20made-up',
     OTEL_SERVICE_NAME: 'broker-1',
   }
-  const features = { EVENT_HOOK_SECRET: 'plainly-fake-secret', SESSION_RECHECK_MINUTES: '1' }
   harness = await startHarness({
-    env: { TRUST_PROXY: '127.0.0.0/8', APP_TOKENS: `portal:${TOKEN}`, ...collector, ...features },
+    env: {
+      TRUST_PROXY: '127.0.0.0/8',
+      APP_TOKENS: `portal:${TOKEN}`,
+      ...collector,
+      SESSION_RECHECK_MINUTES: '1',
+    },
     now: () => Date.now() + aheadMs,
   })
   const { url } = harness.gatehouse
   const browser = openBrowser(url, TRACED)
-  const visit = await browser.get('/api/v1/sessions/me')
-  const signIn = await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+  await browser.get('/api/v1/sessions/me')
+  await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
   await browser.get('/api/v1/pam/groups?search=searched-for')
-  await browser.get('/no-route-of-the-broker?q=queried-for')
   await fetch(url + APP, { headers: { ...TRACED, authorization: `Bearer ${TOKEN}` } })
-  await fetch(`${url}/hooks/org-events`, {
-    headers: { ...TRACED, 'x-okta-verification-challenge': 'made-up' },
-  })
-  direct = await harness.replica({ TRUST_PROXY: '', EVENT_HOOK_SECRET: '', SESSION_RECHECK_MINUTES: '' })
+  direct = await harness.replica({ TRUST_PROXY: '', SESSION_RECHECK_MINUTES: '' })
   await fetch(`${direct.url}/signin`, { headers: TRACED, redirect: 'manual' })
-  const cookie = await browser.jar.getCookieString(browser.origin)
-  await fetch(`${direct.url}/api/v1/sessions/me`, { headers: { cookie } })
   aheadMs = 120_000
   await browser.get('/forward-auth') // extends the session, with a re-check
   await until(() => harness.upstreamCalls().some(({ path }) => path.startsWith('/api/v1/users/')))
-  const cookies = [...visit.setCookies, ...signIn.setCookies].map((line) => line.split(/[=;]/)[1] ?? '')
-  ofTheUser = [...cookies, AMELIA, '198.51.100.7', 'searched-for', 'queried-for', 'no-route']
   await harness.stop()
   spans = harness.collector.spans()
 })
@@ -72,29 +66,10 @@ test.each([
   expect(new Set(childrenOf(route))).toEqual(new Set(['redis', ...calls]))
 })
 
-test('the session of a page view is one wait for Redis', () => {
-  expect(childrenOf('/api/v1/sessions/me')).toEqual(['redis']) // the first, without a cookie, has none
-})
-
-test('spans have the attributes of the HTTP conventions, and the call that of the upstream', () => {
+test('the span of a call names the upstream', () => {
   const { hostname, port } = new URL(harness.authnUrl)
-  const method = { 'http.request.method': 'POST', 'http.response.status_code': 200 }
-  expect(requestTo('/api/v1/authn')).toMatchObject({
-    name: 'POST /api/v1/authn',
-    kind: 2,
-    attributes: { ...method, 'url.scheme': 'http', 'http.route': '/api/v1/authn' },
-  })
-  expect(spans.find(({ name }) => name === 'POST authn')).toMatchObject({
-    kind: 3,
-    attributes: { ...method, 'server.address': hostname, 'server.port': Number(port) },
-  })
-})
-
-test('an event hook is a request as any other', () => {
-  expect(requestTo('/hooks/org-events')).toMatchObject({
-    name: 'GET /hooks/org-events',
-    parentSpanId: PARENT,
-  })
+  const attributes = { 'server.address': hostname, 'server.port': Number(port) }
+  expect(spans.find(({ name }) => name === 'POST authn')).toMatchObject({ kind: 3, attributes })
 })
 
 test("a trusted proxy's trace is continued, also in the log, and not sent to Okta or PAM", () => {
@@ -111,11 +86,6 @@ test("a client's traceparent is ignored: the span has a trace of its own, which 
   const { traceId, parentSpanId } = requestTo('/signin') ?? {}
   expect([traceId === TRACE, parentSpanId]).toEqual([false, undefined])
   expect(loggedTrace('/signin')).toBe(traceId)
-})
-
-test('no span has a cookie, a login, an address, a path or a query', () => {
-  expect(ofTheUser.length).toBeGreaterThan(5)
-  for (const value of ofTheUser) expect(harness.collector.text()).not.toContain(value)
 })
 
 test('the headers and the name of the service reach the collector', () => {

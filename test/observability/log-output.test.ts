@@ -27,6 +27,17 @@ test.each([
   expect(stdout).toMatch(/^{.*"count":1,.*}\n$/)
 })
 
+test('on a full disk, lines are lost and counted, said once on stderr, and the process goes on', () => {
+  const script = scriptOf(
+    "for (let n = 0; n < 3; n++) write(n); process.on('exit', () => console.error(lost))",
+  )
+  const args = ['-c', 'exec "$0" "$@" > /dev/full', process.execPath, ...script]
+  const { status, stderr } = spawnSync('sh', args, { encoding: 'utf8' })
+  const message =
+    'gatehouse: standard output does not take the log (ENOSPC). Lines are lost: gatehouse_log_lines_lost_total'
+  expect([status, stderr]).toEqual([0, `${message}\n3\n`])
+})
+
 /** Starts the process with a pipe that is read only after `begin()`. Node would give the child a socket, not a pipe. */
 function withLateReader(body: string) {
   const command = '"$0" "$@" | { read -r _ <&3; cat; }'

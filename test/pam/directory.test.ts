@@ -135,18 +135,6 @@ test('search matches part of a name, ignoring case and Unicode form; role matche
   ])
 })
 
-test('10,000 groups are listed completely', async () => {
-  harness.pam.control.generateGroups(10_000)
-  let count = 0
-  for (let cursor: unknown = ''; cursor !== null; ) {
-    const { body } = await get(`?limit=1000&search=generated&cursor=${cursor}`)
-    count += groupsIn(body).length
-    cursor = body.nextCursor
-  }
-  expect(count).toBe(10_000)
-  expect(lists()).toBe(1)
-})
-
 test('a group is found by its id in any letter case; an unknown or malformed id is 404', async () => {
   const { body, headers } = await get(`/${SECURITY.toUpperCase()}`)
   expect(body).toMatchObject({
@@ -166,21 +154,10 @@ test('each lookup is audited, even a refused one, without names', async () => {
   await get('?search=Zürich')
   await get('?limit=0')
   const audits = harness.broker.logLines().filter(({ event }) => event === 'group_lookup')
+  const lookup = { audit: true, userId: createTestSession(LOGIN).userId, operation: 'list' }
   expect(audits).toMatchObject([
-    {
-      audit: true,
-      userId: createTestSession(LOGIN).userId,
-      operation: 'list',
-      status: 200,
-      deviceHash: 'hash-of-device',
-    },
-    {
-      audit: true,
-      userId: createTestSession(LOGIN).userId,
-      operation: 'list',
-      status: 400,
-      errorCode: 'E0000001',
-    },
+    { ...lookup, status: 200, deviceHash: 'hash-of-device' },
+    { ...lookup, status: 400, errorCode: 'E0000001' },
   ])
   expect(JSON.stringify(audits)).not.toMatch(/rich|example/i)
 })

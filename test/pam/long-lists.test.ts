@@ -7,7 +7,7 @@ import { usePamHarness } from './pam-harness.ts'
 
 /** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
 const PAGES = 60
-const PAGE_SIZE = 5
+const PAGE_SIZE = 6
 const PERIOD_MS = 10_000
 const DIRECTORY = '/api/v1/pam/groups?limit=1000'
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createOps } from '../../src/ops.ts'
 import { listenFor, useKeeper } from '../http/serve.ts'
-import { openSession, startSessionHarness } from './session-harness.ts'
+import { GRANT, openSession, startSessionHarness } from './session-harness.ts'
 
 const keep = useKeeper()
 
@@ -49,7 +49,7 @@ async function harness(opsToken: string | null = TOKEN) {
 }
 
 describe('without an OPS_TOKEN', () => {
-  test.each(['/admin', '/admin/', '/admin/x', SESSIONS, LIMITS, EVERYONE])(
+  test.each(['/admin', '/admin/', '/admin/x', SESSIONS, LIMITS, EVERYONE, '/', '/LIVEZ', '/livez/', '/%'])(
     '%s is 404 with any token',
     async (path) => {
       const { as } = await harness(null)
@@ -121,6 +121,8 @@ describe('with the token', () => {
     expect([wrong.status, wrong.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
     const noLook = await admin('GET', LIMITS)
     expect([noLook.status, noLook.headers.allow]).toEqual([405, 'DELETE'])
+    const probe = await admin('POST', '/readyz')
+    expect([probe.status, probe.headers.allow]).toEqual([405, 'GET, HEAD'])
     for (const path of [
       '/admin',
       '/admin/users',
@@ -184,16 +186,7 @@ describe('with the token', () => {
   test('all sessions of the user are ended, but of no other user, and the response has their number', async () => {
     const { admin, signIn, call, sessions, lines, metrics } = await harness()
     const cookieHeaders = [(await signIn()).cookieHeader, (await signIn()).cookieHeader]
-    const other = await openSession(sessions, {
-      userId: '00u2other',
-      login: 'bob@example.com',
-      loginHash: 'hash-of-login',
-      profile: {},
-      amr: ['pwd'],
-      deviceId: 'of-bob',
-      deviceHash: 'hash-of-device',
-      userAgent: '',
-    })
+    const other = await openSession(sessions, { ...GRANT, userId: '00u2other', deviceId: 'of-bob' })
     const answer = await admin('DELETE', SESSIONS)
     expect([answer.status, answer.json]).toEqual([200, { ended: 2 }])
     for (const cookieHeader of cookieHeaders) expect((await call('GET', ME, cookieHeader)).status).toBe(404)
@@ -291,13 +284,9 @@ test('with the store out of reach: 503 with Retry-After, audited, and no error i
       expect.objectContaining({ errorCode: 'E0000009' }),
     ])
   }
-  expect(audited()).toEqual([
-    expect.objectContaining({ operation: 'list_sessions', status: 503, errorCode: 'E0000009' }),
-    expect.objectContaining({ operation: 'end_sessions', status: 503, errorCode: 'E0000009' }),
-    expect.objectContaining({ operation: 'end_limits', status: 503, errorCode: 'E0000009' }),
-    expect.objectContaining({
-      ...{ operation: 'end_sessions_of_all_users', status: 503, errorCode: 'E0000009' },
-    }),
-  ])
+  const operations = ['list_sessions', 'end_sessions', 'end_limits', 'end_sessions_of_all_users']
+  expect(audited()).toMatchObject(
+    operations.map((operation) => ({ operation, status: 503, errorCode: 'E0000009' })),
+  )
   expect(lines().some(({ level }) => level === 'error')).toBe(false)
 })

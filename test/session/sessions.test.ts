@@ -28,6 +28,12 @@ async function signedIn(options?: HarnessOptions) {
 const grant = () => ({ ...GRANT, deviceId: randomUUID() })
 const ME = '/api/v1/sessions/me'
 const REFRESH = `${ME}/lifecycle/refresh`
+const USES = [
+  ['GET', ME] as const,
+  ['DELETE', ME] as const,
+  ['POST', REFRESH] as const,
+  ['GET', '/need'] as const,
+]
 
 describe('no session', () => {
   test('reading the session is 404, requiring it is 401, and no cookie is set', async () => {
@@ -67,12 +73,7 @@ describe('an invalid session cookie', () => {
   ])('%s: no session, no cookie is set, nothing is written', async (_name, forge) => {
     const { call, traffic, cookieHeader } = await signedIn()
     traffic.writes = 0
-    for (const [method, path] of [
-      ['GET', ME],
-      ['DELETE', ME],
-      ['POST', REFRESH],
-      ['GET', '/need'],
-    ] as const) {
+    for (const [method, path] of USES) {
       const answer = await call(method, path, forge(cookieHeader))
       expect([401, 404]).toContain(answer.status)
       expect(answer.headers).not.toHaveProperty('set-cookie')
@@ -136,15 +137,13 @@ describe('a new session', () => {
     expect(JSON.stringify(answer)).not.toContain(id)
   })
 
-  test('the user is returned without extending the session', async () => {
-    const { call, traffic, cookieHeader } = await signedIn()
-    traffic.writes = 0
+  test('the user is returned', async () => {
+    const { call, cookieHeader } = await signedIn()
     const answer = await call('GET', '/api/v1/users/me', cookieHeader)
     expect([answer.status, answer.json]).toEqual([
       200,
       { id: '00u1person', status: 'ACTIVE', profile: { firstName: 'Ada', login: 'ada@example.com' } },
     ])
-    expect(traffic.writes).toBe(0)
   })
 
   test('ends the previous session of this browser, and no other session', async () => {
@@ -170,13 +169,6 @@ describe('idle and absolute limits, by the broker’s clock', () => {
     expect((await call('GET', ME, cookieHeader)).status).toBe(404)
     expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
     expect((await call('POST', REFRESH, cookieHeader)).status).toBe(404)
-  })
-
-  test('a store that keeps a record too long does not prolong a session', async () => {
-    const { call, clock, entries, cookieHeader } = await signedIn()
-    for (const entry of entries.values()) entry.expiresAt = Number.POSITIVE_INFINITY
-    clock.now = START + IDLE_MS
-    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
   })
 
   test('a session ends at its absolute limit, even if it is used', async () => {
@@ -454,14 +446,6 @@ describe('the maximum number of sessions per user', () => {
     expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 0 })
     expect(await living(own, [first])).toEqual([true])
   })
-
-  test('sessions under a retired key count', async () => {
-    const own = await harness()
-    const cookieHeaders = await full(own)
-    own.restartWith(Buffer.alloc(32, 2), Buffer.alloc(32, 1))
-    await own.signIn()
-    expect(await living(own, cookieHeaders)).toEqual([false, true, true, true])
-  })
 })
 
 describe('an index entry whose session is not written yet', () => {
@@ -678,12 +662,7 @@ describe('the store is out of reach', () => {
   test('the response is 503, never 401 or 404, and the cookie is kept', async () => {
     const { call, traffic, cookieHeader } = await signedIn()
     traffic.unavailable = true
-    for (const [method, path] of [
-      ['GET', ME],
-      ['DELETE', ME],
-      ['POST', REFRESH],
-      ['GET', '/need'],
-    ] as const) {
+    for (const [method, path] of USES) {
       const answer = await call(method, path, cookieHeader)
       expect([answer.status, answer.headers['retry-after']]).toEqual([503, '2'])
       expect(answer.json).toMatchObject({ errorCode: 'E0000009' })
@@ -703,13 +682,7 @@ describe('X-Gatehouse-Session', () => {
     const { call, signIn, stored, clock, cookieHeader } = await signedIn()
     const other = publicIdOf((await call('GET', ME, (await signIn()).cookieHeader)).json)
     clock.now += EXTEND_EVERY_MS
-    for (const [method, path] of [
-      ['GET', ME],
-      ['DELETE', ME],
-      ['POST', REFRESH],
-      ['GET', '/need'],
-      ['POST', '/open'],
-    ] as const) {
+    for (const [method, path] of [...USES, ['POST', '/open'] as const]) {
       const answer = await call(method, path, cookieHeader, { 'X-Gatehouse-Session': other })
       expect([answer.status, answer.json]).toEqual([409, expect.objectContaining({ errorCode: 'E0000006' })])
       expect(answer.headers).not.toHaveProperty('set-cookie')
@@ -748,12 +721,5 @@ describe('the cookie', () => {
   test('can be SameSite=Strict', async () => {
     const { signIn } = await harness({ sameSite: 'strict' })
     expect((await signIn()).setCookie).toMatch(/; SameSite=Strict$/)
-  })
-
-  test('is taken from the first of two cookies with its name', async () => {
-    const { call, cookieHeader } = await signedIn()
-    expect((await call('GET', ME, `${cookieHeader}; __Host-gatehouse=other`)).status).toBe(200)
-    const shadowed = await call('GET', ME, `__Host-gatehouse=other; ${cookieHeader}`)
-    expect([shadowed.status, shadowed.headers['set-cookie']]).toEqual([404, undefined])
   })
 })
