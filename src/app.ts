@@ -5,7 +5,12 @@ import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes, PROBE_HEADER } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
-import { type IsTrustedProxy, refuseUnknownAddress, type Telemetry } from './http/request-context.ts'
+import {
+  type IsTrustedProxy,
+  refuseUnknownAddress,
+  type Telemetry,
+  withHeader,
+} from './http/request-context.ts'
 import {
   addRoutes,
   bodyParser,
@@ -60,7 +65,6 @@ export function createApp(options: AppOptions): Express {
     limitRequestsInFlight(publicRoutes(options), { maxRequestsInFlight, metrics }),
   )
   const checkAddress = refuseUnknownAddress({ log, metrics })
-  const answerProbe = answerProbes(options.doctorProbes)
 
   const app = createExpress()
   app.set('query parser', parseQuery)
@@ -71,7 +75,7 @@ export function createApp(options: AppOptions): Express {
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
     crossSite.refuseUnsafe,
-    (req, res, next) => (PROBE_HEADER in req.headers ? answerProbe(req, res, next) : next()),
+    withHeader(PROBE_HEADER, answerProbes(options.doctorProbes)),
     checkAddress,
   )
   const others = routes.filter((route) => !isForwardAuth(route) && !isOfApp(route))

@@ -185,12 +185,7 @@ export function createAuthn(options: AuthnOptions) {
       entrySteps: createEntrySteps({ sendStep, recovery: recoveries, audit }),
       steps,
       runStep,
-      fetchOffered: createFetchOffered({
-        upstream,
-        resources: offeredResources,
-        throttling,
-        sanitizer,
-      }),
+      fetchOffered: createFetchOffered({ upstream, resources: offeredResources, throttling, sanitizer }),
       clientOf,
       sessionCookie: options.sessionCookie.setCookie,
     } satisfies AuthnRoutesOptions,

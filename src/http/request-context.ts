@@ -65,6 +65,11 @@ const CAUSES: Readonly<Record<AddressProblem, string>> = {
   malformed: 'X-Forwarded-For: a proxy in TRUST_PROXY added an entry that is not an address',
 }
 
+/** Middleware for requests with this header, whose name is in lower case. */
+export function withHeader(name: string, handle: RequestHandler): RequestHandler {
+  return (req, res, next) => (name in req.headers ? handle(req, res, next) : next())
+}
+
 /** Whether an address is in TRUST_PROXY. */
 export type IsTrustedProxy = (address: string) => boolean
 

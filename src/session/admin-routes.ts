@@ -5,6 +5,7 @@ import { getRequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
 import { findBearer } from './bearer-token.ts'
 import { type EndAllSessions, endSessionsOfAllUsers } from './end-all-sessions.ts'
@@ -16,6 +17,7 @@ export interface AdminRoutesOptions {
   readonly endAllSessions: EndAllSessions
   readonly store: Pick<Store, 'keyPrefix' | 'deleteAll'>
   readonly limits: UserLimits
+  readonly metrics: Pick<Metrics, 'sessionsEnded'>
   readonly log: Logger
 }
 
@@ -75,6 +77,7 @@ export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
     ofUser('DELETE', 'limits', 'end_limits', endLimits),
     route('DELETE', '/admin/sessions', 'end_sessions_of_all_users', async () => {
       const count = await endSessionsOfAllUsers(options.store)
+      options.metrics.sessionsEnded.inc({ reason: 'by_admin' }, count)
       return { body: { ended: count }, count }
     }),
   ]

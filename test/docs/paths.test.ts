@@ -12,6 +12,12 @@ const pages = [
 ]
 const read = (page: string) => readFileSync(new URL(page, root), 'utf8')
 
+test('the first screen of the README has the commands of the demo and of the tests', () => {
+  const [screen = ''] = read('README.md').split('\n| goal')
+  const commands = [...screen.matchAll(/```sh\n(.+)\n```/g)].map(([, command]) => command)
+  expect(commands).toEqual(['npm install && npm run demo', 'npm install && npm run setup && npm test'])
+})
+
 test('every file and folder of the repository that a page names exists', () => {
   const named = pages.flatMap((page) =>
     [...read(page).matchAll(/`((?:src|test|scripts|docs|config|deploy)\/[\w./-]*)`/g)].map(

@@ -208,13 +208,16 @@ describe('with the token', () => {
   })
 
   test('the sessions of all users are ended after their transactions and SSO tokens, and nothing else', async () => {
-    const { admin, signIn, call, entries, store, audited } = await harness()
+    const { admin, signIn, call, entries, store, metrics, audited } = await harness()
     const { cookieHeader } = await signIn()
     const before = [...entries.keys()]
     for (const kind of ['txn:a', 'sso:a', 'limit:a', 'known:txn:a'])
       await store.set(`gatehouse:${kind}`, '1', 60_000)
     const { status, json } = await admin('DELETE', EVERYONE)
     expect([status, json]).toEqual([200, { ended: 1 }])
+    expect((await metrics.sessionsEnded.get()).values).toMatchObject([
+      { labels: { reason: 'by_admin' }, value: 1 },
+    ])
     expect((await call('GET', ME, cookieHeader)).status).toBe(404)
     const kept = before.filter((key) => !key.startsWith('gatehouse:sess:'))
     expect([...entries.keys()]).toEqual([...kept, 'gatehouse:limit:a', 'gatehouse:known:txn:a'])

@@ -41,7 +41,7 @@ export interface SanitizerDeps {
 
 /** Makes Okta's answers safe for a browser. Throws 502 if an answer cannot be sanitized. */
 export function createSanitizer(deps: SanitizerDeps) {
-  const { hiddenFactors, resources } = deps
+  const { upstreamOrigins, publicOrigin, hiddenFactors, resources } = deps
   const reportUnknownSteps = createReportUnknownSteps(deps)
 
   return {
@@ -54,8 +54,7 @@ export function createSanitizer(deps: SanitizerDeps) {
       orUnusable(() => {
         const answer = hiddenFactors.size === 0 ? reply.body : removeHiddenFactors(reply.body, hiddenFactors)
         const rewritten = rewriteAnswer(answer, {
-          ...deps,
-          handle,
+          ...{ upstreamOrigins, publicOrigin, handle },
           knownTokens: [before.stateToken, ...before.retiredTokens],
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
         })
@@ -71,8 +70,7 @@ export function createSanitizer(deps: SanitizerDeps) {
         const rewritten = rewriteAnswer(
           { content },
           {
-            ...deps,
-            handle: undefined,
+            ...{ upstreamOrigins, publicOrigin, handle: undefined },
             knownTokens: [...stateTokens, pictureToken],
             pictureHandle: () => '',
           },
