@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
 import { openBrowser } from '../support/browser.ts'
+import { forgetTraffic } from '../support/recorded-traffic.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
@@ -93,6 +94,8 @@ async function visit(n: number): Promise<void> {
   expect(done.json.status).toBe('SUCCESS')
   expect((await browser.get('/api/v1/sessions/me', options)).json.login).toBe(loginOf(n))
   expect((await browser.delete('/api/v1/sessions/me', options)).status).toBe(204)
+  browser.received.length = 0
+  forgetTraffic(browser.origin) // half an hour of it would fill the memory of this process
 }
 
 async function measure() {
