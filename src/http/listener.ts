@@ -1,5 +1,6 @@
 import {
   createServer,
+  type IncomingMessage,
   type RequestListener,
   type Server,
   type ServerOptions,
@@ -28,8 +29,7 @@ const MAX_HEADER_BYTES = 16_384
  * `handle`.
  */
 export function createListener(handle: RequestListener, options: ListenerOptions, telemetry?: Telemetry) {
-  /** The response to the latest request of a connection. */
-  const latest = new WeakMap<Socket, ServerResponse>()
+  const unread = createUnreadBodies()
   let isDraining = false
   const server = createServer(
     {
@@ -41,7 +41,7 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       keepAliveTimeout: options.keepAliveTimeoutMs,
     },
     (req, res) => {
-      latest.set(req.socket, res)
+      unread.add(req, res)
       if (isDraining) res.setHeader('Connection', 'close')
       handle(req, res)
     },
@@ -53,10 +53,7 @@ export function createListener(handle: RequestListener, options: ListenerOptions
   server.on('drop', () => telemetry?.metrics.requestsShed.inc({ reason: 'connections' }))
   server.on('checkExpectation', refuseExpectation(telemetry))
   const refuse = refuseMalformed(telemetry)
-  server.on('clientError', (error: Error, socket: Socket) => {
-    const last = latest.get(socket)
-    refuse(error, socket, last?.req.complete === false ? last : undefined)
-  })
+  server.on('clientError', (error: Error, socket: Socket) => refuse(error, socket, unread.of(socket)))
   return {
     /** Resolves with the port; rejects if it is not available. */
     listen: (port: number, host: string) => listen(server, port, host),
@@ -65,6 +62,22 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       isDraining = true // every response says so: the client's next request can reach another replica
       await pause(leadMs, undefined, { ref: false }) // the listener itself keeps the process running
       await close(server, graceMs)
+    },
+  }
+}
+
+/** The response to the request of a connection whose body is arriving. An idle connection must not hold one: it is 7 kB. */
+function createUnreadBodies() {
+  const responses = new WeakMap<Socket, ServerResponse>()
+  return {
+    add(req: IncomingMessage, res: ServerResponse) {
+      if (!('content-length' in req.headers || 'transfer-encoding' in req.headers)) return
+      responses.set(req.socket, res)
+      req.once('close', () => responses.get(req.socket) === res && responses.delete(req.socket))
+    },
+    of(socket: Socket) {
+      const response = responses.get(socket)
+      return response?.req.complete === false ? response : undefined
     },
   }
 }

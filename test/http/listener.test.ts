@@ -1,5 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from '@jest/globals'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import type { Telemetry } from '../../src/http/request-context.ts'
@@ -50,6 +52,7 @@ function connection(port: number, { reads = true } = {}) {
   return {
     state,
     get: (path = '/') => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
+    send: (request: string) => socket.write(request),
     leave: () => socket.resetAndDestroy(),
   }
 }
@@ -143,4 +146,24 @@ describe('drain', () => {
 test('an idle connection is closed after its time', async () => {
   const { port } = await listening((_req, res) => res.end('x'), { keepAliveTimeoutMs: 50 })
   expect(await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+})
+
+test('an idle connection does not keep its last request in memory', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const responses: WeakRef<ServerResponse>[] = []
+  const { port } = await listening((req, res) => {
+    responses.push(new WeakRef(res))
+    req.resume().once('end', () => res.end('done'))
+  })
+  for (const request of ['GET / HTTP/1.1\r\n\r\n', 'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx']) {
+    const { state, send } = connection(port)
+    send(request)
+    await until(() => state.received.endsWith('done'))
+  }
+  await until(() => {
+    collectGarbage()
+    return responses.every((response) => response.deref() === undefined)
+  })
+  expect(responses).toHaveLength(2)
 })
