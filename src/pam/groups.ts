@@ -6,7 +6,6 @@ import { type PageQuery, selectGroups } from './lists/directory-page.ts'
 import type { GroupCache, ServedList } from './lists/group-cache.ts'
 import { type PamUserName, toPamUserName } from './pam-user-name.ts'
 import type { LookupResult } from './present-lookup.ts'
-import { combineRoles } from './roles.ts'
 import { PamFailure } from './upstream/pam-errors.ts'
 
 /** Names a user of PAM. */
@@ -46,9 +45,8 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
     async me(client: PamLogin, requestId: string): Promise<LookupResult> {
       const served = await getOwn(client, requestId).catch(refuse)
       const { user, list } = served
-      const { groups } = list
-      const data = () => ({ user, groups, ...combineRoles(groups.map((group) => group.roles)) })
-      return { served, name: 'me', data }
+      const { groups, roles, maximalRoles, unknownRoles } = list
+      return { served, name: 'me', data: () => ({ user, groups, roles, maximalRoles, unknownRoles }) }
     },
 
     /** A page of the team's groups. */
@@ -77,8 +75,7 @@ async function toAccess(reading: Promise<ServedList>): Promise<Access | undefine
     const { list, ageMs } = await reading
     if (ageMs > MAX_AGE_MS)
       throw new PamFailure('held_back', { reason: 'the read was interrupted for too long' })
-    const { roles, unknownRoles } = combineRoles(list.groups.map((group) => group.roles))
-    return { groups: list.groups, roles: [...roles, ...unknownRoles] }
+    return { groups: list.groups, roles: [...list.roles, ...list.unknownRoles] }
   } catch (error) {
     if (!(error instanceof PamFailure)) throw error
     if (error.outcome === 'unknown_user') return undefined

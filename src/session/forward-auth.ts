@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Request, RequestHandler } from 'express'
 import { LRUCache } from 'lru-cache'
 import { invalidField, ruleNotMet } from '../errors.ts'
@@ -71,7 +72,7 @@ export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
       const rules = rulesOf(req)
       const session = await options.sessions.require(req)
       const requested = rules === undefined ? undefined : await applyRules(rules, session, req, options)
-      res.set(identityHeaders(session)) // not before: an error has none of them
+      setIdentity(res, session) // not before: an error has none of these headers
       if (requested !== undefined) res.set(requested)
       res.end()
     },
@@ -130,7 +131,7 @@ async function applyRules(
   const access = needsAccess(rules)
     ? await readAccess?.(session, getRequestContext(req).requestId)
     : undefined
-  const { groups, roles } = access ?? NO_ACCESS
+  const { groups, roles } = access ?? { groups: [], roles: [] }
   refuse(deniedByAccess(rules, { groups, roles }), 403)
   const { headers, aud } = rules
   const claims = {
@@ -143,22 +144,17 @@ async function applyRules(
   }
 }
 
-const NO_ACCESS: Access = { groups: [], roles: [] }
-
 /** Signing in again helps against 401, not against 403. */
 function refuse(rule: DeniedBy | undefined, status: 401 | 403): void {
   if (rule !== undefined) throw ruleNotMet(status, { [DENIED_HEADER]: rule })
 }
 
-function identityHeaders({ userId, login, publicId }: Session): IdentityHeaders {
-  return {
-    'X-Auth-Request-User': percentEncode(userId),
-    'X-Auth-Request-Preferred-Username': percentEncode(login),
-    'X-Auth-Request-Session': publicId,
-  }
+function setIdentity(res: ServerResponse, { userId, login, publicId }: Session): void {
+  const [user, userName, session] = IDENTITY_HEADERS
+  res.setHeader(user, percentEncode(userId))
+  res.setHeader(userName, percentEncode(login))
+  res.setHeader(session, publicId)
 }
-
-type IdentityHeaders = Readonly<Record<(typeof IDENTITY_HEADERS)[number], string>>
 
 /** Okta's response has no email address, but a login usually is one. */
 function requestedHeaders(

@@ -98,10 +98,7 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
 export function withSession(sessions: Pick<Sessions, 'load'>, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({
     ...route,
-    async handle(req, res) {
-      await sessions.load(req, res)
-      return route.handle(req, res)
-    },
+    handle: (req, res) => sessions.load(req, res).then(() => route.handle(req, res)),
   }))
 }
 
@@ -112,14 +109,14 @@ export function refuseOtherSession(
 ): Route[] {
   return routes.map((route) => ({
     ...route,
-    async handle(req, res) {
+    handle(req, res) {
       const expected = req.headers['x-gatehouse-session']
-      if (expected !== undefined) {
-        await sessions.load(req, res)
+      if (expected === undefined) return route.handle(req, res)
+      return sessions.load(req, res).then(() => {
         const found = sessions.find(req)
         if (found !== undefined && found.session.publicId !== expected) throw sessionChanged()
-      }
-      return route.handle(req, res)
+        return route.handle(req, res)
+      })
     },
   }))
 }

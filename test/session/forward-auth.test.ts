@@ -140,7 +140,8 @@ describe('logins with unusual characters', () => {
   }
   const headersFor = async (of: Partial<Session>): Promise<Record<string, string>> => {
     const headers: Record<string, string> = {}
-    const res = { set: (given: object) => Object.assign(headers, given) && res, end: () => res }
+    const setHeader = (name: string, value: string) => Object.assign(headers, { [name]: value })
+    const res = { setHeader, end: () => undefined }
     const [route] = createForwardAuthRoutes({
       sessions: { require: async () => ({ ...session, ...of }) },
       identityTokens: createIdentityTokens({ masterKeys: [Buffer.alloc(32)], issuer: '', now: Date.now }),

@@ -76,16 +76,13 @@ export function createSendStep(deps: SendStepDeps) {
     const isSignedOut = await wasUserSignedOut(before, after, step, deps)
     // the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
-    if (isSignedOut) return { ...signedOut(), status: answer.status, factorResult: answer.factorResult }
+    const oktas = { status: answer.status, factorResult: answer.factorResult }
+    if (isSignedOut) return { ...oktas, outcome: toRefusal(unknownHandle()), after: undefined }
     const shownUser = readAnswer(shown.body).user
     const signIn = { before, after, handle, answer, shownUser, outcome, offered: shown.offered, ssoToken }
     const concluded = await concludeStep({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
-    return { ...concluded, status: answer.status, factorResult: answer.factorResult }
+    return { ...concluded, ...oktas }
   }
-}
-
-function signedOut(): Pick<StepResult, 'outcome' | 'after'> {
-  return { outcome: toRefusal(unknownHandle()), after: undefined }
 }
 
 /** The field that brought the sign-in to this browser. */

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { combineRoles } from '../roles.ts'
 import type { ListRef } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { ListPages } from './pages.ts'
 
 /** A list with all its pages. It is the same object as long as the list is the same, so that results can be cached with it. */
-export interface GroupList extends Readonly<Omit<ListPages, 'next'>> {
+export interface GroupList extends Readonly<Omit<ListPages, 'next'> & ReturnType<typeof combineRoles>> {
   /** `beganAtMs` on this process's monotonic clock: the clocks of the API's servers may differ. */
   readonly beganAt: number
 }
@@ -98,7 +99,8 @@ function createMemory({ clock, monotonic }: PamDeps) {
     get: (ref: ListRef) => lists.get(idOf(ref)),
     put(ref: ListRef, name: string, pages: ListPages, confirmedAt = monotonic()): Remembered {
       const beganAt = monotonic() - Math.max(0, clock.now() - pages.beganAtMs)
-      const remembered = { name, list: { ...pages, beganAt }, confirmedAt }
+      const roles = combineRoles(pages.groups.map((group) => group.roles))
+      const remembered = { name, list: { ...pages, ...roles, beganAt }, confirmedAt }
       lists.set(idOf(ref), remembered)
       return remembered
     },
