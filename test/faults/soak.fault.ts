@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Redis } from 'ioredis'
-import { openBrowser } from '../support/browser.ts'
+import { type Browser, openBrowser } from '../support/browser.ts'
 import { forgetTraffic } from '../support/recorded-traffic.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -76,7 +76,7 @@ async function visitFor(ms: number): Promise<number> {
 }
 
 /** One for each user: a known device has keys that live for days. */
-const browsers = new Map<number, ReturnType<typeof openBrowser>>()
+const browsers = new Map<number, Browser>()
 
 async function visit(n: number): Promise<void> {
   const browser = browsers.get(n) ?? openBrowser(fleet.brokers[0]?.url ?? '')
@@ -94,15 +94,19 @@ async function visit(n: number): Promise<void> {
   expect(done.json.status).toBe('SUCCESS')
   expect((await browser.get('/api/v1/sessions/me', options)).json.login).toBe(loginOf(n))
   expect((await browser.delete('/api/v1/sessions/me', options)).status).toBe(204)
+  forgetRecords(browser)
+}
+
+/** Half an hour of traffic and log lines would fill the memory of this process. */
+function forgetRecords(browser: Browser): void {
   browser.received.length = 0
-  forgetTraffic(browser.origin) // half an hour of it would fill the memory of this process
+  forgetTraffic(browser.origin)
+  for (const { output } of fleet.brokers) output.out = ''
 }
 
 async function measure() {
-  const ended = async () => {
-    const { sess = 0, txn = 0, lock = 0 } = await countKeys()
-    return sess + txn + lock === 0
-  }
+  const isOpen = (kind: string) => ['sess', 'txn', 'lock'].includes(kind)
+  const ended = async () => !Object.keys(await countKeys()).some(isOpen)
   await until(ended, { timeoutMs: 60_000, what: 'every session, transaction and lock to end' })
   const { child } = fleet.brokers[0] ?? {}
   child?.kill('SIGUSR2')
