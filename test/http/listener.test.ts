@@ -165,5 +165,4 @@ test('an idle connection does not keep its last request in memory', async () => 
     collectGarbage()
     return responses.every((response) => response.deref() === undefined)
   })
-  expect(responses).toHaveLength(2)
 })

@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals'
 import { noPages } from '../../src/pam/lists/pages.ts'
 import { createLookupPresenter, MAX_RENDERED } from '../../src/pam/present-lookup.ts'
-import { combineRoles } from '../../src/pam/roles.ts'
 import { serve } from '../http/serve.ts'
 
 test('a response is rendered once for each list, name and stale flag, and few are kept', async () => {
   const present = createLookupPresenter()
-  const list = { ...noPages(), ...combineRoles([]), beganAt: 0 }
+  const list = { ...noPages(), roles: [], maximalRoles: [], unknownRoles: [], beganAt: 0 }
   let rendered = 0
   const data = () => {
     rendered += 1
