@@ -50,7 +50,8 @@ export function createLoadSession(
     // express-session has checked the cookie and begun to read the record: both are one round trip
     return Promise.all([voidTimes.timeFor(req.sessionID), traced(loading)]).then(([voidBeforeMs]) => {
       const stored = req.session?.stored
-      Object.assign(req, { session: undefined }) // it is never saved, so express-session need not look for changes at the end
+      // it is never saved, so express-session need not look for changes at the end. V8 is slow with objects after a `delete`
+      Object.assign(req, { session: undefined })
       if (stored === undefined) return
       const { id, session } = stored
       const isValid =

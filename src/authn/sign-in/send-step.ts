@@ -76,12 +76,12 @@ export function createSendStep(deps: SendStepDeps) {
     const isSignedOut = await wasUserSignedOut(before, after, step, deps)
     // the password has changed even if the broker refuses the answer
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
-    const oktas = { status: answer.status, factorResult: answer.factorResult }
-    if (isSignedOut) return { ...oktas, outcome: toRefusal(unknownHandle()), after: undefined }
+    const oktaResult = { status: answer.status, factorResult: answer.factorResult }
+    if (isSignedOut) return { ...oktaResult, outcome: toRefusal(unknownHandle()), after: undefined }
     const shownUser = readAnswer(shown.body).user
     const signIn = { before, after, handle, answer, shownUser, outcome, offered: shown.offered, ssoToken }
     const concluded = await concludeStep({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
-    return { ...concluded, ...oktas }
+    return { ...concluded, ...oktaResult }
   }
 }
 
