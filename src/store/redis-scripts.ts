@@ -96,7 +96,8 @@ end
 if full >= 0 then return {overridden, full, left, {}, 0} end
 local ids = {}
 for i, window in ipairs(windows) do
-  local key, ttl, count, ends = keyPrefix .. window.keySuffix, window.ttlMs, running[i][1], running[i][2]
+  local key, count, ends = keyPrefix .. window.keySuffix, running[i][1], running[i][2]
+  local ttl = math.max(1, math.ceil(window.ttlMs))
   ids[i] = running[i][3]
   if not ends then removeEnded(key, now) end
   writeWindow(key, window.name, count + 1, ends or now + ttl, ids[i])

@@ -177,12 +177,10 @@ function createCounters(redis: Client, run: Run): AttemptCounters {
     async countAttempt(request) {
       assertValidCount(request)
       const { keyPrefix, windows, override, notAfterMs = '' } = request
-      const lists = [windows, override?.windows ?? []].map((list) =>
-        list.map((window) => ({ ...window, ttlMs: roundUpTtl(window.ttlMs) })),
-      )
+      const lists = JSON.stringify([windows, override?.windows ?? []])
       const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
       const [overridden, full, leftMs, windowIds, late] = await run(
-        redis.countAttempt(keys.length, ...keys, newWindowId(), notAfterMs, JSON.stringify(lists)),
+        redis.countAttempt(keys.length, ...keys, newWindowId(), notAfterMs, lists),
       )
       const counted = overridden === 1 ? (override?.windows ?? []) : windows
       return {

@@ -159,13 +159,11 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   const { kind, handle } = attempt
   const inARow = user.candidates.map((candidate) => idIn(names, user.shared, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
-  const perTransaction =
-    handle === undefined ? [] : windowsOf('perTransaction', hmac(names, 'transaction', handle))
-  const windows = [
-    ...windowsOf('perUser', '', inARow),
-    ...windowsOf('perDevice', hmac(names, 'device', client.device.id, ...user.shared)),
-    ...perTransaction,
-  ]
+  const ofName = (scope: Scope, ...name: string[]) =>
+    deps.limits[kind][scope] === undefined ? [] : windowsOf(scope, hmac(names, ...name))
+  const perTransaction = handle === undefined ? [] : ofName('perTransaction', 'transaction', handle)
+  const perDevice = ofName('perDevice', 'device', client.device.id, ...user.shared)
+  const windows = [...windowsOf('perUser', '', inARow), ...perDevice, ...perTransaction]
   const windowsIfKnown = [
     ...windowsIn(deps.limits.call, 'call', 'perKnownDevice', device),
     ...(kind === 'call' ? [] : windowsOf('perKnownDevice', device)),
@@ -182,9 +180,9 @@ function ofAddress(
   client: Client,
 ): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
-  const address = addressForLimits(client.address)
-  const keyPrefix = limitKeyPrefix(store, hmac(names, 'address', address))
-  return windows.length === 0 ? [] : [{ keyPrefix, windows }]
+  if (windows.length === 0) return []
+  const keyPrefix = limitKeyPrefix(store, hmac(names, 'address', addressForLimits(client.address)))
+  return [{ keyPrefix, windows }]
 }
 
 function endedUnder(deps: LimitsDeps, user: NamedUser, client: Client) {

@@ -60,8 +60,9 @@ export function createTransactionStore(options: TransactionStoreOptions) {
     },
 
     async create(handle: string, transaction: Transaction): Promise<void> {
-      const writing = records.write(handle, transaction, transaction.expiresAtMs - now())
-      await allSettledOrThrow(writing, userIndex.addToUserIndex(transaction, records.keysOf(handle)[0]))
+      const [key] = records.keysOf(handle)
+      const writing = store.set(key, records.seal(transaction, key), transaction.expiresAtMs - now())
+      await allSettledOrThrow(writing, userIndex.addToUserIndex(transaction, key))
     },
 
     /** Deletes a transaction. A step that is running in it can no longer commit. */
