@@ -18,6 +18,10 @@ const EFFECTS: ReadonlyMap<string, Effect> = new Map([
   ['group.user_membership.remove', 'refetch_groups'],
 ])
 
+/** Their user cannot sign in afterwards, so sessions end that began soon after the event by a clock that is ahead of Okta's. */
+const BLOCKING = /^user\.lifecycle\./
+const MAX_CLOCK_LAG_MS = 60_000
+
 /** One event for one user. */
 export interface OrgEvent {
   /** The same in every delivery of the event. */
@@ -27,7 +31,7 @@ export interface OrgEvent {
   readonly userId: string
   /** As Okta writes it. Empty if the event does not name it. */
   readonly login: string
-  /** By Okta's clock, but not later than `nowMs`. */
+  /** By Okta's clock, or a minute later if the event blocks the user, but not later than `nowMs`. */
   readonly publishedMs: number
 }
 
@@ -64,7 +68,8 @@ function effectsOf(sent: unknown, nowMs: number): OrgEvent[] {
   const effect = EFFECTS.get(event?.eventType ?? '')
   if (event === undefined || effect === undefined || event.outcome?.result === 'FAILURE') return []
   const { uuid: id, eventType: type, published, target } = event
-  const publishedMs = Math.min(published, nowMs) // a later time would end sessions that are opened from now on
+  // a later time than now would end sessions that are opened from now on
+  const publishedMs = Math.min(published + (BLOCKING.test(type) ? MAX_CLOCK_LAG_MS : 0), nowMs)
   return (target ?? [])
     .filter((one) => one.type === 'User' && isUserId(one.id))
     .map((user) => ({ id, type, effect, userId: user.id, login: user.alternateId ?? '', publishedMs }))

@@ -162,7 +162,7 @@ describe('the order of events', () => {
 
 test('a repeated event takes effect once', async () => {
   const { userId } = await session(AMELIA)
-  const event = orgEvent(userId)
+  const event = orgEvent(userId, { published: ago(HOUR_MS / 2) })
   await deliver(event)
   await cleared(event.uuid)
   const { browser } = await session(AMELIA)

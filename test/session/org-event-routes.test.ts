@@ -213,6 +213,18 @@ describe('a delivery', () => {
     )
   })
 
+  test('a user who was blocked loses sessions that began up to a minute later, because clocks differ', async () => {
+    const { post, applied } = await hook()
+    const at = Date.now() - 120_000
+    const published = new Date(at).toISOString()
+    await post(
+      delivery(orgEvent(USER, { published, eventType: 'user.session.clear' }), orgEvent(USER, { published })),
+    )
+    expect(applied.map(({ publishedMs }) => publishedMs - at)).toEqual([0, 60_000])
+    await post(delivery(orgEvent(USER)))
+    expect(applied.at(-1)?.publishedMs).toBeLessThanOrEqual(Date.now())
+  })
+
   test('an event takes effect for each of its users, oldest event first', async () => {
     const { post, applied } = await hook()
     const later = orgEvent(USER, { published: '2026-11-05T06:00:01.000Z' })
