@@ -72,7 +72,8 @@ function operationStep(
 ): Step {
   const { stateToken: handle, ...fields } = body
   const path = upstreamPath(operation, params)
-  const pollPath = operation.polls && Object.keys(fields).length === 0 ? path : undefined
+  const isEmpty = Object.values(fields).every((value) => value === '') // an empty `passCode` is no code
+  const pollPath = operation.polls && isEmpty ? path : undefined
   const identity = pollPath === undefined ? [path, search, fields] : [path]
   const { name, maxConcurrent } = operation
   const request = { handle, identity, pollPath, maxConcurrent, attempt: toCall(name) }

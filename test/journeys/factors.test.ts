@@ -105,6 +105,14 @@ describe('a push', () => {
     await expectSession(page, PRIYA, ['pwd', 'swk', 'mfa'])
   })
 
+  test('is polled at most every 100 ms, also with an empty passCode', async () => {
+    const page = await openVerification(PRIYA)
+    await page.verify('push')
+    const startedAt = performance.now()
+    for (let poll = 0; poll < 3; poll += 1) await page.follow('_links.next', { passCode: '' })
+    expect(performance.now() - startedAt).toBeGreaterThan(190)
+  })
+
   test('only autoPush and rememberDevice are sent upstream as query parameters', async () => {
     const page = await openVerification(PRIYA)
     const verify = hrefAt(page.held, `${factorAt(page.held, 'push')}._links.verify`)
