@@ -51,7 +51,7 @@ export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
     ...operation,
     handle: stepHandler((req, client) => {
       const [body, query] = [parse(operation.body, req.body), parse(operation.query, req.query)]
-      const { search } = new URL(req.url, 'http://path')
+      const search = req.url.replace(/^[^?]*/, '')
       return steps.operation({ operation, params: paramsOf(req), query, search, body }, client)
     }),
   }))

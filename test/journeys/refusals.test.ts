@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
+import { askPort } from '../http/serve.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { AMELIA, PASSWORD, PRIYA, TOMAS, useHarness } from '../support/harness.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -26,6 +27,19 @@ async function startVerification(): Promise<{ browser: Browser; stateToken: stri
 }
 
 describe('a step that was never offered', () => {
+  test('is refused if its request target is no URL', async () => {
+    const { port } = new URL(harness.gatehouse.url)
+    const path = 'http://x:99999/api/v1/authn/cancel'
+    const body = '{"stateToken":"unknown"}'
+    const answer = await askPort(Number(port), {
+      method: 'POST',
+      path,
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(answer).toMatchObject({ status: 401, json: { errorCode: 'E0000011' } })
+  })
+
   test('is refused, and nothing is sent upstream', async () => {
     const { browser, stateToken } = await startVerification()
     const steps = [
