@@ -1,6 +1,6 @@
 import { createECDH, createHash, createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
 import type { Session } from './session.ts'
 
 export interface IdentityTokensOptions {
@@ -21,31 +21,30 @@ export type IdentityTokens = ReturnType<typeof createIdentityTokens>
 const LIFETIME_SECONDS = 60
 /** A token is used again for this time, as a signature costs more than the rest of the request. */
 const REUSE_SECONDS = 30
-const MAX_KEPT = 10_000
+/** Of the kept tokens and their claims: some ten thousand without groups. */
+const MAX_KEPT_CHARS = 8_000_000
 
 /**
  * JSON Web Tokens (RFC 7519) that name the user of a session, signed with ES256. The keys are derived from the master keys, so all
  * replicas sign with the same ones.
  */
 export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokensOptions) {
-  const [newest, ...older] = labelledKeys(masterKeys, 'sign/identity-token').map(({ key }) =>
-    toSigningKey(key.export()),
-  )
-  if (newest === undefined) throw new Error('no secret key is configured')
+  const [first, ...rest] = labelledKeys(masterKeys, 'sign/identity-token')
+  const newest = toSigningKey(first)
   const kept = new LRUCache<string, { readonly token: string; readonly iat: number }>({
-    maxSize: MAX_KEPT, // with max, memory for all of them would be allocated at once
-    sizeCalculation: () => 1,
+    maxSize: MAX_KEPT_CHARS,
+    sizeCalculation: ({ token }, name) => name.length + token.length,
   })
 
   return {
     /** The JWK Set (RFC 7517) with the public key of each master key. */
-    keySet: { keys: [newest, ...older].map(({ publicJwk }) => publicJwk) },
+    keySet: { keys: [newest, ...rest.map(toSigningKey)].map(({ publicJwk }) => publicJwk) },
 
     issue(session: Session, aud: string, access: AccessClaims = {}): string {
       const { userId: sub, publicId: sid, amr, authenticatedAtMs } = session
       const iat = Math.floor(now() / 1000)
       const auth_time = Math.floor(authenticatedAtMs / 1000)
-      const name = JSON.stringify([sid, aud, auth_time, Object.keys(access)])
+      const name = JSON.stringify([sid, aud, auth_time, access])
       const last = kept.get(name)
       if (last !== undefined && iat - last.iat < REUSE_SECONDS && iat >= last.iat) return last.token
       const claims = {
@@ -69,9 +68,9 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
 /** The order of the group of P-256 (NIST SP 800-186). */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 
-/** A P-256 key whose private part is derived from `secret`. */
-function toSigningKey(secret: Buffer) {
-  const wide = createHash('sha512').update(secret).digest('hex') // with 256 additional bits, so that the rest is uniform (FIPS 186-5, A.2.1)
+/** A P-256 key whose private part is derived from this secret. */
+function toSigningKey({ key: secret }: LabelledKey) {
+  const wide = createHash('sha512').update(secret.export()).digest('hex') // with 256 additional bits, so that the rest is uniform (FIPS 186-5, A.2.1)
   const d = ((BigInt(`0x${wide}`) % (ORDER - 1n)) + 1n).toString(16).padStart(64, '0')
   const ecdh = createECDH('prime256v1')
   ecdh.setPrivateKey(d, 'hex')
