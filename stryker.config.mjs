@@ -34,7 +34,6 @@ export default {
   ],
   testRunner: 'jest',
   plugins: ['@stryker-mutator/jest-runner'],
-  testRunnerNodeArgs: ['--experimental-vm-modules'],
   jest: {
     projectType: 'custom',
     enableFindRelatedTests: false,
@@ -45,14 +44,13 @@ export default {
         ...(FURTHER_TESTS[name] ?? []).map((further) => `<rootDir>/test/${further}.test.ts`),
       ]),
       testTimeout: 9000,
-      // jest's own runtime reloads the modules for each run, so that mutants outside of functions take effect
-      runtime: 'jest-runtime',
-      testEnvironment: 'node',
+      testEnvironment: './test/support/native-modules/environment.mjs',
+      testSequencer: '<rootDir>/scripts/jest-shortest-first.mjs',
     },
   },
   coverageAnalysis: 'perTest',
   concurrency: 1,
-  maxTestRunnerReuse: 25, // Node 20 does not free modules of a vm context
+  maxTestRunnerReuse: 8, // modules are never freed
   timeoutMS: 20_000,
   tempDirName: 'test-results/mutants',
   ignorePatterns: ['build', 'dist', 'test-results', 'bench', 'tools'],

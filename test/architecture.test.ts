@@ -263,3 +263,8 @@ describe('a violation is found', () => {
     expect(found('src/pam/x.ts', `import type { Session } from '../session/session.ts'`)).toEqual([])
   })
 })
+
+test('no file of the broker is longer than 250 lines, and no function body longer than 40', async () => {
+  const { longBodies, longFiles } = await import(new URL('../scripts/code-size.mjs', import.meta.url).href)
+  expect([...longFiles(), ...longBodies()]).toEqual([])
+})

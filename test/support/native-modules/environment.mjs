@@ -1,6 +1,14 @@
 /** The jest environment of test files that share the worker's global object (see runtime.mjs). */
 import { ModernFakeTimers } from '@jest/fake-timers'
 
+/** The mutant of `npm run mutants` for which a test has failed. Its other tests are skipped. */
+let killed
+
+function skipTests(block) {
+  block.mode = 'skip'
+  for (const child of block.children ?? []) skipTests(child)
+}
+
 export default class SharedEnvironment {
   global = globalThis
   #environmentVariables = { ...process.env }
@@ -9,6 +17,14 @@ export default class SharedEnvironment {
   constructor({ projectConfig }) {
     this.#more = projectConfig.testEnvironmentOptions
     this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis })
+  }
+
+  handleTestEvent({ name, test }, { rootDescribeBlock }) {
+    const mutant = process.env.__STRYKER_ACTIVE_MUTANT__
+    if (mutant === undefined) return
+    if (name === 'test_done' && test.errors.length > 0) killed = mutant
+    if (killed === mutant && name === 'run_start') skipTests(rootDescribeBlock)
+    if (killed === mutant && name === 'test_start') test.mode = 'skip'
   }
 
   /** A test file sets environment variables with `@jest-environment-options` in its first comment. */

@@ -1,6 +1,6 @@
 /**
  * Module hooks for `module.register` of Node's module loader: the transformer of jest.config.mjs compiles TypeScript, and
- * `@jest/globals` returns the functions of the current test file.
+ * `@jest/globals` returns the functions of the current test file. Modules that a mutant may change are loaded once for each mutant.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -12,9 +12,14 @@ export function initialize(swcOptions) {
   transformer = createTransformer(swcOptions)
 }
 
-export function resolve(specifier, context, nextResolve) {
-  if (specifier !== '@jest/globals') return nextResolve(specifier, context)
-  return { url: new URL('globals.mjs', import.meta.url).href, shortCircuit: true }
+export async function resolve(specifier, context, nextResolve) {
+  if (specifier === '@jest/globals')
+    return { url: new URL('globals.mjs', import.meta.url).href, shortCircuit: true }
+  const resolved = await nextResolve(specifier, context)
+  const mutant = context.parentURL?.split('mutant=')[1]
+  return mutant && resolved.url.endsWith('.ts')
+    ? { ...resolved, url: `${resolved.url}?mutant=${mutant}` }
+    : resolved
 }
 
 export async function load(url, context, nextLoad) {

@@ -46,7 +46,8 @@ export default class NativeRuntime {
 
   unstable_importModule(path) {
     loaded += 1
-    return import(`${pathToFileURL(path)}?load=${loaded}`)
+    const mutant = process.env.__STRYKER_ACTIVE_MUTANT__ ?? ''
+    return import(`${pathToFileURL(path)}?load=${loaded}&mutant=${mutant}`)
   }
 
   requireModule(path) {
