@@ -76,13 +76,12 @@ export const requestTooSlow = () => invalid(408, ['request: not complete in time
 /** An `Expect` header other than `100-continue`. */
 export const unmetExpectation = () => invalid(417, ['Expect: only 100-continue is supported'])
 
-export const notJson = (cause?: unknown) =>
+export const notJson = () =>
   new BrokerError(400, 'E0000003', 'The request body was not well-formed.', {
     causes: ['body: not a JSON object'],
-    cause,
   })
 
-export const wrongContentType = (expected = 'application/json') =>
+export const wrongContentType = (expected: string) =>
   new BrokerError(
     415,
     'E0000021',
@@ -196,8 +195,7 @@ const unavailable = (retryAfterSeconds: number, cause: unknown, details: ErrorDe
 export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, { dependency: 'store' })
 
 /** The broker is overloaded. */
-export const temporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
-  unavailable(retryAfterSeconds, cause, { busy: 'overloaded' })
+export const overloaded = () => unavailable(2, undefined, { busy: 'overloaded' })
 
 /** Okta is not called now: its breaker is open, all connections are in use, or it has refused the API token. */
 export const upstreamTemporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>

@@ -9,8 +9,11 @@ test.each<[error: errors.BrokerError, wanted: string]>([
   [errors.invalidField('passCode: must be a string'), '400 E0000001 passCode: must be a string'],
   [errors.invalidField(), '400 E0000001'],
   [errors.bodyTooLarge(65536), '413 E0000001 body: larger than 65536 bytes'],
-  [errors.notJson(cause), '400 E0000003 body: not a JSON object'],
-  [errors.wrongContentType(), '415 E0000021 Content-Type: must be application/json in UTF-8'],
+  [errors.notJson(), '400 E0000003 body: not a JSON object'],
+  [
+    errors.wrongContentType('application/json'),
+    '415 E0000021 Content-Type: must be application/json in UTF-8',
+  ],
   [errors.malformedRequest(cause), '400 E0000001 request: malformed'],
   [errors.headersTooLong(), '431 E0000001 headers: too long'],
   [errors.requestTooSlow(), '408 E0000001 request: not complete in time'],
@@ -41,7 +44,7 @@ test.each<[error: errors.BrokerError, wanted: string]>([
   [errors.storeUnavailable(cause), '503 E0000009, after 2 s'],
   [errors.upstreamUnavailable(cause), '502 E0000009'],
   [errors.upstreamTimeout(cause), '504 E0000009'],
-  [errors.temporarilyUnavailable(3, cause), '503 E0000009, after 3 s'],
+  [errors.overloaded(), '503 E0000009, after 2 s'],
   [errors.upstreamTemporarilyUnavailable(4, cause), '503 E0000009, after 4 s'],
   [errors.stepInProgress(), '503 E0000009, after 1 s'],
   [errors.pamError(503, 'pam_rate_limited', { retryAfterSeconds: 9 }), '503 pam_rate_limited, after 9 s'],
@@ -53,12 +56,12 @@ test.each<[error: errors.BrokerError, wanted: string]>([
 })
 
 test('the body of an error has its code twice and its causes, and never the logged cause', () => {
-  const body = errors.toErrorObject(errors.notJson(cause), 'request-1')
+  const body = errors.toErrorObject(errors.malformedRequest(cause), 'request-1')
   expect(body).toEqual({
-    errorCode: 'E0000003',
-    errorSummary: 'The request body was not well-formed.',
-    errorLink: 'E0000003',
+    errorCode: 'E0000001',
+    errorSummary: 'Api validation failed: request',
+    errorLink: 'E0000001',
     errorId: 'request-1',
-    errorCauses: [{ errorSummary: 'body: not a JSON object' }],
+    errorCauses: [{ errorSummary: 'request: malformed' }],
   })
 })

@@ -39,7 +39,6 @@ function deepFreeze<T>(value: T): T {
 function configOf(values: Values) {
   const origin = values.PUBLIC_URL
   return {
-    production: values.NODE_ENV === 'production',
     /** https: the cookies are Secure and have the `__Host-` prefix. */
     publicUrl: { origin, secure: origin.startsWith('https:') },
     /** As browsers write them (lower case, no default port), without that of `PUBLIC_URL`. */

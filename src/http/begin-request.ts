@@ -67,7 +67,7 @@ function contextFrom(
 ): RequestContext {
   const id = req.headers['x-request-id']
   const isValid = isFromProxy && typeof id === 'string' && REQUEST_ID.test(id)
-  return { requestId: isValid ? id : uuid(), ...clientAddress(req, isTrustedProxy) }
+  return { requestId: isValid ? id : uuid(), ...clientAddress(req, isFromProxy, isTrustedProxy) }
 }
 
 /**

@@ -106,9 +106,13 @@ export type AddressProblem = (typeof ADDRESS_PROBLEMS)[number]
  * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted proxy. Entries that a client has added are
  * therefore never used. If all entries are trusted proxies, the first one is the client, because a client can run on a proxy's host.
  */
-export function clientAddress(req: IncomingMessage, isTrusted: IsTrustedProxy): ClientAddress {
+export function clientAddress(
+  req: IncomingMessage,
+  isFromProxy: boolean,
+  isTrusted: IsTrustedProxy,
+): ClientAddress {
   const proxy = socketAddress(req.socket)
-  if (!isTrusted(proxy)) return { address: proxy }
+  if (!isFromProxy) return { address: proxy }
   const entries = forwardedFor(req)
   if (entries.length === 0) return { address: proxy, addressProblem: 'missing' }
   for (;;) {

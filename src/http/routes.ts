@@ -9,7 +9,7 @@ import {
   invalidField,
   notFound,
   notJson,
-  temporarilyUnavailable,
+  overloaded,
   wrongContentType,
   wrongMethod,
 } from '../errors.ts'
@@ -202,8 +202,6 @@ export function sendJsonText(res: ServerResponse, text: string): void {
   res.end(text)
 }
 
-const RETRY_AFTER_SECONDS = 2
-
 /**
  * Refuses requests while too many are in flight: 503 E0000009. Their memory is bounded, and the client can retry at another replica. A request
  * counts from the arrival of its body until its handler has finished, also if the client disconnects earlier. One address gets half of the
@@ -224,7 +222,7 @@ export function limitRequestsInFlight(
   }
   const refuse = (reason: 'in_flight' | 'address'): never => {
     metrics.requestsShed.inc({ reason })
-    throw temporarilyUnavailable(RETRY_AFTER_SECONDS)
+    throw overloaded()
   }
 
   return routes.map((route) => ({

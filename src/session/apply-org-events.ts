@@ -4,9 +4,9 @@ import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
-import type { EndAllSessions, EndAllSessionsOptions, RevocationTimes } from './end-all-sessions.ts'
+import type { EndAllSessions, EndAllSessionsOptions } from './end-all-sessions.ts'
 import type { OrgEvent } from './org-events.ts'
-import type { VoidTimes } from './void-times.ts'
+import type { RevocationTimes, VoidTimes } from './void-times.ts'
 
 type From = Pick<AuditFields<'sessions_revoked'>, 'requestId' | 'address'>
 

@@ -1,14 +1,11 @@
 import { createSigner, type MasterKeys } from '../crypto/keys.ts'
 import type { Store } from '../store/store.ts'
 import { createApplyOrgEvents } from './apply-org-events.ts'
-import {
-  createEndAllSessions,
-  createRevocationTimes,
-  type EndAllSessionsOptions,
-} from './end-all-sessions.ts'
+import { createEndAllSessions, type EndAllSessionsOptions } from './end-all-sessions.ts'
 import type { OrgEventRoutesOptions } from './org-event-routes.ts'
 import { createRecheck, type RecheckOptions } from './recheck.ts'
 import { createUserKeys } from './user-keys.ts'
+import { createRevocationTimes } from './void-times.ts'
 
 export interface RevocationOptions
   extends Pick<EndAllSessionsOptions, 'sessions' | 'refetchAccess'>,

@@ -1,9 +1,9 @@
-import type { Signer } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
 import type { Store } from '../store/store.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserKeys } from './user-keys.ts'
 import type { SessionsToKeep } from './user-sessions.ts'
+import type { RevocationTimes } from './void-times.ts'
 
 export type EndAllSessions = ReturnType<typeof createEndAllSessions>
 
@@ -41,31 +41,4 @@ export function createEndAllSessions(options: EndAllSessionsOptions) {
 export async function endSessionsOfAllUsers(store: Pick<Store, 'keyPrefix' | 'deleteAll'>): Promise<number> {
   for (const kind of ['txn:', 'sso:']) await store.deleteAll(store.keyPrefix + kind)
   return store.deleteAll(`${store.keyPrefix}sess:`)
-}
-
-export type RevocationTimes = ReturnType<typeof createRevocationTimes>
-
-/** Longer than the lifetime of any transaction. */
-const TTL_MS = 86_400_000
-
-/**
- * The time when all sessions of a user were last ended. It also ends transactions that did not know their user then, such as a
- * recovery that waits for its code: they are in no index of the user.
- */
-export function createRevocationTimes(options: { store: Store; names: Signer; now: () => number }) {
-  const { store, names, now } = options
-  const keyOf = (name: string) => `${store.keyPrefix}txn:ended:${name}`
-
-  return {
-    /** A later time that is recorded already stays. */
-    async record(userId: string, atMs = now()): Promise<void> {
-      await store.raise(keyOf(names.sign(userId)), Math.floor(atMs), TTL_MS)
-    },
-
-    /** Whether all sessions of the user were ended at this time or later. */
-    async revokedSince(userId: string, sinceMs: number): Promise<boolean> {
-      const stored = await Promise.all(names.signAll(userId).map((name) => store.get(keyOf(name))))
-      return stored.some((revokedAtMs) => Number(revokedAtMs) >= Math.floor(sinceMs)) // NaN if there is none
-    },
-  }
 }

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import type { Request, RequestHandler } from 'express'
-import { LRUCache } from 'lru-cache'
 import { invalidField, ruleNotMet } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { checkQuery, type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
@@ -101,19 +100,13 @@ export function beginForwardAuth(metrics: Metrics): RequestHandler {
   }
 }
 
-const MAX_KEPT_RULES = 1000
-
-/** Parses the rules of the query. A proxy sends the same few again and again. */
+/** Parses the rules of the query. */
 function createRulesReader({ jwtAudiences, readAccess }: ForwardAuthOptions) {
   const schema = createRulesSchema(jwtAudiences)
-  const kept = new LRUCache<string, ForwardAuthRules>({ max: MAX_KEPT_RULES })
 
   return (req: Request): ForwardAuthRules | undefined => {
-    const start = req.url.indexOf('?')
-    if (start === -1) return undefined
-    const text = req.url.slice(start)
-    const rules = kept.get(text) ?? checkQuery(schema, req.query)
-    kept.set(text, rules)
+    if (!req.url.includes('?')) return undefined
+    const rules = checkQuery(schema, req.query)
     if (needsAccess(rules) && readAccess === undefined)
       throw invalidField('query: groups and roles need PAM, which is not configured')
     return rules

@@ -3,7 +3,6 @@ import { DependencyFailure } from '../observability/dependency-failure.ts'
 import {
   type AttemptCounters,
   assertOneSlot,
-  assertValidCount,
   CLEANUP_THRESHOLD,
   KEY_PREFIX,
   newWindowId,
@@ -126,8 +125,8 @@ function createIndexes(memory: Memory): Pick<Store, 'indexPut' | 'indexAll' | 'i
 function createCounters(memory: Memory, now: () => number): AttemptCounters {
   return {
     async countAttempt(request) {
-      assertValidCount(request)
       const { keyPrefix, override, notAfterMs = Number.POSITIVE_INFINITY } = request
+      if (override) assertOneSlot(keyPrefix, override.ifKeyExists)
       if (now() > notAfterMs) return { overridden: false, full: undefined, late: true, countedWindows: [] }
       const overridden = override !== undefined && memory.has(override.ifKeyExists)
       const newWindow = { count: 0, windowId: newWindowId() }

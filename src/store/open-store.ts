@@ -17,7 +17,7 @@ export interface OpenStoreOptions
  * background, so Redis may start later.
  */
 export function openStore({ url, now = Date.now, ...options }: OpenStoreOptions): Store {
-  if (url === 'memory:' || url === 'memory://') return createMemoryStore({ now })
+  if (url === 'memory:') return createMemoryStore({ now })
   const redis = createRedisClient({ target: parseRedisUrl(url), ...options })
   return createRedisStore({ ...options, redis })
 }

@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import type { DNSLookupFunction, RedisOptions } from 'ioredis'
 import { Cluster, Redis } from 'ioredis'
@@ -38,7 +37,6 @@ export type StoreEvent =
  */
 export function createRedisClient(options: RedisClientOptions): Redis | Cluster {
   const { target, ca, cert, privateKey: key, commandTimeoutMs, connectTimeoutMs } = options
-  if (ca !== undefined) new X509Certificate(ca) // throws here instead of at every attempt to connect
   const common = {
     ...target.credentials,
     ...(target.tls ? { tls: { ca, cert, key } } : {}),

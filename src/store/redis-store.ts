@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
+import { storeUnavailable } from '../errors.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
 import {
   type AttemptCounters,
   assertOneSlot,
-  assertValidCount,
   KEY_PREFIX,
   newWindowId,
   roundUpTtl,
@@ -119,11 +119,22 @@ function createValues(redis: Client, run: Run): Values {
     deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
 
     async deleteAll(prefix) {
-      const servers = redis.isCluster ? (redis as Cluster).nodes('master') : [redis as Redis]
+      const servers = serversOf(redis)
       const counts = await Promise.all(servers.map((server) => run(deleteScanned(redis, server, prefix))))
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
+}
+
+/** Every server with keys. Throws 503 if one is unreachable, because ioredis leaves it out. */
+function serversOf(redis: Client): Redis[] {
+  if (!redis.isCluster) return [redis as Redis]
+  const cluster = redis as Cluster
+  const primaries = cluster.nodes('master')
+  const names = primaries.map(({ options: { host, port } }) => `${host}:${port}`)
+  if (primaries.length === 0 || cluster.slots.some(([owner = '']) => !names.includes(owner)))
+    throw storeUnavailable()
+  return primaries
 }
 
 /** Keys that one SCAN looks at. More would delay other commands. */
@@ -175,8 +186,8 @@ function createIndexes(redis: Client, run: Run): Pick<Store, 'indexPut' | 'index
 function createCounters(redis: Client, run: Run): AttemptCounters {
   return {
     async countAttempt(request) {
-      assertValidCount(request)
       const { keyPrefix, windows, override, notAfterMs = '' } = request
+      if (override) assertOneSlot(keyPrefix, override.ifKeyExists)
       const lists = JSON.stringify([windows, override?.windows ?? []])
       const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
       const [overridden, full, leftMs, windowIds, late] = await run(

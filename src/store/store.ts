@@ -195,17 +195,6 @@ export function newWindowId(): string {
   return randomUUID().slice(0, 8)
 }
 
-/** Checks both lists of windows, so that a misconfigured limit fails at once and not only when its list is first used. */
-export function assertValidCount({ keyPrefix, windows, override, notAfterMs = 0 }: CountRequest): void {
-  if (override) assertOneSlot(keyPrefix, override.ifKeyExists)
-  for (const { maxAttempts, ttlMs } of [...windows, ...(override?.windows ?? [])]) {
-    roundUpTtl(ttlMs)
-    if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1)
-      throw new TypeError('maxAttempts must be an integer of 1 or more')
-  }
-  if (!Number.isFinite(notAfterMs)) throw new TypeError('notAfterMs must be a finite number of milliseconds')
-}
-
 /** Waits until all writes have ended, and then throws the first failure: a rollback must not overlap with a write in flight. */
 export async function allSettledOrThrow<Writes extends readonly Promise<unknown>[]>(
   ...writes: Writes

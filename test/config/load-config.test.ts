@@ -9,7 +9,6 @@ test('the required variables alone make a valid configuration', () => {
   const { secretKeys, authn, redis, tunables, ...rest } = load()
 
   expect(rest).toMatchObject({
-    production: false,
     publicUrl: { origin: 'https://portal.example.com', secure: true },
     listen: { port: 8080, host: '0.0.0.0' },
     ops: { port: 9090, host: '127.0.0.1', token: undefined },
@@ -109,14 +108,6 @@ test('certificates are read from the named files', () => {
   )
   expect(config.egress.ca).toBe(`${one}\n`)
   expect(config.redis.ca).toBe(`${two}\n`)
-})
-
-test.each([
-  ['production', true],
-  ['development', false],
-  ['Production', false],
-])('NODE_ENV=%s: production is %s', (value, production) => {
-  expect(load({ NODE_ENV: value }).production).toBe(production)
 })
 
 test('variables that depend on a missing variable are not reported as well', () => {

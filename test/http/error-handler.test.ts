@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { storeUnavailable, temporarilyUnavailable } from '../../src/errors.ts'
+import { overloaded, storeUnavailable } from '../../src/errors.ts'
 import { getRequestContext, type RequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/routes.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
@@ -106,7 +106,7 @@ describe('a BrokerError is sent unchanged', () => {
   })
 
   test('a shed request is not logged as a failed dependency', async () => {
-    const { ask, lines } = await throwing(temporarilyUnavailable(2, new Error('load is shed: lag')))
+    const { ask, lines } = await throwing(overloaded())
     expect((await ask({ path: '/1' })).status).toBe(503)
     await until(() => lines().length === 2)
     expect(lines()[0]).toMatchObject({ level: 'warn', event: 'overloaded', status: 503 })

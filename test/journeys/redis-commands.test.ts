@@ -131,9 +131,10 @@ test('a password that leads to a second factor', async () => {
   expect(await countCommands(() => signIn(browser, TOMAS))).toEqual({
     commands: [
       ...['acquire', 'countAttempt', 'countAttempt'], // the lock of identical requests; the user's limits and the address's
+      'get', // whether all sessions of the user were ended meanwhile
       ...['refundAttempt', 'refundAttempt', 'set', 'indexPut', 'commit'], // not refused; the transaction and its index entry
     ],
-    roundTrips: 2,
+    roundTrips: 3,
   })
 })
 

@@ -73,6 +73,14 @@ test('if only the last response names this user, no session opens', async () => 
   expect((await page.browser.get(ME)).status).toBe(404)
 })
 
+test('if a password waits for Okta meanwhile, no session opens', async () => {
+  const page = await openPage(harness)
+  meanwhile = () => endAllSessions(ADA.id)
+  const { status, json, setCookies } = await page.signIn('ada@example.test')
+  expect([status, json.errorCode, setCookies]).toEqual([401, 'E0000011', []])
+  expect((await page.browser.get(ME)).status).toBe(404)
+})
+
 test('if the step itself first asks who the user of an imported transaction is, no session opens', async () => {
   const page = await importWith(expired({}))
   harness.stub.answers(expired({ user: ADA }))

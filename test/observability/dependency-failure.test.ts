@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import {
   BrokerError,
+  overloaded,
   pamError,
-  temporarilyUnavailable,
   upstreamTemporarilyUnavailable,
   upstreamTimeout,
   upstreamUnavailable,
@@ -78,7 +78,7 @@ describe('in the log', () => {
   })
 
   test('an error without a dependency has no such field', () => {
-    expect(failureFields(temporarilyUnavailable(2, new Error('load is shed: lag')))).toEqual({})
+    expect(failureFields(overloaded())).toEqual({})
     expect(new BrokerError(500, 'E0000009', 'x').dependency).toBeUndefined()
   })
 })

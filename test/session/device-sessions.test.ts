@@ -1,23 +1,18 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { beforeEach, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import { createDeviceSessions } from '../../src/session/prepare-session.ts'
-import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
-import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'
+import { entries, store, useMemoryStore } from '../support/memory-store.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const TTL_MS = 60_000
 
-let entries: Map<string, MemoryEntry>
-let store: Store
+useMemoryStore()
 let metrics: Metrics
 beforeEach(() => {
-  entries = new Map()
-  store = createMemoryStore({ entries })
   metrics = createMetrics({ processMetrics: false })
 })
-afterEach(() => store.close())
 
 function replica(...keys: Buffer[]) {
   const { bind } = createDeviceSessions({

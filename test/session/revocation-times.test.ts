@@ -1,20 +1,11 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { createRevocationTimes } from '../../src/session/end-all-sessions.ts'
-import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
-import type { Store } from '../../src/store/store.ts'
+import { createRevocationTimes } from '../../src/session/void-times.ts'
+import { clock, entries, store, useMemoryStore } from '../support/memory-store.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 
-const clock = { now: 0 }
-let entries: Map<string, MemoryEntry>
-let store: Store
-beforeEach(() => {
-  clock.now = 1000
-  entries = new Map()
-  store = createMemoryStore({ entries, monotonic: () => clock.now })
-})
-afterEach(() => store.close())
+useMemoryStore()
 
 const replica = (...keys: Buffer[]) =>
   createRevocationTimes({ store, names: createSigner(keys, 'user-key-names'), now: () => clock.now })

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { Redis } from 'ioredis'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-
 import { createSessionStore, newSessionId, type Session } from '../../src/session/session.ts'
 import { createVoidTimes } from '../../src/session/void-times.ts'
 import { openStore } from '../../src/store/open-store.ts'

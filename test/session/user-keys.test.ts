@@ -1,22 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { createUserKeys } from '../../src/session/user-keys.ts'
-import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
-import type { Store } from '../../src/store/store.ts'
+import { clock, entries, store, useMemoryStore } from '../support/memory-store.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const PREFIX = 'gatehouse:txn:user:'
 const TTL_MS = 60_000
 
-const clock = { now: 0 }
-let entries: Map<string, MemoryEntry>
-let store: Store
-beforeEach(() => {
-  clock.now = 0
-  entries = new Map()
-  store = createMemoryStore({ entries, monotonic: () => clock.now })
-})
-afterEach(() => store.close())
+useMemoryStore()
 
 const replica = (...keys: Buffer[]) =>
   createUserKeys({
@@ -59,11 +50,11 @@ test('remove removes a key from the index, even under a retired key', async () =
 test('the index expires with the last of its keys', async () => {
   await write('one', 'a')
   await write('one', 'b', 2 * TTL_MS)
-  clock.now = TTL_MS + 1
+  clock.now += TTL_MS + 1
   expect(await store.indexAll([...entries.keys()].find((key) => key.startsWith(PREFIX)) ?? '')).not.toEqual(
     {},
   )
-  clock.now = 2 * TTL_MS + 1
+  clock.now += TTL_MS
   await replica(OLD).deleteAll('one')
   expect([...entries.keys()].filter((key) => key.startsWith(PREFIX))).toEqual([])
 })

@@ -154,34 +154,6 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().countAttempt(counting)).toMatchObject({ full: { index: 0 } })
     })
 
-    test.each([
-      ['allows NaN attempts', { maxAttempts: Number.NaN }],
-      ['allows no attempt', { maxAttempts: 0 }],
-      ['allows a fraction of an attempt', { maxAttempts: 2.5 }],
-      ['never ends', { ttlMs: Number.POSITIVE_INFINITY }],
-    ])('a window that %s is refused, in either list, and nothing is counted', async (_what, wrong) => {
-      const keyPrefix = newKeyPrefix()
-      const [sound, unsound] = [window('sound', 1), { ...window('unsound', 1), ...wrong }]
-      const ifKeyExists = `${keyPrefix}:mark`
-      for (const counting of [
-        { keyPrefix, windows: [sound, unsound] },
-        { keyPrefix, windows: [sound], override: { ifKeyExists, windows: [unsound] } },
-      ])
-        await expect(store().countAttempt(counting)).rejects.toThrow(TypeError)
-      expect(await tested().timeToLive(keyPrefix)).toBeUndefined()
-      expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [sound] }))).toBe(true)
-      await expect(store().countAttempt({ keyPrefix, windows: [sound, unsound] })).rejects.toThrow(TypeError) // nor when one is full
-    })
-
-    test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-      'notAfterMs of %s is refused, and nothing is counted',
-      async (notAfterMs) => {
-        const counting = { keyPrefix: newKeyPrefix(), windows: [window('a', 1)] }
-        await expect(store().countAttempt({ ...counting, notAfterMs })).rejects.toThrow(TypeError)
-        expect(wasCounted(await store().countAttempt(counting))).toBe(true)
-      },
-    )
-
     test('two hundred concurrent attempts with several key prefixes: exactly the maximum is allowed', async () => {
       const keyPrefixes = [newKeyPrefix(), newKeyPrefix(), newKeyPrefix()]
       const windows = [window('a', 50), window('b', 20)]

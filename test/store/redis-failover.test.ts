@@ -29,21 +29,24 @@ describe('failover', () => {
     }
   })
 
-  test('cluster: after a primary is killed, its replica serves all its keys', async () => {
+  test('cluster: after a primary is killed, its replica serves all its keys; deleteAll does not leave them out', async () => {
     const redis = stopped(await startRedisCluster(3, 3, { password: 'pw', nodeTimeoutMs: 2000 }))
     const { store } = connect(redis.url)
     await expectWorking(store)
     const keys = Array.from({ length: 60 }, (_, n) => `gatehouse:kept:${n}`)
-    for (const key of keys) await store.set(key, key, 60_000)
+    const deleted = keys.map((key) => key.replace('kept', 'deleted'))
+    for (const key of [...keys, ...deleted]) await store.set(key, key, 60_000)
     const [primary, replica] = [redis.masters[0]?.client(), redis.replicas[0]?.client()]
     await until(async () => (await replica?.dbsize()) === (await primary?.dbsize()), {
       what: 'a replica that has every key',
     })
     await redis.masters[0]?.kill()
+    await until(() => store.deleteAll('gatehouse:deleted').then(() => true), { what: 'every server' })
     const kept = await until(() => Promise.all(keys.map((key) => store.get(key))), {
       what: 'a replica that has taken over',
     })
     expect(kept).toEqual(keys)
+    for (const key of deleted) expect(await store.get(key)).toBeUndefined()
     await expectWorking(store)
   })
 

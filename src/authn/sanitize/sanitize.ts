@@ -22,12 +22,6 @@ export interface StepTokens {
   readonly ssoToken?: string | undefined
 }
 
-export interface Sanitized<Body> {
-  readonly body: Body
-  /** `body`, serialized. */
-  readonly text: string
-}
-
 export interface SanitizerDeps {
   readonly resources: Pick<OfferedResources, 'pictureHandle'>
   readonly upstreamOrigins: RewriteOptions['upstreamOrigins']
@@ -45,7 +39,7 @@ export function createSanitizer(deps: SanitizerDeps) {
   const reportUnknownSteps = createReportUnknownSteps(deps)
 
   return {
-    /** The answer of a step, with the handle instead of the state token, and without hidden factors. */
+    /** The answer of a step as JSON, with the handle instead of the state token, and without hidden factors. */
     step: (
       reply: Pick<AuthnReply, 'body' | 'isError'>,
       { before, handle, ssoToken }: StepTokens,
@@ -60,10 +54,10 @@ export function createSanitizer(deps: SanitizerDeps) {
         })
         if (!reply.isError) reportUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
         const body = ssoToken === undefined ? rewritten.body : { ...rewritten.body, sessionToken: ssoToken }
-        return { ...filterTokens(deps, body, rewritten, client), offered: rewritten.offered }
+        return { text: filterTokens(deps, body, rewritten, client), offered: rewritten.offered }
       }),
 
-    /** The content of an offered resource. A state token is removed, because no handle is known. */
+    /** The content of an offered resource, as JSON. A state token is removed, because no handle is known. */
     resource: (content: unknown, { path, stateTokens }: OfferedResource, client: Client) =>
       orUnusable(() => {
         const pictureToken = PICTURE.exec(path.replace(/\?.*/, ''))?.[2] ?? ''
@@ -80,19 +74,20 @@ export function createSanitizer(deps: SanitizerDeps) {
   }
 }
 
-/** The token filter: removes tokens and the broker's own secrets from the serialized answer. */
-function filterTokens<Body>(
+/** The token filter: serializes the answer, and removes tokens and the broker's own secrets. Throws a SyntaxError if the rest is not JSON. */
+function filterTokens(
   { ownSecrets, log, metrics }: SanitizerDeps,
-  body: Body,
+  body: unknown,
   { tokens, tokensInLinks }: RewrittenAnswer,
   { requestId }: Client,
-): Sanitized<Body> {
+): string {
   if (tokensInLinks > 0) metrics.tokenLeaksBlocked.inc({ found_in: 'link' }, tokensInLinks)
   const { text, removed } = removeTokens(JSON.stringify(body), [...tokens, ...ownSecrets])
-  if (removed === 0) return { body, text }
+  if (removed === 0) return text
   metrics.tokenLeaksBlocked.inc({ found_in: 'body' }, removed)
   log.error('token_leak_blocked', { requestId, count: removed })
-  return { body: JSON.parse(text), text }
+  JSON.parse(text)
+  return text
 }
 
 /**

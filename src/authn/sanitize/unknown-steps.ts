@@ -41,8 +41,6 @@ const LINKS = new Set([
   'self',
 ])
 
-export type ReportUnknownSteps = ReturnType<typeof createReportUnknownSteps>
-
 /**
  * Counts unknown statuses, factor types and links by name, because a portal's page may not know them either. They are
  * passed to the browser like known ones. Each name is logged once per process. `linkNames` are the names in every

@@ -1,10 +1,10 @@
 import { otherUsersSession } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { RevocationTimes } from '../../session/end-all-sessions.ts'
 import type { PreparedSession } from '../../session/prepare-session.ts'
 import type { Session } from '../../session/session.ts'
 import type { Sessions } from '../../session/sessions.ts'
+import type { RevocationTimes } from '../../session/void-times.ts'
 import { allSettledOrThrow } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
@@ -20,6 +20,7 @@ import {
   toRefusal,
 } from '../transaction/step-result.ts'
 import { isOngoing, type OfferedStep, type Transaction, toRedirectOnly } from '../transaction/transaction.ts'
+import { readAnswer } from '../upstream/read-answer.ts'
 import type { UpstreamStep } from './upstream-step.ts'
 
 /** An answer and what the browser would get, without how the upstream was called. */
@@ -28,8 +29,6 @@ export interface AnsweredSignIn {
   readonly after: Transaction
   readonly handle: string
   readonly answer: Answer
-  /** Sanitized, so that the session contains no token. */
-  readonly shownUser: AnsweredUser | undefined
   readonly outcome: StepAnswer
   readonly offered: readonly OfferedStep[]
   readonly ssoToken: string | undefined
@@ -54,20 +53,21 @@ export async function concludeStep(
   client: Client,
   deps: ConcludeStepDeps,
 ): Promise<Pick<StepResult, 'outcome' | 'after' | 'session'>> {
-  const { before, after, handle, answer, shownUser, outcome, offered, ssoToken } = signIn
-  const open = mayBePlanted(before, after) ? await openSession(client, deps) : undefined
-  if (open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
+  const { before, after, handle, answer, outcome, offered, ssoToken } = signIn
+  const isPlantable = mayBePlanted(before, after)
+  const opens = opensSession(after, answer)
+  const open = isPlantable || opens ? await openSession(client, deps) : undefined
+  if (isPlantable && open !== undefined && answer.user !== undefined && open.userId !== answer.user.id)
     return { outcome: refusePlanted(signIn, client, deps), after: undefined }
-  if (!opensSession(after, answer)) {
+  if (!opens) {
     const stateTokens = [after.stateToken, ...after.retiredTokens]
     const ttlMs = after.expiresAtMs - deps.now()
     await deps.offeredResources.keep(client.device.id, offered, { handle, stateTokens, ttlMs })
     const sessionId = open === undefined ? undefined : client.sessionId
     return { outcome, after: nextTransaction(after, offered, sessionId, deps) }
   }
-  const profile = shownUser?.profile ?? {}
-  const reopened = open ?? (await openSession(client, deps))
-  const session = issueSession({ answer, after, profile, ssoToken, open: reopened }, client, deps)
+  const profile = readAnswer(JSON.parse(outcome.body)).user?.profile ?? {}
+  const session = issueSession({ answer, after, profile, ssoToken, open }, client, deps)
   const { id: sessionId } = session
   return {
     outcome: { ...outcome, sessionId },
@@ -77,8 +77,8 @@ export async function concludeStep(
 }
 
 /**
- * All sessions of the user were ended after the transaction began, but the transaction was not, because its stored
- * record does not name the user. An earlier call of this step may have named the user; only the commit stores that.
+ * All sessions of the user were ended after the transaction began, but the transaction was not, because no stored
+ * record names the user yet. An earlier call of this step may have named the user; only the commit stores that.
  */
 export async function wasUserSignedOut(
   before: Transaction,
@@ -86,12 +86,7 @@ export async function wasUserSignedOut(
   { isUserStored = before.userId !== undefined }: Pick<UpstreamStep, 'isUserStored'>,
   { revocationTimes }: { readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'> },
 ): Promise<boolean> {
-  return (
-    before.stateToken !== '' &&
-    !isUserStored &&
-    userId !== undefined &&
-    revocationTimes.revokedSince(userId, before.createdAtMs)
-  )
+  return !isUserStored && userId !== undefined && revocationTimes.revokedSince(userId, before.createdAtMs)
 }
 
 /** The browser's user may not have begun the sign-in, so it must not replace another user's session (docs/security.md#sessions). */

@@ -43,7 +43,7 @@ export function createFetchOffered(deps: FetchOfferedDeps) {
   const toErrorAnswer = (answer: UpstreamResponse, resource: OfferedResource, client: Client): StepAnswer => {
     const { status, body, headers, errorCode, isError } = toReply(answer)
     if (!isError) throw unusableAnswer(status)
-    return createAnswer(sanitizer.resource(body, resource, client).text, { status, headers, errorCode })
+    return createAnswer(sanitizer.resource(body, resource, client), { status, headers, errorCode })
   }
 
   return {
@@ -52,7 +52,7 @@ export function createFetchOffered(deps: FetchOfferedDeps) {
       const answer = await fetchCounted(deps, resource, 'questions', 'application/json', client)
       const { json: list, status } = answer
       if (!Array.isArray(list) || status !== 200) return toErrorAnswer(answer, resource, client)
-      return createAnswer(sanitizer.resource(list, resource, client).text)
+      return createAnswer(sanitizer.resource(list, resource, client))
     },
 
     /** The picture, or Okta's error, for example if Okta no longer has it. */

@@ -1,5 +1,5 @@
 import { unknownHandle, upstreamUnavailable } from '../../errors.ts'
-import type { RevocationTimes } from '../../session/end-all-sessions.ts'
+import type { RevocationTimes } from '../../session/void-times.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
@@ -78,8 +78,7 @@ export function createSendStep(deps: SendStepDeps) {
     if (step.revokesSessions === true) await deps.endOtherSessions(after, handle, client)
     const oktaResult = { status: answer.status, factorResult: answer.factorResult }
     if (isSignedOut) return { ...oktaResult, outcome: toRefusal(unknownHandle()), after: undefined }
-    const shownUser = readAnswer(shown.body).user
-    const signIn = { before, after, handle, answer, shownUser, outcome, offered: shown.offered, ssoToken }
+    const signIn = { before, after, handle, answer, outcome, offered: shown.offered, ssoToken }
     const concluded = await concludeStep({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
     return { ...concluded, ...oktaResult }
   }

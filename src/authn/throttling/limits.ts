@@ -96,20 +96,6 @@ export function isOfCall({ name }: WindowKey): boolean {
   return name.startsWith('call:')
 }
 
-interface DeviceOf {
-  readonly device: Pick<Client['device'], 'id'>
-}
-
-/** The device is known if one of these keys exists. By user id if there is one, else by login; the newest key first. */
-export function knownDeviceKeys(
-  deps: Pick<LimitsDeps, 'store' | 'names' | 'logins'>,
-  { userId, login }: Pick<Attempt, 'userId' | 'login'>,
-  client: DeviceOf,
-): readonly string[] {
-  if (userId !== undefined) return deviceKeys(deps, byUserId(userId), client).known
-  return login === undefined ? [] : deviceKeys(deps, byLogin(deps.logins, login), client).known
-}
-
 /** For each name of the user: the windows that a full sign-in ends, and the key that marks the device as known. */
 export function windowsEndedBySignIn(
   deps: LimitsDeps,
@@ -227,7 +213,7 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
 function deviceKeys(
   { store, names }: Pick<LimitsDeps, 'store' | 'names'>,
   { shared, distinct }: NamedUser,
-  client: DeviceOf,
+  client: Client,
 ) {
   const users = names.signAll(JSON.stringify(shared))
   const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import { createSealedRecords, parseStoredJson } from '../../store/sealed-records.ts'
+import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import { PICTURE } from './link-paths.ts'
 import type { OfferedStep, Transaction } from './transaction.ts'
@@ -36,9 +36,8 @@ const QUESTIONS = /^\/api\/v1\/users\/[^/]+\/factors\/questions$/
 
 /** A record keeps this many names of transactions, the newest. A transaction has one name for each of SECRET_KEYS. */
 const MAX_NAMES = 20
-const VERSION = 1
 const StoredResource = z.object({
-  version: z.literal(VERSION),
+  version: z.literal(1),
   path: z.string(),
   stateTokens: z.array(z.string()).readonly(),
   /** Names of the transactions that offered it, newest first. */
@@ -46,8 +45,6 @@ const StoredResource = z.object({
 })
 type StoredResource = z.infer<typeof StoredResource>
 const STORED = { keyPattern: 'offer:*', schema: StoredResource, kind: 'offer' }
-
-const AnyVersion = z.object({ version: z.number() })
 
 export type OfferedResources = ReturnType<typeof createOfferedResources>
 
@@ -57,7 +54,7 @@ export type OfferedResources = ReturnType<typeof createOfferedResources>
  * transaction that offered it is open, because several tabs may have been offered the same path.
  */
 export function createOfferedResources(deps: OfferedResourcesDeps) {
-  const { store, seal, names, transactions } = deps
+  const { store, names, transactions } = deps
   const records = createSealedRecords({ ...deps, ...STORED })
 
   /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
@@ -66,12 +63,10 @@ export function createOfferedResources(deps: OfferedResourcesDeps) {
 
   const keepOne = async (name: string, path: string, by: OfferingTransaction) => {
     const [key] = records.keysOf(name)
-    const raw = await store.get(key)
-    if (raw !== undefined && isNewerVersion(seal.open(raw, key))) return // a newer replica wrote it
-    const earlier = records.open(raw, key)?.transactions ?? []
+    const earlier = records.open(await store.get(key), key)?.transactions ?? []
     const offeredBy = [...new Set([...transactions.names(by.handle), ...earlier])].slice(0, MAX_NAMES)
     const { stateTokens, ttlMs } = by
-    await records.write(name, { version: VERSION, path, stateTokens, transactions: offeredBy }, ttlMs)
+    await records.write(name, { version: 1, path, stateTokens, transactions: offeredBy }, ttlMs)
   }
 
   return {
@@ -105,11 +100,6 @@ function publicPathOf(path: string, pictureHandle: () => string): string | undef
   if (QUESTIONS.test(path)) return path
   const [, folder] = PICTURE.exec(path) ?? []
   return folder === undefined ? undefined : folder + pictureHandle()
-}
-
-function isNewerVersion(text: string | undefined): boolean {
-  const { data } = AnyVersion.safeParse(parseStoredJson(text))
-  return data !== undefined && data.version > VERSION
 }
 
 /** The user of an open transaction that offered it; undefined if none is open. */

@@ -1,8 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals'
-import {
-  createReportUnknownSteps,
-  type ReportUnknownSteps,
-} from '../../../src/authn/sanitize/unknown-steps.ts'
+import { createReportUnknownSteps } from '../../../src/authn/sanitize/unknown-steps.ts'
 import { FACTOR_TYPE_NAMES } from '../../../src/factor-types.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { collectLog } from '../../observability/collect-log.ts'
@@ -10,7 +7,7 @@ import { collectLog } from '../../observability/collect-log.ts'
 /** Unknown names are counted and logged, so that a portal team sees what its page may not support. */
 let metrics: ReturnType<typeof createMetrics>
 let collected: ReturnType<typeof collectLog>
-let report: ReportUnknownSteps
+let report: ReturnType<typeof createReportUnknownSteps>
 beforeEach(() => {
   metrics = createMetrics({ processMetrics: false })
   collected = collectLog()

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { describe, expect, test } from '@jest/globals'
 import { StepAudit } from '../../../src/authn/audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { knownDeviceKeys } from '../../../src/authn/throttling/limits.ts'
+import { windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
 import type { StepResult } from '../../../src/authn/transaction/step-result.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
@@ -12,9 +12,9 @@ import { storeUnavailable } from '../../../src/errors.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
 import type { UserKeys } from '../../../src/session/user-keys.ts'
-import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { CountRequest, CountResult, Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'
+import { clock, entries, store, useMemoryStore } from '../../support/memory-store.ts'
 import { until } from '../../support/until.ts'
 import { CLIENT as client } from '../test-client.ts'
 
@@ -27,13 +27,7 @@ const ended = (errorCode: string | undefined, status?: string): StepResult => ({
   ...(status === undefined ? {} : { status }),
 })
 
-let entries: Map<string, MemoryEntry>
-let store: Store
-beforeEach(() => {
-  entries = new Map()
-  store = createMemoryStore({ entries })
-})
-afterEach(() => store.close())
+useMemoryStore()
 
 const KEY = Buffer.alloc(32, 'plainly-fake')
 
@@ -54,18 +48,22 @@ function throttlingOn(
     hashes: createSigner(keys, 'log-hashes'),
     canonicalLogin: logins.canonical,
   })
+  const limiting = { store, limits: attemptLimits(defaultTunables().limits), names, logins }
   const throttling = createThrottling({
+    ...limiting,
     store: { ...store, ...changed },
-    limits: attemptLimits(defaultTunables().limits),
-    names,
-    logins,
     knownDevices: { add: note },
     audit,
     log,
     now: () => NOW,
   })
   const isKnownDevice = (user: Pick<Attempt, 'userId' | 'login'>, from: Client) =>
-    knownDeviceKeys({ store, names, logins }, user, from).some((key) => entries.has(key))
+    windowsOfAttempt(limiting, { kind: 'code', operation: 'x', ...user }, from)
+      .flatMap(({ override, formerKnownDeviceKeys = [] }) => [
+        override?.ifKeyExists ?? '',
+        ...formerKnownDeviceKeys,
+      ])
+      .some((key) => entries.has(key))
   return { ...throttling, isKnownDevice, step: stepWith(throttling), lines, metrics }
 }
 
@@ -283,7 +281,7 @@ describe('a known device', () => {
     const marks = [...entries.keys()].filter((key) => key.startsWith('gatehouse:known:'))
     expect(marks).toHaveLength(3)
     const days = marks.map((mark) =>
-      Math.round(((entries.get(mark)?.expiresAt ?? 0) - performance.now()) / 86_400_000),
+      Math.round(((entries.get(mark)?.expiresAt ?? 0) - clock.now) / 86_400_000),
     )
     expect(days).toEqual([90, 90, 90])
     expect(added).toEqual(expect.arrayContaining(marks.map((mark) => ['00u1ada', mark, 90 * 86_400_000])))
