@@ -23,6 +23,12 @@ const SHOWN_BY_JOURNEYS = [
 const FURTHER_TESTS = {
   'authn/transaction': ['authn/sanitize/links'],
   'authn/sign-in': ['authn/transaction/offered-resources'],
+  session: [
+    'journeys/org-events',
+    'journeys/own-sessions',
+    'journeys/session-recheck',
+    'journeys/session-revocation',
+  ],
 }
 
 process.env.UNTIL_TIMEOUT_MS = '3000' // test/support/until.ts: with many mutants, a test waits for an event that never occurs

@@ -107,7 +107,7 @@ export type RecordChange = { readonly write: string; readonly ttlMs: number } | 
  * Redis ten times as much memory as a field. A hash lives as long as its longest window. An ended window is ignored until then.
  */
 export interface AttemptCounters {
-  /** Counts one attempt, in one round trip. Throws a TypeError for an invalid window. */
+  /** Counts one attempt, in one round trip. */
   countAttempt(request: CountRequest): Promise<CountResult>
 
   /** Refunds an attempt to the windows in which it was counted. Windows that have ended are not changed. */
