@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import Sequencer from '@jest/test-sequencer'
 
-/** The shortest test files, which test one module, soonest find a mutant. */
+/** Runs the shortest test files first: each tests one module, and finds a mutant soonest. */
 // biome-ignore lint/style/noDefaultExport: jest expects a sequencer as the module's default export
 export default class ShortestFirst extends Sequencer {
   sort(tests) {

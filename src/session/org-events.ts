@@ -18,7 +18,7 @@ const EFFECTS: ReadonlyMap<string, Effect> = new Map([
   ['group.user_membership.remove', 'refetch_groups'],
 ])
 
-/** Their user cannot sign in afterwards, so sessions end that began soon after the event by a clock that is ahead of Okta's. */
+/** Afterwards the user cannot sign in. So sessions also end that began soon after the event, as the clock may be ahead of Okta's. */
 const BLOCKING = /^user\.lifecycle\./
 const MAX_CLOCK_LAG_MS = 60_000
 
