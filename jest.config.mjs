@@ -28,6 +28,6 @@ export default {
   testSequencer: '<rootDir>/scripts/jest-longest-first.mjs',
   maxWorkers: 2 * availableParallelism(), // many tests wait for processes, pages and stores
   // The modules of test files, and what they hold, stay in the worker: it is replaced between two files when its heap exceeds this.
-  workerIdleMemoryLimit: '300MB',
+  workerIdleMemoryLimit: '700MB',
   forceExit: false,
 }

@@ -84,8 +84,13 @@ export function createTracing(options: TracingOptions) {
     },
 
     /** Exports what is left. The exporter limits the time. */
-    close: () => provider.shutdown().catch(() => {}), // `logFailures` has logged it
+    close: () => shutDown(provider, requests),
   }
+}
+
+async function shutDown(provider: ReturnType<typeof createProvider>, requests: AsyncLocalStorage<Context>) {
+  requests.disable() // Node 20 visits it whenever a promise is created
+  await provider.shutdown().catch(() => {}) // `logFailures` has logged it
 }
 
 /** Outside a request. */

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
+import { type MatrixVisitor, useMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
@@ -14,15 +14,13 @@ const POSTS = Object.keys(CLASS_OF).flatMap((name) =>
 )
 const template = fc.constantFrom(...POSTS)
 
-let harness: MatrixHarness
+const harness = useMatrixHarness({
+  listener: { requestTimeout: 400, headersTimeout: 400, connectionsCheckingInterval: 50 },
+})
 let browser: MatrixVisitor
 beforeAll(async () => {
-  harness = await startMatrixHarness({
-    listener: { requestTimeout: 400, headersTimeout: 400, connectionsCheckingInterval: 50 },
-  })
   browser = await harness.newcomer()
 })
-afterAll(() => harness.stop())
 
 const headers = () => ({ 'sec-fetch-site': 'same-origin', cookie: browser.cookies('own') ?? '' })
 

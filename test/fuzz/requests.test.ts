@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { beforeAll, describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
+import { type MatrixVisitor, useMatrixHarness } from '../support/matrix-harness.ts'
 import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
 /** Random request lines, headers and queries. */
 
-let harness: MatrixHarness
+const harness = useMatrixHarness({
+  listener: { requestTimeout: 400, headersTimeout: 400, connectionsCheckingInterval: 50 },
+})
 let browser: MatrixVisitor
 beforeAll(async () => {
-  harness = await startMatrixHarness({
-    listener: { requestTimeout: 400, headersTimeout: 400, connectionsCheckingInterval: 50 },
-  })
   browser = await harness.newcomer()
 })
-afterAll(() => harness.stop())
 
 const opened = () => ({
   cookie: browser.cookies('own') ?? '',

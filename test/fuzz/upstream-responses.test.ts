@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { askPort } from '../http/serve.ts'
 import { codePoint } from '../support/code-point.ts'
-import { type MatrixHarness, type MatrixVisitor, startMatrixHarness } from '../support/matrix-harness.ts'
+import { type MatrixVisitor, useMatrixHarness } from '../support/matrix-harness.ts'
 import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { STEP_FIELDS, stepBody } from '../support/step-body.ts'
@@ -10,15 +10,13 @@ import { runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
 /** Random upstream responses: the browser gets a success, Okta's error or a 502, never a 500. */
 
-let harness: MatrixHarness
+const harness = useMatrixHarness({
+  constants: { upstream: { breaker: { consecutiveFailures: 1_000_000, halfOpenAfterMs: 1 } } },
+})
 const pool: MatrixVisitor[] = []
 beforeAll(async () => {
-  harness = await startMatrixHarness({
-    constants: { upstream: { breaker: { consecutiveFailures: 1_000_000, halfOpenAfterMs: 1 } } },
-  })
   while (pool.length < 60) pool.push(await harness.newcomer())
 })
-afterAll(() => harness.stop())
 
 const NAMES = [
   ...'status stateToken sessionToken recoveryToken expiresAt type factorResult _embedded _links user id'.split(

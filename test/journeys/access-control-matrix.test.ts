@@ -4,7 +4,6 @@ import type { Route } from '../../src/http/routes.ts'
 import { type AppRoutesOptions, createAppRoutes } from '../../src/pam/app-routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
-import { useFixture } from '../support/fixture.ts'
 import {
   APP_TOKEN,
   type Asked,
@@ -13,7 +12,7 @@ import {
   HOOK_SECRET,
   type MatrixVisitor,
   SESSION_COOKIE,
-  startMatrixHarness,
+  useMatrixHarness,
 } from '../support/matrix-harness.ts'
 import { GROUP_ID, pathOf } from '../support/permissive-upstream.ts'
 import {
@@ -51,10 +50,7 @@ const options: unknown = new Proxy(
 const ROUTES: readonly Route[] = publicRoutes(options as AppOptions)
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
-const harness = useFixture({
-  start: () => startMatrixHarness(),
-  stop: (started) => started.stop(),
-})
+const harness = useMatrixHarness()
 
 test('every route has a class, and every class entry has a route', () => {
   expect(Object.keys(CLASS_OF).sort()).toEqual(ROUTES.map(nameOf).sort())

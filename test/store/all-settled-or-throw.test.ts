@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { allSettledOrThrow } from '../../src/store/store.ts'
+import { deferred } from '../support/deferred.ts'
 
 test('returns all results in order', async () => {
   expect(await allSettledOrThrow(Promise.resolve(1), Promise.resolve('two'))).toEqual([1, 'two'])
@@ -7,22 +8,15 @@ test('returns all results in order', async () => {
 })
 
 test('throws the first failure only after all writes have ended', async () => {
-  let write = () => {}
-  const slow = new Promise<void>((resolve) => {
-    write = resolve
-  })
+  const write = deferred()
   let told: unknown
-  const written = allSettledOrThrow(
-    Promise.reject(new Error('first')),
-    slow,
-    Promise.reject(new Error('second')),
-  )
-  const ended = written.catch((error: unknown) => {
+  const failures = ['first', 'second'].map((words) => Promise.reject(new Error(words)))
+  const ended = allSettledOrThrow(write.promise, ...failures).catch((error: unknown) => {
     told = error
   })
   await new Promise((resolve) => setImmediate(resolve))
   expect(told).toBeUndefined()
-  write()
+  write.resolve()
   await ended
   expect(told).toMatchObject({ message: 'first' })
 })

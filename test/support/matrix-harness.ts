@@ -1,6 +1,7 @@
 import { createSigner } from '../../src/crypto/keys.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { type Answer, askPort } from '../http/serve.ts'
+import { useFixture } from './fixture.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from './gatehouse.ts'
 import { generousLimits } from './generous-limits.ts'
 import { type RawAnswer, startPermissiveUpstream } from './permissive-upstream.ts'
@@ -54,11 +55,17 @@ export const SESSION_COOKIE = '__Host-gatehouse'
 const [CURRENT, OLDER, REMOVED] = [7, 8, 9].map((byte) => Buffer.alloc(32, `plainly-fake-${byte}`))
 const IDLE_MS = 30 * 60_000
 
-export async function startMatrixHarness({
+type Options = Partial<Omit<GatehouseOptions, 'now'>>
+
+/** One for all tests of a file. */
+export const useMatrixHarness = (options: Options = {}) =>
+  useFixture({ start: () => startMatrixHarness(options), stop: ({ stop }) => stop() })
+
+async function startMatrixHarness({
   env = {},
   tunables: change = (same) => same,
   ...rest
-}: Partial<Omit<GatehouseOptions, 'now'>> = {}): Promise<MatrixHarness> {
+}: Options): Promise<MatrixHarness> {
   const upstream = await startPermissiveUpstream()
   let shiftMs = 0
   const gatehouse = await startGatehouse({
