@@ -19,7 +19,7 @@ export function preparePackages() {
   cpSync(`${PROJECT}package.json`, `${GATEHOUSE}/package.json`)
   for (const name of ['default.json', 'sandbox.json'])
     cpSync(`${PROJECT}config/${name}`, `${GATEHOUSE}/config/${name}`)
-  return compile('tsconfig.package.json', '--outDir', `${GATEHOUSE}/lib`)
+  return compile('tsconfig.package.json', '--noCheck', '--outDir', `${GATEHOUSE}/lib`)
 }
 
 function compile(project, ...options) {

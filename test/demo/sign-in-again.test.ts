@@ -14,8 +14,8 @@ afterEach(async () => {
   await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
 })
 
-/** A page of an application on the portal's origin. */
-const APP = '/demo/api.html'
+/** A small document on the portal's origin. */
+const APP = '/icon.svg'
 const opened = (target: string, more = '') => `/?returnTo=${encodeURIComponent(target)}${more}`
 const atApp = ({ page }: Visitor) => page.waitForURL(harness.demo.url + APP)
 
