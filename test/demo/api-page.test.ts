@@ -24,10 +24,10 @@ async function tryIt(page: Page, id: string, status: number, body?: object): Pro
 }
 
 test('“Try it out” signs in, and then sends the session cookie; nothing is requested from another host', async () => {
-  const { page } = await demo.visit({ path: '/demo/api.html' })
+  const { page } = await demo.visit({ path: '/icon.svg' })
   const requested = new Set<string>()
   page.on('request', (request) => requested.add(new URL(request.url()).origin))
-  await page.reload()
+  await page.goto(`${demo.demo.url}/demo/api.html`)
   const user = { username: 'amelia.stone@example.test', password: 'Demo-Password-1' }
   await tryIt(page, 'authenticate', 200, user)
   expect(await tryIt(page, 'getSession', 200)).toContain('"login": "amelia.stone@example.test"')

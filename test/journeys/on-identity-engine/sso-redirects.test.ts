@@ -1,2 +1,0 @@
-/** @jest-environment-options {"SANDBOX_PIPELINE": "idx"} */
-import '../sso-redirects.test.ts'
