@@ -26,7 +26,7 @@ export default {
   // Node's own modules use these, of the same global object
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
   testSequencer: '<rootDir>/scripts/jest-longest-first.mjs',
-  maxWorkers: Math.ceil(1.5 * availableParallelism()), // many tests wait for processes, pages and stores
+  maxWorkers: 2 * availableParallelism(), // many tests wait for processes, pages and stores
   // The modules of test files, and what they hold, stay in the worker: it is replaced between two files when its heap exceeds this.
   workerIdleMemoryLimit: '700MB',
   forceExit: false,
