@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals'
 import { parseDemoPort } from '../../src/demo/demo-port.ts'
 import { spawnNode } from '../support/broker-process.ts'
 
-test('the demo at a PORT in use: the error names it and suggests another', async () => {
+test('the demo at a PORT in use or an invalid one: the error names it, and suggests another for the one in use', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo // a listening TCP server has an AddressInfo
@@ -15,6 +15,9 @@ test('the demo at a PORT in use: the error names it and suggests another', async
   expect(output.err).toMatch(/PORT=\d+ npm run demo/)
   other.close()
   await once(other, 'close')
+  const invalid = spawnNode('build/demo/main.js', { PORT: '8080x' })
+  expect(await invalid.exited).toBe(1)
+  expect(invalid.output.err).toContain('PORT must be')
 })
 
 test.each(['0', 'http', '65536', '8080x', '080', '-1', ' 80', '1e3', ''])('PORT=%p is refused', (port) => {
