@@ -15,6 +15,8 @@ afterEach(async () => {
 const PATH = '/api/v1/sessions/me'
 /** More requests than replicas, so that each is tried. */
 const REQUESTS = 6
+/** In each example. A request that is sent to the swallowing replica waits at least this long, on any machine. */
+const CONNECT_TIMEOUT_MS = 1000
 
 interface Replica {
   readonly address: string
@@ -72,7 +74,8 @@ describe.each(NAMES)('%s', (name) => {
     for (let n = 0; n < REQUESTS; n++) later.push(await timed(proxy))
     for (const { status } of [...early, ...later]) expect(status).toBe(200)
     expect(Math.max(...early.map(({ ms }) => ms))).toBeLessThan(2500)
-    expect(Math.max(...later.map(({ ms }) => ms))).toBeLessThan(500)
+    // A replica that is not left out gets every second request.
+    expect(later.filter(({ ms }) => ms >= CONNECT_TIMEOUT_MS).length).toBeLessThan(REQUESTS / 2)
   })
 
   test('a client whose requests make replicas close connections puts none out of service, and a POST is sent once', async () => {

@@ -57,14 +57,13 @@ test('identical polls share one upstream call, whatever their fingerprint and re
   await page.signIn(PRIYA)
   await page.verify('push')
   harness.clearUpstreamCalls()
-  const poll = hrefAt(page.held, '_links.next')
-  const body = { stateToken: handleOf(page.held) }
-  const answers = await Promise.all([
-    page.browser.post(poll, body, { headers: { 'x-device-fingerprint': 'one' } }),
-    page.browser.post(poll, body, { headers: { 'x-device-fingerprint': 'another' } }),
-    page.browser.post(`${poll}?rememberDevice=true`, body),
-    page.browser.post(`${poll}?rememberDevice=false`, body),
-  ])
+  const [poll, body] = [hrefAt(page.held, '_links.next'), { stateToken: handleOf(page.held) }]
+  const send = (path: string, headers = {}) => {
+    return () => page.browser.post(path, body, { headers })
+  }
+  const fingerprints = ['one', 'another'].map((print) => send(poll, { 'x-device-fingerprint': print }))
+  const remembering = ['true', 'false'].map((remember) => send(`${poll}?rememberDevice=${remember}`))
+  const answers = await sendConcurrently(harness, [harness.gatehouse], [...fingerprints, ...remembering])
   expect(answers.map(({ json }) => json.factorResult)).toEqual(Array(4).fill('WAITING'))
   expect(harness.upstreamCalls()).toHaveLength(1)
 })

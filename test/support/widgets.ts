@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import type { Page } from 'playwright-core'
 import { openChromium } from './chromium.ts'
 import { freePort } from './gatehouse.ts'
-import { type Harness, startHarness } from './harness.ts'
+import { type Harness, PASSWORD, startHarness } from './harness.ts'
 import { until } from './until.ts'
 import { openWidget, type Widget } from './widget.ts'
-import { startWidgetSite, type WidgetOptions } from './widget-site.ts'
+import { DUO_ORIGIN, startWidgetSite, type WidgetOptions } from './widget-site.ts'
 
 /** A broker and a page with the sign-in widget, as the fixture of one test file. */
 export interface Widgets {
@@ -97,4 +97,19 @@ export function useWidgets(origin: PageOrigin): Widgets {
     whoIsSignedIn: async () =>
       (await current().page.context().request.get(`${current().brokerUrl}/api/v1/sessions/me`)).json(),
   }
+}
+
+export const DARIO = 'dario.duo@example.test'
+export const DUO_CALLBACK = 'POST /api/v1/authn/factors/:id/lifecycle/duoCallback'
+
+/** Opens Duo’s page for Dario. It posts a signed response at once. */
+export async function signInToDuo({ page, harness, open }: Widgets): Promise<Widget> {
+  await page.route(`${DUO_ORIGIN}/**`, async (route) => {
+    const [signed] = harness.sandbox.duoResponse(DARIO).split(':')
+    const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
+    await route.fulfill({ contentType: 'text/html', body })
+  })
+  const widget = await open()
+  await widget.signIn(DARIO, PASSWORD)
+  return widget
 }

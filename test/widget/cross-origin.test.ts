@@ -1,10 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import { AMELIA, PASSWORD, PRIYA, TOMAS } from '../support/harness.ts'
 import { until } from '../support/until.ts'
-import { DUO_ORIGIN } from '../support/widget-site.ts'
-import { useWidgets } from '../support/widgets.ts'
+import { DUO_CALLBACK, signInToDuo, useWidgets } from '../support/widgets.ts'
 
-const DARIO = 'dario.duo@example.test'
 const REGGIE = 'reggie.required@example.test'
 
 const VERIFY = 'POST /api/v1/authn/factors/:id/verify'
@@ -50,15 +48,8 @@ describe('the widget, its page on another origin of the same site', () => {
   })
 
   test('posts Duo’s signed response without the device cookie, and is refused', async () => {
-    await widgets.page.route(`${DUO_ORIGIN}/**`, async (route) => {
-      const [signed] = widgets.harness.sandbox.duoResponse(DARIO).split(':')
-      const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
-      await route.fulfill({ contentType: 'text/html', body })
-    })
-    const widget = await widgets.open()
-    await widget.signIn(DARIO, PASSWORD)
-    const callback = 'POST /api/v1/authn/factors/:id/lifecycle/duoCallback'
-    await until(() => widget.calls().includes(`${callback} 401`), { what: 'a refused form' })
+    const widget = await signInToDuo(widgets)
+    await until(() => widget.calls().includes(`${DUO_CALLBACK} 401`), { what: 'a refused form' })
   })
 
   test('enrolls an authenticator app with the QR code', async () => {

@@ -1,11 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
 import { AMELIA, PASSWORD, TOMAS, WALTER } from '../support/harness.ts'
 import { until } from '../support/until.ts'
-import { DUO_ORIGIN } from '../support/widget-site.ts'
-import { useWidgets } from '../support/widgets.ts'
+import { DARIO, DUO_CALLBACK, signInToDuo, useWidgets } from '../support/widgets.ts'
 
 const ERIN = 'erin.enroll@example.test'
-const DARIO = 'dario.duo@example.test'
 const SELF_SERVICE = { selfServiceUnlock: true, smsRecovery: true }
 
 const VERIFY = 'POST /api/v1/authn/factors/:id/verify'
@@ -15,20 +13,13 @@ const widgets = useWidgets('on the broker’s origin')
 /** The screens that send no further kind of cross-origin request, and what a cross-origin page cannot do. */
 describe('the widget, its page on the broker’s origin', () => {
   test('posts Duo’s signed response, which needs the device cookie', async () => {
-    await widgets.page.route(`${DUO_ORIGIN}/**`, async (route) => {
-      const [signed] = widgets.harness.sandbox.duoResponse(DARIO).split(':')
-      const body = `<script>parent.postMessage(${JSON.stringify(signed)}, '*')</script>`
-      await route.fulfill({ contentType: 'text/html', body })
-    })
-    const widget = await widgets.open()
-    await widget.signIn(DARIO, PASSWORD)
-    const callback = 'POST /api/v1/authn/factors/:id/lifecycle/duoCallback'
+    const widget = await signInToDuo(widgets)
     expect(await widget.done()).toMatchObject({ user: DARIO })
     expect(await widgets.whoIsSignedIn()).toMatchObject({ login: DARIO })
     expect(widget.calls()).toEqual([
       'POST /api/v1/authn 200',
       `${VERIFY} 200`,
-      `${callback} 200`,
+      `${DUO_CALLBACK} 200`,
       `${VERIFY} 200`,
     ])
   })
