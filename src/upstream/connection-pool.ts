@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { rootCertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { unzip } from 'node:zlib'
-import { type AxiosAdapter, AxiosHeaders, type AxiosResponse } from 'axios'
+import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
 import type { LimitFunction } from 'p-limit'
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import { toConnectionFailure, UpstreamFailure } from './upstream-failure.ts'
@@ -29,8 +30,8 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
   const settings = {
     connections: options.maxConnections,
     connect,
-    headersTimeout: options.totalTimeoutMs,
-    bodyTimeout: options.totalTimeoutMs,
+    headersTimeout: 0, // the time limit of each request is shorter
+    bodyTimeout: 0,
     maxResponseSize: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
   }
   if (options.httpsProxy === undefined) return new Agent(settings)
@@ -79,35 +80,72 @@ export function inTime<T>(work: Promise<T>, ms: number, start: StartTimer): Prom
   })
 }
 
+export interface ReceivedResponse {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
 /**
  * An axios adapter on an undici dispatcher, which provides the connection pool, connect time-out, egress proxy and private certificate
- * authorities. A request takes half the processor time of axios' own adapter. Redirects are never followed. `data` is a Buffer of at
- * most `maxResponseBytes`.
+ * authorities. A request takes half the processor time of axios' own adapter. Redirects are never followed. `data` is the whole
+ * response, because axios copies headers one by one.
  */
 export function createUndiciAdapter(dispatcher: Dispatcher, maxResponseBytes: number): AxiosAdapter {
-  return async (config): Promise<AxiosResponse<Buffer>> => {
-    // not `AbortSignal.timeout`: it stays in memory until its time is over, even after the response
-    const abort = new AbortController()
-    const timer = setTimeout(() => abort.abort(new DOMException('', 'TimeoutError')), config.timeout ?? 0)
+  return async (config): Promise<AxiosResponse<ReceivedResponse>> => {
     try {
-      const response = await dispatcher.request({
-        origin: config.baseURL ?? '',
-        path: config.url ?? '/', // not resolved against the origin, so `//host/path` cannot change the host
-        method: (config.method ?? 'GET').toUpperCase() as Dispatcher.HttpMethod,
-        headers: AxiosHeaders.from(config.headers).toJSON() as Record<string, string>,
-        body: typeof config.data === 'string' ? config.data : null,
-        signal: abort.signal,
-      })
-      const body = Buffer.from(await response.body.arrayBuffer()) // the dispatcher limits the size
-      const headers = response.headers as AxiosResponse['headers']
-      const data = await decompress(body, String(headers['content-encoding']), maxResponseBytes)
-      return { data, status: response.statusCode, statusText: '', headers, config }
+      const received = await exchange(dispatcher, config)
+      const { status, headers } = received
+      const body = await decompress(received.body, String(headers['content-encoding']), maxResponseBytes)
+      return { data: { status, headers, body }, status, statusText: '', headers: NO_HEADERS, config }
     } catch (error) {
       throw toConnectionFailure(error)
-    } finally {
-      clearTimeout(timer)
     }
   }
+}
+
+const NO_HEADERS = new AxiosHeaders()
+
+/** Sends a request and reads its response, with one time limit for both. */
+function exchange(
+  dispatcher: Dispatcher,
+  { baseURL = '', url = '/', method, headers, data, timeout = 0 }: InternalAxiosRequestConfig,
+): Promise<ReceivedResponse> {
+  const request = {
+    origin: baseURL,
+    path: url, // not resolved against the origin, so `//host/path` cannot change the host
+    method: (method ?? 'get').toUpperCase() as Dispatcher.HttpMethod,
+    headers: { ...headers },
+    body: data ?? null,
+  }
+  return new Promise((resolve, reject) => {
+    const received = { status: 0, headers: {} }
+    const chunks: Buffer[] = []
+    let late: Error | undefined
+    let sent: Dispatcher.DispatchController | undefined
+    const stopTimer = startTimer(() => {
+      late = new DOMException('', 'TimeoutError')
+      sent?.abort(late)
+      reject(late)
+    }, timeout)
+    dispatcher.dispatch(request, {
+      onRequestStart(controller) {
+        sent = controller
+        if (late !== undefined) controller.abort(late)
+      },
+      // the last one is not informational
+      onResponseStart: (_, status, headers) => Object.assign(received, { status, headers }),
+      onResponseData: (_, chunk) => chunks.push(chunk), // the dispatcher limits the size
+      onResponseEnd() {
+        stopTimer()
+        resolve({ ...received, body: Buffer.concat(chunks) })
+      },
+      onResponseError(_, error) {
+        stopTimer()
+        reject(error)
+      },
+    })
+  })
 }
 
 const ZIPPED = /^(?:x-)?gzip$|^deflate$/i

@@ -1,4 +1,4 @@
-import { Axios, type AxiosResponse } from 'axios'
+import { Axios } from 'axios'
 import {
   BrokenCircuitError,
   CircuitState,
@@ -17,6 +17,7 @@ import {
   createDispatcher,
   createUndiciAdapter,
   MAX_RESPONSE_BYTES,
+  type ReceivedResponse,
 } from './connection-pool.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
@@ -77,9 +78,10 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       const url = pathOn(origin, request.path)
       const timeout = Math.min(request.timeoutMs ?? options.totalTimeoutMs, options.totalTimeoutMs)
       const config = { method: request.method, url, timeout, ...contentOf(request) }
-      return measured(options, request, async () =>
-        toUpstreamResponse(await breaker.run(() => http.request<Buffer>(config))),
-      )
+      return measured(options, request, async () => {
+        const { data } = await breaker.run(() => http.request<ReceivedResponse>(config))
+        return toUpstreamResponse(data)
+      })
     },
   }
 }
@@ -126,10 +128,8 @@ function contentOf({ headers, body, form }: UpstreamRequest) {
   return { headers: { ...type, ...headers, ...accept }, data: JSON.stringify(body) }
 }
 
-function toUpstreamResponse(response: AxiosResponse<Buffer>): UpstreamResponse {
-  const headers = response.headers as UpstreamResponse['headers']
-  const json = parseJson(headers['content-type'], response.data)
-  return { status: response.status, headers, json, bytes: response.data }
+function toUpstreamResponse({ status, headers, body }: ReceivedResponse): UpstreamResponse {
+  return { status, headers, json: parseJson(headers['content-type'], body), bytes: body }
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
