@@ -19,8 +19,10 @@ const FOR_ALL = { paths: ['S', 'F', 'P', 'V', 'K', 'G'], prepare } as const
 
 export const BROKER: Target = { name: 'broker', paths: ALL_PATHS, prepare, start: startGatehouse }
 
+export const FLOOR: Target = { name: 'floor', ...FOR_ALL, start: script('servers/floor.mjs') }
+
 export const TARGETS: readonly Target[] = [
-  { name: 'floor', ...FOR_ALL, start: script('servers/floor.mjs') },
+  FLOOR,
   BROKER,
   { name: 'plain', ...FOR_ALL, start: script('servers/plain.mjs') },
   {
