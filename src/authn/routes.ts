@@ -52,7 +52,7 @@ export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
     handle: stepHandler((req, client) => {
       const [body, query] = [parse(operation.body, req.body), parse(operation.query, req.query)]
       const search = req.url.replace(/^[^?]*/, '')
-      return steps.operation({ operation, params: segmentsOf(req), query, search, body }, client)
+      return steps.operation({ operation, params: paramsOf(req), query, search, body }, client)
     }),
   }))
   return [...entryRoutes, ...stepRoutes, ...offeredRoutes(options)]
@@ -83,4 +83,4 @@ function present(
 }
 
 /** No route has wildcards, whose values are lists. */
-const segmentsOf = ({ params }: Request) => params as Readonly<Record<string, string>>
+const paramsOf = ({ params }: Request) => params as Readonly<Record<string, string>>

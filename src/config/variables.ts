@@ -22,7 +22,7 @@ const proxyAddress = z
   )
   .refine(
     (text) => !/\/[0-6]$|^[^:]+\/7$/.test(text),
-    'must not be larger than /8 (IPv6: /7): any caller could choose its own address',
+    'must not be larger than /8 (IPv6: /7), or callers could choose their own addresses',
   )
   .refine((text) => !/^::ffff:/i.test(text), 'must be written as IPv4, not as an IPv4-mapped address')
   .transform((text) => (text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`))

@@ -30,7 +30,7 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
   const settings = {
     connections: options.maxConnections,
     connect,
-    headersTimeout: 0, // the time limit of each request is shorter
+    headersTimeout: 0, // each request has a time limit of its own (`exchange`)
     bodyTimeout: 0,
     maxResponseSize: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
   }

@@ -288,7 +288,7 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       ),
     ],
     'entry 1 must be written as IPv4, not as an IPv4-mapped address': ['::ffff:10.0.0.1', '::ffff:0:0/96'],
-    'entry 1 must not be larger than /8 (IPv6: /7): any caller could choose its own address': words(
+    'entry 1 must not be larger than /8 (IPv6: /7), or callers could choose their own addresses': words(
       '0.0.0.0/0 ::/0 10.0.0.0/0 0.0.0.0/1 10.0.0.0/7 ::/1 2000::/3 2000::/6',
     ),
   },

@@ -16,12 +16,8 @@ describe('the widget, its page on the broker’s origin', () => {
     const widget = await signInToDuo(widgets)
     expect(await widget.done()).toMatchObject({ user: DARIO })
     expect(await widgets.whoIsSignedIn()).toMatchObject({ login: DARIO })
-    expect(widget.calls()).toEqual([
-      'POST /api/v1/authn 200',
-      `${VERIFY} 200`,
-      `${DUO_CALLBACK} 200`,
-      `${VERIFY} 200`,
-    ])
+    const calls = ['POST /api/v1/authn 200', `${VERIFY} 200`, `${DUO_CALLBACK} 200`, `${VERIFY} 200`]
+    expect(widget.calls()).toEqual(calls)
   })
 
   test('enrolls a security question from the list', async () => {

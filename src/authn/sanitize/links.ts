@@ -1,5 +1,5 @@
 import { normalizePath, PICTURE } from '../transaction/link-paths.ts'
-import type { OfferedStep } from '../transaction/transaction.ts'
+import { mergeSteps, type OfferedStep } from '../transaction/transaction.ts'
 import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './token-search.ts'
 
 /**
@@ -56,7 +56,7 @@ export function rewriteAnswer(answer: Members, options: RewriteOptions): Rewritt
     }
   }
   const allTokens = [...tokens, ...pictureTokens]
-  return { body, offered, tokensInLinks, tokens: allTokens, linkNames }
+  return { body, offered: mergeSteps([], offered), tokensInLinks, tokens: allTokens, linkNames }
 }
 
 interface Link {
