@@ -29,7 +29,7 @@ interface Replica {
 /** Answers 200, on the operations listener too, and resets the connection of a request whose path contains `cut`. */
 async function replica(): Promise<Replica> {
   const received: (string | undefined)[] = []
-  const server = createServer((req, res) => {
+  const server = createServer({ keepAliveTimeout: 600_000 }, (req, res) => {
     if (req.url !== '/readyz') received.push(req.method)
     if (req.url?.includes('cut')) req.socket.resetAndDestroy()
     else res.end('answered')

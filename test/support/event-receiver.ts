@@ -35,7 +35,7 @@ export async function startEventReceiver(): Promise<EventReceiver> {
   const verifications: IncomingHttpHeaders[] = []
   let answers: ReceiverAnswer[] = []
   let verification: string | undefined
-  const server = createServer(async (req, res) => {
+  const server = createServer({ keepAliveTimeout: 600_000 }, async (req, res) => {
     const { headers } = req
     if (req.method === 'GET') {
       verifications.push(headers)

@@ -102,7 +102,7 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
 }
 
 async function servePages(): Promise<Server> {
-  const server = createServer((_req, res) => res.end(SIGN_IN_PAGE))
+  const server = createServer({ keepAliveTimeout: 600_000 }, (_req, res) => res.end(SIGN_IN_PAGE))
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve)
   })

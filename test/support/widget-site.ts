@@ -82,7 +82,7 @@ export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Prom
   site.get('/portal/page.js', (_req, res) => void res.type('js').send(PAGE_SCRIPT))
   site.use('/portal/widget', express.static(WIDGET))
   if (broker !== undefined) site.use(passOn(broker))
-  const server = createServer(site)
+  const server = createServer({ keepAliveTimeout: 600_000 }, site)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
