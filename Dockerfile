@@ -11,7 +11,7 @@ COPY src ./src
 RUN npm run build
 
 # Production packages only, and their bill of materials (CycloneDX). Of the optional ones, those of OpenTelemetry: the
-# others are the sandbox's. Without the packages' source maps, which Node would keep in memory (11 MB).
+# others are the sandbox's. Without the packages' source maps, which would cost 11 MB of memory.
 FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

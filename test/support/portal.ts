@@ -44,6 +44,7 @@ export async function startPortal({
     res.end('the application')
   })
   application.maxHeadersCount = 0
+  application.keepAliveTimeout = 600_000
   // accepts every upgrade, as some servers accept h2c
   application.on('upgrade', (req, socket) => {
     arrived.push(arrivedFrom(req, ''))
