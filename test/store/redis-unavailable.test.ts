@@ -55,6 +55,20 @@ describe('Redis is unreachable', () => {
     expect(await redis.client().keys('gatehouse:late:*')).toEqual([])
   })
 
+  test('a command is sent at once, not after the reply to the one before', async () => {
+    const redis = await server()
+    const { store, redis: client } = connect(redis.url)
+    await store.ping()
+    redis.pause()
+    const first = store.get('gatehouse:a')
+    await nextTurn()
+    const second = store.get('gatehouse:b')
+    await nextTurn()
+    expect(client.autoPipelineQueueSize).toBe(0)
+    redis.resume()
+    expect(await Promise.all([first, second])).toEqual([undefined, undefined])
+  })
+
   test('a deletion that follows a time-out is executed after the late command', async () => {
     const redis = await server()
     const { store } = connect(redis.url)
