@@ -2,7 +2,7 @@ import { type LoadOptions, load } from './load.ts'
 import type { ServerProcess, Stub } from './processes.ts'
 import type { RedisServers } from './redis.ts'
 
-/** The cost of one path on one server in one round. */
+/** The cost of one path on one server, in one round or in a slice of it. */
 export interface Cost {
   /** CPU time of the server per request in microseconds, user and system. */
   readonly cpuUs: number
@@ -33,6 +33,18 @@ export async function measure({ server, redis, stub, ...work }: MeasureOptions):
     redisUs: (1e6 * (after.redisSeconds - before.redisSeconds)) / requests,
     requestsPerSecond: (1000 * requests) / (after.atMs - before.atMs),
     upstreamCalls: (after.calls - before.calls) / requests,
+  }
+}
+
+/** The cost of a round. */
+export function meanOf(slices: readonly Cost[]): Cost {
+  const mean = (name: keyof Cost) => slices.reduce((sum, slice) => sum + slice[name], 0) / slices.length
+  const [cpuUs, redisUs] = [mean('cpuUs'), mean('redisUs')]
+  return {
+    cpuUs,
+    redisUs,
+    requestsPerSecond: mean('requestsPerSecond'),
+    upstreamCalls: mean('upstreamCalls'),
   }
 }
 

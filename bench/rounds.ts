@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Client } from 'undici'
 import { checkContract } from './contract.ts'
 import { connect, load, type PreparedRequest } from './load.ts'
-import { type Cost, measure } from './measure.ts'
+import { type Cost, meanOf, measure } from './measure.ts'
 import { isGet, ONCE, type PathName, withPath } from './prepare-requests.ts'
 import type { ServerProcess, Setup } from './processes.ts'
 import type { RedisServers } from './redis.ts'
@@ -26,8 +26,10 @@ const ONCE_PER_SECOND = 500
 
 /** V8 compiles for several seconds, longer for more code; a production server is warm. */
 const COLD_SECONDS = 4
-/** In later rounds, relative to the measurement. */
+/** Later, relative to the measurement. */
 const WARM_UP_SHARE = 1 / 3
+/** The servers take turns after this time, because the speed of a machine changes within seconds. */
+const SLICE_SECONDS = 0.1
 
 interface Running {
   readonly target: Target & { readonly redis: RedisServers }
@@ -39,8 +41,8 @@ interface Running {
 }
 
 /**
- * Measures all targets on all paths. They run from start to end and take turns on each path, in the opposite order in every other
- * round, so that a machine that is busy for a while slows all of them.
+ * Measures all targets on all paths. They run from start to end and take turns in slices of each round, in the opposite
+ * order in every other slice, so that a machine that is busy for a while slows all of them.
  */
 export async function runRounds(options: RoundsOptions): Promise<Costs> {
   const costs = new Map<string, Cost[]>()
@@ -48,9 +50,16 @@ export async function runRounds(options: RoundsOptions): Promise<Costs> {
   for (let round = 1; round <= options.rounds; round++) {
     for (const path of options.paths) {
       const those = started.filter(({ target }) => target.paths.includes(path))
-      for (const running of round % 2 === 0 ? those.toReversed() : those) {
-        if (round === 1) await check(running, path)
-        const cost = await costOf(running, path, round, options)
+      const measured = those.map((running) => ({ running, slices: [] as Cost[] }))
+      for (let slice = 0; slice < slicesOf(options); slice++) {
+        const isFirst = round === 1 && slice === 0
+        for (const { running, slices } of (round + slice) % 2 === 0 ? measured.toReversed() : measured) {
+          if (isFirst) await check(running, path)
+          slices.push(await costOf(running, path, isFirst, options))
+        }
+      }
+      for (const { running, slices } of measured) {
+        const cost = meanOf(slices)
         const name = `${path} ${running.target.name}`
         costs.set(name, [...(costs.get(name) ?? []), cost])
         process.stderr.write(`round ${round} ${name}: ${cost.cpuUs.toFixed(1)} µs\n`)
@@ -59,6 +68,8 @@ export async function runRounds(options: RoundsOptions): Promise<Costs> {
   }
   return (path, target) => costs.get(`${path} ${target}`) ?? []
 }
+
+const slicesOf = ({ seconds }: RoundsOptions) => Math.ceil(seconds / SLICE_SECONDS)
 
 async function startAll({ targets, env, logs }: RoundsOptions): Promise<Running[]> {
   const started: Running[] = []
@@ -86,11 +97,12 @@ async function check(running: Running, path: PathName): Promise<void> {
 async function costOf(
   running: Running,
   path: PathName,
-  round: number,
-  { seconds, stub }: RoundsOptions,
+  isFirst: boolean,
+  options: RoundsOptions,
 ): Promise<Cost> {
   const { server, connections, target } = running
-  const warmUpSeconds = round === 1 ? COLD_SECONDS : seconds * WARM_UP_SHARE
+  const seconds = options.seconds / slicesOf(options)
+  const warmUpSeconds = isFirst ? COLD_SECONDS : seconds * WARM_UP_SHARE
   const warmUpCount = Math.ceil(warmUpSeconds * ONCE_PER_SECOND)
   const prepared = await requestsFor(running, path, warmUpCount + Math.ceil(seconds * ONCE_PER_SECOND))
   const isOnce = ONCE.has(path)
@@ -102,7 +114,7 @@ async function costOf(
   })
   await load(workOf(isOnce ? prepared.slice(0, warmUpCount) : prepared, warmUpSeconds))
   const work = workOf(isOnce ? prepared.slice(warmUpCount) : prepared, seconds)
-  return measure({ ...work, server, redis: target.redis, stub })
+  return measure({ ...work, server, redis: target.redis, stub: options.stub })
 }
 
 function requestsFor(
