@@ -40,7 +40,7 @@ type Requests = Record<Path, readonly PreparedRequest[]>
 type Latencies = Record<Path, number[]>
 type Measured = Record<'direct' | 'throughServer', Latencies>
 
-await runBenchmark(async ({ stub, env, logs }) => {
+await runBenchmark(async ({ stubUrl, env, logs }) => {
   const redis = await startRedis()
   const proxy = await startNode(fileURLToPath(new URL('./redis-proxy.js', import.meta.url)), {
     env: { REDIS_PORT: new URL(redis.url).port },
@@ -54,7 +54,7 @@ await runBenchmark(async ({ stub, env, logs }) => {
     await openLoop(origin, await prepareAll(origin)) // warms up
     return async (delayMs: number): Promise<Measured> => {
       const requests = await prepareAll(origin)
-      const direct = await openLoop(stub.url, directly(requests))
+      const direct = await openLoop(stubUrl, directly(requests))
       await ask(proxy.child, 'delayMs', delayMs)
       const throughServer = await openLoop(origin, requests)
       await ask(proxy.child, 'delayMs', 0)

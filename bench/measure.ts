@@ -1,5 +1,5 @@
 import { type LoadOptions, load } from './load.ts'
-import type { ServerProcess, Stub } from './processes.ts'
+import type { ServerProcess } from './processes.ts'
 import type { RedisServers } from './redis.ts'
 
 /** The cost of one path on one server, in one round or in a slice of it. */
@@ -9,20 +9,17 @@ export interface Cost {
   /** The same of Redis, all servers together. */
   readonly redisUs: number
   readonly requestsPerSecond: number
-  readonly upstreamCalls: number
 }
 
 export interface MeasureOptions extends LoadOptions {
   readonly server: ServerProcess
   readonly redis: RedisServers
-  readonly stub: Stub
 }
 
-export async function measure({ server, redis, stub, ...work }: MeasureOptions): Promise<Cost> {
+export async function measure({ server, redis, ...work }: MeasureOptions): Promise<Cost> {
   const snapshot = async () => ({
     cpuUs: await server.cpuUs(),
     redisSeconds: (await redis.sumOf('used_cpu_user')) + (await redis.sumOf('used_cpu_sys')),
-    calls: await stub.calls(),
     atMs: performance.now(),
   })
   const before = await snapshot()
@@ -32,20 +29,13 @@ export async function measure({ server, redis, stub, ...work }: MeasureOptions):
     cpuUs: (after.cpuUs - before.cpuUs) / requests,
     redisUs: (1e6 * (after.redisSeconds - before.redisSeconds)) / requests,
     requestsPerSecond: (1000 * requests) / (after.atMs - before.atMs),
-    upstreamCalls: (after.calls - before.calls) / requests,
   }
 }
 
 /** The cost of a round. */
 export function meanOf(slices: readonly Cost[]): Cost {
   const mean = (name: keyof Cost) => slices.reduce((sum, slice) => sum + slice[name], 0) / slices.length
-  const [cpuUs, redisUs] = [mean('cpuUs'), mean('redisUs')]
-  return {
-    cpuUs,
-    redisUs,
-    requestsPerSecond: mean('requestsPerSecond'),
-    upstreamCalls: mean('upstreamCalls'),
-  }
+  return { cpuUs: mean('cpuUs'), redisUs: mean('redisUs'), requestsPerSecond: mean('requestsPerSecond') }
 }
 
 /** The cheapest round: whatever else the machine does can only add to it. */

@@ -21,18 +21,12 @@ export interface ServerProcess {
 /** `server`: the server under test, alone on the first core; `rest`: the other cores. */
 type CpuPlacement = 'server' | 'rest'
 
-/** The upstream stub, which counts its calls. */
-export interface Stub extends ServerProcess {
-  readonly url: string
-  calls(): Promise<number>
-}
-
 const children = new Set<ChildProcess>()
 export const cores = availableParallelism()
 export const isPinned = cores > 1 && spawnSync('taskset', ['--version']).status === 0
 
 export interface Setup {
-  readonly stub: Stub
+  readonly stubUrl: string
   /** For the servers under test. */
   readonly env: Record<string, string>
   /** A folder that is kept if the run fails. */
@@ -46,11 +40,10 @@ export async function runBenchmark(work: (setup: Setup) => Promise<boolean>): Pr
   const logs = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'))
   try {
     const script = fileURLToPath(new URL('./upstream-stub.js', import.meta.url))
-    const running = await startNode(script, { env: {}, place: 'rest', logFile: join(logs, 'stub.log') })
-    const url = `http://127.0.0.1:${running.port}`
-    const stub = { ...running, url, calls: () => ask(running.child, 'calls') }
-    const env = { AUTHN_BASE_URL: url, PAM_BASE_URL: url }
-    process.exitCode = (await work({ stub, env, logs })) ? 0 : 1
+    const { port } = await startNode(script, { env: {}, place: 'rest', logFile: join(logs, 'stub.log') })
+    const stubUrl = `http://127.0.0.1:${port}`
+    const env = { AUTHN_BASE_URL: stubUrl, PAM_BASE_URL: stubUrl }
+    process.exitCode = (await work({ stubUrl, env, logs })) ? 0 : 1
     rmSync(logs, { recursive: true })
   } finally {
     await Promise.all([...children].map(end))

@@ -44,15 +44,11 @@ export function performanceTable(costs: Costs): string {
           `+${(100 * (first.cpuUs / cost.cpuUs - 1)).toFixed(0)} %`,
           cost.requestsPerSecond.toFixed(0),
           cost.redisUs.toFixed(1),
-          cost.upstreamCalls.toFixed(2),
         ],
       ]
     }),
   )
-  return table(
-    ['', 'CPU µs per request', '× floor', 'first round', 'requests/s', 'Redis CPU µs', 'upstream calls'],
-    rows,
-  )
+  return table(['', 'CPU µs per request', '× floor', 'first round', 'requests/s', 'Redis CPU µs'], rows)
 }
 
 export function goalsTable(costs: Costs): string {

@@ -114,7 +114,7 @@ async function costOf(
   })
   await load(workOf(isOnce ? prepared.slice(0, warmUpCount) : prepared, warmUpSeconds))
   const work = workOf(isOnce ? prepared.slice(warmUpCount) : prepared, seconds)
-  return measure({ ...work, server, redis: target.redis, stub: options.stub })
+  return measure({ ...work, server, redis: target.redis })
 }
 
 function requestsFor(

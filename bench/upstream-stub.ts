@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
  * in front of it.
  *
  * Every response has rate limit headers, as in Okta, with most of the limit left: the servers process them, but do not
- * hold requests. Over the IPC channel, the stub reports the number of calls.
+ * hold requests.
  */
 
 const GROUPS = Buffer.from(
@@ -24,9 +24,6 @@ const GROUPS = Buffer.from(
 
 const LIMIT = 60_000
 let calls = 0
-process.on('message', (message) => {
-  if (message === 'calls') process.send?.({ calls })
-})
 
 const server = createServer(async (req, res) => {
   calls += 1

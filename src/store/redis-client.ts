@@ -63,16 +63,9 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
           // A primary that was demoted to a replica keeps its connections open. Reconnecting finds the new primary.
           reconnectOnError: ({ message }) => message.includes('READONLY'),
         })
-  Object.assign(client, { _runningAutoPipelines: NEVER_RUNNING })
   reportState(client, options.onEvent)
   return client
 }
-
-/**
- * In place of ioredis's private set: it would hold back the commands of a turn of the event loop until the reply to the batch
- * before, up to a round trip longer, and has no option for this.
- */
-const NEVER_RUNNING = { has: () => false, add() {}, delete() {} }
 
 /**
  * Waits until the client is connected, a cluster's client to all its primaries, because a command for a node that is being connected

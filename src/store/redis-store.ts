@@ -30,6 +30,7 @@ export function createRedisStore({
   onFailure = () => {},
   traced = (reply) => reply,
 }: RedisStoreOptions): Store {
+  Object.assign(redis, { _runningAutoPipelines: NEVER_RUNNING })
   const execute: Run = async (reply) => {
     try {
       return await reply
@@ -61,6 +62,12 @@ export function createRedisStore({
     },
   }
 }
+
+/**
+ * In place of ioredis's private set: it would hold back the commands of a turn of the event loop until the reply to the batch
+ * before, up to a round trip longer, and has no option for this.
+ */
+const NEVER_RUNNING = { has: () => false, add() {}, delete() {} }
 
 const PROBE_TTL_MS = 10_000
 
