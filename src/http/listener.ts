@@ -94,9 +94,14 @@ const listen = (server: Server, port: number, host: string): Promise<number> =>
     })
   })
 
+const CLOSE_IDLE_EVERY_MS = 100
+
 async function close(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // Node closes only those that are idle now; others become idle when their request has finished
+  const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
   const closeAll = setTimeout(() => server.closeAllConnections(), graceMs)
   await closed
+  clearInterval(closeIdle)
   clearTimeout(closeAll)
 }

@@ -47,7 +47,7 @@ export const PATIENCE = {
   headersTimeout: 10_000,
   requestTimeout: 20_000,
   connectionsCheckingInterval: 2000,
-  keepAliveTimeoutMs: 75_000,
+  keepAliveTimeoutMs: 600_000,
   inactivityTimeoutMs: 20_000,
 }
 
