@@ -1,7 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { getDomain } from 'tldts'
+import { createRequire } from 'node:module'
+import type tldts from 'tldts'
 import { missing } from './environment.ts'
 import { VARIABLE_NAMES, type Values, type VariableName } from './variables.ts'
+
+const require = createRequire(import.meta.url)
 
 type Conflict = readonly [VariableName, string]
 type IsSet = (name: VariableName) => boolean
@@ -53,6 +56,7 @@ const OTHER_SITE =
 /** By scheme and registrable domain. A host without one (an address, localhost, a public suffix) is its own site. */
 function siteOf(origin: string): string {
   const { protocol, hostname } = new URL(origin)
+  const { getDomain }: typeof tldts = require('tldts') // 2 MB, for few portals
   return `${protocol}//${getDomain(hostname, { allowPrivateDomains: true }) ?? hostname}`
 }
 

@@ -1,11 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { createRequire } from 'node:module'
 import { rootCertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { unzip } from 'node:zlib'
 import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
 import type { LimitFunction } from 'p-limit'
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import type undici from 'undici'
+import type { Dispatcher } from 'undici'
 import { toConnectionFailure, UpstreamFailure } from './upstream-failure.ts'
+
+const require = createRequire(import.meta.url)
+/** Without the rest of undici, mainly its `fetch`, which takes a tenth of the time to start. */
+const Agent: typeof undici.Agent = require('undici/lib/dispatcher/agent.js')
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs?: number
@@ -35,6 +41,7 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
     maxResponseSize: options.maxResponseBytes ?? MAX_RESPONSE_BYTES,
   }
   if (options.httpsProxy === undefined) return new Agent(settings)
+  const { EnvHttpProxyAgent }: typeof undici = require('undici')
   return new EnvHttpProxyAgent({
     ...settings,
     requestTls: connect,
