@@ -58,7 +58,6 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
           db: target.db,
           scripts: SCRIPTS,
           enableOfflineQueue: false,
-          enableAutoPipelining: true,
           retryStrategy: (attempt) => backoffMs(attempt),
           // A primary that was demoted to a replica keeps its connections open. Reconnecting finds the new primary.
           reconnectOnError: ({ message }) => message.includes('READONLY'),
@@ -106,9 +105,6 @@ function createCluster(target: RedisTarget, redisOptions: Options, connectTimeou
     redisOptions,
     scripts: SCRIPTS,
     enableOfflineQueue: false,
-    // Must be off: while a node is down, ioredis may reject one command of a pipeline and wait for replies to the others without
-    // sending them. Each later reply on that connection would then go to the wrong command.
-    enableAutoPipelining: false,
     // keeps host names, because certificates contain names; the sockets resolve them
     dnsLookup: ((address, callback) => callback(null, address)) satisfies DNSLookupFunction,
     slotsRefreshTimeout: connectTimeoutMs,

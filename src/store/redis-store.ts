@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Cluster, Redis } from 'ioredis'
+import { Cluster, type Redis } from 'ioredis'
 import { storeUnavailable } from '../errors.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
@@ -30,7 +30,8 @@ export function createRedisStore({
   onFailure = () => {},
   traced = (reply) => reply,
 }: RedisStoreOptions): Store {
-  Object.assign(redis, { _runningAutoPipelines: NEVER_RUNNING })
+  if (redis instanceof Cluster) redis.on('+node', batchWrites)
+  else batchWrites(redis)
   const execute: Run = async (reply) => {
     try {
       return await reply
@@ -64,10 +65,21 @@ export function createRedisStore({
 }
 
 /**
- * In place of ioredis's private set: it would hold back the commands of a turn of the event loop until the reply to the batch
- * before, up to a round trip longer, and has no option for this.
+ * The commands of a turn of the event loop go to the socket in one write. `enableAutoPipelining` of ioredis would wait for the reply to the
+ * batch before, keep each command in memory until the next full collection, and not work with a cluster: while a node is down, ioredis may
+ * reject one command of a pipeline and wait for replies to the others without sending them.
  */
-const NEVER_RUNNING = { has: () => false, add() {}, delete() {} }
+function batchWrites(client: Redis): void {
+  const send = client.sendCommand.bind(client)
+  client.sendCommand = (command, stream) => {
+    const socket = client.stream
+    if (client.status === 'ready' && socket.writableCorked === 0) {
+      socket.cork()
+      setImmediate(() => socket.uncork())
+    }
+    return send(command, stream)
+  }
+}
 
 const PROBE_TTL_MS = 10_000
 
@@ -84,12 +96,12 @@ export async function probeStore(
 ): Promise<void> {
   const window = { keySuffix: '', name: 'window', maxAttempts: 1, ttlMs: PROBE_TTL_MS }
   await Promise.all([
-    store.set(key, 'value', PROBE_TTL_MS),
-    store.get(key),
-    store.deleteIf(key, 'value'),
     store.indexPut(key, 'field', 'value', PROBE_TTL_MS),
     store.indexAll(key),
     store.indexRemove(key, 'field'),
+    store.set(key, 'value', PROBE_TTL_MS), // whatever failed before, the key is a string now
+    store.get(key),
+    store.deleteIf(key, 'value'),
     store.countAttempt({
       keyPrefix: key,
       windows: [window],

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
+import { Cluster } from 'ioredis'
 import type { StoreEvent } from '../../src/store/redis-client.ts'
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts'
 import { startSentinels, type WatchedRedis } from '../support/redis-sentinels.ts'
@@ -18,6 +19,15 @@ afterAll(() => Promise.all([watched?.stop(), cluster?.stop()]))
 
 const attempts = (events: readonly StoreEvent[], reason: string) =>
   events.filter((event) => event.event === 'store_reconnecting' && event.reason === reason)
+
+test.each(['one server', 'a cluster'])('the commands of a turn are sent together: %s', async (form) => {
+  const { store, redis } = connect(form === 'a cluster' ? cluster.url : (await server()).url)
+  await expectWorking(store)
+  const reading = [store.get('gatehouse:{b}'), store.get('gatehouse:{b}:c')]
+  const connections = redis instanceof Cluster ? redis.nodes('master') : [redis]
+  expect(connections.filter(({ stream }) => stream.writableLength > 0)).toHaveLength(1)
+  expect(await Promise.all(reading)).toEqual([undefined, undefined])
+})
 
 describe('a database that does not exist', () => {
   test('the store is unavailable with the reason, and writes nothing to database 0', async () => {
