@@ -56,7 +56,7 @@ const OTHER_SITE =
 /** By scheme and registrable domain. A host without one (an address, localhost, a public suffix) is its own site. */
 function siteOf(origin: string): string {
   const { protocol, hostname } = new URL(origin)
-  const { getDomain }: typeof tldts = require('tldts') // 2 MB, for few portals
+  const { getDomain }: typeof tldts = require('tldts') // loaded only here: few portals need its 2 MB
   return `${protocol}//${getDomain(hostname, { allowPrivateDomains: true }) ?? hostname}`
 }
 

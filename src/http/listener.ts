@@ -94,14 +94,10 @@ const listen = (server: Server, port: number, host: string): Promise<number> =>
     })
   })
 
-const CLOSE_IDLE_EVERY_MS = 100
-
 async function close(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // Node closes only those that are idle now; others become idle when their request has finished
-  const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
+  server.keepAliveTimeout = 1 // of connections whose request ends from now on; Node has closed the idle ones
   const closeAll = setTimeout(() => server.closeAllConnections(), graceMs)
   await closed
-  clearInterval(closeIdle)
   clearTimeout(closeAll)
 }
