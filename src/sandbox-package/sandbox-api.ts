@@ -49,6 +49,8 @@ export interface Person {
   /** ISO 8601, in UTC. */
   readonly passwordChanged?: string
   readonly passwordExpired?: boolean
+  /** Okta finds the password in a list of breached ones: at a sign-in, it expires, and the sessions end. */
+  readonly passwordBreached?: boolean
   readonly passwordExpiresInDays?: number
   readonly lockedOut?: boolean
   /** The person must first sign in with an activation token (`control.activationToken`). */

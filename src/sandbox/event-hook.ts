@@ -2,13 +2,16 @@ import { type RandomBytes, randomChallenge } from './authn/issued-tokens.ts'
 import type { User } from './authn/user.ts'
 import type { DeliveryFaults } from './delivery-faults.ts'
 import { createHookCalls, type EventHookAddress, type HookCall } from './hook-calls.ts'
-import { createOrgEvent, deliveryBody, type OrgEventType } from './org-events.ts'
+import { createOrgEvent, deliveryBody, type OrgEventActor, type OrgEventType } from './org-events.ts'
 
 export type EventHook = {
   /** Verifies this address, in place of an earlier one. If that fails, the next event repeats it. */
   register(address: EventHookAddress): Promise<void>
-  /** Resolves when the delivery has ended, or at once if there is none or a fault delays it. Never rejects. */
-  send(eventType: OrgEventType, user: User): Promise<void>
+  /**
+   * Resolves when the delivery has ended, or at once if there is none or a fault delays it. Never rejects.
+   * The default actor is the user for what only users do, else an administrator.
+   */
+  send(eventType: OrgEventType, user: User, actor?: OrgEventActor): Promise<void>
   calls: readonly HookCall[]
   /** Forgets the calls, not the address. */
   clear(): void
@@ -55,9 +58,9 @@ export function createEventHook({
       verified = undefined
       await isVerified(hook)
     },
-    async send(eventType, user) {
+    async send(eventType, user, actor) {
       if (address === undefined) return
-      await faults.apply(createOrgEvent(eventType, user, { now, random }), deliverEvent)
+      await faults.apply(createOrgEvent(eventType, user, { now, random }, actor), deliverEvent)
     },
     calls,
     clear,

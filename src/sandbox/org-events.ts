@@ -15,20 +15,35 @@ export type OrgEventType =
 
 export type OrgEvent = Readonly<Record<string, unknown>> & { readonly eventType: OrgEventType }
 
-/** Who did it: the user, or an administrator. */
+/** Who did it. `system` is Okta itself. */
+export type OrgEventActor = 'administrator' | 'user' | 'system'
+
 const DONE_BY_USER: ReadonlySet<OrgEventType> = new Set(['user.account.lock', 'user.account.update_password'])
-const ADMINISTRATOR = {
-  id: idFromSeed('00u', 'administrator'),
-  type: 'User',
-  alternateId: 'admin@example.test',
-  displayName: 'Sandbox Administrator',
+const OTHER_ACTORS = {
+  administrator: {
+    id: idFromSeed('00u', 'administrator'),
+    type: 'User',
+    alternateId: 'admin@example.test',
+    displayName: 'Sandbox Administrator',
+  },
+  system: {
+    id: idFromSeed('00u', 'system'),
+    type: 'SystemPrincipal',
+    alternateId: 'system@okta.com',
+    displayName: 'Okta System',
+  },
 }
 const HOOK_ID = idFromSeed('who', 'event hook')
 
 type Source = { now: () => number; random: RandomBytes }
 
 /** An event as in Okta's System Log. */
-export function createOrgEvent(eventType: OrgEventType, user: User, { now, random }: Source): OrgEvent {
+export function createOrgEvent(
+  eventType: OrgEventType,
+  user: User,
+  { now, random }: Source,
+  actor: OrgEventActor = DONE_BY_USER.has(eventType) ? 'user' : 'administrator',
+): OrgEvent {
   const { id, login, config } = user
   const target = {
     id,
@@ -42,7 +57,7 @@ export function createOrgEvent(eventType: OrgEventType, user: User, { now, rando
     eventType,
     version: '0',
     severity: 'INFO',
-    actor: DONE_BY_USER.has(eventType) ? target : ADMINISTRATOR,
+    actor: actor === 'user' ? target : OTHER_ACTORS[actor],
     outcome: { result: 'SUCCESS', reason: null },
     target: [target],
   }

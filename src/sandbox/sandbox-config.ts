@@ -74,6 +74,7 @@ export const userSchema = z.strictObject({
   password: z.string().min(1).optional(),
   passwordChanged: z.iso.datetime().default('2026-03-02T08:00:00.000Z'),
   passwordExpired: z.boolean().default(false),
+  passwordBreached: z.boolean().default(false),
   passwordExpiresInDays: z.int().min(0).optional(),
   lockedOut: z.boolean().default(false),
   /** The user must first sign in with an activation token. */

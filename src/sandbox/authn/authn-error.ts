@@ -85,6 +85,12 @@ export const smsSentRecently = () =>
   new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${WAIT}`)
 export const accountLocked = () =>
   new AuthnError(403, 'E0000119', 'Your account is locked. Please contact your administrator.')
+export const breachedPassword = () =>
+  new AuthnError(
+    403,
+    'E0000259',
+    'Login is not allowed because the credential was breached. The password must be reset.',
+  )
 export const notAcceptable = () =>
   new AuthnError(406, 'E0000122', "Accept Header did not contain supported media type 'application/json'")
 export const callMadeRecently = () =>

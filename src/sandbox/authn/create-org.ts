@@ -13,6 +13,9 @@ function settingsOf({ factorListName, pipeline, identityEngine }: SandboxConfig)
     factorListName,
     resetPasswordName: 'resetPassword',
     refusedCodes: 'factorResult',
+    recoveryLoggedAt: 'start',
+    breachedSignIn: 'expired',
+    breachDetected: 'always',
   } as const
   return { ...answers, pipeline, ...identityEngine }
 }

@@ -25,6 +25,12 @@ export type Settings = {
   resetPasswordName: 'resetPassword' | 'password'
   /** The response to a used code, or one outside the time window: a factorResult, or E0000082 and E0000083. */
   refusedCodes: 'factorResult' | 'error'
+  /** When a user's own recovery is logged as `user.account.reset_password`. Okta's behavior is unproven (A4). */
+  recoveryLoggedAt: 'start' | 'completion'
+  /** How a sign-in with a breached password ends. Okta's behavior is unproven (A5, S3). */
+  breachedSignIn: 'expired' | 'continued' | 'refused'
+  /** At which sign-ins with a breached password Okta ends the sessions. Unproven (A5). */
+  breachDetected: 'always' | 'once'
 } & PipelineSettings
 
 export type PipelineSettings = SandboxConfig['identityEngine'] & Pick<SandboxConfig, 'pipeline'>

@@ -3,6 +3,7 @@ import { passwordTooWeak, wrongOldPassword, wrongRecoveryAnswer } from './authn-
 import { answersMatch } from './factors/question-factor.ts'
 import { setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
+import { logOwnRecovery } from './own-recovery-log.ts'
 import type { ChangePasswordBody, ResetPasswordBody } from './schemas.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
@@ -74,8 +75,10 @@ function setPassword(
   user.password = body.newPassword
   user.passwordChanged = new Date(org.now()).toISOString()
   user.passwordExpired = false
+  user.passwordBreached = false
   user.passwordExpiresInDays = undefined
   if (body.revokeSessions === true) revokeSessions(org, user)
+  if (transaction.recoveryType === 'PASSWORD') logOwnRecovery(org, user, 'completion')
   void org.sendEvent('user.account.update_password', user)
   transaction.passwordHandled = true
   transaction.recoveryType = undefined

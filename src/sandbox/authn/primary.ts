@@ -1,5 +1,6 @@
 import { findApp } from './apps.ts'
 import { authenticationFailed, invalidToken, rateLimited, validationFailed } from './authn-error.ts'
+import { handleBreachedPassword } from './breached-password.ts'
 import type { ClientContext } from './client-context.ts'
 import { applyIdentityProviderApproval } from './enroll.ts'
 import { isSupported } from './identity-engine.ts'
@@ -112,6 +113,7 @@ function checkPassword(
     throw authenticationFailed()
   }
   user.wrongPasswords = 0
+  if (user.passwordBreached) handleBreachedPassword(org, user, client)
   return user
 }
 

@@ -16,6 +16,7 @@ import { isSupported } from './identity-engine.ts'
 import { randomCode } from './issued-tokens.ts'
 import { actionLink } from './links.ts'
 import type { Org } from './org.ts'
+import { logRecoveryStart } from './own-recovery-log.ts'
 import { omitUndefined, present, presentUser } from './present.ts'
 import type { RecoveryBody, RecoveryTokenBody } from './schemas.ts'
 import { newChallenge, type Transaction } from './transaction.ts'
@@ -41,6 +42,7 @@ export function startRecovery(start: Start): Response {
   if (factorType === undefined && !client.trusted)
     throw validationFailed('factorType', ['factorType: The field cannot be left blank'])
   const user = userToRecover(start, factorType)
+  if (start.recoveryType === 'PASSWORD') logRecoveryStart(start.org, user, client)
   switch (factorType) {
     case undefined:
       return respondWithRecoveryToken(start, user)

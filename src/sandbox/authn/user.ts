@@ -28,6 +28,9 @@ export type User = {
   password: string | undefined
   passwordChanged: string
   passwordExpired: boolean
+  /** The password is in a list of breached ones, which Okta finds at the next sign-in. */
+  passwordBreached: boolean
+  breachWasFound: boolean
   passwordExpiresInDays: number | undefined
   lockedOut: boolean
   wrongPasswords: number
@@ -61,6 +64,8 @@ function createUser(config: UserConfig, newFactor: NewFactor): User {
     password: config.password,
     passwordChanged: config.passwordChanged,
     passwordExpired: config.passwordExpired,
+    passwordBreached: config.passwordBreached,
+    breachWasFound: false,
     passwordExpiresInDays: config.passwordExpiresInDays,
     lockedOut: config.lockedOut,
     wrongPasswords: 0,
