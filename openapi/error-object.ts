@@ -1,28 +1,20 @@
 import { z } from 'zod'
+import { OKTA_ERRORS, type OktaErrorCode } from '../src/okta-errors.ts'
 import { openEnum } from './open-values.ts'
 
-/** Every error code in responses, with its meaning. */
+/** The codes of Okta that the API's documentation names: those of the broker, and the most frequent ones of Okta. */
+const NAMED = [
+  ...(['E0000001', 'E0000003', 'E0000004', 'E0000005', 'E0000006', 'E0000007', 'E0000009'] as const),
+  ...(['E0000011', 'E0000014', 'E0000021', 'E0000022', 'E0000047', 'E0000068', 'E0000069'] as const),
+  ...(['E0000079', 'E0000087', 'E0000109', 'E0000133'] as const),
+]
+
+const meaningOf = <Code extends OktaErrorCode>(codes: readonly Code[]) =>
+  Object.fromEntries(codes.map((code) => [code, OKTA_ERRORS[code].meaning])) as Record<Code, string>
+
+/** Every error code that responses are documented with, and its meaning. */
 export const ERROR_CODES = {
-  E0000001: 'a field, parameter, header or the URL is wrong; a cause names it',
-  E0000003: 'the body is not a JSON object',
-  E0000004:
-    'sign-in failed: wrong credentials, a locked account, a policy, or an activation token that is not valid',
-  E0000005: 'no session',
-  E0000006: 'not allowed: a cross-site request, or the user lacks permission',
-  E0000007: 'not found',
-  E0000009: 'the broker, its store or Okta failed; the credentials may be correct',
-  E0000011:
-    'the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong',
-  E0000014: 'the old password is wrong, or the new one violates the policy; the causes say how',
-  E0000021: 'the content type is not `application/json` in UTF-8',
-  E0000022: 'the path does not support this method',
-  E0000047: 'rate limited',
-  E0000068: 'wrong passcode or answer',
-  E0000069: 'too many wrong passcodes',
-  E0000079: 'this step is not offered in the current state',
-  E0000087: 'wrong recovery answer',
-  E0000109: 'a text message was sent recently',
-  E0000133: 'a call was made recently',
+  ...meaningOf(NAMED),
   sign_in_again: 'the last sign-in is too old for this; sign in again, within the session',
   pam_bad_request: 'the access service refused the request',
   pam_credentials: 'the access service did not accept the credentials of the broker',
@@ -38,47 +30,10 @@ export const ERROR_CODES = {
   pam_timeout: 'the access service did not respond in time',
 } as const
 
-/** Codes that only Okta sends, and the broker passes on. More may come. */
-const OKTA_CODES = [
-  ...[
-    'E0000008',
-    'E0000010',
-    'E0000015',
-    'E0000016',
-    'E0000017',
-    'E0000032',
-    'E0000034',
-    'E0000035',
-    'E0000038',
-  ],
-  ...[
-    'E0000067',
-    'E0000073',
-    'E0000074',
-    'E0000080',
-    'E0000082',
-    'E0000083',
-    'E0000085',
-    'E0000095',
-    'E0000097',
-  ],
-  ...[
-    'E0000098',
-    'E0000099',
-    'E0000105',
-    'E0000106',
-    'E0000110',
-    'E0000112',
-    'E0000119',
-    'E0000122',
-    'E0000207',
-  ],
-]
-
 /** The body of every error response. */
 export const errorObjectSchema = z
   .strictObject({
-    errorCode: openEnum([...Object.keys(ERROR_CODES), ...OKTA_CODES], {
+    errorCode: openEnum([...new Set([...Object.keys(ERROR_CODES), ...Object.keys(OKTA_ERRORS)])], {
       id: 'ErrorCode',
       description: 'A stable code, for use in programs: one of the broker, or another one of Okta.',
     }),

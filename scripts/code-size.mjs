@@ -3,8 +3,8 @@ import { parseSync } from '@swc/core'
 
 /** The size of the broker's code, for `npm run figures` and test/scripts/code-size.test.ts. */
 
-export const MAX_BODY_LINES = 40
-export const MAX_FILE_LINES = 250
+export const MAX_BODY_LINES = 80
+export const MAX_FILE_LINES = 800
 /** Composition roots are long, but have no logic. */
 const COMPOSITION_ROOTS = /^src\/(wiring|app|ops|authn\/create-authn|pam\/create-pam)\.ts$/
 

@@ -1,7 +1,7 @@
 /**
  * An error that Gatehouse sends: a status, a stable code, a summary for users, causes that name the wrong field or
- * setting, and a `cause` that is logged and never sent. `ERROR_CODES` in openapi/error-object.ts describes each code for
- * the API's documentation.
+ * setting, and a `cause` that is logged and never sent. What its code means: okta-errors.ts, and `ERROR_CODES` in
+ * openapi/error-object.ts.
  */
 export class BrokerError extends Error {
   override readonly name = 'BrokerError'

@@ -23,7 +23,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   app: ['authn', 'pam', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   ops: ['authn', 'pam', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
-  authn: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'factor-types'],
+  authn: [
+    'session',
+    'http',
+    'upstream',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
+    'factor-types',
+    'okta-errors',
+  ],
   pam: ['session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   session: ['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   http: ['observability', 'errors'],
@@ -33,6 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   observability: ['errors'],
   errors: [],
   'factor-types': [],
+  'okta-errors': [],
   config: ['pam', 'store', 'observability', 'errors', 'factor-types'],
   sandbox: [],
   'sandbox-package': ['sandbox', 'wiring', 'config', 'http'],
@@ -70,6 +81,7 @@ function unitOf(path: string): string {
 /** Pure modules: they import only each other, and zod, which describes the records that they work on and does no I/O. */
 const PURE = [
   'src/factor-types.ts',
+  'src/okta-errors.ts',
   'src/authn/transaction/transaction.ts',
   'src/authn/transaction/answer.ts',
   'src/authn/transaction/credentials.ts',
@@ -264,7 +276,7 @@ describe('a violation is found', () => {
   })
 })
 
-test('no file of the broker is longer than 250 lines, and no function body longer than 40', async () => {
+test('no file of the broker is very long, and no function body', async () => {
   const { longBodies, longFiles } = await import(new URL('../scripts/code-size.mjs', import.meta.url).href)
   expect([...longFiles(), ...longBodies()]).toEqual([])
 })

@@ -2,13 +2,14 @@ import type { Signer } from '../crypto/keys.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { readError } from '../okta-errors.ts'
 import { logHash } from '../session/login-names.ts'
 import type { Client } from './browser/client.ts'
 import { STATUSES } from './sanitize/unknown-steps.ts'
 import type { Answer } from './transaction/answer.ts'
 import type { Enrollment } from './transaction/credentials.ts'
 import type { Transaction } from './transaction/transaction.ts'
-import { type AuthnReply, isWrongOldPassword } from './upstream/read-answer.ts'
+import type { AuthnReply } from './upstream/read-answer.ts'
 
 type Started = AuditFields<'sign_in_started'>
 /** The fields of every event. */
@@ -22,8 +23,6 @@ export interface StepAuditDeps {
   readonly canonicalLogin: (login: string) => string
 }
 
-/** Error codes of a rejected code or answer. E0000082 and E0000083: a used or expired code. */
-const REFUSED_CODES = ['E0000068', 'E0000069', 'E0000082', 'E0000083', 'E0000087']
 /** Factor results with status 200 that reject a push or a code. */
 const REFUSED_FACTORS = ['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED']
 
@@ -59,8 +58,9 @@ export class StepAudit {
     const { status, errorCode: upstreamErrorCode = 'error' } = reply
     metrics.signInSteps.inc({ operation, status: upstreamErrorCode })
     const fields = { ...this.#from(client, login), operation, userId, upstreamErrorCode: reply.errorCode }
-    if (REFUSED_CODES.includes(upstreamErrorCode)) log.audit('factor_failed', { ...fields, factorType })
-    else if (isWrongOldPassword(reply)) log.audit('old_password_refused', fields)
+    const { audit } = readError(reply, operation)
+    if (audit === 'factor_failed') log.audit(audit, { ...fields, factorType })
+    else if (audit !== undefined) log.audit(audit, fields)
     else if (status !== 401 && status !== 403) return
     else if (operation === 'recovery_token') log.audit('recovery_token_refused', fields)
     else if (operation === 'primary') {

@@ -22,6 +22,7 @@ import {
   toErrorObject,
   unknownHandle,
 } from '../../src/errors.ts'
+import { OKTA_ERRORS } from '../../src/okta-errors.ts'
 import { PAM_ERROR_POLICIES } from '../../src/pam/upstream/pam-errors.ts'
 import { wrongOldPassword } from '../../src/sandbox/authn/authn-error.ts'
 import { unmetRequirements } from '../../src/sandbox/authn/passwords.ts'
@@ -53,6 +54,7 @@ const UNKNOWN = inBoth(refused(403, 'E0999999')).map(({ text }) => text)
 const sourceOf = (path: string) => readFileSync(new URL(`../../src/${path}`, import.meta.url), 'utf8')
 const CODES = new Set([
   ...Object.keys(ERROR_CODES),
+  ...Object.keys(OKTA_ERRORS),
   ...Object.values(PAM_ERROR_POLICIES).map(({ code }) => code),
   ...['errors.ts', 'sandbox/authn/authn-error.ts'].flatMap(
     (path) => sourceOf(path).match(/E0000\d{3}/g) ?? [],

@@ -24,8 +24,11 @@ export type WithRetry =
   | 'unavailable'
   | 'stepInProgress'
   | 'rateLimited'
+  | 'directoryUnavailable'
   | 'smsSent'
   | 'callMade'
+  | 'emailSent'
+  | 'tooManyMessages'
   | 'groupsNotAvailableNow'
 
 type With<Parameter extends string> = `${string}{${Parameter}}${string}`

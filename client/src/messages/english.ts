@@ -29,6 +29,10 @@ export const ENGLISH: Catalogue = {
     notPossible: ['Not possible', 'Your account does not allow this at the moment. Contact your help desk.'],
     invalidInput: ['Check your input', 'One of the fields is not correct.'],
     rateLimited: ['Too many attempts', '{retry}'],
+    directoryUnavailable: [
+      'Your company’s directory does not answer',
+      'Your password may be correct. {retry}',
+    ],
 
     signedOutHere: ['You are signed out', 'You have signed out.'],
     sessionIdle: ['You are signed out', 'You were signed out because you were not active.'],
@@ -49,9 +53,21 @@ export const ENGLISH: Catalogue = {
       'Your browser did not return our cookie. Please allow cookies for this site.',
     ],
     expired: ['Please start again', 'This took too long, or the link has already been used.'],
+    linkExpired: [
+      'Link no longer valid',
+      'This link has expired, or has already been used. Request a new one.',
+    ],
     notOffered: ['Please start again', 'This step is not available now.'],
 
     wrongCredentials: ['Sign-in failed', 'Incorrect username or password. Please try again.'],
+    passwordExpired: [
+      'Your password has expired',
+      'If you cannot set a new one here, contact your help desk.',
+    ],
+    passwordBreached: [
+      'Your password is not safe',
+      'It was found in a data breach. If you cannot set a new one here, contact your help desk.',
+    ],
     accountLocked: ['Your account is locked', 'If you cannot unlock it here, contact your help desk.'],
     accountDenied: ['No access', 'You cannot use your account at the moment. Contact your help desk.'],
     accountActive: ['Your account is already active', 'You can sign in.'],
@@ -76,8 +92,12 @@ export const ENGLISH: Catalogue = {
       'This second factor is locked for now. Use another one, or contact your help desk.',
     ],
     invalidPhone: ['Check the phone number', 'Enter the number with + and the country code.'],
+    newPinRequired: ['Set a new PIN', 'Your token needs a new PIN.'],
     smsSent: ['We have sent you a text message', '{retry}'],
     callMade: ['We have called you', '{retry}'],
+    emailSent: ['We have sent you an email', '{retry}'],
+    tooManyMessages: ['Too many messages', '{retry}'],
+    messagesUsedUp: ['No message can be sent', 'Choose another way, or contact your help desk.'],
 
     groupsNotAvailable: ['Your groups could not be read', 'Contact your help desk.'],
     groupsNotAvailableNow: ['Your groups cannot be read at the moment', '{retry}'],

@@ -38,6 +38,10 @@ export const GERMAN: Catalogue = {
     ],
     invalidInput: ['Bitte prüfen Sie Ihre Eingabe', 'Eines der Felder ist nicht richtig ausgefüllt.'],
     rateLimited: ['Zu viele Versuche', '{retry}'],
+    directoryUnavailable: [
+      'Das Verzeichnis Ihres Unternehmens antwortet nicht',
+      'Ihr Passwort kann richtig sein. {retry}',
+    ],
 
     signedOutHere: ['Sie sind abgemeldet', 'Sie haben sich abgemeldet.'],
     sessionIdle: ['Sie sind abgemeldet', 'Sie wurden abgemeldet, weil Sie nicht aktiv waren.'],
@@ -61,11 +65,23 @@ export const GERMAN: Catalogue = {
       'Ihr Browser hat unser Cookie nicht zurückgesendet. Bitte erlauben Sie Cookies für diese Seite.',
     ],
     expired: ['Bitte von vorn beginnen', 'Das hat zu lange gedauert, oder der Link wurde schon benutzt.'],
+    linkExpired: [
+      'Link nicht mehr gültig',
+      'Dieser Link ist abgelaufen oder wurde schon benutzt. Fordern Sie einen neuen an.',
+    ],
     notOffered: ['Bitte von vorn beginnen', 'Dieser Schritt ist jetzt nicht möglich.'],
 
     wrongCredentials: [
       'Anmeldung fehlgeschlagen',
       'Benutzername oder Passwort ist falsch. Bitte versuchen Sie es noch einmal.',
+    ],
+    passwordExpired: [
+      'Ihr Passwort ist abgelaufen',
+      'Wenn Sie hier kein neues setzen können, wenden Sie sich an Ihren Helpdesk.',
+    ],
+    passwordBreached: [
+      'Ihr Passwort ist nicht sicher',
+      'Es wurde in einem Datenleck gefunden. Wenn Sie hier kein neues setzen können, wenden Sie sich an Ihren Helpdesk.',
     ],
     accountLocked: [
       'Ihr Konto ist gesperrt',
@@ -127,8 +143,15 @@ export const GERMAN: Catalogue = {
       'Dieser zweite Faktor ist vorerst gesperrt. Verwenden Sie einen anderen, oder wenden Sie sich an Ihren Helpdesk.',
     ],
     invalidPhone: ['Bitte prüfen Sie die Telefonnummer', 'Geben Sie die Nummer mit + und Ländervorwahl ein.'],
+    newPinRequired: ['Bitte eine neue PIN festlegen', 'Ihr Token verlangt eine neue PIN.'],
     smsSent: ['Wir haben Ihnen eine SMS gesendet', '{retry}'],
     callMade: ['Wir haben Sie angerufen', '{retry}'],
+    emailSent: ['Wir haben Ihnen eine E-Mail gesendet', '{retry}'],
+    tooManyMessages: ['Zu viele Nachrichten', '{retry}'],
+    messagesUsedUp: [
+      'Es kann keine Nachricht gesendet werden',
+      'Wählen Sie einen anderen Weg, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
 
     groupsNotAvailable: ['Gruppen konnten nicht abgerufen werden', 'Wenden Sie sich an Ihren Helpdesk.'],
     groupsNotAvailableNow: ['Gruppen konnten nicht abgerufen werden', '{retry}'],

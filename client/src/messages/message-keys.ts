@@ -16,6 +16,8 @@ export type Action =
   | 'sign-in-again'
   /** Unlock the account (`unlockAccount`), if the page offers it. */
   | 'unlock'
+  /** Set a new password (`recoverPassword`), if the page offers it. */
+  | 'reset-password'
   /** Reload the page: another tab has signed in. */
   | 'reload'
   /** Nothing: show it as information, not as an error. */
@@ -36,6 +38,7 @@ export const ACTIONS = {
   notPossible: 'ask-for-help',
   invalidInput: 'correct',
   rateLimited: 'retry',
+  directoryUnavailable: 'retry',
 
   signedOut: 'sign-in',
   signedOutHere: 'sign-in',
@@ -47,9 +50,12 @@ export const ACTIONS = {
   newerSignIn: 'reload',
   cookiesBlocked: 'restart',
   expired: 'restart',
+  linkExpired: 'restart',
   notOffered: 'restart',
 
   wrongCredentials: 'correct',
+  passwordExpired: 'reset-password',
+  passwordBreached: 'reset-password',
   accountLocked: 'unlock',
   accountDenied: 'ask-for-help',
   accountActive: 'restart',
@@ -71,8 +77,12 @@ export const ACTIONS = {
   codeExpired: 'correct',
   factorLocked: 'ask-for-help',
   invalidPhone: 'correct',
+  newPinRequired: 'correct',
   smsSent: 'retry',
   callMade: 'retry',
+  emailSent: 'retry',
+  tooManyMessages: 'retry',
+  messagesUsedUp: 'ask-for-help',
 
   groupsNotAvailable: 'ask-for-help',
   groupsNotAvailableNow: 'retry',
@@ -89,54 +99,9 @@ export const ACTIONS = {
 /** Stable: a page may decide by it. */
 export type MessageKey = keyof typeof ACTIONS
 
-/** The messages for error codes: those of Gatehouse, and those that Okta documents for its Authentication API. */
-export const CODES: Readonly<Record<string, MessageKey>> = {
-  E0000001: 'invalidInput',
-  E0000003: 'pageFault',
-  E0000004: 'wrongCredentials',
-  E0000005: 'signedOut',
-  E0000006: 'notAllowed',
-  E0000007: 'notFound',
-  E0000008: 'notFound',
-  E0000009: 'unavailable',
-  E0000010: 'unavailable',
-  E0000011: 'expired',
-  E0000014: 'passwordRules',
-  E0000015: 'notAllowed',
-  E0000016: 'accountActive',
-  E0000017: 'resetNotAllowed',
-  E0000021: 'pageFault',
-  E0000022: 'pageFault',
-  E0000032: 'unlockNotAllowed',
-  E0000034: 'resetNotAllowed',
-  E0000035: 'changeNotAllowed',
-  E0000038: 'notPossible',
-  E0000047: 'rateLimited',
-  E0000067: 'unavailable',
-  E0000068: 'wrongCode',
-  E0000069: 'factorLocked',
-  E0000073: 'rejected',
-  E0000074: 'unavailable',
-  E0000079: 'notOffered',
-  E0000080: 'passwordRules',
-  E0000082: 'codeUsed',
-  E0000083: 'codeExpired',
-  E0000085: 'accountDenied',
-  E0000087: 'wrongAnswer',
-  E0000095: 'recoveryNotAllowed',
-  E0000097: 'recoveryNotAllowed',
-  E0000098: 'invalidPhone',
-  E0000099: 'invalidPhone',
-  E0000105: 'expired',
-  E0000106: 'codeUsed',
-  E0000109: 'smsSent',
-  E0000110: 'expired',
-  E0000112: 'accountNotReady',
-  E0000119: 'accountLocked',
-  E0000122: 'pageFault',
-  E0000133: 'callMade',
+/** The messages for the codes that only Gatehouse has. Those of Okta, and the causes: okta-codes.ts. */
+export const GATEHOUSE_CODES: Readonly<Record<string, MessageKey>> = {
   sign_in_again: 'signInAgain',
-  E0000207: 'wrongCredentials',
   pam_bad_request: 'groupsNotAvailable',
   pam_credentials: 'groupsNotAvailable',
   pam_deprecated: 'groupsNotAvailable',
@@ -150,20 +115,6 @@ export const CODES: Readonly<Record<string, MessageKey>> = {
   pam_unexpected: 'groupsNotAvailable',
   pam_user_unknown: 'pamUserUnknown',
 }
-
-/** The causes that have their own message, by their English texts. In another language, Okta's code applies. */
-export const CAUSES: readonly (readonly [code: string, text: RegExp, key: MessageKey])[] = [
-  ['E0000001', /^request: not complete in time/, 'offline'],
-  ['E0000001', /(invalid|not a valid) phone number/i, 'invalidPhone'],
-  ['E0000006', /different user from the one signed in/, 'otherUser'],
-  ['E0000006', /another session is now open/, 'sessionReplaced'],
-  ['E0000009', /Another step of this sign-in/, 'stepInProgress'],
-  ['E0000011', /^device cookie not returned$/, 'cookiesBlocked'],
-  ['E0000014', /^oldPassword: /, 'wrongOldPassword'],
-  ['E0000014', /used too recently|be your current password|last \d+ passwords/i, 'passwordUsedBefore'],
-  ['E0000014', /minimum password age|must have elapsed/i, 'passwordTooNew'],
-  ['E0000014', /commonly used/i, 'passwordCommon'],
-]
 
 export const SESSION_ENDS: Readonly<Record<SessionEnd, MessageKey>> = {
   'signed-out': 'signedOutHere',

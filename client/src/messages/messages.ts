@@ -5,12 +5,12 @@ import type { Catalogue, Plural } from './catalogue.ts'
 import {
   ACTIONS,
   type Action,
-  CAUSES,
-  CODES,
+  GATEHOUSE_CODES,
   type MessageKey,
   RESULTS,
   SESSION_ENDS,
 } from './message-keys.ts'
+import { OKTA_CODES, VARIANTS } from './okta-codes.ts'
 import { type AppliedRule, isCounted, rulesIn, rulesOf } from './password-rules.ts'
 
 /** A message for users. */
@@ -53,10 +53,12 @@ export function messages(catalogue: Catalogue) {
      */
     describeError(error: GatehouseError): Message {
       const { code, message: summary, causes, retryAfterSeconds } = error
-      const rules = code !== undefined && PASSWORD_CODES.has(code) ? causes.flatMap(rulesIn) : []
+      const isAboutPassword = entryOf(CODES, code ?? '') === 'passwordRules'
+      const rules = isAboutPassword ? causes.flatMap(rulesIn) : []
       const key = rules.length > 1 ? 'passwordRules' : keyOf(error)
       const message = messageOf(key, retryAfterSeconds)
       if (key === 'unknown' && code !== undefined) return { ...message, details: [summary, ...causes] }
+      if (key === 'newPinRequired') return { ...message, details: [summary, ...causes] } // the prompt of the token
       if (key === 'invalidInput') return { ...message, details: causes }
       if (key !== 'passwordRules') return { ...message, rules }
       const others = causes.filter((cause) => rulesIn(cause).length === 0)
@@ -75,13 +77,18 @@ export function messages(catalogue: Catalogue) {
   }
 }
 
-const PASSWORD_CODES: ReadonlySet<string> = new Set(['E0000014', 'E0000080'])
+const CODES: Readonly<Record<string, MessageKey>> = { ...OKTA_CODES, ...GATEHOUSE_CODES }
 
 function keyOf({ code, status, message, causes }: GatehouseError): MessageKey {
   if (code === undefined) return keyOfStatus(status)
   const texts = [message, ...causes]
-  const cause = CAUSES.find(([of, pattern]) => of === code && texts.some((text) => pattern.test(text)))
-  return cause?.[2] ?? entryOf(CODES, code) ?? 'unknown'
+  const variant = VARIANTS.find(
+    (one) =>
+      one.code === code &&
+      (one.status ?? status) === status &&
+      (one.text === undefined || texts.some((text) => one.text?.test(text))),
+  )
+  return variant?.key ?? entryOf(CODES, code) ?? 'unknown'
 }
 
 /** Without an answer of the broker: there is no connection, or a proxy has answered. */

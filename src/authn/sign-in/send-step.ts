@@ -1,4 +1,5 @@
 import { unknownHandle, upstreamUnavailable } from '../../errors.ts'
+import { readError } from '../../okta-errors.ts'
 import type { RevocationTimes } from '../../session/void-times.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
@@ -22,7 +23,7 @@ import {
 } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
-import { type AuthnReply, isWrongOldPassword, readAnswer } from '../upstream/read-answer.ts'
+import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
 import {
   type AnsweredSignIn,
   type ConcludeStepDeps,
@@ -107,14 +108,14 @@ function afterError(
   step: UpstreamStep,
   client: Client,
   { audit }: SendStepDeps,
-): Pick<StepResult, 'after' | 'wrongOldPassword'> {
+): Pick<StepResult, 'after' | 'counts'> {
   audit.upstreamError(reply, client)
   audit.refused(step.operation, reply, before, client, step.factorType)
   // Okta no longer knows the state token
   const isGone = reply.status === 401 && reply.errorCode === unknownHandle().code
   return {
     after: isGone ? undefined : afterRejectedStep(before, step),
-    wrongOldPassword: isWrongOldPassword(reply),
+    counts: readError(reply, step.operation).counts,
   }
 }
 

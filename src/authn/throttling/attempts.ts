@@ -1,4 +1,5 @@
 import { parseFactorType } from '../../factor-types.ts'
+import { type Counts, errorOf } from '../../okta-errors.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import { nonEmpty } from '../transaction/credentials.ts'
 import type { StepResult } from '../transaction/step-result.ts'
@@ -117,10 +118,6 @@ function hasAddress({ profile }: AttemptedStep['fields']): boolean {
 /** What a step's result tells about its attempt. */
 export type AttemptResult = Omit<StepResult, 'after' | 'session'>
 
-/** Wrong credentials; a wrong code or answer; a wrong recovery answer. */
-const REJECTED_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000068', 'E0000087'])
-/** Okta rejects an activation or recovery token as an unknown token, or as wrong credentials. */
-const REJECTED_TOKEN_CODES: ReadonlySet<string | undefined> = new Set(['E0000004', 'E0000011'])
 /** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
 const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
 /** They may reach the user even if the response is lost, or a client could disconnect early and send without limit. */
@@ -131,27 +128,37 @@ export const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recov
  * counted if it was sent, or if a code with it was rejected.
  */
 export function staysCounted(kind: AttemptKind, result: AttemptResult): boolean {
-  const { outcome, status, factorResult, wrongOldPassword } = result
-  const errorCode = outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
+  const { outcome, status, factorResult } = result
   // if Okta answered with a status, it was sent, even if the broker refuses the answer
-  const isSent = SENT.has(kind) && (errorCode === undefined || status !== undefined)
-  if (kind === 'token') return REJECTED_TOKEN_CODES.has(errorCode)
+  const isSent = SENT.has(kind) && (codeOf(outcome) === undefined || status !== undefined)
+  const counts = refusalOf(result)
+  if (kind === 'token') return counts === 'guess' || counts === 'token'
   if (kind === 'message' || kind === 'recovery') return isSent
-  const isRejected = REJECTED_CODES.has(errorCode)
-  if (kind === 'push') return isSent || isRejected
-  if (kind === 'password') return isRejected || status === 'LOCKED_OUT' || wrongOldPassword === true
+  if (kind === 'push') return isSent || counts === 'guess'
+  const isRejected = counts === 'guess' || counts === 'locked' || status === 'LOCKED_OUT'
+  if (kind === 'password') return isRejected
   // some factors reject a code with status 200
-  const isWrongCode = factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult)
-  return isRejected || status === 'LOCKED_OUT' || isWrongCode
+  return isRejected || (factorResult !== undefined && !HARMLESS_RESULTS.has(factorResult))
+}
+
+/** What a refusal counts as; undefined for a success, and for an unknown code. */
+function refusalOf({ counts, outcome }: AttemptResult): Counts | undefined {
+  return counts ?? errorOf(codeOf(outcome))?.counts
+}
+
+function codeOf(outcome: AttemptResult['outcome']): string | undefined {
+  return outcome.kind === 'refusal' ? outcome.code : outcome.errorCode
 }
 
 /**
- * Whether the call stays counted: Okta answered it with a 4xx, but not with its own rate limit; or it rejected a guess with
- * another status. If an answer has a status, it was a success, even if the broker refuses it.
+ * Whether the call stays counted: Okta answered it with a 4xx, but not with its own rate limit; or with a code that counts
+ * whatever its status; or it rejected a guess with another status. If an answer has a status, it was a success, even if
+ * the broker refuses it.
  */
 export function isRefusedCall(kind: AttemptKind, result: AttemptResult): boolean {
   const { outcome, status } = result
-  if (status === undefined && isRefusal(outcome.status)) return true
+  const counts = refusalOf(result) ?? 'nothing'
+  if (status === undefined && (isRefusal(outcome.status) || counts !== 'nothing')) return true
   return (kind === 'password' || kind === 'code') && staysCounted(kind, result)
 }
 

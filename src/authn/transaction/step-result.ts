@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { BrokerError } from '../../errors.ts'
+import type { Counts } from '../../okta-errors.ts'
 import type { Transaction } from './transaction.ts'
 
 /** The result of a step: the answer for the browser, the transaction, and the session that it opens. */
@@ -12,8 +13,8 @@ export interface StepResult {
    */
   readonly status?: string
   readonly factorResult?: string | undefined
-  /** Okta refused the old password of a password change. */
-  readonly wrongOldPassword?: boolean
+  /** What Okta's Error object counts as. undefined: the code of the outcome tells, if it has one. */
+  readonly counts?: Counts
   readonly session?: IssuedSession
 }
 

@@ -9,6 +9,7 @@ import type { BodyEncoding } from '../../http/routes.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { tokenEvidence } from '../../okta-errors.ts'
 import { takeTurn } from '../../upstream/connection-pool.ts'
 import type { HttpApi, UpstreamRequest, UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
@@ -67,8 +68,9 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions) {
      */
     async send(call: AuthnCall, from: Client): Promise<AuthnReply> {
       const reply = await post(sendCall, call, from, call.deadline ?? deadlineNow())
-      if (!isInvalidToken(reply)) {
-        if (call.encoding !== 'form') token.observe(reply)
+      const evidence = reply.isError ? tokenEvidence(reply) : 'accepted'
+      if (evidence !== 'perhaps-refused') {
+        if (evidence === 'accepted' && call.encoding !== 'form') token.reportAccepted()
         return reply
       }
       // not checked with a second call: the steps of a decoy, whose state token Okta never knows, would cost more
@@ -185,9 +187,8 @@ function createApiTokenState({ log, metrics }: Pick<AuthnUpstreamOptions, 'log' 
 
   return {
     current: () => state,
-    /** An answer other than E0000011: it may show that Okta accepts the token. */
-    observe(reply: AuthnReply) {
-      if (state === 'ok' || !provesToken(reply)) return
+    reportAccepted() {
+      if (state === 'ok') return
       if (state === 'failing') log.warn('upstream_token_accepted_again', { upstream: 'authn' })
       state = 'ok'
       metrics.upstreamTokenRefused.set(0)
@@ -199,16 +200,4 @@ function createApiTokenState({ log, metrics }: Pick<AuthnUpstreamOptions, 'log' 
       metrics.upstreamTokenRefused.set(1)
     },
   }
-}
-
-/** Rate limits and failures prove nothing. */
-function provesToken({ status, errorCode }: AuthnReply): boolean {
-  return status < 300 || status === 403 || (status === 401 && errorCode === 'E0000004')
-}
-
-/** Okta's code for an invalid API token, and for an unknown state or recovery token. */
-const INVALID_TOKEN_CODE = 'E0000011'
-
-function isInvalidToken({ status, errorCode }: AuthnReply): boolean {
-  return status === 401 && errorCode === INVALID_TOKEN_CODE
 }

@@ -1,4 +1,5 @@
 import { upstreamUnavailable } from '../../errors.ts'
+import { errorOf } from '../../okta-errors.ts'
 import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
@@ -37,26 +38,17 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
 
-/** A text message or call was sent less than 30 seconds ago. This 429 is not about the rate limit in the headers. */
-const SENT_RECENTLY: ReadonlySet<unknown> = new Set(['E0000109', 'E0000133'])
-const RESEND_AFTER_S = 30
-
-/** Whether a 429 means only that the last code was sent too recently. */
-function isResendTooSoon({ json }: Pick<UpstreamResponse, 'json'>): boolean {
-  return SENT_RECENTLY.has(record(json).errorCode)
-}
-
-/** Only with a 429: on other answers, the remaining number would show how many calls a step of someone else cost. */
+/** Rate limits only with a 429: on other answers, the remaining number would show how many calls a step of someone else cost. */
 function headersForBrowser(answer: UpstreamResponse, date: string | undefined): Record<string, string> {
-  if (answer.status !== 429) return {}
+  // a limit on messages is not about the rate limit in the headers
+  const { sendLimitS } = errorOf(text(record(answer.json).errorCode)) ?? {}
+  if (answer.status !== 429) return sendLimitS === undefined ? {} : { 'Retry-After': String(sendLimitS) }
   const headers: Record<string, string> = {}
   for (const name of RATE_LIMIT_HEADERS) {
     const value = firstOf(answer.headers[name.toLowerCase()])
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
-  const waitS = isResendTooSoon(answer)
-    ? RESEND_AFTER_S
-    : retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
+  const waitS = sendLimitS ?? retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
   return { ...headers, 'Retry-After': String(waitS) }
 }
 
@@ -68,17 +60,6 @@ function retryAfterSeconds(reset: string | undefined, date: string | undefined):
 
 function firstOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
-}
-
-const UPDATE_REFUSED = 'E0000014'
-/** Okta writes `oldPassword: …` or `Old Password is not correct`. */
-const NAMES_OLD_PASSWORD = /^\s*old ?password\b/i
-
-/** E0000014 means a wrong old password or an invalid new one. Only the text of the causes distinguishes them. */
-export function isWrongOldPassword({ errorCode, body }: Pick<AuthnReply, 'errorCode' | 'body'>): boolean {
-  if (errorCode !== UPDATE_REFUSED) return false
-  const causes = [body.errorCauses].flat().map((cause) => record(cause).errorSummary)
-  return causes.some((summary) => typeof summary === 'string' && NAMES_OLD_PASSWORD.test(summary))
 }
 
 /** Reads the parts of an answer that the rules need. A value of a wrong type or form counts as missing. */

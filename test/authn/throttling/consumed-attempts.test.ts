@@ -44,8 +44,8 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
   return refunds === 0
 }
 
-const answered = (errorCode?: string): StepResult => ({
-  outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
+const answered = (errorCode?: string, status = 200): StepResult => ({
+  outcome: { kind: 'answer', status, body: '{}', headers: {}, errorCode, sessionId: undefined },
   after: undefined,
 })
 const isCounted = (kind: AttemptKind, more: Partial<StepResult> = {}) =>
@@ -61,25 +61,38 @@ async function countedKinds(result: Partial<StepResult> = {}): Promise<AttemptKi
 
 /** Which refusals stay counted, by kind of attempt (docs/security.md#throttling). */
 describe('an attempt that Okta refused', () => {
-  const COUNTS: Readonly<Record<string, readonly AttemptKind[]>> = {
-    E0000004: ['password', 'code', 'token', 'push'],
-    E0000068: ['password', 'code', 'push'],
-    E0000087: ['password', 'code', 'push'],
-    E0000011: ['token'],
-    E0000069: [],
-    E0000047: [],
-    E0000109: [],
-    E0000001: [],
-  }
+  const COUNTS: readonly (readonly [string, number, readonly AttemptKind[]])[] = [
+    ['E0000004', 401, ['password', 'code', 'token', 'push', 'call']],
+    ['E0000207', 401, ['password', 'code', 'token', 'push', 'call']],
+    ['E0000068', 403, ['password', 'code', 'token', 'push', 'call']],
+    ['E0000087', 403, ['password', 'code', 'token', 'push', 'call']],
+    ['E0000119', 403, ['password', 'code', 'call']],
+    ['E0000011', 401, ['token', 'call']],
+    ['E0000105', 403, ['token', 'call']],
+    ['E0000110', 403, ['token', 'call']],
+    ['E0000006', 403, ['call']],
+    ['E0000064', 401, ['call']],
+    ['E0000069', 403, ['call']],
+    ['E0000259', 403, ['call']],
+    ['E0000001', 400, ['call']],
+    // the agent of a directory did not decide about the password, but the call was not free (S4)
+    ['E0000240', 502, ['call']],
+    ['E0000241', 504, ['call']],
+    ['E0000047', 429, []],
+    ['E0000109', 429, []],
+    ['E0000009', 500, []],
+  ]
 
-  test.each(Object.entries(COUNTS))('with %s stays counted only for %j', async (code, kinds) => {
-    expect(await countedKinds(answered(code))).toEqual(ATTEMPT_KINDS.filter((kind) => kinds.includes(kind)))
+  test.each(COUNTS)('with %s (%d) stays counted only for %j', async (code, status, kinds) => {
+    expect(await countedKinds(answered(code, status))).toEqual(
+      ATTEMPT_KINDS.filter((kind) => kinds.includes(kind)),
+    )
   })
 
   test('stays counted if the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000068', summary: '', causes: [], headers: {} }
     const refused = { ...answered(), outcome } as unknown as StepResult
-    expect(await countedKinds(refused)).toEqual(['password', 'code', 'push', 'call'])
+    expect(await countedKinds(refused)).toEqual(['password', 'code', 'token', 'push', 'call'])
   })
 
   test('an attempt that was sent to a user stays counted if the broker refused the answer', async () => {
@@ -104,10 +117,11 @@ test('passwords and codes stay counted after LOCKED_OUT', async () => {
   expect(await countedKinds({ status: 'SUCCESS' })).toEqual(['message', 'push', 'recovery'])
 })
 
-test('a wrong old password stays counted as a password', async () => {
-  expect(await isCounted('password', { wrongOldPassword: true })).toBe(true)
-  expect(await isCounted('password', { wrongOldPassword: false })).toBe(false)
-  expect(await isCounted('code', { wrongOldPassword: true })).toBe(false)
+test('what Okta’s error counts as in its operation goes before what its code alone counts as', async () => {
+  expect(await isCounted('password', answered('E0000014'))).toBe(false)
+  expect(await isCounted('password', { ...answered('E0000014'), counts: 'guess' })).toBe(true)
+  expect(await isCounted('token', { ...answered('E0000006'), counts: 'token' })).toBe(true)
+  expect(await isCounted('code', { ...answered('E0000006'), counts: 'token' })).toBe(false)
 })
 
 test.each([
