@@ -71,7 +71,7 @@ const ABOUT: Omit<ZodOpenApiObject, 'paths' | 'components'> = {
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     description: [
       'A sign-in broker that is a trusted application of Okta. It has the paths, bodies and responses of Okta’s classic Authentication API, without the secrets. A `stateToken` is a handle of the broker, useless without the device cookie of the same browser. The session is a cookie.',
-      'Every GET operation also supports HEAD, except those under Redirects, because they work once. A path that is not listed returns 404. A method that is not listed returns 405 with `Allow`. The body of these responses is the Error object.',
+      'Every GET operation also supports HEAD, except those under Redirects, because they work once. A path that is not listed returns 404. A path with `%2f`, `%5c` or a dot segment, such as `..` or `%2e%2e`, returns 400; a query may contain them. A method that is not listed returns 405 with `Allow`. The body of these responses is the Error object.',
       'Bodies are JSON objects in UTF-8 up to 64 kB; fields that are not listed are ignored. A page on another origin must be on one of `ALLOWED_ORIGINS` and send credentials.',
     ].join('\n\n'),
   },

@@ -5,6 +5,7 @@ import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes, PROBE_HEADER } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
+import { refuseAmbiguousPath } from './http/refuse-ambiguous-path.ts'
 import {
   type IsTrustedProxy,
   refuseUnknownAddress,
@@ -71,9 +72,10 @@ export function createApp(options: AppOptions): Express {
   app.use(beginRequest(isTrustedProxy, options), setSecurityHeaders({ secure: options.secure }))
   for (const { path, handle } of routes.filter(isForwardAuth))
     app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
-  addRoutes(app, routes.filter(isOfApp), () => [checkAddress])
+  addRoutes(app, routes.filter(isOfApp), () => [refuseAmbiguousPath, checkAddress])
   app.use(
     crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
+    refuseAmbiguousPath,
     crossSite.refuseUnsafe,
     withHeader(PROBE_HEADER, answerProbes(options.doctorProbes)),
     checkAddress,

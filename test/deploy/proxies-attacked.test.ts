@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
-import { type Arrived, type Portal, startPortal } from '../support/portal.ts'
+import { APP_TOKEN, type Arrived, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
@@ -21,6 +21,74 @@ const TAKES_ALL_LINES: readonly ProxyName[] = ['Caddy']
 const OTHER_SIGNS = [..."!#$%&'*+.^_`|~"]
 
 const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy', 'Apache']
+
+/**
+ * Paths of `/app/v1/`, which is for the portal's own backends. To a proxy that decodes a path and
+ * removes its dot segments before it chooses a server, most of them look like paths that browsers
+ * may use.
+ */
+const PATHS_OF_BACKENDS = [
+  '/app/v1/pam/groups',
+  '/app/v1/pam/groups?x=/../../../../api/v1/',
+  '/app/v1/pam/users/..%2f..%2f..%2f..%2fapi%2fv1%2fx',
+  '/app/v1/pam/users/..%2F..%2F..%2F..%2Flogin%2Fx',
+  '/app/v1/pam/users/%2e%2e%2f%2E%2E%2f..%2f..%2fsso%2fx',
+  '/app/v1/pam/users/x%2f..%2f..%2f..%2f..%2f..%2fsignin',
+  '/app/v1/pam/groups/..%2f..%2f..%2f..%2fsignin%2fx',
+  '/app/v1/pam/groups/..%2f..%2f..%2f..%2fhooks%2forg-events',
+  '/app/v1/pam/groups/..%2f..%2f..%2f..%2f.well-known%2fgatehouse-jwks.json',
+  '/app/v1/pam/groups/..%2f..%2f..%2f..%2fx',
+  '/app/v1/pam/users/..%5c..%5c..%5c..%5capi%5cv1%5cx',
+  '/app/v1/pam/users/..\\..\\..\\..\\api\\v1\\x',
+  '/app/v1/pam/groups/../../../../api/v1/sessions/me',
+  '/app/v1/pam/groups/%2e%2e/%2e%2e/%2e%2e/%2e%2e/api/v1/sessions/me',
+  '/app/v1/pam/groups#/../../../../api/v1/sessions/me',
+  '/app/v1/pam/groups%23/../../../../api/v1/sessions/me',
+  '/app/v1/pam/groups;/../../../../api/v1/sessions/me',
+  '/app/v1/pam//groups/../../../../../api/v1/sessions/me',
+]
+
+/**
+ * The routes of the requests that reached the broker through the proxy, without the proxy's own
+ * questions.
+ */
+async function routesAskedBy(portal: Portal, ask: () => Promise<unknown>) {
+  const requests = () => portal.harness.gatehouse.logLines().filter(({ event }) => event === 'request')
+  const before = requests().length
+  await ask()
+  const { headers } = await portal.proxy.ask({ path: '/api/v1/sessions/me' })
+  const isLast = ({ requestId }: Record<string, unknown>) => requestId === headers['x-request-id']
+  await until(() => requests().some(isLast))
+  return requests()
+    .slice(before)
+    .flatMap((one) => (isLast(one) || one.route === '/forward-auth' ? [] : [one.route]))
+}
+
+/**
+ * Asks for the paths of backends with a valid token, from outside. Nothing arrives, unless the proxy
+ * passes on the very path that it has compared, as Apache does.
+ */
+async function expectNoWayToBackendPaths(portal: Portal, cookie?: string) {
+  const session = cookie === undefined ? [] : ['Cookie', cookie]
+  const headers = ['Authorization', `Bearer ${APP_TOKEN}`, ...session]
+  const asked: (readonly [path: string, routes: unknown[]])[] = []
+  for (const path of PATHS_OF_BACKENDS) {
+    const routes = await routesAskedBy(portal, () => portal.proxy.ask({ path, headers }).catch(cutOff))
+    asked.push([path, routes.filter((route) => route !== '/api/v1/sessions/me')])
+  }
+  expect(asked).toEqual(PATHS_OF_BACKENDS.map((path) => [path, []]))
+}
+
+test('nginx in Compose: no path leads to the paths of backends and of proxies', async () => {
+  const portal = await startPortal({ proxy: 'nginx in Compose' })
+  try {
+    await expectNoWayToBackendPaths(portal)
+    for (const path of ['/forward-auth', '/forward-auth?x', '/x/../forward-auth', '/forward%2dauth'])
+      expect([path, await routesAskedBy(portal, () => portal.proxy.ask({ path }))]).toEqual([path, []])
+  } finally {
+    await portal.stop()
+  }
+})
 
 describe.each(NAMES)('%s', (name) => {
   const { asksWhoIsSignedIn } = PROXIES[name]
@@ -217,6 +285,11 @@ describe.each(NAMES)('%s', (name) => {
       ['cookie', ` ${device} ; ${session} ;`],
     ])
       expect((await passing(...headers)).join()).not.toMatch(/gatehouse/)
+  })
+
+  test('no path leads to the paths of backends, signed in or not', async () => {
+    await expectNoWayToBackendPaths(portal)
+    await expectNoWayToBackendPaths(portal, cookie)
   })
 
   if (asksWhoIsSignedIn) {

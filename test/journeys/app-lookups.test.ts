@@ -1,3 +1,5 @@
+import { request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
@@ -56,3 +58,36 @@ test('CORS does not apply: no page may read it, and a preflight is a method that
     }
   }
 })
+
+test('a path with an encoded slash, a backslash or a dot segment is 400, whatever the token; an encoded login is not', async () => {
+  const ambiguous = ['..%2f..%2f..%2f..%2fapi%2fv1%2fx', 'a%5Cb', '%2e%2e', '.']
+  for (const authorization of [`Bearer ${TOKEN}`, 'Bearer wrong', '']) {
+    for (const login of ambiguous) {
+      // not with fetch, which removes dot segments
+      const answer = await requestPath(`/app/v1/pam/users/${login}`, { authorization })
+      expect([login, answer]).toEqual([login, { status: 400, errorCode: 'E0000001', allowOrigin: undefined }])
+    }
+  }
+  expect((await ask(USER)).status).toBe(200)
+  expect((await ask('/app/v1/pam/users/zo%C3%AB.%E7%8E%8B%40ex%C3%A4mple.test%2e')).status).toBe(404)
+  const group = 'Database%20Readers%2e%2e'
+  expect((await ask(`/app/v1/pam/groups/${group}?x=%2f..`)).status).toBe(400) // an unknown parameter
+  expect((await ask('/app/v1/pam/groups?search=%2f..%5c/../')).status).toBe(200)
+})
+
+test('a page of an allowed origin can read that its path is refused', async () => {
+  const answer = await requestPath('/api/v1/pam/groups/a%2fb', { origin: ORIGIN })
+  expect(answer).toEqual({ status: 400, errorCode: 'E0000001', allowOrigin: ORIGIN })
+})
+
+function requestPath(path: string, headers: Record<string, string>) {
+  const { port } = new URL(harness.gatehouse.url)
+  return new Promise<object>((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path, headers, agent: false }, async (res) => {
+      const { errorCode } = (await json(res)) as { errorCode?: string }
+      const allowOrigin = res.headers['access-control-allow-origin']
+      resolve({ status: res.statusCode, errorCode, allowOrigin })
+    })
+    asked.on('error', reject).end()
+  })
+}

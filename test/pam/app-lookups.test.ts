@@ -62,7 +62,7 @@ describe('with a token', () => {
     [`${USER}?x=1`, 400, 'E0000001'],
     [`${GROUPS}/00000000-0000-4000-8000-000000000000`, 404, 'E0000007'],
     ['/app/v1/pam/users/nobody%40example.com', 404, 'pam_user_unknown'],
-    ['/app/v1/pam/users/%2e%2e%2fx', 404, 'pam_user_unknown'],
+    ['/app/v1/pam/users/%2e%2ex', 404, 'pam_user_unknown'],
     ['/app/v1/pam/users/%E0%A4', 400, 'E0000001'],
     ['/app/v1/pam/users/', 404, 'E0000007'],
     ['/app/v1/pam/me', 404, 'E0000007'],

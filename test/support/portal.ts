@@ -31,6 +31,9 @@ export const ZOE = 'zoë.王@exämple.test'
 
 export const HOOK_SECRET = 'plainly-fake-hook-secret'
 
+/** Of the portal's own backend. */
+export const APP_TOKEN = 'plainly-fake-token-of-the-portal'
+
 export async function startPortal({
   proxy: name = 'nginx',
   ...options
@@ -61,7 +64,10 @@ export async function startPortal({
   const harness = await startHarness({
     ...options,
     sandboxConfig: withZoe,
-    env: { PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1', EVENT_HOOK_SECRET: HOOK_SECRET },
+    env: {
+      ...{ PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1', EVENT_HOOK_SECRET: HOOK_SECRET },
+      APP_TOKENS: `portal:${APP_TOKEN}`,
+    },
   })
   const stop = async () => {
     application.closeAllConnections()
