@@ -234,9 +234,9 @@ function createApi(
         log.warn('upstream_breaker', { upstream: name, state })
       },
     },
-    ca: egress.ca === undefined ? undefined : [egress.ca],
+    ca: egress.ca,
     httpsProxy: egress.httpsProxy?.value,
-    noProxy: egress.noProxy.join(','),
+    noProxy: egress.noProxy,
     name,
     metrics,
     tracing,

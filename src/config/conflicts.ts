@@ -36,7 +36,11 @@ function* conflictsOfRedis(values: Partial<Values>, isSet: IsSet): Generator<Con
 }
 
 function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Generator<Conflict> {
-  const { SIGN_IN_URL, ALLOWED_ORIGINS } = values
+  const { SIGN_IN_URL, ALLOWED_ORIGINS, AUTHN_BASE_URL, AUTHN_LINK_ORIGINS = [] } = values
+  // every link of Okta would lead to the broker, and the broker would call itself
+  if (AUTHN_BASE_URL === publicUrl) yield ['PUBLIC_URL', `must not be AUTHN_BASE_URL${ORG_ADDRESS}`]
+  if (AUTHN_LINK_ORIGINS.includes(publicUrl))
+    yield ['PUBLIC_URL', `must not be one of AUTHN_LINK_ORIGINS${ORG_ADDRESS}`]
   for (const [index, origin] of (ALLOWED_ORIGINS ?? []).entries())
     if (siteOf(origin) !== siteOf(publicUrl)) yield ['ALLOWED_ORIGINS', `entry ${index + 1} ${OTHER_SITE}`]
   // a page on another origin would get a handle that it cannot use
@@ -49,6 +53,8 @@ function* conflictsOfOrigins(values: Partial<Values>, publicUrl: string): Genera
   if (SIGN_IN_URL?.split(/[?#]/)[0] === `${publicUrl}/signin`)
     yield ['SIGN_IN_URL', 'must not be /signin of PUBLIC_URL: the broker serves that path']
 }
+
+const ORG_ADDRESS = ': it is the address of the broker, not of the org'
 
 const OTHER_SITE =
   'is not on the same site as PUBLIC_URL (scheme and public suffix list): browsers would not send the cookies'

@@ -28,7 +28,7 @@ function sourceOf(name: VariableName, env: Environment, readFile: ReadFile) {
   const given = (variable: string) => env[variable]?.trim() || undefined
   const text = given(name)
   const label = isSecret(name) ? `${name}_FILE` : name
-  const path = label.endsWith('_FILE') ? given(label) : undefined
+  const path = label.endsWith('_FILE') || label === 'NODE_EXTRA_CA_CERTS' ? given(label) : undefined
   if (path === undefined) return { name, label: name, text }
   if (isSecret(name) && text !== undefined)
     return { name, label: name, text, problem: `is set together with ${label}: keep one of them` }

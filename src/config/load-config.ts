@@ -65,13 +65,23 @@ function configOf(values: Values) {
     /** The first key seals and signs, all open and verify. Each has 32 bytes. */
     secretKeys: values.SECRET_KEYS,
     pam: pamOf(values),
-    egress: { ca: values.UPSTREAM_CA_FILE, httpsProxy: values.HTTPS_PROXY, noProxy: values.NO_PROXY },
+    egress: egressOf(values),
     session: sessionOf(values),
     tunables: values.CONFIG_FILE,
     tracing: tracingOf(values),
     jwtAudiences: values.JWT_AUDIENCES,
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
+  }
+}
+
+function egressOf(values: Values) {
+  const { UPSTREAM_CA_FILE: own, NODE_EXTRA_CA_CERTS: extra } = values
+  return {
+    /** undefined: the authorities that Node trusts by itself, NODE_EXTRA_CA_CERTS included. */
+    ca: own === undefined ? undefined : [own, ...(extra === undefined ? [] : [extra])],
+    httpsProxy: values.HTTPS_PROXY,
+    noProxy: values.NO_PROXY,
   }
 }
 

@@ -1,4 +1,5 @@
 import { ROLES } from '../pam/roles.ts'
+import { isAddressRange, noProxyFor } from '../upstream/no-proxy.ts'
 import type { Environment } from './environment.ts'
 import type { Config } from './load-config.ts'
 
@@ -18,6 +19,11 @@ export function configNotes(config: Config, env: Environment): string[] {
       publicUrl.secure && trustProxy.length === 0,
     'HTTPS_PROXY: is not set. HTTP_PROXY and names in lower case are not read':
       egress.httpsProxy === undefined && Boolean(env.https_proxy || env.HTTP_PROXY),
+    'NO_PROXY: has a range of addresses without the address of an upstream. A range applies only if the URL of the org or of PAM has an address; names are not resolved':
+      egress.noProxy.some((entry) => isAddressRange(entry) && !appliesTo(entry, config)),
+    'NO_PROXY: has an entry without effect. Entries are host names, domains, addresses, ranges, or * alone':
+      !(egress.noProxy.length === 1 && egress.noProxy[0] === '*') &&
+      !egress.noProxy.every((entry) => NO_PROXY_ENTRY.test(entry) || isAddressRange(entry)),
     [`SESSION_IDLE_MINUTES: is more than 60, ${AAL2}`]: session.idleMinutes > 60,
     [`SESSION_ABSOLUTE_HOURS: is more than 24, ${AAL2}`]: session.absoluteHours > 24,
     // or a role that is new in PAM
@@ -26,6 +32,14 @@ export function configNotes(config: Config, env: Environment): string[] {
     ),
   }
   return Object.entries(unusual).flatMap(([note, isUnusual]) => (isUnusual ? note : []))
+}
+
+/** A host name or a domain, with a port or without, or an address. */
+const NO_PROXY_ENTRY = /^(\*?\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(:\d{1,5})?$|^\[?[\da-f:.]+\]?$/
+
+function appliesTo(range: string, { authn, pam }: Config): boolean {
+  const origins = [authn.baseUrl, ...(pam === undefined ? [] : [pam.baseUrl])]
+  return origins.some((origin) => noProxyFor([range], origin) !== range)
 }
 
 const AAL2 = 'the limit of NIST SP 800-63B-4, section 2.2.3, for two factors (AAL2)'

@@ -55,7 +55,19 @@ export const pageUrl = url('an absolute URL without user name', 'username', 'pas
   )
   .transform(({ href }) => href)
 
-/** The egress proxy; user and password are allowed. */
-export const proxyUrl = url('an http or https URL without path', 'pathname', 'search', 'hash').transform(
-  ({ href }) => href,
-)
+/** The egress proxy; user and password are allowed, percent-encoded, as the client decodes them. */
+export const proxyUrl = url('an http or https URL without path', 'pathname', 'search', 'hash')
+  .refine(
+    ({ username, password }) => isPercentEncoded(username) && isPercentEncoded(password),
+    'must have a percent-encoded user name and password: write % as %25',
+  )
+  .transform(({ href }) => href)
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -18,7 +18,7 @@ const port = wholeNumber(0, 65_535)
 const proxyAddress = z
   .union(
     [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
-    'must be the address or CIDR of a proxy, such as 10.0.0.0/8',
+    'must be the address or CIDR of a proxy, such as 10.0.0.10',
   )
   .refine(
     (text) => !/\/[0-6]$|^[^:]+\/7$/.test(text),
@@ -29,7 +29,10 @@ const proxyAddress = z
 
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio']
 
-/** Every variable, in the order of `.env.example` and `docs/configuration.md`. A name that ends with `_FILE` has the content of its file. */
+/**
+ * Every variable, in the order of `.env.example` and `docs/configuration.md`. A name that ends with
+ * `_FILE`, and NODE_EXTRA_CA_CERTS, has the content of its file.
+ */
 export const VARIABLES = z.object({
   PUBLIC_URL: url.publicOrigin,
   AUTHN_BASE_URL: url.upstreamOrigin,
@@ -90,6 +93,8 @@ export const VARIABLES = z.object({
   APP_TOKENS: secret(secrets.appTokens).optional(),
 
   UPSTREAM_CA_FILE: secrets.certificates.optional(),
+  /** Node's own. Node drops it for a connection that has further authorities, so the broker reads it too. */
+  NODE_EXTRA_CA_CERTS: secrets.certificates.optional(),
   REDIS_CA_FILE: secrets.certificates.optional(),
   REDIS_CERT_FILE: secrets.certificates.optional(),
   REDIS_KEY_FILE: secrets.privateKey.transform(createSecret).optional(),

@@ -16,9 +16,9 @@ export function createDoctorApi(baseUrl: string, { config, timeoutMs, slowMs }: 
     totalTimeoutMs: timeoutMs + slowMs,
     maxConnections: 8,
     breaker: { consecutiveFailures: 100, halfOpenAfterMs: 1 }, // never opens: there are fewer calls
-    ca: egress.ca === undefined ? undefined : [egress.ca],
+    ca: egress.ca,
     httpsProxy: egress.httpsProxy?.value,
-    noProxy: egress.noProxy.join(','),
+    noProxy: egress.noProxy,
     name: 'doctor',
   })
   return { send: (request) => api.send({ timeoutMs, ...request }), close: () => api.close() }

@@ -7,6 +7,7 @@ import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxios
 import type { LimitFunction } from 'p-limit'
 import type undici from 'undici'
 import type { Dispatcher } from 'undici'
+import { noProxyFor } from './no-proxy.ts'
 import { toConnectionFailure, UpstreamFailure } from './upstream-failure.ts'
 
 const require = createRequire(import.meta.url)
@@ -21,14 +22,15 @@ export interface ConnectionOptions {
   /** PEM of private certificate authorities, in addition to the public ones. */
   readonly ca?: readonly string[] | undefined
   readonly httpsProxy?: string | undefined
-  readonly noProxy?: string | undefined
+  /** Entries of `NO_PROXY`. */
+  readonly noProxy?: readonly string[] | undefined
 }
 
 /** A page of a PAM list has hundreds of groups. */
 export const MAX_RESPONSE_BYTES = 4_194_304
 
 /** The egress proxy is used for https only: plain http goes only to this host, and its credentials must not leave it. */
-export function createDispatcher(options: ConnectionOptions): Dispatcher {
+export function createDispatcher(origin: string, options: ConnectionOptions): Dispatcher {
   const connect = {
     timeout: options.connectTimeoutMs ?? 3000,
     ...(options.ca === undefined ? {} : { ca: [...rootCertificates, ...options.ca] }),
@@ -48,7 +50,7 @@ export function createDispatcher(options: ConnectionOptions): Dispatcher {
     proxyTls: connect,
     httpProxy: '',
     httpsProxy: options.httpsProxy,
-    noProxy: options.noProxy ?? '',
+    noProxy: noProxyFor(options.noProxy ?? [], origin),
   })
 }
 

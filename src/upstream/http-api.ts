@@ -63,7 +63,7 @@ const monotonic = () => performance.now()
 
 export function createHttpApi(options: HttpApiOptions): HttpApi {
   const { origin } = new URL(options.baseUrl)
-  const dispatcher = createDispatcher(options)
+  const dispatcher = createDispatcher(origin, options)
   const breaker = createBreaker(options.breaker)
   // not `axios.create`: its defaults, which are not needed here, would be merged into every call
   const http = new Axios({
@@ -166,7 +166,7 @@ const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
  */
 export function createBreaker({
   consecutiveFailures = 5,
-  outcomes = ['unreachable', 'connection_lost'],
+  outcomes = ['unreachable', 'proxy_refused', 'connection_lost'],
   halfOpenAfterMs = 2000,
   onChange,
 }: BreakerOptions = {}) {

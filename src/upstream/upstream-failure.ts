@@ -21,6 +21,8 @@ export class UpstreamFailure extends DependencyFailure {
 
 /**
  * - `unreachable`: no connection was made, so the request did not arrive;
+ * - `proxy_refused`: the egress proxy did not open a tunnel, so the request did not arrive; the code is
+ *   its status, such as `PROXY_407`;
  * - `connection_lost`: the connection broke or the response was not HTTP; the request may have arrived;
  * - `timeout`: the response was not complete in time; the request may have arrived;
  * - `response_too_large`: the response exceeded the size limit;
@@ -32,6 +34,7 @@ export type UpstreamOutcome = keyof typeof REACHED_UPSTREAM
 
 const REACHED_UPSTREAM = {
   unreachable: false,
+  proxy_refused: false,
   connection_lost: true,
   timeout: true,
   response_too_large: true,
@@ -48,9 +51,17 @@ export function mayHaveReachedUpstream(error: unknown): boolean {
 
 /** The failure of a call without a complete response. */
 export function toConnectionFailure(error: unknown): UpstreamFailure {
+  const proxyStatus = refusalOfProxy(error)
+  if (proxyStatus !== undefined) return new UpstreamFailure('proxy_refused', { code: `PROXY_${proxyStatus}` })
   const code = errorCode(error)
   const outcome = OUTCOMES.find(([codes]) => codes.test(code))?.[1] ?? 'connection_lost'
   return new UpstreamFailure(outcome, { code })
+}
+
+/** undici states the status of a refused CONNECT only in the message of its error. */
+function refusalOfProxy(error: unknown): string | undefined {
+  const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : ''
+  return /^Proxy response \((\d{3})\) !== 200/.exec(String(message))?.[1]
 }
 
 /** Error codes of undici and Node. After any other code, the request may have arrived. */

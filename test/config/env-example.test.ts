@@ -22,6 +22,7 @@ test('.env.example is valid except for its placeholders, which are refused', () 
   const problems = problemsOf({
     ...env,
     UPSTREAM_CA_FILE: '',
+    NODE_EXTRA_CA_CERTS: '',
     REDIS_CA_FILE: '',
     REDIS_CERT_FILE: '',
     REDIS_KEY_FILE: '',

@@ -106,8 +106,17 @@ test('certificates are read from the named files', () => {
     { UPSTREAM_CA_FILE: '/upstream', REDIS_CA_FILE: '/redis', REDIS_URL: 'rediss://redis' },
     { readFile: (path) => (path === '/upstream' ? one : two) },
   )
-  expect(config.egress.ca).toBe(`${one}\n`)
+  expect(config.egress.ca).toEqual([`${one}\n`])
   expect(config.redis.ca).toBe(`${two}\n`)
+})
+
+test("the authorities of Node's own variable count beside those of UPSTREAM_CA_FILE", () => {
+  const [one = '', two = ''] = rootCertificates.map((pem) => pem.trim())
+  const readFile = (path: string) => (path === '/upstream' ? one : two)
+  const both = load({ UPSTREAM_CA_FILE: '/upstream', NODE_EXTRA_CA_CERTS: '/extra' }, { readFile })
+  expect(both.egress.ca).toEqual([`${one}\n`, `${two}\n`])
+  // alone, Node has them already
+  expect(load({ NODE_EXTRA_CA_CERTS: '/extra' }, { readFile }).egress.ca).toBeUndefined()
 })
 
 test('variables that depend on a missing variable are not reported as well', () => {

@@ -5,6 +5,9 @@ import { load, PAM } from './valid-environment.ts'
 /** With these, there is nothing to note. */
 const QUIET = { LOGIN_DOMAINS: 'example.com', TRUST_PROXY: '10.0.0.0/8' }
 
+const ADDRESS = { AUTHN_BASE_URL: 'https://10.1.2.3' }
+const ADDRESS_6 = { ...PAM, PAM_BASE_URL: 'https://[fd00::5]:8443/pam' }
+
 const PROXY = 'http://proxy:3128'
 
 test.each<[string, Record<string, string>, string[]]>([
@@ -33,6 +36,15 @@ test.each<[string, Record<string, string>, string[]]>([
   ['a proxy in lower case', { https_proxy: PROXY }, ['HTTPS_PROXY']],
   ['a proxy for http', { HTTP_PROXY: PROXY }, ['HTTPS_PROXY']],
   ['the proxy, in all forms', { HTTPS_PROXY: PROXY, https_proxy: PROXY, HTTP_PROXY: PROXY }, []],
+  ['a range around the address of an upstream', { ...ADDRESS, NO_PROXY: '10.0.0.0/8' }, []],
+  ['an IPv6 range around it', { ...ADDRESS_6, NO_PROXY: 'fd00::/8' }, []],
+  ['a range around no upstream', { ...ADDRESS, NO_PROXY: '192.168.0.0/16' }, ['NO_PROXY']],
+  ['a range for a name, which is not resolved', { NO_PROXY: '10.0.0.0/8' }, ['NO_PROXY']],
+  ['hosts, domains, a port and addresses', { NO_PROXY: '.svc,*.local,a.b,c:443,10.0.0.1,::1,[::1]' }, []],
+  ['no host at all', { NO_PROXY: '*' }, []],
+  ['a wildcard among others', { NO_PROXY: '*,a.b' }, ['NO_PROXY']],
+  ['a URL instead of a host', { NO_PROXY: 'https://a.b' }, ['NO_PROXY']],
+  ['a wildcard within an address', { NO_PROXY: '10.0.0.*' }, ['NO_PROXY']],
   ['other proxies', { NO_PROXY: 'x', no_proxy: 'x', ALL_PROXY: PROXY, https_proxy: '' }, []],
 ])('notes: %s', (_, more, names) => {
   const env = { ...QUIET, ...more }

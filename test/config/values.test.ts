@@ -181,6 +181,7 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
   ],
   HTTPS_PROXY: [
     ['http://u:p*@proxy:3128', 'http://u:p*@proxy:3128/'],
+    ['http://u:100%25@proxy:3128', 'http://u:100%25@proxy:3128/'],
     ['https://proxy', 'https://proxy/'],
   ],
   NO_PROXY: [['.SVC,10.0.0.0/8, host:80', ['.svc', '10.0.0.0/8', 'host:80']]],
@@ -211,6 +212,13 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   PUBLIC_URL: {
     [ORIGIN]: NO_ORIGINS,
     [LOOPBACK_ONLY]: [...NOT_LOOPBACK, 'http://localhost.b'],
+    'must not be AUTHN_BASE_URL: it is the address of the broker, not of the org': words(
+      'https://org.example.net https://ORG.example.net:443/',
+    ),
+    'must not be one of AUTHN_LINK_ORIGINS: it is the address of the broker, not of the org': withOthers(
+      { AUTHN_LINK_ORIGINS: 'https://id.example.com,https://login.example.com' },
+      ['https://login.example.com'],
+    ),
   },
   AUTHN_BASE_URL: {
     [ORIGIN]: NO_ORIGINS,
@@ -281,7 +289,7 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     [`entry 1 ${LOOPBACK_ONLY}`]: NOT_LOOPBACK,
   },
   TRUST_PROXY: {
-    'entry 1 must be the address or CIDR of a proxy, such as 10.0.0.0/8': [
+    'entry 1 must be the address or CIDR of a proxy, such as 10.0.0.10': [
       ...['*', 'true', 'TRUE', 'yes', 'all', '1', '42', 'loopback', '10.0.0', '1a', '/8', 'fe80::1%eth0'],
       ...words(
         '10.0.0.0/33 2001:db8::/129 10.0.0.0/8/8 10.0.0.0/ 10.0.0.0/x 10.0.0.0/-1 10.0.0.0/0008 10.0.0.0/000',
@@ -422,6 +430,9 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
       ...words('proxy:3128 socks5://proxy xhttp://proxy http://proxy/x http://proxy/?x'),
       ...words('http://proxy/#x http://*.b'),
     ],
+    'must have a percent-encoded user name and password: write % as %25': words(
+      'http://user:100%@proxy:3128 http://u%:p@proxy http://u:%zz@proxy http://u:%ff@proxy',
+    ),
   },
   NO_PROXY: { [`entry 2 ${VISIBLE}`]: ['a,b c', 'a,ä'] },
   CONFIG_FILE: { 'is not JSON': ['{'] },

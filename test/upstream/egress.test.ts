@@ -4,6 +4,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import type { HttpApiOptions } from '../../src/upstream/http-api.ts'
+import { mayHaveReachedUpstream } from '../../src/upstream/upstream-failure.ts'
 import { keeper } from '../http/serve.ts'
 import { type Certificates, makeCertificates } from '../support/redis-certificates.ts'
 import { deadPort, listenAnywhere, sendJson, startStubUpstream } from '../support/stub-upstream.ts'
@@ -46,7 +47,7 @@ function closeAtOnce(server: Server) {
 }
 
 /** An egress proxy; `targets` are the requested hosts, `plain` the requests without a tunnel. */
-async function proxy({ refuses = false } = {}) {
+async function proxy({ refusesWith }: { refusesWith?: string } = {}) {
   const targets: string[] = []
   const plain: string[] = []
   const credentials: (string | undefined)[] = []
@@ -60,8 +61,8 @@ async function proxy({ refuses = false } = {}) {
     credentials.push(req.headers['proxy-authorization'])
     sockets.add(near)
     near.on('error', () => undefined)
-    if (refuses) {
-      near.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+    if (refusesWith !== undefined) {
+      near.end(`HTTP/1.1 ${refusesWith}\r\n\r\n`)
       return
     }
     const far = connect(Number(req.url?.split(':').at(-1)), '127.0.0.1', () => {
@@ -130,13 +131,30 @@ describe('an egress proxy', () => {
 
   test('that refuses or is unreachable causes a failure without its address', async () => {
     const upstream = await secureUpstream()
-    const refusing = await proxy({ refuses: true })
+    const refusing = await proxy({ refusesWith: '403 Forbidden' })
     for (const httpsProxy of [refusing.url, `http://127.0.0.1:${await deadPort()}/`]) {
       const failure = await failureOf(
         client(`https://localhost:${upstream.port}`, { ca: [certificates.ca], httpsProxy }).send(GET),
       )
       expect(failure.message).not.toMatch(/127\.0\.0\.1|localhost|secret/)
     }
+    expect(upstream.arrived()).toBe(0)
+  })
+
+  test.each([
+    ['403 Forbidden', 'PROXY_403'],
+    ['407 Proxy Authentication Required', 'PROXY_407'],
+    ['502 Bad Gateway', 'PROXY_502'],
+  ])('its refusal (%s) is named as its own, and the request did not arrive', async (refusesWith, code) => {
+    const upstream = await secureUpstream()
+    const egress = await proxy({ refusesWith })
+    const through = client(`https://localhost:${upstream.port}`, {
+      ca: [certificates.ca],
+      httpsProxy: egress.url,
+    })
+    const failure = await failureOf(through.send(GET))
+    expect([failure.outcome, failure.code]).toEqual(['proxy_refused', code])
+    expect(mayHaveReachedUpstream(failure)).toBe(false)
     expect(upstream.arrived()).toBe(0)
   })
 
@@ -147,8 +165,39 @@ describe('an egress proxy', () => {
     expect([egress.targets, egress.plain]).toEqual([[], []])
   })
 
-  test.each(['LOCALHOST', '.example.com,localhost', '*'])(
-    'is not used for a host in NO_PROXY (%s)',
+  test.each(['127.0.0.0/8', '127.0.0.1', '10.0.0.0/8,127.0.0.1/32'])(
+    'is not used for a literal address in a range of NO_PROXY (%s)',
+    async (noProxy) => {
+      const upstream = await secureUpstream()
+      const egress = await proxy()
+      const straight = client(`https://127.0.0.1:${upstream.port}`, {
+        ca: [certificates.ca],
+        httpsProxy: egress.url,
+        noProxy: noProxy.split(','),
+      })
+      expect((await straight.send(GET)).json).toEqual({ secure: true })
+      expect(egress.targets).toEqual([])
+    },
+  )
+
+  test('is used for a literal address outside the ranges, and for a name, which is not resolved', async () => {
+    const upstream = await secureUpstream()
+    const egress = await proxy()
+    const hosts = [`127.0.0.1:${upstream.port}`, `localhost:${upstream.port}`]
+    const ranges = [['10.0.0.0/8', '::1/128'], ['127.0.0.0/8']]
+    for (const [index, host] of hosts.entries()) {
+      const through = client(`https://${host}`, {
+        ca: [certificates.ca],
+        httpsProxy: egress.url,
+        noProxy: ranges[index] ?? [],
+      })
+      expect((await through.send(GET)).json).toEqual({ secure: true })
+    }
+    expect(egress.targets).toEqual(hosts)
+  })
+
+  test.each([[['LOCALHOST']], [['.example.com', 'localhost']], [['*']]])(
+    'is not used for a host in NO_PROXY (%j)',
     async (noProxy) => {
       const upstream = await secureUpstream()
       const egress = await proxy()
