@@ -38,6 +38,7 @@ const settingsBody = z.object({
   recoveryLoggedAt: z.enum(['start', 'completion']).optional(),
   breachedSignIn: z.enum(['expired', 'continued', 'refused']).optional(),
   breachDetected: z.enum(['always', 'once']).optional(),
+  wrongOldPassword: z.enum(['recorded', 'documented']).optional(),
   pipeline: z.enum(['v1', 'idx']).optional(),
   globalSessionPolicy: z.boolean().optional(),
   classicRecovery: z.boolean().optional(),

@@ -24,7 +24,7 @@ import {
 } from '../../src/errors.ts'
 import { OKTA_ERRORS } from '../../src/okta-errors.ts'
 import { PAM_ERROR_POLICIES } from '../../src/pam/upstream/pam-errors.ts'
-import { wrongOldPassword } from '../../src/sandbox/authn/authn-error.ts'
+import { type AuthnError, wrongOldPassword } from '../../src/sandbox/authn/authn-error.ts'
 import { unmetRequirements } from '../../src/sandbox/authn/passwords.ts'
 import { loadSandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 
@@ -73,6 +73,8 @@ const TOO_RECENT = 'Password has been used too recently'
 const COMMON = 'This password was found in a list of commonly used passwords. Please try another password.'
 const updateFailed = (causes: readonly string[] = []) =>
   refused(403, 'E0000014', 'Update of credentials failed', causes)
+const updateRefused = ({ status, code, summary, causes }: AuthnError) =>
+  refused(status, code, summary, causes)
 /** The texts of Okta are those in issues and clients that show its answers. */
 const CAUSES: readonly [string, GatehouseError, RegExp, Message['action']][] = [
   ['a link for another user', ofBroker(otherUsersSession('token')), /Another user is signed in/, 'sign-out'],
@@ -81,7 +83,19 @@ const CAUSES: readonly [string, GatehouseError, RegExp, Message['action']][] = [
   ['a device cookie that the browser blocks', ofBroker(unknownHandle(false)), /allow cookies/, 'restart'],
   ['an expired handle', ofBroker(unknownHandle()), /took too long/, 'restart'],
   ['a request that was cut', ofBroker(requestTooSlow()), /Are you online/, 'retry'],
-  ['a wrong old password', updateFailed(wrongOldPassword().causes), /current password is not/, 'correct'],
+  ['a wrong old password', updateRefused(wrongOldPassword('recorded')), /current password is not/, 'correct'],
+  [
+    'a wrong old password, as documented',
+    updateRefused(wrongOldPassword('documented')),
+    /current password is not/,
+    'correct',
+  ],
+  [
+    'a wrong old password in another language',
+    refused(400, 'E0000014', 'nein', ['Das alte Passwort ist falsch']),
+    /current password is not/,
+    'correct',
+  ],
   ['the current password again', updateFailed(currentPasswordCauses()), /used this password/, 'correct'],
   ['a password of the history', updateFailed([TOO_RECENT]), /used this password before/, 'correct'],
   ['a common password', updateFailed([COMMON]), /easy to guess/, 'correct'],
@@ -164,6 +178,16 @@ test('the broken rules of a password policy are keys, with texts in the language
     'notUsedBefore',
   ])
   expect(english.details[0]).toBe('at least 8 characters')
+})
+
+test.each(['E0000014', 'E0000080'])('%s, with one cause for all rules, and without causes', (code) => {
+  const withCause = describeError(refused(403, code, 'no', [ALL_RULES]), 'en')
+  expect(withCause).toMatchObject({ key: 'passwordRules', field: 'newPassword' })
+  expect(withCause.rules.map(({ key }) => key)).toContain('excludeLastName')
+  const body = { errorCode: code, errorSummary: 'no', errorLink: '', errorId: '' } as object
+  const withoutCauses = new GatehouseError(new Response(null, { status: 403 }), body)
+  expect(describeError(withoutCauses, 'en')).toMatchObject({ key: 'passwordRules', rules: [], details: [] })
+  expect(describeError(refused(403, code, 'no', [TOO_RECENT]), 'en').key).toBe('passwordUsedBefore')
 })
 
 test('the rules of a policy: those that are on, without the minimum age', () => {

@@ -24,12 +24,8 @@ async function openSession(login: string, fields: object = {}): Promise<PortalPa
 }
 
 describe('an expired password', () => {
-  test.each([
-    [
-      'a wrong old password',
-      { oldPassword: 'Wrong-Password-9' },
-      ['oldPassword: The credentials provided were incorrect.'],
-    ],
+  test.each<[name: string, fields: object, causes: string[], status?: number]>([
+    ['a wrong old password', { oldPassword: 'Wrong-Password-9' }, ['Old password is not correct'], 400],
     [
       'a password that breaks every rule of the policy',
       { newPassword: '!' },
@@ -41,20 +37,23 @@ describe('an expired password', () => {
       ],
     ],
     ['the current password', { newPassword: PASSWORD }, ['Password cannot be your current password']],
-  ])('%s is refused with its causes, and the change can be tried again', async (_, fields, causes) => {
-    const page = await openExpiredPassword()
-    const refused = await page.follow('_links.next', {
-      oldPassword: PASSWORD,
-      newPassword: NEW_PASSWORD,
-      ...fields,
-    })
-    expect(errorOf(refused)).toEqual([403, 'E0000014'])
-    expect(causesOf(refused)).toEqual(causes)
-    expect(refused.setCookies).toEqual([])
-    expect(await page.session()).toBeUndefined()
-    await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
-    expect(await page.session()).toMatchObject({ login: OLGA, amr: ['pwd'] })
-  })
+  ])(
+    '%s is refused with its causes, and the change can be tried again',
+    async (_, fields, causes, status = 403) => {
+      const page = await openExpiredPassword()
+      const refused = await page.follow('_links.next', {
+        oldPassword: PASSWORD,
+        newPassword: NEW_PASSWORD,
+        ...fields,
+      })
+      expect(errorOf(refused)).toEqual([status, 'E0000014'])
+      expect(causesOf(refused)).toEqual(causes)
+      expect(refused.setCookies).toEqual([])
+      expect(await page.session()).toBeUndefined()
+      await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: NEW_PASSWORD })
+      expect(await page.session()).toMatchObject({ login: OLGA, amr: ['pwd'] })
+    },
+  )
 
   test('is changed after the code; neither the code nor skip bypasses the change', async () => {
     const page = await openPage(harness)

@@ -116,6 +116,15 @@ export const GATEHOUSE_CODES: Readonly<Record<string, MessageKey>> = {
   pam_user_unknown: 'pamUserUnknown',
 }
 
+/** The field that is to be corrected, by its name in the request. */
+export const FIELDS: { readonly [Key in MessageKey]?: string } = {
+  wrongOldPassword: 'oldPassword',
+  passwordRules: 'newPassword',
+  passwordUsedBefore: 'newPassword',
+  passwordCommon: 'newPassword',
+  invalidPhone: 'phoneNumber',
+}
+
 export const SESSION_ENDS: Readonly<Record<SessionEnd, MessageKey>> = {
   'signed-out': 'signedOutHere',
   idle: 'sessionIdle',

@@ -5,6 +5,7 @@ import type { Catalogue, Plural } from './catalogue.ts'
 import {
   ACTIONS,
   type Action,
+  FIELDS,
   GATEHOUSE_CODES,
   type MessageKey,
   RESULTS,
@@ -19,6 +20,8 @@ export interface Message {
   readonly title: string
   readonly text: string
   readonly action: Action
+  /** The name of the field to correct, such as `oldPassword`, if it is known. The causes of an error may name others. */
+  readonly field: string | undefined
   /** BCP 47: the language of the title and the text. */
   readonly language: string
   /** The broken rules of the password policy, as far as they are known. */
@@ -42,7 +45,8 @@ export function messages(catalogue: Catalogue) {
         ? catalogue.tryAgainLater
         : catalogue.tryAgainIn.replace('{when}', inTime(retryAfterSeconds, language))
     const filled = text.replace('{retry}', retry)
-    return { key, title, text: filled, action: ACTIONS[key], language, rules: [], details: [] }
+    const [action, field] = [ACTIONS[key], FIELDS[key]]
+    return { key, title, text: filled, action, field, language, rules: [], details: [] }
   }
   const textOf = (rule: AppliedRule) => textOfRule(rule, catalogue)
 

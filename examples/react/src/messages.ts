@@ -16,6 +16,8 @@ export interface Message {
 /** A message, and what the page has to do. */
 export interface ErrorMessage extends Message {
   readonly action: Action
+  /** The name of the field to correct, if it is known. */
+  readonly field?: string | undefined
   /** The causes. Each may begin with a field's name. */
   readonly causes: readonly string[]
   /** 0: the user can try again now. */
@@ -31,8 +33,8 @@ export function messageOf(error: unknown): ErrorMessage {
     return { tone: 'error', text, action: 'retry', causes: [], waitSeconds: 0 }
   }
   const { causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
-  const { title, text, action, details } = describeError(error, language)
-  const message = { title, text, action, details, causes, waitSeconds }
+  const { title, text, action, field, details } = describeError(error, language)
+  const message = { title, text, action, field, details, causes, waitSeconds }
   if (action === 'none') return { tone: 'info', ...message }
   return { tone: 'error', ...message, requestId: action === 'correct' ? undefined : requestId }
 }

@@ -186,7 +186,7 @@ export async function fail(
   repeat?: () => Promise<void>,
 ): Promise<number> {
   const message = messageOf(error)
-  const { action, details = [], causes, waitSeconds } = message
+  const { action, field, details = [], causes, waitSeconds } = message
   if (action === 'sign-in' || action === 'reload') return 0 // `onSessionEnd` tells the user
   const { view } = state
   if (action === 'sign-in-again' && view.is === 'portal') signInAgain(view.session, message, repeat)
@@ -194,7 +194,7 @@ export async function fail(
   else if (action === 'restart' || action === 'sign-out') await showFirst(message)
   else if (form && action === 'correct') {
     say({ ...message, details: details.map((detail) => labelled(form, detail)) })
-    markField(form, causes)
+    markField(form, causes, field)
   } else say(message)
   return waitSeconds
 }

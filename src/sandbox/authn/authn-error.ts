@@ -36,10 +36,16 @@ export const notFound = (resource: string) =>
   new AuthnError(404, 'E0000007', `Not found: Resource not found: ${resource}`)
 export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Server Error')
 export const invalidToken = () => new AuthnError(401, 'E0000011', 'Invalid token provided')
-export const wrongOldPassword = () =>
-  new AuthnError(403, 'E0000014', 'Update of credentials failed', [
-    'oldPassword: The credentials provided were incorrect.',
-  ])
+/** As in the widget's recorded answer, and as in Okta's reference (docs/sandbox.md#behaviour-to-know). */
+const WRONG_OLD_PASSWORD = {
+  recorded: [400, 'Old password is not correct'],
+  documented: [403, 'oldPassword: The credentials provided were incorrect.'],
+} as const
+
+export const wrongOldPassword = (form: keyof typeof WRONG_OLD_PASSWORD) => {
+  const [status, cause] = WRONG_OLD_PASSWORD[form]
+  return new AuthnError(status, 'E0000014', 'Update of credentials failed', [cause])
+}
 /** Okta's own summary lacks the word "not". */
 export const passwordTooWeak = (causes: readonly string[]) =>
   new AuthnError(

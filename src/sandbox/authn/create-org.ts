@@ -16,6 +16,7 @@ function settingsOf({ factorListName, pipeline, identityEngine }: SandboxConfig)
     recoveryLoggedAt: 'start',
     breachedSignIn: 'expired',
     breachDetected: 'always',
+    wrongOldPassword: 'recorded',
   } as const
   return { ...answers, pipeline, ...identityEngine }
 }

@@ -31,6 +31,8 @@ export type Settings = {
   breachedSignIn: 'expired' | 'continued' | 'refused'
   /** At which sign-ins with a breached password Okta ends the sessions. Unproven (A5). */
   breachDetected: 'always' | 'once'
+  /** The response to a wrong old password: as recorded (400), or as documented (403). */
+  wrongOldPassword: 'recorded' | 'documented'
 } & PipelineSettings
 
 export type PipelineSettings = SandboxConfig['identityEngine'] & Pick<SandboxConfig, 'pipeline'>

@@ -15,7 +15,7 @@ export function changePassword(
   user: User,
   body: ChangePasswordBody,
 ): void {
-  if (body.oldPassword !== user.password) throw wrongOldPassword()
+  if (body.oldPassword !== user.password) throw wrongOldPassword(org.settings.wrongOldPassword)
   requireValidPassword(org, user, body.newPassword)
   setPassword(org, transaction, user, body)
 }

@@ -28,6 +28,24 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   expect(answer.body.errorCauses).toEqual(causes)
 })
 
+/** docs/conformance.md; the first one as recorded in the widget's PASSWORD_EXPIRED_error_oldpass.js (S5). */
+test.each([
+  ['recorded', 400, 'Old password is not correct'],
+  ['documented', 403, 'oldPassword: The credentials provided were incorrect.'],
+] as const)('a wrong old password, as %s', async (form, status, cause) => {
+  client.sandbox.settings.wrongOldPassword = form
+  const body = { oldPassword: 'Wrong-Password-9', newPassword: GOOD }
+  const answer = await client.follow(await client.signIn('olga.expired'), '_links.next', body)
+  expect(answer).toMatchObject({
+    status,
+    body: {
+      errorCode: 'E0000014',
+      errorSummary: 'Update of credentials failed',
+      errorCauses: [{ errorSummary: cause }],
+    },
+  })
+})
+
 /** docs/conformance.md A-14: revokeSessions. */
 test.each([
   ['revokeSessions true signs other browsers out', true, 'UNAUTHENTICATED'],

@@ -1,8 +1,12 @@
 type Field = HTMLInputElement | HTMLSelectElement
 
-/** Marks and focuses the field that a cause names ("oldPassword: …", "profile.phoneNumber: …"), else the last one. */
-export function markField(form: HTMLFormElement, causes: readonly string[]): void {
-  const field = causes.map((cause) => named(form, cause)).find(Boolean) ?? fieldsOf(form).at(-1)
+/** Marks and focuses the field that a cause names ("profile.phoneNumber: …"), else the one with this name, else the last one. */
+export function markField(form: HTMLFormElement, causes: readonly string[], name?: string): void {
+  const fields = fieldsOf(form)
+  const field =
+    causes.map((cause) => named(form, cause)).find(Boolean) ??
+    fields.find((one) => one.name === name) ??
+    fields.at(-1)
   field?.setAttribute('aria-invalid', 'true')
   field?.addEventListener('input', () => field.removeAttribute('aria-invalid'), { once: true })
   field?.focus()
