@@ -114,8 +114,14 @@ function createCluster(target: RedisTarget, redisOptions: Options, connectTimeou
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
   })
-  // at once, because commands fail while a node is being connected
-  cluster.on('+node', (node: Redis) => void (node.options.readOnly || node.connect().catch(() => {})))
+  // Without a queue, ioredis rejects a command for a node that is being connected, but connects a node that is not. Primaries are
+  // connected as soon as their slots are known, before commands arrive; not earlier, because the first command is that of ioredis
+  // itself (CLUSTER INFO, to any primary), without which the cluster is never ready.
+  const connectPrimary = (node: Redis) => {
+    if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {}) // 'node error' has the reason
+  }
+  cluster.on('ready', () => cluster.nodes('master').forEach(connectPrimary))
+  cluster.on('+node', (node: Redis) => cluster.status === 'ready' && connectPrimary(node))
   return cluster
 }
 
