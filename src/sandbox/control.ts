@@ -132,6 +132,8 @@ export function createAuthnControl(org: Org): AuthnControl {
           requestId: '',
           trusted: false,
           address: '127.0.0.1',
+          ipChain: ['127.0.0.1'],
+          zones: [],
           deviceToken: undefined,
           fingerprint: undefined,
           userAgent: undefined,

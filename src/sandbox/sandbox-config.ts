@@ -107,11 +107,33 @@ const passwordPolicy = z.strictObject({
   selfServiceUnlock: z.boolean().default(true),
 })
 
-const signOnPolicy = z.strictObject({
-  /** When a factor is required. `new-device` is decided by context.deviceToken. */
-  mfa: z.enum(['never', 'always', 'device', 'session', 'new-device']),
+const ipAddress = z.union([z.ipv4(), z.ipv6()], { error: 'must be an IP address' })
+
+const networkZone = z.strictObject({
+  name: z.string().min(1),
+  /** A request that comes through one of these addresses is inside the zone. */
+  gateways: z.array(ipAddress).default([]),
+  /** For a request that comes through one of these addresses, the hop before it counts. */
+  proxies: z.array(ipAddress).default([]),
+})
+
+/** When a factor is required. `new-device` is decided by context.deviceToken. */
+const mfa = z.enum(['never', 'always', 'device', 'session', 'new-device'])
+
+/** The first rule that matches replaces the policy's `mfa` and `deny`. */
+const zoneRule = z.strictObject({
+  /** Whether the rule is for requests that are inside one of the zones, or outside all of them. */
+  network: z.enum(['inside', 'outside']),
+  /** Names of zones, or all zones of the org. */
+  zones: z.union([z.literal('all'), z.array(z.string()).min(1)]),
+  mfa: mfa.default('never'),
   deny: z.boolean().default(false),
-  deniedAddresses: z.array(z.string()).default([]),
+})
+
+const signOnPolicy = z.strictObject({
+  mfa,
+  deny: z.boolean().default(false),
+  rules: z.array(zoneRule).default([]),
   allowRememberDevice: z.boolean().default(false),
   /** 0: no end. */
   rememberDeviceLifetimeInMinutes: z.int().min(0).default(0),
@@ -143,8 +165,8 @@ const sandboxConfig = z.strictObject({
   apiTokens: z.array(z.string().min(1)).min(1),
   /** API tokens of administrators without permission for this API: every request is 403 E0000006. */
   tokensWithoutRights: z.array(z.string().min(1)).default([]),
-  /** Socket addresses whose X-Forwarded-For is used, if the request has a valid API token. */
-  gatewayAddresses: z.array(z.string()),
+  /** The org's IP zones. X-Forwarded-For is used only if the caller's address is in one of them. */
+  zones: z.array(networkZone).default([]),
   rateLimits: z.strictObject({
     windowSeconds: z.int().min(1),
     trustedPerWindow: z.int().min(1),
@@ -218,6 +240,7 @@ export type FactorConfig = z.output<typeof factorFields>
 export type FactorType = (typeof FACTOR_TYPES)[number]
 export type AppConfig = SandboxConfig['apps'][number]
 export type PasswordPolicy = SandboxConfig['passwordPolicies'][string]
+export type NetworkZone = SandboxConfig['zones'][number]
 export type SignOnPolicy = SandboxConfig['signOnPolicies'][string]
 
 const POLICIES = [
@@ -226,16 +249,30 @@ const POLICIES = [
   ['enrollmentPolicies', 'enrollmentPolicy'],
 ] as const
 
-/** Throws an error that names all wrong fields and all undefined policies. */
+/** Throws an error that names all wrong fields, and all undefined policies and zones. */
 export function parseSandboxConfig(input: unknown): SandboxConfig {
   const config = sandboxConfig.parse(input)
-  const missing = config.users.flatMap((user) =>
+  const missing = [...undefinedPolicies(config), ...undefinedZones(config)]
+  if (missing.length > 0) throw new Error(missing.join('; '))
+  return config
+}
+
+function undefinedPolicies(config: SandboxConfig): string[] {
+  return config.users.flatMap((user) =>
     POLICIES.map(([kind, key]) => ({ name: user[key], policies: config[kind] }))
       .filter(({ name, policies }) => name !== null && !Object.hasOwn(policies, name))
       .map(({ name }) => `${user.login} has the policy ${name}, which is not defined`),
   )
-  if (missing.length > 0) throw new Error(missing.join('; '))
-  return config
+}
+
+function undefinedZones({ zones, signOnPolicies }: SandboxConfig): string[] {
+  const defined = new Set(zones.map(({ name }) => name))
+  return Object.entries(signOnPolicies).flatMap(([policy, { rules }]) =>
+    rules
+      .flatMap((rule) => (rule.zones === 'all' ? [] : rule.zones))
+      .filter((name) => !defined.has(name))
+      .map((name) => `the policy ${policy} has the zone ${name}, which is not defined`),
+  )
 }
 
 /** config/sandbox.json, two levels above both src/sandbox/ and build/sandbox/. */

@@ -11,7 +11,7 @@ let config: SandboxConfig
 beforeAll(async () => {
   upstream = await startSandboxUpstream({
     sandboxConfig: (given) => {
-      config = { ...given, gatewayAddresses: [] }
+      config = { ...given, zones: [] }
       return config
     },
   })
@@ -20,7 +20,7 @@ beforeEach(() => {
   upstream.sandbox.reset()
   upstream.sandbox.faults.authn.clear()
   upstream.sandbox.requestLog.authn.clear()
-  config.gatewayAddresses = [SANDBOX_ADDRESS]
+  config.zones = [{ name: 'Portal', gateways: [], proxies: [SANDBOX_ADDRESS] }]
 })
 afterAll(() => upstream.close())
 
@@ -44,7 +44,7 @@ test('Okta uses the address and the device token of a test sign-in, whose transa
 })
 
 test('the broker is not a trusted proxy of the org', async () => {
-  config.gatewayAddresses = []
+  config.zones = []
   expect(await signInAs(TOMAS, PASSWORD)).toEqual([
     `fail: Okta ignores X-Forwarded-For, and takes ${SANDBOX_ADDRESS} for the client’s address`,
     'ok: Okta recognizes the device token',

@@ -127,6 +127,6 @@ function requestInfo(req: Request) {
 }
 
 function trustSettings(org: Org) {
-  const { tokensWithoutRights, gatewayAddresses } = org.config
-  return { apiTokens: org.apiTokens, tokensWithoutRights, gatewayAddresses }
+  const { tokensWithoutRights, zones } = org.config
+  return { apiTokens: org.apiTokens, tokensWithoutRights, zones }
 }

@@ -1,12 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { NetworkZone } from '../sandbox-config.ts'
 import { accessDenied, invalidToken } from './authn-error.ts'
+import { clientAddressOf, ipChainOf, zonesOf } from './network-zones.ts'
 
-/** The client of a request. `deviceToken` and `fingerprint` are read only if the request has a valid API token. */
+/**
+ * The client of a request. `deviceToken` and `fingerprint` are read only if the request has a valid API token;
+ * `X-Forwarded-For` also without one (docs/unproven.md R3).
+ */
 export type ClientContext = {
   /** In `X-Okta-Request-Id` and in the System Log. */
   requestId: string
   trusted: boolean
+  /** The client's address, as Okta sees it. */
   address: string
+  /** The addresses of all hops, the client's first. */
+  ipChain: readonly string[]
+  /** The names of the network zones in which the request is. */
+  zones: readonly string[]
   deviceToken: string | undefined
   fingerprint: string | undefined
   userAgent: string | undefined
@@ -19,7 +29,7 @@ type TrustSettings = {
   apiTokens: ReadonlySet<string>
   /** API tokens of administrators without permission for this API. */
   tokensWithoutRights: readonly string[]
-  gatewayAddresses: readonly string[]
+  zones: readonly NetworkZone[]
 }
 
 /**
@@ -34,10 +44,13 @@ export function requireValidApiToken(request: RequestInfo, trust: TrustSettings)
 export function readClientContext(request: RequestInfo, trust: TrustSettings): ClientContext {
   const trusted = isTrusted(request, trust)
   const fingerprint = request.headers['x-device-fingerprint']
+  const ipChain = ipChainOf(forwardedForOf(request), request.socketAddress)
   return {
     requestId: request.requestId,
     trusted,
-    address: addressOf(request, trust, trusted),
+    address: clientAddressOf(ipChain, trust.zones),
+    ipChain,
+    zones: zonesOf(ipChain, trust.zones),
     deviceToken: undefined,
     fingerprint: trusted && typeof fingerprint === 'string' ? fingerprint : undefined,
     userAgent: request.headers['user-agent'],
@@ -53,22 +66,7 @@ function apiTokenOf({ headers }: RequestInfo): string | undefined {
   return /^SSWS (\S+)$/.exec(headers.authorization ?? '')?.[1]
 }
 
-/** The last entry of X-Forwarded-For that is not a gateway, if a trusted app sends it from a gateway's address. */
-function addressOf(
-  { headers, socketAddress }: RequestInfo,
-  { gatewayAddresses }: TrustSettings,
-  trusted: boolean,
-): string {
+function forwardedForOf({ headers }: RequestInfo): string | undefined {
   const forwarded = headers['x-forwarded-for']
-  const direct = withoutIpv6Prefix(socketAddress)
-  if (!trusted || forwarded === undefined || !gatewayAddresses.includes(direct)) return direct
-  const entries = String(forwarded)
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '')
-  return entries.findLast((entry) => !gatewayAddresses.includes(entry)) ?? direct
-}
-
-function withoutIpv6Prefix(address: string): string {
-  return address.replace(/^::ffff:/, '')
+  return Array.isArray(forwarded) ? forwarded.join(',') : forwarded
 }

@@ -1,5 +1,6 @@
 import type { SignOnPolicy } from '../sandbox-config.ts'
 import { authenticationFailed } from './authn-error.ts'
+import { matchingRule } from './network-zones.ts'
 import type { Org } from './org.ts'
 import { clearChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
@@ -12,9 +13,8 @@ import type { Factor, User } from './user.ts'
  */
 export function setNextStatus(org: Org, transaction: Transaction, user: User): void {
   clearChallenge(transaction)
-  const policy = signOnPolicyOf(org, user)
-  const isDeniedByPolicy = policy !== undefined && isDenied(policy, transaction)
-  if (isDeniedByPolicy || user.adminStatus !== undefined) throw authenticationFailed()
+  const policy = appliedPolicy(org, transaction, user)
+  if (policy?.deny === true || user.adminStatus !== undefined) throw authenticationFailed()
   transaction.status = nextStatus(org, transaction, user, policy)
   if (transaction.status === 'SUCCESS') complete(org, transaction, user, policy)
 }
@@ -71,8 +71,11 @@ function nextStatus(
   return 'SUCCESS'
 }
 
-function isDenied(policy: SignOnPolicy, { client }: Transaction): boolean {
-  return policy.deny || policy.deniedAddresses.includes(client.address)
+/** The user's sign-on policy, with the rule for the network zones of the client if there is one. */
+function appliedPolicy(org: Org, { client }: Transaction, user: User): SignOnPolicy | undefined {
+  const policy = signOnPolicyOf(org, user)
+  const rule = policy && matchingRule(policy, client.zones)
+  return rule === undefined || policy === undefined ? policy : { ...policy, mfa: rule.mfa, deny: rule.deny }
 }
 
 /**

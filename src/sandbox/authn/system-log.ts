@@ -28,9 +28,9 @@ export function systemLogEvents(org: Org, { filter, since }: Request['query']): 
   return org.signIns.filter((signIn) => signIn.requestId === requestId && signIn.at >= sinceMs).map(toEvent)
 }
 
-function toEvent({ at, login, outcome, address, userAgent, deviceToken, requestId }: SignIn): object {
+function toEvent(signIn: SignIn): object {
+  const { at, login, outcome, address, ipChain, zones, userAgent, deviceToken, requestId } = signIn
   const refused = outcome === 'denied' || outcome.startsWith('E0')
-  const ip = { ip: address, version: address.includes(':') ? 'V6' : 'V4', source: null }
   return {
     uuid: requestId,
     version: '0',
@@ -39,8 +39,17 @@ function toEvent({ at, login, outcome, address, userAgent, deviceToken, requestI
     eventType: outcome === 'SUCCESS' || refused ? 'user.session.start' : 'policy.evaluate_sign_on',
     displayMessage: 'User login to Okta',
     actor: { type: 'User', alternateId: login },
-    client: { userAgent: { rawUserAgent: userAgent ?? null }, device: 'Unknown', ipAddress: address },
-    request: { ipChain: [ip] },
+    client: {
+      userAgent: { rawUserAgent: userAgent ?? null },
+      // Okta's examples have this text for a client in no zone. Of several zones, one is named (docs/unproven.md N2).
+      zone: zones[0] ?? 'null',
+      device: 'Unknown',
+      ipAddress: address,
+    },
+    request: {
+      ipChain: ipChain.map((ip) => ({ ip, version: ip.includes(':') ? 'V6' : 'V4', source: null })),
+    },
+    securityContext: { asNumber: null, asOrg: null, isp: null, domain: null, isProxy: null },
     outcome: { result: refused ? 'FAILURE' : 'SUCCESS', reason: refused ? 'INVALID_CREDENTIALS' : null },
     transaction: { type: 'WEB', id: requestId, detail: {} },
     debugContext: {
