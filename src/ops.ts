@@ -4,6 +4,7 @@ import { v4 as uuid } from 'uuid'
 import { errorHandler } from './http/error-handler.ts'
 import { setRequestContext, socketAddress } from './http/request-context.ts'
 import { createExpress, type Route, sendJson, serveRoutes } from './http/routes.ts'
+import { closeUnlessRead } from './http/unread-body.ts'
 import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
@@ -37,6 +38,7 @@ function beginOpsRequest(): RequestHandler {
   return function beginOpsRequest(req, res, next) {
     setRequestContext(req, res, { requestId: uuid(), address: socketAddress(req.socket) })
     res.setHeader('Cache-Control', 'no-store')
+    closeUnlessRead(req, res)
     next()
   }
 }

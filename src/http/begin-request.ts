@@ -9,6 +9,7 @@ import {
   setRequestContext,
   type Telemetry,
 } from './request-context.ts'
+import { closeUnlessRead } from './unread-body.ts'
 
 /** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
 export function beginRequest(
@@ -30,6 +31,7 @@ export function beginRequest(
       log.warn('untrusted_forwarded_for', { requestId, address })
     }
     setRequestContext(req, res, context)
+    closeUnlessRead(req, res)
 
     res.once('close', () => {
       const durationMs = performance.now() - startedAt

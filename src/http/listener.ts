@@ -10,6 +10,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { refuseExpectation, refuseMalformed } from './refuse-malformed.ts'
 import type { Telemetry } from './request-context.ts'
+import { announcesBody } from './unread-body.ts'
 
 export type Listener = ReturnType<typeof createListener>
 
@@ -71,7 +72,7 @@ function createUnreadBodies() {
   const responses = new WeakMap<Socket, ServerResponse>()
   return {
     add(req: IncomingMessage, res: ServerResponse) {
-      if (!('content-length' in req.headers || 'transfer-encoding' in req.headers)) return
+      if (!announcesBody(req)) return
       responses.set(req.socket, res)
       req.once('close', () => responses.get(req.socket) === res && responses.delete(req.socket))
     },

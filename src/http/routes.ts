@@ -15,6 +15,7 @@ import {
 } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { addressForLimits, getRequestContext } from './request-context.ts'
+import { keepConnection } from './unread-body.ts'
 
 /** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
@@ -143,6 +144,7 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
   }
 
   return function bodyParser(req, res, next) {
+    keepConnection(req, res)
     const length = Number(req.headers['content-length'])
     if (length > maxBytes) throw bodyTooLarge(maxBytes) // Express would read the whole body first
     if (length === 0) {
