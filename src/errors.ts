@@ -111,7 +111,7 @@ export const unknownHandle = (deviceCookieReturned = true) =>
   invalidToken(deviceCookieReturned ? [] : ['device cookie not returned'])
 
 const BEARER = { 'WWW-Authenticate': 'Bearer realm="gatehouse"' }
-export const wrongBearerToken = (expected: 'the OPS_TOKEN' | 'one of APP_TOKENS') =>
+export const wrongBearerToken = (expected: 'the OPS_TOKEN or one of OPS_TOKENS' | 'one of APP_TOKENS') =>
   invalidToken([`Authorization: must be Bearer and ${expected}`], BEARER)
 
 export const wrongHookSecret = () => invalidToken(['Authorization: must be one of EVENT_HOOK_SECRET'])

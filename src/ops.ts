@@ -9,10 +9,15 @@ import type { Health } from './observability/health.ts'
 import type { Logger } from './observability/logger.ts'
 import type { Metrics } from './observability/metrics.ts'
 import { VERSION } from './observability/version.ts'
-import { type AdminRoutesOptions, createAdminRoutes, requireOpsToken } from './session/admin-routes.ts'
+import {
+  type AdminRoutesOptions,
+  createAdminRoutes,
+  type OpsTokenDeps,
+  requireOpsToken,
+} from './session/admin-routes.ts'
 
 export interface OpsOptions extends AdminRoutesOptions {
-  readonly opsToken: string | undefined
+  readonly access: Pick<OpsTokenDeps, 'opsTokens' | 'limits'>
   readonly health: Pick<Health, 'readiness'>
   readonly metrics: Metrics
   readonly log: Logger
@@ -27,7 +32,7 @@ export const DOCS = fileURLToPath(new URL('../docs/', import.meta.url))
 export function createOps(options: OpsOptions): Express {
   const app = createExpress()
   app.use(beginOpsRequest())
-  app.use('/admin', requireOpsToken(options.opsToken, options.log))
+  app.use('/admin', requireOpsToken({ ...options.access, log: options.log }))
   serveRoutes(app, [...opsRoutes(options), ...createAdminRoutes(options)])
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'ops_error' }))
   return app

@@ -15,6 +15,8 @@ import { VERSION } from './observability/version.ts'
 import { createOps } from './ops.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
+import { OPS_LIMITS } from './session/admin-routes.ts'
+import { createCallLimits } from './session/call-limits.ts'
 import { createRevocation } from './session/create-revocation.ts'
 import { createIdentityTokens } from './session/identity-token.ts'
 import type { SessionsOptions } from './session/session.ts'
@@ -164,7 +166,14 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       sessions,
       endAllSessions: revocation.endAllSessions,
       limits: authn.userLimits,
-      opsToken: config.ops.token?.value,
+      access: {
+        opsTokens: config.ops.tokens.value,
+        limits: createCallLimits({
+          limits: OPS_LIMITS,
+          names: createSigner(masterKeys, 'ops-limit-names'),
+          ...{ store, metrics, now },
+        }),
+      },
       ...{ log, metrics },
     }),
     health,

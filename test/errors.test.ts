@@ -21,7 +21,10 @@ test.each<[error: errors.BrokerError, wanted: string]>([
   [errors.noSession(), '401 E0000005'],
   [errors.unknownHandle(), '401 E0000011'],
   [errors.unknownHandle(false), '401 E0000011 device cookie not returned'],
-  [errors.wrongBearerToken('the OPS_TOKEN'), '401 E0000011 Authorization: must be Bearer and the OPS_TOKEN'],
+  [
+    errors.wrongBearerToken('the OPS_TOKEN or one of OPS_TOKENS'),
+    '401 E0000011 Authorization: must be Bearer and the OPS_TOKEN or one of OPS_TOKENS',
+  ],
   [
     errors.wrongBearerToken('one of APP_TOKENS'),
     '401 E0000011 Authorization: must be Bearer and one of APP_TOKENS',

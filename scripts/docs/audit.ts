@@ -46,6 +46,8 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
     'keyed hash of the id in the device cookie, 16 characters. `session_device_mismatch`: of the device that sent the request; missing without a valid device cookie',
   userAgent: '`User-Agent` of the browser: its visible ASCII characters, at most 512',
   loginHash: 'keyed hash of the login, 16 characters; `app_lookup`: of the user in the path',
+  operator:
+    'name of the token in `OPS_TOKENS`; missing with `OPS_TOKEN`, and if the token is wrong (`operation` is `none`)',
   app: 'name of the token in `APP_TOKENS`; missing if the token is wrong',
   boundDeviceHash:
     'the same hash of the device that a refused handle belongs to. `userId` and `loginHash` are then those of its transaction (of an SSO token: of its session, while that is open); `deviceHash` and `address` are those of the request',

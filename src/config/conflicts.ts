@@ -17,6 +17,9 @@ export function* conflictsIn(values: Partial<Values>, isSet: IsSet): Generator<C
   if (Number(values.SESSION_IDLE_MINUTES) > Number(values.SESSION_ABSOLUTE_HOURS) * 60)
     yield ['SESSION_IDLE_MINUTES', 'must not be more than SESSION_ABSOLUTE_HOURS']
   if (values.PUBLIC_URL !== undefined) yield* conflictsOfOrigins(values, values.PUBLIC_URL)
+  const { OPS_TOKENS, OPS_TOKEN } = values
+  if (OPS_TOKENS?.value.some(({ token }) => token === OPS_TOKEN?.value))
+    yield ['OPS_TOKEN', 'is one of OPS_TOKENS too: its calls would have two names']
   yield* conflictsOfRedis(values, isSet)
   yield* conflictsOfPam(values, isSet)
 }

@@ -44,7 +44,7 @@ function configOf(values: Values) {
     /** As browsers write them (lower case, no default port), without that of `PUBLIC_URL`. */
     allowedOrigins: values.ALLOWED_ORIGINS.filter((allowed) => allowed !== origin),
     listen: { port: values.PORT, host: values.HOST },
-    ops: { port: values.OPS_PORT, host: values.OPS_HOST, token: values.OPS_TOKEN },
+    ops: { port: values.OPS_PORT, host: values.OPS_HOST, tokens: createSecret(opsTokensOf(values)) },
     trustProxy: values.TRUST_PROXY,
     signInUrl: values.SIGN_IN_URL ?? `${origin}/`,
     returnTargets: [
@@ -73,6 +73,12 @@ function configOf(values: Values) {
     logLevel: values.LOG_LEVEL,
     revision: values.GIT_REVISION,
   }
+}
+
+/** Empty: the admin routes do not exist. */
+function opsTokensOf({ OPS_TOKENS, OPS_TOKEN }: Values) {
+  const unnamed = OPS_TOKEN === undefined ? [] : [{ name: undefined, token: OPS_TOKEN.value }]
+  return [...(OPS_TOKENS?.value ?? []), ...unnamed]
 }
 
 function egressOf(values: Values) {

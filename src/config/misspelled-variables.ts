@@ -14,7 +14,7 @@ const FOREIGN = /^(https?|no)_proxy$|^HTTP_PROXY$|^GATEHOUSE_OPS_PORT$/
 export function misspelledVariables(env: Environment): string[] {
   const set = Object.keys(env).filter((name) => env[name]?.trim())
   return set.flatMap((key) => {
-    const meant = NAMES.find((name) => name === key) ?? NAMES.find((name) => resembles(key, name))
+    const meant = [0, 1, 2].flatMap((edits) => NAMES.find((name) => resembles(key, name, edits)) ?? [])[0]
     return FOREIGN.test(key) || meant === undefined || set.includes(meant)
       ? []
       : [`${key}: is unknown; did you mean ${meant}?`]
@@ -22,8 +22,13 @@ export function misspelledVariables(env: Environment): string[] {
 }
 
 /** Names such as PORT and HOST are too short: many names are close to them. */
-const resembles = (key: string, name: string) =>
-  name.length >= 7 && isWithin(name.length < 10 ? 1 : 2, key.replace(/^GATEHOUSE_/, '').toUpperCase(), name)
+const maxEdits = ({ length }: string) => (length < 7 ? 0 : length < 10 ? 1 : 2)
+
+function resembles(key: string, name: string, edits: number): boolean {
+  if (key === name) return true
+  const isLong = name.length >= 7 && edits <= maxEdits(name)
+  return isLong && isWithin(edits, key.replace(/^GATEHOUSE_/, '').toUpperCase(), name)
+}
 
 /** Damerau–Levenshtein distance: an edit inserts, deletes or changes a character, or swaps two neighbours. */
 function isWithin(edits: number, from: string, to: string): boolean {

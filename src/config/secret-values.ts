@@ -10,7 +10,7 @@ export const redisUrl = readBy((url) => {
 export const longSecret = visibleAscii.min(16, 'must have 16 characters or more')
 
 /** `<name>:<token>`. Several tokens may have one name. */
-const appToken = matching(
+const namedToken = matching(
   /^[a-z][a-z0-9_-]{0,31}:[\x21-\x7e]{32,}$/,
   'must be a name of at most 32 lower-case letters, digits, _ and -, a letter first, then a colon and a token of 32 visible ASCII characters or more',
 ).transform((entry) => {
@@ -18,7 +18,7 @@ const appToken = matching(
   return { name, token }
 })
 
-export const appTokens = listOf(appToken).refine(
+export const namedTokens = listOf(namedToken).refine(
   (all) => new Set(all.map(({ token }) => token)).size === all.length,
   'has the same token under two names',
 )

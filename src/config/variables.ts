@@ -44,6 +44,8 @@ export const VARIABLES = z.object({
   HOST: listenHost.default('0.0.0.0'),
   OPS_PORT: port.default(9090),
   OPS_HOST: listenHost.default('127.0.0.1'),
+  OPS_TOKENS: secret(secrets.namedTokens).optional(),
+  /** One without a name. */
   OPS_TOKEN: secret(secrets.longSecret).optional(),
 
   ALLOWED_ORIGINS: listOf(url.publicOrigin).default([]),
@@ -90,7 +92,7 @@ export const VARIABLES = z.object({
   PAM_USER_NAME: z.enum(['login', 'login-local-part']).default('login'),
   PAM_USER_DOMAINS: userDomains.optional(),
   PAM_DIRECTORY: directory.default({ kind: 'none' }),
-  APP_TOKENS: secret(secrets.appTokens).optional(),
+  APP_TOKENS: secret(secrets.namedTokens).optional(),
 
   UPSTREAM_CA_FILE: secrets.certificates.optional(),
   /** Node's own. Node drops it for a connection that has further authorities, so the broker reads it too. */
@@ -127,6 +129,6 @@ export const VARIABLE_NAMES = Object.keys(VARIABLES.shape) as VariableName[]
 
 /** A secret can also come from a file, which `<NAME>_FILE` names. */
 export const isSecret = (name: VariableName): boolean =>
-  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKEN|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS|OTEL_EXPORTER_OTLP_HEADERS)$/.test(
+  /^(AUTHN_API_TOKEN|REDIS_URL|SECRET_KEYS|OPS_TOKENS?|EVENT_HOOK_SECRET|PAM_KEY_ID|PAM_KEY_SECRET|APP_TOKENS|OTEL_EXPORTER_OTLP_HEADERS)$/.test(
     name,
   )

@@ -19,6 +19,8 @@ export interface RequestContext extends ClientAddress {
    * navigates to the URL, because users must not see JSON.
    */
   errorFormat?: 'empty' | 'page'
+  /** The name of the token of a call to `/admin`. undefined: OPS_TOKEN, which has none. */
+  operator?: string | undefined
 }
 
 declare module 'node:http' {

@@ -98,8 +98,10 @@ export const AUDIT_EVENTS = {
     app: z.string().optional(),
     loginHash: hash.optional(),
   }),
+  /** Without `operator`, its token was OPS_TOKEN, or none of OPS_TOKENS (`operation: none`). */
   admin_call: z.strictObject({
     ...request,
+    operator: z.string().optional(),
     operation: z.enum(['list_sessions', 'end_sessions', 'end_sessions_of_all_users', 'end_limits', 'none']),
     status: z.int(),
     errorCode: errorCode.optional(),
@@ -119,6 +121,9 @@ export const AUDIT_LINE = {
     .regex(/^[0-9a-f]{32}$/)
     .optional(),
   audit: z.literal(true),
+  /** A random id of the process, and the number of the event in it: a gap shows that lines were lost. */
+  process: z.uuid(),
+  sequence: z.int().min(1),
 } as const
 
 export type AuditEvent = keyof typeof AUDIT_EVENTS

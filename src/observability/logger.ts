@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { v4 as uuid } from 'uuid'
 import winston from 'winston'
 import { BrokerError } from '../errors.ts'
 import { AUDIT_EVENTS, type AuditEvent, type AuditFields } from './audit-events.ts'
@@ -42,6 +43,8 @@ export function createLogger(options: LoggerOptions): Logger {
   const { level, metrics, now = Date.now } = options
   const stream = options.stream ?? new LogOutput((lines) => metrics?.logLinesLost.inc(lines))
   const traceIds = new LRUCache<string, string>({ max: MAX_TRACES })
+  const process = uuid()
+  let sequence = 0
 
   function toLine({ level, event, fields, error }: Entry): Line {
     const time = new Date(now()).toISOString()
@@ -49,7 +52,7 @@ export function createLogger(options: LoggerOptions): Logger {
     const line: Line = { time, level: isAudit ? 'info' : level, ...SOURCE, event }
     addFields(line, fields, isAudit ? AUDIT_EVENTS[event].shape : LOG_FIELDS)
     if (error !== undefined) addError(line, error)
-    if (isAudit) line.audit = true
+    if (isAudit) Object.assign(line, { audit: true, process, sequence: ++sequence })
     if (typeof fields.requestId === 'string') line.trace_id = traceIds.get(fields.requestId)
     return line
   }

@@ -1,10 +1,11 @@
 import type { Request } from 'express'
-import { createSigner, type Signer } from '../crypto/keys.ts'
-import { rateLimited, wrongBearerToken } from '../errors.ts'
+import { createSigner } from '../crypto/keys.ts'
+import { wrongBearerToken } from '../errors.ts'
 import { addressForLimits, getRequestContext } from '../http/request-context.ts'
 import { type Route, routesOf } from '../http/routes.ts'
 import { findBearer, type NamedToken } from '../session/bearer-token.ts'
-import { limitKeyPrefix, limitTimes, limitWindow, type Store } from '../store/store.ts'
+import { createCallLimits } from '../session/call-limits.ts'
+import type { Store } from '../store/store.ts'
 import type { Groups } from './groups.ts'
 import { APP_OPERATIONS } from './pam-operations.ts'
 import { createLookups, type LookupClient } from './routes.ts'
@@ -28,26 +29,30 @@ export const APP_LIMITS = {
 /** Look-ups for the portal's own backends. A token of `APP_TOKENS` gives access; cookies and `Origin` have no effect. */
 export function createAppRoutes(options: AppRoutesOptions): Route[] {
   if (options.appTokens.length === 0) return []
-  const limitNames = createSigner(options.masterKeys, 'app-limit-names')
+  const { masterKeys, store, metrics, now = Date.now } = options
+  const names = createSigner(masterKeys, 'app-limit-names')
+  const limits = createCallLimits({ limits: APP_LIMITS, store, names, metrics, now })
   const { me, list, one } = createLookups(options.groups, async (req) =>
-    identify({ ...options, limitNames }, req),
+    identify({ ...options, limits }, req),
   )
   return routesOf(APP_OPERATIONS, { appGetAccess: me, appListGroups: list, appGetGroup: one })
 }
 
-type Deps = AppRoutesOptions & { readonly limitNames: Signer }
+type Deps = AppRoutesOptions & {
+  readonly limits: ReturnType<typeof createCallLimits<keyof typeof APP_LIMITS>>
+}
 
 function identify(deps: Deps, req: Request): LookupClient {
-  const { appTokens, hashLogin, log, metrics } = deps
-  const app = findBearer(req, appTokens)
+  const { appTokens, limits, hashLogin, log, metrics } = deps
+  const app = findBearer(req, appTokens)?.name
   const { requestId, address } = getRequestContext(req)
   const { login } = req.params
   const loginHash = typeof login === 'string' ? hashLogin(login) : undefined
   return {
     login: String(login), // only `me` reads it
     async admit() {
-      if (app !== undefined) return countCall(deps, 'app', app)
-      await countCall(deps, 'app_address', addressForLimits(address))
+      if (app !== undefined) return limits.count('app', app)
+      await limits.count('app_address', addressForLimits(address))
       throw wrongBearerToken('one of APP_TOKENS')
     },
     audit(lookup) {
@@ -56,18 +61,4 @@ function identify(deps: Deps, req: Request): LookupClient {
       log.audit('app_lookup', { requestId, address, app, loginHash, ...lookup })
     },
   }
-}
-
-/** Throws 429 if too many calls were counted under this name. */
-async function countCall(
-  { store, limitNames, metrics, now = Date.now }: Deps,
-  limit: keyof typeof APP_LIMITS,
-  name: string,
-): Promise<void> {
-  const window = limitWindow({ keySuffix: '', name: limit }, APP_LIMITS[limit])
-  const keyPrefix = limitKeyPrefix(store, limitNames.sign(JSON.stringify([limit, name])))
-  const { full } = await store.countAttempt({ keyPrefix, windows: [window] })
-  if (full === undefined) return
-  metrics.limitHits.inc({ limit })
-  throw rateLimited(limitTimes(window.maxAttempts, full.leftMs, now()))
 }

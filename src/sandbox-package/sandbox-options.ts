@@ -21,6 +21,7 @@ const REFUSED_VARIABLES: Readonly<Record<string, string>> = {
   OPS_PORT: 'there is no operations listener',
   OPS_HOST: 'there is no operations listener',
   OPS_TOKEN: 'there is no operations listener',
+  OPS_TOKENS: 'there is no operations listener',
   EVENT_HOOK_SECRET: 'use the option eventHook',
   REDIS_URL: 'the broker keeps its data in memory, so that control.reset() can clear it',
 }

@@ -1,13 +1,14 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { BrokerError, internalError, invalidField, notFound, wrongBearerToken } from '../errors.ts'
-import { getRequestContext } from '../http/request-context.ts'
+import { addressForLimits, getRequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
-import { findBearer } from './bearer-token.ts'
+import { type BearerToken, findBearer } from './bearer-token.ts'
+import type { createCallLimits } from './call-limits.ts'
 import { type EndAllSessions, endSessionsOfAllUsers } from './end-all-sessions.ts'
 import { isUserId } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -53,7 +54,7 @@ export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
     path,
     async handle(req, res) {
       const userId = isUserId(req.params.uid) ? req.params.uid : undefined
-      const call = { ...requestFields(req), operation, userId }
+      const call = { ...requestFields(req), operator: getRequestContext(req).operator, operation, userId }
       try {
         const { body, count } = await run(req, res)
         options.log.audit('admin_call', { ...call, status: 200, count })
@@ -125,15 +126,37 @@ async function readLogin(req: Request, res: Response): Promise<string | undefine
   return data.login
 }
 
-/** Checks the token for every path under `/admin`, even unknown ones. Without an `opsToken`, they are disabled. */
-export function requireOpsToken(opsToken: string | undefined, log: Logger): RequestHandler {
-  return function requireOpsToken(req, _res, next) {
-    if (opsToken === undefined) throw notFound('path')
-    if (findBearer(req, [{ name: 'ops', token: opsToken }]) !== undefined) return next()
-    const refusal = wrongBearerToken('the OPS_TOKEN')
-    const { status, code: errorCode } = refusal
-    log.audit('admin_call', { ...requestFields(req), operation: 'none', status, errorCode })
-    throw refusal
+/** A token of `OPS_TOKENS`, or `OPS_TOKEN`, which has no name. */
+export interface OpsToken extends BearerToken {
+  readonly name: string | undefined
+}
+
+/** docs/configuration.md#limits has the reason. Right tokens are neither counted nor refused. */
+export const OPS_LIMITS = { ops_address: { attempts: 20, perSeconds: 600 } } as const
+
+export interface OpsTokenDeps {
+  readonly opsTokens: readonly OpsToken[]
+  readonly limits: ReturnType<typeof createCallLimits<keyof typeof OPS_LIMITS>>
+  readonly log: Logger
+}
+
+/** Checks the token for every path under `/admin`, even unknown ones. Without any token, they are disabled. */
+export function requireOpsToken({ opsTokens, limits, log }: OpsTokenDeps): RequestHandler {
+  return async function requireOpsToken(req, _res, next) {
+    if (opsTokens.length === 0) throw notFound('path')
+    const token = findBearer(req, opsTokens)
+    if (token !== undefined) {
+      getRequestContext(req).operator = token.name
+      return next()
+    }
+    try {
+      await limits.count('ops_address', addressForLimits(getRequestContext(req).address))
+      throw wrongBearerToken('the OPS_TOKEN or one of OPS_TOKENS')
+    } catch (error) {
+      const { status, code: errorCode } = error instanceof BrokerError ? error : internalError(error)
+      log.audit('admin_call', { ...requestFields(req), operation: 'none', status, errorCode })
+      throw error
+    }
   }
 }
 

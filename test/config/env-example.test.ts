@@ -31,7 +31,14 @@ test('.env.example is valid except for its placeholders, which are refused', () 
   expect(problems.filter((problem) => !problem.endsWith(' the placeholder of the example'))).toEqual([])
   expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(
     [
-      ...['AUTHN_API_TOKEN', 'AUTHN_BASE_URL', 'EVENT_HOOK_SECRET', 'OPS_TOKEN', 'PAM_BASE_URL'],
+      ...[
+        'AUTHN_API_TOKEN',
+        'AUTHN_BASE_URL',
+        'EVENT_HOOK_SECRET',
+        'OPS_TOKEN',
+        'OPS_TOKENS',
+        'PAM_BASE_URL',
+      ],
       ...[
         'PAM_KEY_ID',
         'PAM_KEY_SECRET',

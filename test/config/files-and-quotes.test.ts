@@ -28,6 +28,7 @@ test.each([
     'AUTHN_API_TOKEN',
     'REDIS_URL',
     'SECRET_KEYS',
+    'OPS_TOKENS',
     'OPS_TOKEN',
     'EVENT_HOOK_SECRET',
     'PAM_KEY_ID',
@@ -36,7 +37,8 @@ test.each([
   ],
 ])('%s both directly and from a file is refused, even from an empty one', async (name) => {
   const value =
-    { REDIS_URL: 'memory:', SECRET_KEYS: KEY, APP_TOKENS: `a:${KEY}` }[name] ?? 'a-value-of-some-length'
+    { REDIS_URL: 'memory:', SECRET_KEYS: KEY, APP_TOKENS: `a:${KEY}`, OPS_TOKENS: `a:${KEY}` }[name] ??
+    'a-value-of-some-length'
   const path = await file('secret', '')
   expect(problemsOf({ ...PAM, [name]: value, [`${name}_FILE`]: path })).toEqual([
     `${name}: is set together with ${name}_FILE: keep one of them`,
@@ -78,7 +80,7 @@ test('each secret may be read from a file, whose final line break is ignored', a
   expect(config.authn.apiToken.value).toBe('current')
   expect(config.redis.url.value).toBe('redis://localhost')
   expect(config.secretKeys.value).toEqual([Buffer.from(KEY, 'base64')])
-  expect(config.ops.token?.value).toBe('an-ops-token-of-some-length')
+  expect(config.ops.tokens.value).toEqual([{ token: 'an-ops-token-of-some-length' }])
 })
 
 test.each([

@@ -11,7 +11,7 @@ test('the required variables alone make a valid configuration', () => {
   expect(rest).toMatchObject({
     publicUrl: { origin: 'https://portal.example.com', secure: true },
     listen: { port: 8080, host: '0.0.0.0' },
-    ops: { port: 9090, host: '127.0.0.1', token: undefined },
+    ops: { port: 9090, host: '127.0.0.1' },
     allowedOrigins: [],
     signInUrl: 'https://portal.example.com/',
     trustProxy: [],
@@ -35,12 +35,15 @@ test('the required variables alone make a valid configuration', () => {
   expect(tunables.session.maxPerUser).toBe(20)
 })
 
+const NAMED_TOKEN = 'a-named-ops-token-of-32-characters'
+
 test('each variable sets its part of the configuration', () => {
   const config = load({
     ...PAM,
     PORT: '0',
     OPS_PORT: '9000',
     OPS_HOST: '::1',
+    OPS_TOKENS: `helpdesk:${NAMED_TOKEN}`,
     OPS_TOKEN: 'an-ops-token-of-some-length',
     ALLOWED_ORIGINS: 'https://app.example.com,https://portal.example.com',
     SIGN_IN_URL: 'https://app.example.com/#/login',
@@ -91,7 +94,10 @@ test('each variable sets its part of the configuration', () => {
     logLevel: 'debug',
   })
   expect(config.egress.httpsProxy?.value).toBe('http://user:p*ss@proxy.internal:3128/')
-  expect(config.ops.token?.value).toBe('an-ops-token-of-some-length')
+  expect(config.ops.tokens.value).toEqual([
+    { name: 'helpdesk', token: NAMED_TOKEN },
+    { name: undefined, token: 'an-ops-token-of-some-length' },
+  ])
   expect(config.authn.apiToken.value).toBe('current')
   expect(config.pam?.key.value).toEqual({ id: 'key-1', secret: 'secret-1' })
 })

@@ -73,6 +73,12 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
   ],
   PORT: numbers('0 8081 65535 00080'),
   HOST: same('0.0.0.0', '::1', '::', 'localhost', 'a', 'A-b.c1', 'a'.repeat(63), 'a.b.'),
+  OPS_TOKENS: [
+    [
+      `helpdesk:${APP_TOKEN},helpdesk:${APP_TOKEN}x`,
+      ['', 'x'].map((end) => ({ name: 'helpdesk', token: APP_TOKEN + end })),
+    ],
+  ],
   OPS_TOKEN: same('x'.repeat(16)),
   ALLOWED_ORIGINS: [
     ['https://app.example.com:8443', ['https://app.example.com:8443']],
@@ -259,7 +265,15 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   HOST: { [HOST]: ['-a', 'a-', '.a', 'a b', 'http://a', 'a:80', 'a_b', 'a'.repeat(64)] },
   OPS_HOST: { [HOST]: ['http://0.0.0.0'] },
+  OPS_TOKENS: {
+    [`entry 1 ${NO_APP_TOKEN}`]: ['helpdesk', `Help:${APP_TOKEN}`, 'helpdesk:short'],
+    [PLACEHOLDER]: ['helpdesk:replace-with-a-long-random-token'],
+  },
   OPS_TOKEN: {
+    'is one of OPS_TOKENS too: its calls would have two names': withOthers(
+      { OPS_TOKENS: `helpdesk:${APP_TOKEN}` },
+      [APP_TOKEN],
+    ),
     'must have 16 characters or more': ['x'.repeat(15)],
     [VISIBLE]: ['long enough but with spaces'],
     [PLACEHOLDER]: ['replace-with-a-long-random-token'],

@@ -4,6 +4,7 @@ import { attemptLimits } from '../../src/authn/throttling/attempt-limits.ts'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { isSecret, VARIABLE_NAMES } from '../../src/config/variables.ts'
 import { APP_LIMITS } from '../../src/pam/app-routes.ts'
+import { OPS_LIMITS } from '../../src/session/admin-routes.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const page = read('docs/configuration.md')
@@ -47,10 +48,12 @@ test('docs/configuration.md has the windows of every limit', () => {
       return [[/[\w.]+/.exec(path)?.[0], ['burst', 'sustained', 'inARow'][at], window]]
     }),
   )
-  const expected = leavesOf({ ...limits, ...attemptLimits(limits), ...APP_LIMITS }).map(([path, window]) => {
-    const [, limit = path, name = 'burst'] = /^(.*)\.(burst|sustained|inARow)$/.exec(path) ?? []
-    return [limit, name, window]
-  })
+  const expected = leavesOf({ ...limits, ...attemptLimits(limits), ...APP_LIMITS, ...OPS_LIMITS }).map(
+    ([path, window]) => {
+      const [, limit = path, name = 'burst'] = /^(.*)\.(burst|sustained|inARow)$/.exec(path) ?? []
+      return [limit, name, window]
+    },
+  )
   expect(windows.sort()).toEqual(expected.sort())
 })
 

@@ -4,7 +4,10 @@ import { createLogger } from '../../src/observability/logger.ts'
 
 export type CollectedLog = ReturnType<typeof collectLog>
 
-/** A real logger whose lines can be read. `lines` leaves out `service` and `version`, which are the same in every line. */
+/**
+ * A real logger whose lines can be read. `lines` leaves out what does not depend on the event:
+ * `service` and `version`, and of audit events `process` and `sequence`.
+ */
 export function collectLog(level: LogLevel = 'info', options: { now?: () => number } = {}) {
   let text = ''
   const stream = new Writable({
@@ -23,7 +26,7 @@ export function collectLog(level: LogLevel = 'info', options: { now?: () => numb
         .split('\n')
         .filter((line) => line !== '')
         .map((line) => {
-          const { service: _service, version: _version, ...rest } = JSON.parse(line)
+          const { service: _s, version: _v, process: _p, sequence: _n, ...rest } = JSON.parse(line)
           return rest
         }),
   }

@@ -156,9 +156,35 @@ describe('every line', () => {
     expect(text().split('\n')).toEqual([
       `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"stopped"}`,
       `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"stopping","signal":"SIGTERM"}`,
-      `{"time":"2026-11-05T06:07:08.009Z","level":"info",${head},"event":"signed_out","userId":"00u1","audit":true}`,
+      expect.stringMatching(
+        /^\{"time":"2026-11-05T06:07:08.009Z","level":"info","service":"gatehouse","version":"[^"]+","event":"signed_out","userId":"00u1","audit":true,"process":"[\da-f-]{36}","sequence":1\}$/,
+      ),
       '',
     ])
+  })
+
+  test('audit lines are numbered in each process, so that lost ones are noticed', () => {
+    const logs = [collectLog('error'), collectLog('error')]
+    for (const { log } of logs) {
+      log.audit('signed_out', forbiddenAudit({ userId: '00u1' }))
+      log.info('stopping') // takes no number
+      log.audit('signed_out', forbiddenAudit({ sequence: 99 }))
+    }
+    const numbered = logs.map(({ text }) =>
+      [...text().matchAll(/"process":"([\da-f-]{36})","sequence":(\d+)/g)].map(([, id, n]) => [id, n]),
+    )
+    const [[first], [second]] = [numbered[0] ?? [], numbered[1] ?? []]
+    expect(numbered).toEqual([
+      [
+        [first?.[0], '1'],
+        [first?.[0], '2'],
+      ],
+      [
+        [second?.[0], '1'],
+        [second?.[0], '2'],
+      ],
+    ])
+    expect(first?.[0]).not.toBe(second?.[0])
   })
 
   test('of a request with a trace has its trace id, also audit lines', () => {

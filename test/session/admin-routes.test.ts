@@ -1,6 +1,9 @@
 import { describe, expect, test } from '@jest/globals'
+import { createSigner } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createOps } from '../../src/ops.ts'
+import { OPS_LIMITS } from '../../src/session/admin-routes.ts'
+import { createCallLimits } from '../../src/session/call-limits.ts'
 import { listenFor, useKeeper } from '../http/serve.ts'
 import { GRANT, openSession, startSessionHarness } from './session-harness.ts'
 
@@ -13,7 +16,7 @@ const EVERYONE = '/admin/sessions'
 const ME = '/api/v1/sessions/me'
 
 /** The public and the operations listener on the same store. */
-async function harness(opsToken: string | null = TOKEN) {
+async function harness(opsToken: string | null = TOKEN, named: { name: string; token: string }[] = []) {
   const own = keep(await startSessionHarness())
   const endedLimits: { userId: string; login: string | undefined }[] = []
   const { metrics, store, sessions, log } = own
@@ -29,7 +32,15 @@ async function harness(opsToken: string | null = TOKEN) {
       },
       hashLogin: (login) => login.replace(/[^a-z]/g, '').padEnd(16, '_'),
     },
-    opsToken: opsToken ?? undefined,
+    access: {
+      opsTokens: [...(opsToken === null ? [] : [{ name: undefined, token: opsToken }]), ...named],
+      limits: createCallLimits({
+        limits: OPS_LIMITS,
+        names: createSigner([Buffer.alloc(32, 1)], 'ops-limit-names'),
+        ...{ store, metrics },
+        now: Date.now,
+      }),
+    },
     log,
   })
   const ops = keep(await listenFor(app))
@@ -111,6 +122,47 @@ describe('with a wrong token', () => {
   test('the scheme may be in lower case', async () => {
     const { as } = await harness()
     expect((await as(`bearer ${TOKEN}`, 'GET', SESSIONS)).status).toBe(200)
+  })
+})
+
+describe('wrong tokens of one address', () => {
+  test('are refused with 429 after 20 in ten minutes, audited, while the right token goes on', async () => {
+    const { as, admin, clock, audited, metrics } = await harness()
+    const guess = async (n: number) => (await as(`Bearer ${TOKEN}${n}`, 'GET', SESSIONS)).status
+    const statuses: number[] = []
+    for (let n = 0; n < 25; n++) statuses.push(await guess(n))
+    expect(statuses).toEqual([...Array(20).fill(401), ...Array(5).fill(429)])
+    expect(audited().at(-1)).toMatchObject({ operation: 'none', status: 429, errorCode: 'E0000047' })
+    expect(await metrics.registry.metrics()).toContain('gatehouse_limit_hits_total{limit="ops_address"} 5')
+    expect((await admin('GET', SESSIONS)).status).toBe(200)
+    clock.now += 600_000
+    expect(await guess(0)).toBe(401)
+  })
+})
+
+describe('with a token of OPS_TOKENS', () => {
+  const NAMED = [
+    { name: 'helpdesk', token: 'plainly-fake-helpdesk-token-of-32-chars' },
+    { name: 'siem', token: 'plainly-fake-siem-token-of-32-characters' },
+  ]
+
+  test('the audit names it; a call with OPS_TOKEN has no name, nor has a refused one', async () => {
+    const { as, audited } = await harness(TOKEN, NAMED)
+    for (const token of [...NAMED.map(({ token }) => token), TOKEN, 'x'])
+      await as(`Bearer ${token}`, 'GET', SESSIONS)
+    const named = audited().map(({ operator, operation, status }) => [operator, operation, status])
+    expect(named).toEqual([
+      ['helpdesk', 'list_sessions', 200],
+      ['siem', 'list_sessions', 200],
+      [undefined, 'list_sessions', 200],
+      [undefined, 'none', 401],
+    ])
+  })
+
+  test('OPS_TOKEN is not necessary', async () => {
+    const { as } = await harness(null, NAMED)
+    expect((await as(`Bearer ${NAMED[0]?.token}`, 'GET', SESSIONS)).status).toBe(200)
+    expect((await as(`Bearer ${TOKEN}`, 'GET', SESSIONS)).status).toBe(401)
   })
 })
 
