@@ -1,25 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import { type Answer, reasonOf, sendOrFail } from './calls.ts'
 import type { Check, DoctorContext } from './check.ts'
 import { type Finding, fail, ok, skipped } from './finding.ts'
+import {
+  FORWARDED_FOR_BY_HAND,
+  judgeSeenClient,
+  readSeenClient,
+  type SeenClient,
+} from './okta-client-address.ts'
 
 /** An address for documentation (RFC 5737), which no client has. */
 const CLIENT_ADDRESS = '192.0.2.1'
 const POLL_EVERY_MS = 1000
 
 const NO_LOGIN = 'only a sign-in shows it: use --login and --password-stdin'
-const FORWARDED_FOR_BY_HAND =
-  'Sign in through the portal from another network. The System Log must show the address of that network as the client. Otherwise add the broker’s address to the trusted proxies (docs/connect-your-okta-org.md, step 3).'
 const DEVICE_TOKEN_BY_HAND =
   'Sign in with rememberDevice=true, sign out, and sign in again. No second factor must be asked for (docs/connect-your-okta-org.md, step 4).'
 
 /**
  * Signs in twice as a trusted application, with one client address and one device token, and looks in Okta's System Log
- * for what Okta made of them. A finding instead of an event says why there is none. Unproven against a real org: that `X-Okta-Request-Id` is the `transaction.id` of the events,
- * and that `dtHash` depends on the device token.
+ * for what Okta made of them. A finding instead of an event says why there is none. Unproven: that `X-Okta-Request-Id`
+ * is the `transaction.id` of the events (docs/unproven.md D1), and that `dtHash` depends on the device token (D2).
  */
 export function signInChecks(api: HttpApi, context: DoctorContext): Check[] {
   const { login, password } = context
@@ -36,18 +39,13 @@ export function signInChecks(api: HttpApi, context: DoctorContext): Check[] {
     },
   })
   return [
-    check('authn.forwarded_for', judgeAddress, FORWARDED_FOR_BY_HAND),
+    check(
+      'authn.forwarded_for',
+      ([{ client }]) => judgeSeenClient(client, CLIENT_ADDRESS),
+      FORWARDED_FOR_BY_HAND,
+    ),
     check('authn.device_token', judgeDevice, DEVICE_TOKEN_BY_HAND),
   ]
-}
-
-function judgeAddress([{ address = '' }]: SignInEvents): Finding {
-  if (address === CLIENT_ADDRESS) return ok('Okta uses the address in X-Forwarded-For')
-  if (isIP(address) === 0) return skipped('the System Log shows no address', FORWARDED_FOR_BY_HAND)
-  return fail(
-    `Okta ignores X-Forwarded-For, and takes ${address} for the client’s address`,
-    `If ${address} is an address of the broker, add it to the trusted proxies of the org (docs/connect-your-okta-org.md, step 3).`,
-  )
 }
 
 function judgeDevice([first, second]: SignInEvents): Finding {
@@ -61,7 +59,7 @@ function judgeDevice([first, second]: SignInEvents): Finding {
 }
 
 interface LogEvent {
-  readonly address: string | undefined
+  readonly client: SeenClient
   readonly deviceHash: string | undefined
 }
 
@@ -127,13 +125,13 @@ function readEvents({ failure, status, json }: Answer): LogEvent | Finding {
     return skipped(`the System Log is not readable (HTTP ${status})`)
   const events: readonly unknown[] = json
   if (events.length === 0) return NO_EVENT
-  const valuesAt = (...path: string[]) =>
-    events.map((event) => path.reduce<unknown>((value, name) => fieldsOf(value)[name], event))
-  const text = (value: unknown) => typeof value === 'string' && value !== ''
-  return {
-    address: valuesAt('client', 'ipAddress').filter(text).map(String)[0],
-    deviceHash: valuesAt('debugContext', 'debugData', 'dtHash').filter(text).map(String)[0],
-  }
+  return { client: readSeenClient(events), deviceHash: deviceHashOf(events) }
+}
+
+function deviceHashOf(events: readonly unknown[]): string | undefined {
+  return events
+    .map((event) => fieldsOf(fieldsOf(fieldsOf(event).debugContext).debugData).dtHash)
+    .find((hash): hash is string => typeof hash === 'string' && hash !== '')
 }
 
 function post(options: Options, path: string, body: object) {

@@ -175,7 +175,7 @@ const sandboxConfig = z.strictObject({
     tokenShare: z
       .strictObject({
         share: z.number().positive().max(1),
-        /** Whether the headers show this limit or the org's. Okta's behavior is unproven. */
+        /** Whether the headers show this limit or the org's. Okta's behavior is unproven (docs/unproven.md L3). */
         inHeaders: z.boolean(),
       })
       .optional(),

@@ -33,7 +33,7 @@ const LOGS = '/api/v1/logs'
 
 test('Okta uses the address and the device token of a test sign-in, whose transactions are cancelled', async () => {
   expect(await signInAs(TOMAS, PASSWORD)).toEqual([
-    'ok: Okta uses the address in X-Forwarded-For',
+    `ok: Okta uses the address in X-Forwarded-For, in no zone (IP chain: 192.0.2.1, ${SANDBOX_ADDRESS})`,
     'ok: Okta recognizes the device token',
   ])
   expect(upstream.sandbox.signIns.map(({ login, outcome }) => [login, outcome])).toEqual([
@@ -43,12 +43,32 @@ test('Okta uses the address and the device token of a test sign-in, whose transa
   expect(sent().filter((path) => path === '/api/v1/authn/cancel')).toHaveLength(2)
 })
 
-test('the broker is not a trusted proxy of the org', async () => {
-  config.zones = []
-  expect(await signInAs(TOMAS, PASSWORD)).toEqual([
-    `fail: Okta ignores X-Forwarded-For, and takes ${SANDBOX_ADDRESS} for the client’s address`,
-    'ok: Okta recognizes the device token',
-  ])
+/** docs/unproven.md O1 and R3: each way to set up the org's zones, and what the doctor sees of it. */
+test.each<[string, SandboxConfig['zones'], string]>([
+  [
+    'is in no zone',
+    [],
+    `fail: Okta ignores X-Forwarded-For, and takes ${SANDBOX_ADDRESS} for the client’s address (IP chain: 192.0.2.1, ${SANDBOX_ADDRESS})`,
+  ],
+  [
+    'is a gateway of a zone',
+    [
+      { name: 'Office', gateways: ['203.0.113.10'], proxies: [SANDBOX_ADDRESS] },
+      { name: 'Token', gateways: [SANDBOX_ADDRESS], proxies: [] },
+    ],
+    `warn: Okta uses the address in X-Forwarded-For, but counts 192.0.2.1, which nobody has, into a zone (IP chain: 192.0.2.1, ${SANDBOX_ADDRESS}; zone: Token)`,
+  ],
+  [
+    'is a proxy of one zone, which the doctor cannot tell from all',
+    [
+      { name: 'Office', gateways: ['203.0.113.10'], proxies: [] },
+      { name: 'Plant', gateways: ['203.0.113.20'], proxies: [SANDBOX_ADDRESS] },
+    ],
+    `ok: Okta uses the address in X-Forwarded-For, in no zone (IP chain: 192.0.2.1, ${SANDBOX_ADDRESS})`,
+  ],
+])('the broker %s', async (_, zones, result) => {
+  config.zones = zones
+  expect(await signInAs(TOMAS, PASSWORD)).toEqual([result, 'ok: Okta recognizes the device token'])
 })
 
 const event = (dtHash: string | undefined, ipAddress: unknown = '192.0.2.1') => ({
@@ -67,7 +87,7 @@ const answerLogs = (body: unknown, times?: number) =>
 test('Okta ignores the device token', async () => {
   answerLogs([event('plainly-fake-hash')], 1)
   expect(await signInAs(TOMAS, PASSWORD)).toEqual([
-    'ok: Okta uses the address in X-Forwarded-For',
+    'ok: Okta uses the address in X-Forwarded-For; the System Log shows no zones',
     'fail: Okta ignores the device token: two sign-ins with the same one are from different devices',
   ])
 })
