@@ -23,7 +23,9 @@ export function refuseMalformed(telemetry?: Telemetry) {
   return function refuseMalformed(error: Error, socket: Socket, begun?: ServerResponse): void {
     if (refused.has(socket)) return // each further chunk causes an error; ignored, so that the response arrives
     const code = 'code' in error ? error.code : undefined
-    if (!socket.writable || code === 'ECONNRESET') {
+    // browsers and proxies open connections ahead of time: a response would answer a later request
+    const isUnused = socket.bytesRead === 0
+    if (!socket.writable || code === 'ECONNRESET' || isUnused) {
       socket.destroy()
       return
     }
@@ -76,8 +78,7 @@ function createRefusal(refusal: BrokerError, socket: Socket, telemetry: Telemetr
     'X-Content-Type-Options': 'nosniff',
     Connection: 'close',
   }
-  // an unused connection is not a request
-  if (telemetry !== undefined && socket.bytesRead > 0) {
+  if (telemetry !== undefined) {
     // method and route are unknown; the duration is the client's
     const labels = { method: 'other', route: 'none', status: refusal.status }
     telemetry.metrics.httpRequestDuration.observe(labels, 0)

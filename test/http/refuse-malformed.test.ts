@@ -82,13 +82,32 @@ describe('requests that Node refuses', () => {
     },
   )
 
-  test('an unused connection is not logged as a request', async () => {
+  test('an unused connection is closed silently, and is not logged as a request', async () => {
     const served = keep(await serve({ patience: HASTY }))
-    expect(await rawExchange(served.port, '')).toMatch(/^HTTP\/1.1 408 /)
+    expect(await unusedConnection(served.port)).toEqual({ received: '', hasEnded: true })
     expect(requestLines(served)).toEqual([])
     expect(await countedRequests(served)).toEqual([])
   })
 })
+
+/**
+ * What arrives on a connection on which nothing is sent, until it closes, and whether it ends
+ * without a reset.
+ */
+function unusedConnection(port: number): Promise<{ received: string; hasEnded: boolean }> {
+  return new Promise((resolve, reject) => {
+    const state = { received: '', hasEnded: false }
+    const socket = connect(port, '127.0.0.1')
+    socket.on('data', (chunk: Buffer) => {
+      state.received += chunk.toString()
+    })
+    socket.on('end', () => {
+      state.hasEnded = true
+    })
+    socket.on('error', reject)
+    socket.on('close', () => resolve(state))
+  })
+}
 
 const ROUTE: Route = {
   method: 'POST',
