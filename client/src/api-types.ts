@@ -1030,6 +1030,8 @@ export interface components {
             /** @description An absolute URL, to be used unchanged: an operation of this API, or a page, image or script. */
             href: string;
             name?: components["schemas"]["LinkName"];
+            /** @description The name of another site. The page navigates to the link, whatever its hints say. */
+            title?: string;
             /** @description The media type of an image or script. */
             type?: string;
             hints?: {

@@ -80,7 +80,7 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
 
   /** The first request of a sign-in. */
   async function begin(path: string, body: object): Promise<SignInStep> {
-    return createStep(await request<SignInAnswer>('POST', path, { body }), { request, handle })
+    return createStep(await request<SignInAnswer>('POST', path, { body }), { request, origin, handle })
   }
 
   async function resume(): Promise<SignInStep | undefined> {

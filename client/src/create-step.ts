@@ -3,7 +3,7 @@ import { GatehouseError } from './gatehouse-error.ts'
 import type { KeptHandle } from './kept-handle.ts'
 import { type PollOptions, poll } from './poll.ts'
 import type { SignInStep } from './sign-in-step.ts'
-import { type Request, withQuery } from './transport.ts'
+import { type Transport, withQuery } from './transport.ts'
 
 interface Linked {
   readonly _links?: { readonly [relation: string]: Link | readonly Link[] | undefined } | undefined
@@ -46,8 +46,7 @@ interface Frame extends Linked {
 
 type LinkOptions = Readonly<Record<string, boolean | undefined>>
 
-interface Dependencies {
-  readonly request: Request
+interface Dependencies extends Pick<Transport, 'origin' | 'request'> {
   /** Is kept after each step, for `resume`. */
   readonly handle: KeptHandle
 }
@@ -112,8 +111,8 @@ function commonMoves({ answer, factors, request, handle, post }: Context): objec
 
 const MOVES: Readonly<Record<string, (context: Context) => object>> = {
   UNAUTHENTICATED: (context) => ({ signIn: next(context) }),
-  PASSWORD_WARN: (context) => ({ changePassword: next(context) }),
-  PASSWORD_EXPIRED: (context) => ({ changePassword: next(context) }),
+  PASSWORD_WARN: passwordChange,
+  PASSWORD_EXPIRED: passwordChange,
   PASSWORD_RESET: (context) => ({ resetPassword: next(context) }),
   RECOVERY: (context) => ({ answerQuestion: (answer: string) => next(context)({ answer }) }),
   RECOVERY_CHALLENGE: (context) => move(linkOf(context.answer, 'next'), () => ({ verify: next(context) })),
@@ -158,6 +157,14 @@ const MOVES: Readonly<Record<string, (context: Context) => object>> = {
     redirectUrl: linkOf(answer, 'next')?.href,
     unlocked: answer.recoveryType === 'UNLOCK',
   }),
+}
+
+/** Okta's link to another site has a title. Its hints say GET or POST, but it is always a page. */
+function passwordChange(context: Context): object {
+  const { href, title } = linkOf(context.answer, 'next') ?? {}
+  const isElsewhere = href !== undefined && (title !== undefined || !href.startsWith(`${context.origin()}/`))
+  if (isElsewhere) return { next: 'redirect', redirectUrl: href, site: title }
+  return { next: 'changePassword', changePassword: next(context) }
 }
 
 /** The `next` link of a challenge or an activation polls, leads to another site, or takes the proof. */

@@ -59,14 +59,26 @@ export interface Unauthenticated extends Step<'UNAUTHENTICATED'> {
   signIn(credentials: Credentials): Next
 }
 
-export interface PasswordWarn extends Step<'PASSWORD_WARN'> {
+export type PasswordWarn = (ChangeHere | ChangeElsewhere) &
+  Step<'PASSWORD_WARN'> & {
+    /** Keeps the password. */
+    skip?(): Next
+  }
+
+export type PasswordExpired = (ChangeHere | ChangeElsewhere) & Step<'PASSWORD_EXPIRED'>
+
+export interface ChangeHere {
+  readonly next: 'changePassword'
   changePassword(change: PasswordChange): Next
-  /** Keeps the password. */
-  skip?(): Next
 }
 
-export interface PasswordExpired extends Step<'PASSWORD_EXPIRED'> {
-  changePassword(change: PasswordChange): Next
+/** Another application manages the password. The user changes it there, and then signs in again. */
+export interface ChangeElsewhere {
+  readonly next: 'redirect'
+  /** Navigate there, after `cancel`. */
+  readonly redirectUrl: string
+  /** The name of the site, as the org has it. */
+  readonly site: string | undefined
 }
 
 /** After a recovery or an activation. */

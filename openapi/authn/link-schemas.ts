@@ -21,6 +21,9 @@ export const link = z
         'An absolute URL, to be used unchanged: an operation of this API, or a page, image or script.',
     }),
     name: linkName.optional(),
+    title: z.string().optional().meta({
+      description: 'The name of another site. The page navigates to the link, whatever its hints say.',
+    }),
     type: z.string().optional().meta({ description: 'The media type of an image or script.' }),
     hints: z.looseObject({ allow: z.array(z.string()).optional() }).optional(),
   })

@@ -76,6 +76,8 @@ export const userSchema = z.strictObject({
   passwordExpired: z.boolean().default(false),
   passwordBreached: z.boolean().default(false),
   passwordExpiresInDays: z.int().min(0).optional(),
+  /** The password is managed by a different application: the name of its site, and where it is changed (S8). */
+  passwordSite: z.strictObject({ title: z.string(), url: z.url({ protocol: /^https?$/ }) }).optional(),
   lockedOut: z.boolean().default(false),
   /** The user must first sign in with an activation token. */
   activation: z.boolean().default(false),

@@ -99,8 +99,9 @@ const MISTAKES: readonly (readonly [line: string, ...codes: string[]])[] = [
     "if (step.status === 'MFA_REQUIRED' && factor.factorType === 'sms') void step.verify(factor, { answer: 'a' })",
     'TS2353',
   ],
+  ["if (step.status === 'PASSWORD_EXPIRED') void step.changePassword", 'TS2339'],
   [
-    "if (step.status === 'PASSWORD_EXPIRED') void step.changePassword({ newPassword: 'a' })",
+    "if (step.status === 'PASSWORD_EXPIRED' && step.next === 'changePassword') void step.changePassword({ newPassword: 'a' })",
     'TS2345',
     'TS2741',
   ],

@@ -56,6 +56,22 @@ test.each(['javascript:alert(1)', ' JavaScript:alert(1)', 'data:text/html,x', 'p
   },
 )
 
+/** The links of the widget's CUSTOM_PASSWORD_EXPIRED.js and CUSTOM_PASSWORD_WARN.js, and one without what tells them. */
+test.each([
+  ['PASSWORD_EXPIRED', { title: 'Twitter', href: 'https://www.twitter.com', hints: { allow: ['GET'] } }],
+  ['PASSWORD_WARN', { title: 'Google', href: 'https://www.google.com', hints: { allow: ['POST'] } }],
+  ['PASSWORD_WARN', { href: 'https://www.google.com' }],
+  ['PASSWORD_EXPIRED', { title: 'Passwords', href: `${ORIGIN}/passwords` }],
+] as const)('%s with the link %j: a site to go to, and nothing to send', async (status, next) => {
+  const { cancel } = WAITING._links
+  const _links = { next: { name: 'changePassword', ...next }, cancel, skip: link('/api/v1/authn/skip') }
+  const { begin } = client({ status, stateToken: 'an-example-handle', _embedded: {}, _links })
+  const step = stepAt(await begin(), status, 'redirect')
+  expect(step).toMatchObject({ redirectUrl: next.href, site: 'title' in next ? next.title : undefined })
+  expect(step).not.toHaveProperty('changePassword')
+  expect(step).toHaveProperty('skip')
+})
+
 test('a list of factors with the name `factor` is the same list', async () => {
   const factor = { id: 'f1', factorType: 'push', provider: 'OKTA', _links: { verify: link('/verify') } }
   const required = {

@@ -113,6 +113,15 @@ const atOtherProvider: readonly Step[] = [
 const approveInDuo: Step = () =>
   clickOnce(visitor.main.frameLocator('iframe').getByRole('button', { name: 'Approve', exact: true }))
 const APP = 'Authenticator app'
+const PASSWORD_SITE = 'https://passwords.example.test/change'
+const atPasswordSite: Step = async () => {
+  await visitor.page.route(PASSWORD_SITE, (route) => route.fulfill({ body: 'Another site' }))
+}
+const changedElsewhere: Step = async (login) => {
+  await visitor.page.waitForURL(PASSWORD_SITE)
+  demo.sandbox.user(login).passwordExpired = false
+  await visitor.page.goto(demo.demo.url)
+}
 
 const USERS: Readonly<Record<string, readonly Step[]>> = {
   'priya.nair': [
@@ -125,6 +134,16 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     greeted,
   ],
   'walter.warn': [signIn, screen('Your password expires in 5 days'), press('Skip'), greeted],
+  'edith.elsewhere': [
+    atPasswordSite,
+    signIn,
+    screen('Your password has expired'),
+    press('Change it at Company passwords'),
+    changedElsewhere,
+    signIn,
+    greeted,
+  ],
+  'wendy.elsewhere': [signIn, screen('Your password expires in 5 days'), offers(0), press('Skip'), greeted],
   'quentin.query': [
     signIn,
     screen('My security question'),

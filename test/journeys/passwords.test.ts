@@ -98,6 +98,21 @@ describe('an expiring password', () => {
   })
 })
 
+test('a link to the site that manages the password is passed on, and the password is not changed here', async () => {
+  const page = await openExpiredPassword('edith.elsewhere@example.test')
+  expect(valueAt(page.held.json, '_links.next')).toEqual({
+    name: 'changePassword',
+    title: 'Company passwords',
+    href: 'https://passwords.example.test/change',
+    hints: { allow: ['GET'] },
+  })
+  harness.clearUpstreamCalls()
+  const fields = { oldPassword: PASSWORD, newPassword: NEW_PASSWORD }
+  const refused = await page.send('/api/v1/authn/credentials/change_password', fields)
+  expect(errorOf(refused)).toEqual([403, 'E0000079'])
+  expect(harness.upstreamCalls()).toEqual([])
+})
+
 describe('a password to be reset', () => {
   test('requires the user’s factor after the reset; the session opens after the code', async () => {
     const page = await openPage(harness)

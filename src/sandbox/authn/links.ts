@@ -1,4 +1,4 @@
-export type Link = { name?: string; href: string; hints: { allow: string[] } }
+export type Link = { name?: string; title?: string; href: string; hints: { allow: string[] } }
 
 export function actionLink(
   origin: string,

@@ -30,12 +30,9 @@ const LINKS: Record<Status, (view: View) => Links> = {
             'original',
           ),
         },
-  PASSWORD_EXPIRED: (view) => ({
-    next: next(view, 'changePassword', '/credentials/change_password'),
-    ...cancel(view),
-  }),
+  PASSWORD_EXPIRED: (view) => ({ next: changePassword(view, 'GET'), ...cancel(view) }),
   PASSWORD_WARN: (view) => ({
-    next: next(view, 'changePassword', '/credentials/change_password'),
+    next: changePassword(view, 'POST'),
     skip: actionLink(view.origin, `${AUTHN}/skip`, 'POST', 'skip'),
     ...cancel(view),
   }),
@@ -55,6 +52,17 @@ const LINKS: Record<Status, (view: View) => Links> = {
 
 function next({ origin }: View, name: string, path: string): Link {
   return actionLink(origin, AUTHN + path, 'POST', name)
+}
+
+/**
+ * The link to change the password here, or at the site that manages it: then with the method of the widget's recorded answers
+ * (CUSTOM_PASSWORD_EXPIRED.js, CUSTOM_PASSWORD_WARN.js), of which POST is not meant.
+ */
+function changePassword(view: View, methodElsewhere: 'GET' | 'POST'): Link {
+  const site = view.transaction.user?.config.passwordSite
+  if (site === undefined) return next(view, 'changePassword', '/credentials/change_password')
+  const { title, url } = site
+  return { name: 'changePassword', title, href: url, hints: { allow: [methodElsewhere] } }
 }
 
 function cancel({ origin }: View): Links {

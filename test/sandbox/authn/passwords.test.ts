@@ -46,6 +46,21 @@ test.each([
   })
 })
 
+/** As in the widget's CUSTOM_PASSWORD_EXPIRED.js and CUSTOM_PASSWORD_WARN.js (S8). */
+test.each([
+  ['PASSWORD_EXPIRED', 'edith.elsewhere', 'GET'],
+  ['PASSWORD_WARN', 'wendy.elsewhere', 'POST'],
+])('%s: the link leads to the site that manages the password', async (status, login, method) => {
+  const answer = await client.signIn(login, { options: { warnBeforePasswordExpired: true } })
+  expect(answer.body.status).toBe(status)
+  expect(answer.at('_links.next')).toEqual({
+    name: 'changePassword',
+    title: 'Company passwords',
+    href: 'https://passwords.example.test/change',
+    hints: { allow: [method] },
+  })
+})
+
 /** docs/conformance.md A-14: revokeSessions. */
 test.each([
   ['revokeSessions true signs other browsers out', true, 'UNAUTHENTICATED'],

@@ -43,6 +43,9 @@ export const ENGLISH = {
   currentPassword: 'Current password',
   newPassword: 'New password',
   signOutElsewhere: 'Sign me out everywhere else',
+  passwordElsewhere:
+    'Another application manages your password. Change it there, then come back and sign in again.',
+  changeElsewhere: 'Change it at {site}',
   passwordNeeds: 'Your new password needs:',
 
   continue: 'Continue',

@@ -45,6 +45,9 @@ export const GERMAN: Texts = {
   currentPassword: 'Aktuelles Passwort',
   newPassword: 'Neues Passwort',
   signOutElsewhere: 'Überall sonst abmelden',
+  passwordElsewhere:
+    'Eine andere Anwendung verwaltet Ihr Passwort. Ändern Sie es dort, und melden Sie sich dann hier neu an.',
+  changeElsewhere: 'Bei {site} ändern',
   passwordNeeds: 'Anforderungen an Ihr neues Passwort:',
 
   continue: 'Weiter',

@@ -1,4 +1,4 @@
-import type { PasswordExpired, PasswordReset, PasswordWarn } from 'gatehouse-client'
+import type { ChangeElsewhere, PasswordExpired, PasswordReset, PasswordWarn } from 'gatehouse-client'
 import { describePasswordPolicy } from 'gatehouse-client/messages'
 import { fillText } from '../language/fill.ts'
 import { language, texts } from '../language/language.ts'
@@ -12,6 +12,28 @@ type PasswordStep = PasswordExpired | PasswordWarn | PasswordReset
 
 /** A password that has expired, that will expire soon, or that is set again. */
 export function ChangePassword({ step }: { readonly step: PasswordStep }) {
+  if (step.status !== 'PASSWORD_RESET' && step.next === 'redirect') return <ElsewhereScreen step={step} />
+  return <ChangeForm step={step} />
+}
+
+/** Another application manages the password. The sign-in ends here: its password is the old one. */
+function ElsewhereScreen({ step }: { readonly step: PasswordStep & ChangeElsewhere }) {
+  const { redirectUrl, site = new URL(redirectUrl).host } = step
+  async function leave() {
+    await step.cancel().catch(() => undefined) // it expires by itself
+    location.assign(redirectUrl)
+  }
+  return (
+    <Screen title={titleOf(step)}>
+      <p>{texts.passwordElsewhere}</p>
+      <Form submit={fillText(texts.changeElsewhere, { site })} onSubmit={leave} more={<Ways step={step} />} />
+    </Screen>
+  )
+}
+
+type FormStep = Exclude<PasswordStep, ChangeElsewhere>
+
+function ChangeForm({ step }: { readonly step: FormStep }) {
   const { user } = step.answer._embedded
   return (
     <Screen title={titleOf(step)}>
@@ -32,7 +54,7 @@ export function ChangePassword({ step }: { readonly step: PasswordStep }) {
   )
 }
 
-function change(step: PasswordStep, { oldPassword = '', newPassword = '', revokeSessions }: Values) {
+function change(step: FormStep, { oldPassword = '', newPassword = '', revokeSessions }: Values) {
   const reset = { newPassword, revokeSessions: revokeSessions !== undefined }
   if (step.status === 'PASSWORD_RESET') return step.resetPassword(reset)
   return step.changePassword({ ...reset, oldPassword })
