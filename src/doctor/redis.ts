@@ -4,7 +4,7 @@ import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { judgeKeys, registryKey, unknownKeys } from '../store/key-registry.ts'
 import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
-import { NO_DATABASE, NOT_CONNECTED, redisFailure } from '../store/redis-errors.ts'
+import { NO_DATABASE, NO_INFO, NOT_CONNECTED, redisFailure, UNKNOWN_COMMAND } from '../store/redis-errors.ts'
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
 import { parseRedisUrl } from '../store/redis-url.ts'
 import type { Store } from '../store/store.ts'
@@ -71,9 +71,10 @@ function createDoctorClient(key: string, options: RedisClientOptions & { keyPref
         onState = resolve
         setTimeout(resolve, options.connectTimeoutMs, 'timeout').unref()
       })
-      await connected(client, options.connectTimeoutMs).catch(() => {}) // the reason is in `state`
+      const failed = await connected(client, options.connectTimeoutMs).then(() => undefined, codeOf)
       const refused = await client.get(key).then(() => undefined, codeOf)
-      return refused === NOT_CONNECTED ? state : undefined // redis.write shows any other
+      if (refused !== NOT_CONNECTED) return undefined // redis.write shows any other
+      return (await state) ?? failed // a cluster that is found, but whose nodes refuse, has no reason in `state`
     },
   }
 }
@@ -88,6 +89,11 @@ function judgeReach(code: string | undefined): Finding {
   if (code === undefined || REFUSED_SELECT.has(code)) return ok('Redis answers')
   if (CREDENTIALS.has(code))
     return fail(`Redis refuses the user or password (${code})`, 'Correct the user and password in REDIS_URL.')
+  if (code === NO_INFO)
+    return fail(
+      'Redis answers, but does not know INFO, without which the broker does not use it',
+      RENAMED_FIX,
+    )
   return fail(
     `Redis does not answer (${code})`,
     'Start Redis, or correct host, port and scheme in REDIS_URL (rediss:// needs its TLS port), REDIS_CA_FILE, REDIS_CERT_FILE, and the firewall. A cluster must serve all slots (redis-cli --cluster check).',
@@ -155,7 +161,7 @@ async function checkScripts(client: Client, store: Store, key: string): Promise<
     return ok('the Redis user may run all scripts of the broker')
   } catch (error) {
     const code = codeOf(error)
-    return fail(`Redis refuses a script or a command in it (${code})`, REFUSED_FIXES[code] ?? WRITE_FIX)
+    return fail(`Redis refuses a script or a command in it (${code})`, refusedFix(code))
   } finally {
     await client.del(key).catch(() => {}) // without the right to delete, the key expires
   }
@@ -171,13 +177,16 @@ async function checkWrite(client: Client, key: string): Promise<Finding> {
     return fail('a key that was just written could not be read', 'Connect to the primary, not to a replica.')
   } catch (error) {
     const code = codeOf(error)
-    return fail(`Redis refuses to write, read or delete a key (${code})`, REFUSED_FIXES[code] ?? WRITE_FIX)
+    return fail(`Redis refuses to write, read or delete a key (${code})`, refusedFix(code))
   }
 }
 
+const RENAMED_FIX =
+  'If the configuration of Redis renames the command (rename-command), use an ACL user instead. If REDIS_URL is the address of a proxy, use that of Redis.'
 const WRITE_FIX = 'Look at the log of Redis.'
+const refusedFix = (code: string) =>
+  code.startsWith(UNKNOWN_COMMAND) ? RENAMED_FIX : (REFUSED_FIXES[code] ?? WRITE_FIX)
 const REFUSED_FIXES: Readonly<Record<string, string>> = {
-  ERR: 'If the configuration of Redis renames EVAL, EVALSHA or another command (rename-command), use an ACL user instead.',
   NOPERM: 'Give the Redis user the rights in docs/operations.md, on keys that begin with REDIS_KEY_PREFIX.',
   OOM: 'Give Redis more memory (maxmemory).',
   READONLY: 'Connect to the primary, not to a replica.',

@@ -68,14 +68,34 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
 
 /**
  * Waits until the client is connected, a cluster's client to all its primaries, because a command for a node that is being connected
- * fails. Throws after `timeoutMs` without a connection, and when the client reports an error.
+ * fails; one of them may be down. Throws after `timeoutMs` without a connection, and when the client reports an error.
  */
 export async function connected(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   const signal = AbortSignal.timeout(timeoutMs)
-  if (client.status !== 'ready' && client.status !== 'end') await once(client, 'ready', { signal })
+  if (client.status !== 'ready' && client.status !== 'end') await ready(client, signal)
   if (!(client instanceof Cluster)) return
-  const connecting = client.nodes('master').filter(({ status }) => status !== 'ready')
-  await Promise.allSettled(connecting.map((node) => once(node, 'ready', { signal }))) // one may be down
+  const primaries = client.nodes('master')
+  const connecting = primaries.filter(({ status }) => status !== 'ready')
+  const outcomes = await Promise.allSettled(connecting.map((node) => once(node, 'ready', { signal })))
+  const [failure, ...others] = outcomes.filter((outcome) => outcome.status === 'rejected')
+  const isAnyReady = others.length + 1 < primaries.length
+  if (failure !== undefined && !isAnyReady) throw failure.reason
+}
+
+/** A cluster reports no error while its nodes refuse connections: the last node's error says more than the end of the time. */
+async function ready(client: Redis | Cluster, signal: AbortSignal): Promise<void> {
+  let ofNode: unknown
+  const onNodeError = (error: unknown) => {
+    if (redisFailure(error).code !== NOT_CONNECTED) ofNode = error
+  }
+  client.on('node error', onNodeError)
+  try {
+    await once(client, 'ready', { signal })
+  } catch (error) {
+    throw ofNode ?? error
+  } finally {
+    client.off('node error', onNodeError)
+  }
 }
 
 /** 50 ms, doubled with every attempt up to 2 s, with up to 50% of random jitter, so that replicas do not reconnect together. */

@@ -38,14 +38,22 @@ function failure(outcome: string, code: string): DependencyFailure {
   return new DependencyFailure(outcome, { code, message: `redis: ${code}` })
 }
 
+/** The start of the code of a reply to a command that is renamed (`rename-command`), or that a proxy in front of Redis does not pass on. */
+export const UNKNOWN_COMMAND = 'unknown command'
+/** ioredis sends it on each connection. The code if there is no such command. */
+export const NO_INFO = `${UNKNOWN_COMMAND} INFO`
+
 /**
  * The code at the start of an error reply. Redis before 7 puts the position in the script before it:
- * "@user_script: 3: -OOM command not …". Three replies have no code of their own.
+ * "@user_script: 3: -OOM command not …". Some replies have no code of their own.
  */
 function replyCode(reply: string): string {
   const code = /^(?!ERR\b)[A-Z]+\b/.exec(reply)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(reply)?.[1]
   if (code !== undefined) return code
   if (/user executing the script can't|ACL failure in script/.test(reply)) return 'NOPERM' // Redis 7.0; Valkey and later Redis
+  if (/unknown redis command called from script/i.test(reply)) return `${UNKNOWN_COMMAND} in a script`
+  const unknown = /(?:unknown|unsupported) command(?: [`'"](?<name>[a-z]{1,20})[`'"])?/i.exec(reply)
+  if (unknown) return [UNKNOWN_COMMAND, unknown.groups?.name?.toUpperCase()].filter(Boolean).join(' ')
   if (reply.includes('DB index is out of range')) return NO_DATABASE
   return reply.includes('max number of clients') ? 'MAXCLIENTS' : 'ERR'
 }

@@ -4,6 +4,7 @@ import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import { createKeyRegistry } from '../../src/store/key-registry.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { useFixture } from '../support/fixture.ts'
+import { startForwarder, withoutCommand } from '../support/forwarder.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startMonitor } from '../support/redis-monitor.ts'
@@ -167,8 +168,27 @@ test('scripts that are renamed away', async () => {
   const redis = await server({ args: ['--rename-command', 'EVALSHA', ''] })
   expect(await redisChecks(redis.url)).toEqual({
     ...ALL_OK,
-    scripts: 'fail: Redis refuses a script or a command in it (ERR)',
+    scripts: 'fail: Redis refuses a script or a command in it (unknown command EVALSHA)',
   })
+})
+
+test('a server and a cluster without INFO, as behind some proxies', async () => {
+  const cluster = await startRedisCluster(1)
+  cleanUps.push(() => cluster.stop())
+  const [node] = cluster.masters
+  const proxyTo = async (port = 0) => {
+    const proxy = await startForwarder([port], withoutCommand('info'))
+    cleanUps.push(() => proxy.stop())
+    return proxy.port
+  }
+  const [toServer, toNode] = [await proxyTo(plain.port), await proxyTo(node?.port)]
+  await node?.client().config('SET', 'cluster-announce-port', toNode)
+  for (const url of [`redis://127.0.0.1:${toServer}`, `redis+cluster://127.0.0.1:${toNode}`])
+    expect(await redisChecks(url, QUICK)).toMatchObject({
+      reach: 'fail: Redis answers, but does not know INFO, without which the broker does not use it',
+      database: 'skipped: not possible without redis.reach',
+      ...ALL_SKIPPED,
+    })
 })
 
 test('a user without SELECT', async () => {

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import type { StoreEvent } from '../../src/store/redis-client.ts'
+import { startForwarder, withoutCommand } from '../support/forwarder.ts'
 import { makeCertificates } from '../support/redis-certificates.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
 import { until } from '../support/until.ts'
 import {
   cleanUpAll,
@@ -11,6 +13,7 @@ import {
   OPERATIONS,
   secretIn,
   server,
+  stopped,
 } from './redis-harness.ts'
 
 afterEach(cleanUpAll)
@@ -127,6 +130,25 @@ describe('Redis refuses', () => {
     await outside.call('REPLICAOF', 'NO', 'ONE')
     await expectWorking(store)
   })
+
+  test.each(['one server', 'a cluster'])(
+    '%s without INFO: the reason of the check and of each attempt to connect names the command',
+    async (form) => {
+      const redis = form === 'a cluster' ? stopped(await startRedisCluster(1)).masters[0] : await server()
+      const proxy = stopped(await startForwarder([redis?.port ?? 0], withoutCommand('info')))
+      if (form === 'a cluster') await redis?.client().config('SET', 'cluster-announce-port', proxy.port)
+      const scheme = form === 'a cluster' ? 'redis+cluster' : 'redis'
+      const { store, isReady, events } = connect(`${scheme}://127.0.0.1:${proxy.port}`)
+      await until(() => reasonsIn(events).length > 1, { what: 'two attempts' })
+      expect(new Set(reasonsIn(events))).toEqual(new Set(['unknown command INFO']))
+      await expectUnavailable(store)
+      await expect(store.ping()).rejects.toMatchObject({
+        status: 503,
+        cause: { code: 'unknown command INFO' },
+      })
+      expect(isReady()).toBe(false)
+    },
+  )
 
   test('a server without the scripts gets them again', async () => {
     const redis = await server()
