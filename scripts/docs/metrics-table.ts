@@ -23,7 +23,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   sessionsEnded:
     '`evicted`: a script signs in repeatedly, or `session.maxPerUser` is too low; `rolled_back`: steps that finished too late or could not be committed',
   orgEvents:
-    '`applied` stays 0 although users are suspended in the org: the event hook is not active. `repeated`: Okta delivered an event twice; `ignored`: of another type, failed or unreadable',
+    '`applied` stays 0 although users are suspended in the org: the event hook is not active. `repeated`: Okta delivered an event twice; `ignored`: of another type, failed, or a user’s own recovery; **`unreadable`: [a user may keep a session](operations.md#an-event-of-the-org-cannot-be-read)**',
   sessionRechecks: '`failed`: run the doctor (`authn.users`)',
   forwardAuthRequests: '`error`: the applications behind the proxy are unavailable too',
   appLookups: '`status` 429: a backend calls in a loop, or needs a second name',

@@ -37,6 +37,7 @@ interface LogEvents {
     | 'attempt_refund_failed'
     | 'known_device_not_stored'
     | 'org_event_not_cleared'
+    | 'org_event_unreadable'
     | 'recheck_failed'
     | 'step_lock_release_failed'
     | 'step_rollback_failed'

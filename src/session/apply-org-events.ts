@@ -6,6 +6,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Store } from '../store/store.ts'
 import type { EndAllSessions, EndAllSessionsOptions } from './end-all-sessions.ts'
 import type { OrgEvent } from './org-events.ts'
+import type { SessionsToKeep } from './user-sessions.ts'
 import type { RevocationTimes, VoidTimes } from './void-times.ts'
 
 type From = Pick<AuditFields<'sessions_revoked'>, 'requestId' | 'address'>
@@ -64,14 +65,30 @@ export function createApplyOrgEvents(options: ApplyOrgEventsOptions): ApplyOrgEv
 /** Keeps the order. */
 function groupByUser(events: readonly OrgEvent[]): Map<string, OrgEvent[]> {
   const byUser = new Map<string, OrgEvent[]>()
-  for (const event of events) byUser.set(event.userId, [...(byUser.get(event.userId) ?? []), event])
+  for (const event of events) {
+    const ofUser = byUser.get(event.userId)
+    if (ofUser === undefined) byUser.set(event.userId, [event])
+    else ofUser.push(event)
+  }
   return byUser
 }
 
 /** Only now: if the time could not be recorded, the delivery that repeats the event must record it. */
-function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: OrgEvent): Promise<boolean> {
+async function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: OrgEvent): Promise<boolean> {
+  if (id === undefined) return true
   const key = `${store.keyPrefix}event:${names.sign(`${id} ${userId}`)}`
   return store.set(key, '1', REPEATED_WITHIN_MS, 'absent')
+}
+
+/** A sign-in that is under way when Okta clears the sessions may be what made it do so. Clocks may differ, too. */
+const SAME_SIGN_IN_MS = 30_000
+
+/** Open transactions that stay, by the type of the event: those that may have caused it. */
+const SIGN_INS_TO_KEEP: Readonly<Record<string, (publishedMs: number) => SessionsToKeep>> = {
+  'user.account.update_password': (publishedMs) => ({ passwordChangedAtMs: publishedMs }),
+  // Breach protection clears the sessions during a sign-in, which goes on to a new password (A5). That a recent sign-in of another
+  // browser stays too does no harm: the credentials that it was given are still valid, so it could begin again.
+  'user.session.clear': (publishedMs) => ({ transactionsSinceMs: publishedMs - SAME_SIGN_IN_MS }),
 }
 
 async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: From): Promise<void> {
@@ -79,11 +96,9 @@ async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: 
   const { id: eventId, type: operation, effect, userId, login, publishedMs } = event
   if (effect === 'refetch_groups') return refetchAccess(login)
   const reason = 'by_org'
-  const passwordChangedAtMs = operation === 'user.account.update_password' ? publishedMs : undefined
+  const keep = { createdSinceMs: publishedMs, ...SIGN_INS_TO_KEEP[operation]?.(publishedMs) }
   // The user has changed the password here, or a later event came first: what is open now is newer.
   const isOver = await revocationTimes.revokedSince(userId, publishedMs)
-  const count = isOver
-    ? 0
-    : await endAllSessions(userId, reason, { createdSinceMs: publishedMs, passwordChangedAtMs })
+  const count = isOver ? 0 : await endAllSessions(userId, reason, keep)
   log.audit('sessions_revoked', { ...from, userId, reason, count, eventId, operation })
 }

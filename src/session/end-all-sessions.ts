@@ -26,8 +26,9 @@ export function createEndAllSessions(options: EndAllSessionsOptions) {
   return async (userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> => {
     // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
     // session of a step that has committed is already written, and is found below.
-    const [recorded] = await Promise.allSettled([revocationTimes.record(userId, keep.createdSinceMs)])
-    await openTransactions.deleteAll(userId, keep.transactionKeys, keep.passwordChangedAtMs)
+    const { transactionsSinceMs = keep.createdSinceMs } = keep
+    const [recorded] = await Promise.allSettled([revocationTimes.record(userId, transactionsSinceMs)])
+    await openTransactions.deleteAll(userId, keep)
     const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
     const count = await sessions.endAll(userId, reason, keep)
     await Promise.all([...logins].map(refetchAccess))

@@ -2,13 +2,14 @@ import type { Request } from 'express'
 import type { Signer } from '../crypto/keys.ts'
 import { isSameSecret } from '../crypto/same-secret.ts'
 import { invalidField, notFound, rateLimited, wrongHookSecret } from '../errors.ts'
-import { addressForLimits, getRequestContext } from '../http/request-context.ts'
+import { addressForLimits, getRequestContext, type RequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
+import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { limitKeyPrefix, limitTimes, limitWindow, type Store } from '../store/store.ts'
 import type { ApplyOrgEvents } from './apply-org-events.ts'
-import { Delivery, readDelivery } from './org-events.ts'
+import { Delivery, readDelivery, type UnreadableEvent } from './org-events.ts'
 
 const PATH = '/hooks/org-events'
 const MAX_BODY_BYTES = 1_048_576
@@ -36,6 +37,7 @@ export interface OrgEventRoutesOptions {
 export function createOrgEventRoutes(options: OrgEventRoutesOptions): Route[] {
   const { applyEvents, metrics, now } = options
   const readBody = createBodyReader(MAX_BODY_BYTES) // not before the secret is checked
+  const report = createUnreadableReport(options)
 
   return routesOf(ORG_EVENT_OPERATIONS, {
     async verifyEventHook(req, res) {
@@ -48,13 +50,28 @@ export function createOrgEventRoutes(options: OrgEventRoutesOptions): Route[] {
 
     async receiveOrgEvents(req, res) {
       await checkSecret(options, req)
-      const { events, ignored } = readDelivery(await readBody(req, res), now())
+      const { events, unreadable, ignored } = readDelivery(await readBody(req, res), now())
+      const context = getRequestContext(req)
       metrics.orgEvents.inc({ result: 'ignored' }, ignored)
-      const clearAway = await applyEvents(events, getRequestContext(req))
+      for (const event of unreadable) report(event, context)
+      const clearAway = await applyEvents(events, context)
       res.status(204).end()
       clearAway()
     },
   })
+}
+
+const MINUTE_MS = 60_000
+
+/** One line a minute for each type and parts. */
+function createUnreadableReport({ log, metrics, now }: OrgEventRoutesOptions) {
+  const mayLog = createLogThrottle({ periodMs: MINUTE_MS, now })
+  return ({ type: operation, parts }: UnreadableEvent, { requestId }: RequestContext): void => {
+    metrics.orgEvents.inc({ result: 'unreadable' })
+    const reason = parts.join(' ')
+    const count = mayLog(`${operation} ${reason}`)
+    if (count > 0) log.warn('org_event_unreadable', { requestId, operation, reason, count })
+  }
 }
 
 /** Wrong secrets that are answered with 401 and audited; further ones of the address get 429. */

@@ -1,5 +1,6 @@
 import type { Signer } from '../crypto/keys.ts'
 import type { Store } from '../store/store.ts'
+import type { SessionsToKeep } from './user-sessions.ts'
 
 export type UserKeys = ReturnType<typeof createUserKeys>
 
@@ -18,7 +19,10 @@ const MAX_KEYS = 1000
 /** Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests would time out. */
 const BATCH_SIZE = 100
 
-/** The index user → store keys that are deleted when all sessions of the user end: open transactions, or known devices. */
+/**
+ * The index user → store keys that are deleted when all sessions of the user end: open transactions, or known devices. The value of an
+ * entry is when the key expires, when the transaction changed the password (or `-`), and when the entry was written.
+ */
 export function createUserKeys(options: UserKeysOptions) {
   const { store, names, prefix, now } = options
   const indexesOf = (userId: string) => names.signAll(userId).map((name) => `${prefix}${name}`)
@@ -30,8 +34,9 @@ export function createUserKeys(options: UserKeysOptions) {
      */
     async add(userId: string, key: string, ttlMs: number, passwordChangedAtMs?: number): Promise<void> {
       const index = `${prefix}${names.sign(userId)}`
-      const times = [now() + ttlMs, passwordChangedAtMs ?? []].flat().map(Math.ceil)
-      const count = await store.indexPut(index, key, times.join(' '), ttlMs)
+      const nowMs = Math.ceil(now())
+      const times = `${Math.ceil(nowMs + ttlMs)} ${passwordChangedAtMs ?? '-'} ${nowMs}`
+      const count = await store.indexPut(index, key, times, ttlMs)
       if (count % PRUNE_EVERY === 0) await prune(options, index)
     },
 
@@ -40,17 +45,10 @@ export function createUserKeys(options: UserKeysOptions) {
       await Promise.all(indexesOf(userId).map((index) => store.indexRemove(index, key)))
     },
 
-    /** Without `except` and the transactions that changed the password at about `passwordChangedAtMs`. */
-    async deleteAll(
-      userId: string,
-      except: readonly string[] = [],
-      passwordChangedAtMs = Number.NaN,
-    ): Promise<void> {
+    async deleteAll(userId: string, keep: TransactionsToKeep = {}): Promise<void> {
       const deleting = indexesOf(userId).map(async (index) => {
         const entries = Object.entries(await store.indexAll(index))
-        const keys = entries
-          .filter(([key, times]) => !except.includes(key) && !isSameChange(times, passwordChangedAtMs))
-          .map(([key]) => key)
+        const keys = entries.filter((entry) => !isKept(entry, keep)).map(([key]) => key)
         await deleteEach(store, index, keys)
       })
       await Promise.all(deleting)
@@ -61,9 +59,19 @@ export function createUserKeys(options: UserKeysOptions) {
 /** A password change is recorded before it is sent, and Okta's clock may differ. */
 const SAME_CHANGE_MS = 30_000
 
-function isSameChange(times: string, passwordChangedAtMs: number): boolean {
-  const [, changedAtMs = Number.NaN] = times.split(' ').map(Number)
-  return Math.abs(changedAtMs - passwordChangedAtMs) < SAME_CHANGE_MS
+type TransactionsToKeep = Pick<
+  SessionsToKeep,
+  'transactionKeys' | 'passwordChangedAtMs' | 'transactionsSinceMs'
+>
+
+function isKept([key, times]: [key: string, times: string], keep: TransactionsToKeep): boolean {
+  const { transactionKeys = [], passwordChangedAtMs = Number.NaN, transactionsSinceMs = Number.NaN } = keep
+  const [, changedAtMs = Number.NaN, addedAtMs = Number.NaN] = times.split(' ').map(Number)
+  return (
+    transactionKeys.includes(key) ||
+    Math.abs(changedAtMs - passwordChangedAtMs) < SAME_CHANGE_MS ||
+    addedAtMs >= transactionsSinceMs
+  )
 }
 
 async function prune({ store, now }: UserKeysOptions, index: string): Promise<void> {

@@ -61,6 +61,33 @@ test('one write for each user, with the latest time; nothing is cleared away bef
   ])
 })
 
+test('only what may have caused the event stays of the open transactions: 30 s of sign-ins, or a change of the password', async () => {
+  const { one, done } = harness()
+  const types = ['user.session.clear', 'user.account.update_password', 'user.mfa.factor.reset_all']
+  const events = types.map((type, n) => event(type, `${n}`, 100_000, { type }))
+  ;(await one(events, FROM))()
+  await until(() => done.filter(([what]) => what === 'end').length === 3)
+  const keep = done.filter(([what]) => what === 'end').map(([, userId, , kept]) => [userId, kept])
+  expect(new Map(keep as [string, unknown][])).toEqual(
+    new Map<string, unknown>([
+      ['0', { createdSinceMs: 100_000, transactionsSinceMs: 70_000 }],
+      ['1', { createdSinceMs: 100_000, passwordChangedAtMs: 100_000 }],
+      ['2', { createdSinceMs: 100_000 }],
+    ]),
+  )
+})
+
+test('without an id, each delivery is applied', async () => {
+  const { one, lines } = harness()
+  const unnamed = event('', 'a', 1, { id: undefined })
+  ;(await one([unnamed, { ...unnamed, publishedMs: 2 }], FROM))()
+  await until(() => lines().length === 2)
+  expect(lines().map(({ count, eventId }) => [count, eventId])).toEqual([
+    [1, undefined],
+    [1, undefined],
+  ])
+})
+
 test('a membership makes no session void', async () => {
   const { one, done } = harness()
   ;(await one([event('1', 'a', 1, { effect: 'refetch_groups', login: 'ada' })], FROM))()

@@ -49,7 +49,7 @@ test('transactions end before sessions, known devices last, and the PAM groups o
   expect(await endAllSessions('one', 'by_admin')).toBe(3)
   expect(calls).toEqual([
     ['note', 'one', undefined],
-    ['transactions', 'one', undefined],
+    ['transactions', 'one', {}],
     ['list', 'one'],
     ['end', 'one', 'by_admin', {}],
     ['access', 'ada'],
@@ -64,10 +64,16 @@ test('a kept session keeps its transaction and the known devices', async () => {
   expect(await endAllSessions('one', 'by_user', keep)).toBe(0)
   expect(calls).toEqual([
     ['note', 'one', 5],
-    ['transactions', 'one', ['key']],
+    ['transactions', 'one', keep],
     ['list', 'one'],
     ['end', 'one', 'by_user', keep],
   ])
+})
+
+test('the time of the revocation is that since which transactions stay, if there is one', async () => {
+  const { calls, endAllSessions } = recorded([])
+  await endAllSessions('one', 'by_org', { createdSinceMs: 50, transactionsSinceMs: 20 })
+  expect(calls[0]).toEqual(['note', 'one', 20])
 })
 
 test('if known devices cannot be deleted, the sessions are ended and the error is thrown', async () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import type { RequestHandler } from 'express'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import type { ApplyOrgEvents } from '../../src/session/apply-org-events.ts'
 import { createOrgEventRoutes } from '../../src/session/org-event-routes.ts'
 import type { OrgEvent } from '../../src/session/org-events.ts'
@@ -192,29 +192,167 @@ describe('a delivery', () => {
     expect(codeOf(await post(delivery(orgEvent(USER))))).toEqual([503, 'E0000009'])
   })
 
-  test('events that cannot be read, are unknown or have no user are ignored and counted; the others take effect', async () => {
-    const { post, applied, metrics } = await hook()
+  const countOf = async (metrics: Metrics, result: string) => {
+    const text = await metrics.registry.getSingleMetricAsString('gatehouse_org_events_total')
+    return Number(new RegExp(`result="${result}"} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  }
+  const warnings = (lines: readonly Record<string, unknown>[]) =>
+    lines.filter(({ event }) => event === 'org_event_unreadable')
+
+  test('unknown and failed events are ignored and counted; the others take effect', async () => {
+    const { post, applied, metrics, lines } = await hook()
     const good = orgEvent(USER)
     const ignored = [
       null,
       'text',
+      [],
       {},
-      { ...good, uuid: 'a b' },
-      { ...good, uuid: undefined },
-      { ...good, published: 'yesterday' },
-      { ...good, target: null },
-      { ...good, target: [] },
-      { ...good, target: [{ ...userTarget(USER), type: 'AppUser' }] },
-      { ...good, target: [userTarget('../..')] },
-      { ...good, target: [userTarget('x'.repeat(101))] },
       orgEvent(USER, { eventType: 'user.account.lock' }),
       orgEvent(USER, { eventType: '__proto__' }),
+      { ...good, eventType: ['user.lifecycle.suspend'] },
+      orgEvent(USER, { outcome: { result: 'FAILURE', reason: null } }),
     ]
     expect((await post(delivery(...ignored, good))).status).toBe(204)
     expect(applied.map(({ id, userId }) => [id, userId])).toEqual([[good.uuid, USER]])
-    expect(await metrics.registry.getSingleMetricAsString('gatehouse_org_events_total')).toMatch(
-      new RegExp(`result="ignored"} ${ignored.length}$`, 'm'),
-    )
+    expect([await countOf(metrics, 'ignored'), await countOf(metrics, 'unreadable')]).toEqual([
+      ignored.length,
+      0,
+    ])
+    expect(warnings(lines())).toEqual([])
+  })
+
+  const GROUP = { id: '00gPlainlyFake', type: 'UserGroup', alternateId: 'unknown' }
+  const MEMBERSHIP = 'group.user_membership.add'
+  test.each<[what: string, changed: object, reason: string, users: readonly string[]]>([
+    ['no uuid', { uuid: undefined }, 'uuid', [USER]],
+    ['a uuid of another form', { uuid: 'a b' }, 'uuid', [USER]],
+    ['a uuid that is no text', { uuid: 7 }, 'uuid', [USER]],
+    ['no time', { published: undefined }, 'published', [USER]],
+    ['a time that is none', { published: 'yesterday' }, 'published', [USER]],
+    ['a month that does not exist', { published: '2026-13-05T06:00:00Z' }, 'published', [USER]],
+    ['a time without a zone', { published: '2026-11-05T06:00:00' }, 'published', [USER]],
+    ['the zero time', { published: '0001-01-01T00:00:00Z' }, 'published', [USER]],
+    ['a time that is a number', { published: 1_793_858_400_000 }, 'published', [USER]],
+    ['no targets', { target: null }, 'target', []],
+    ['an empty list of targets', { target: [] }, 'target', []],
+    ['targets that are no list', { target: userTarget(USER) }, 'target', []],
+    ['a target of another type only', { target: [{ ...userTarget(USER), type: 'AppUser' }] }, 'target', []],
+    ['a target that is null', { target: [null, userTarget(USER)] }, 'target', [USER]],
+    ['a target that is a text', { target: [USER, userTarget(USER)] }, 'target', [USER]],
+    ['a target without a type', { target: [{ id: '00uTwo' }, userTarget(USER)] }, 'target', [USER]],
+    ['a user without an id', { target: [{ type: 'User' }, userTarget(USER)] }, 'target', [USER]],
+    ['a user whose id is null', { target: [{ type: 'User', id: null }, userTarget(USER)] }, 'target', [USER]],
+    ['a user whose id is no text', { target: [{ type: 'User', id: 7 }, userTarget(USER)] }, 'target', [USER]],
+    ['an id of another form', { target: [userTarget('../..'), userTarget(USER)] }, 'target', [USER]],
+    ['an id that is too long', { target: [userTarget('x'.repeat(101)), userTarget(USER)] }, 'target', [USER]],
+    [
+      'a member whose login is an object',
+      { eventType: MEMBERSHIP, target: [{ ...userTarget(USER), alternateId: { login: 'ada' } }, GROUP] },
+      'login',
+      [USER],
+    ],
+    [
+      'nothing but the type and a user',
+      { uuid: null, published: null, outcome: 7, target: [{ type: 'User', id: USER }, 7] },
+      'uuid published target',
+      [USER],
+    ],
+  ])(
+    'a known event with %s warns, and what can be read takes effect',
+    async (_what, changed, reason, users) => {
+      const { post, applied, metrics, lines } = await hook()
+      const event = { ...orgEvent('00uReplaced'), target: [userTarget(USER)], ...changed }
+      const good = orgEvent('00uOther')
+      const before = Date.now()
+      expect((await post(delivery(event, good))).status).toBe(204)
+      const hit = applied.filter(({ userId }) => userId !== '00uOther')
+      expect(hit.map(({ userId }) => userId)).toEqual(users)
+      expect(applied.map(({ userId }) => userId)).toContain('00uOther')
+      if (reason.includes('uuid')) expect(hit.map(({ id }) => id)).toEqual([undefined])
+      if (reason.includes('published'))
+        for (const { publishedMs } of hit) expect(publishedMs).toBeGreaterThanOrEqual(before)
+      expect(warnings(lines())).toEqual([
+        expect.objectContaining({
+          level: 'warn',
+          requestId: expect.any(String),
+          operation: event.eventType,
+          reason,
+          count: 1,
+        }),
+      ])
+      expect([await countOf(metrics, 'ignored'), await countOf(metrics, 'unreadable')]).toEqual([0, 1])
+    },
+  )
+
+  test('a login that is an object does not matter to an event that ends sessions, nor do other targets', async () => {
+    const { post, applied, lines } = await hook()
+    const target = [{ ...userTarget(USER), alternateId: {} }, { type: 'AppUser', id: null }, GROUP]
+    await post(delivery(orgEvent(USER, { target })))
+    expect(applied.map(({ userId, login }) => [userId, login])).toEqual([[USER, '']])
+    expect(warnings(lines())).toEqual([])
+  })
+
+  test('many unreadable events are one line a minute for each type, but each is counted', async () => {
+    const { post, metrics, lines } = await hook()
+    const unreadable = Array.from({ length: 50 }, () => orgEvent(USER, { target: [] }))
+    const other = orgEvent(USER, { target: [], eventType: 'user.session.clear' })
+    await post(delivery(...unreadable, other))
+    await post(delivery(...unreadable))
+    expect(warnings(lines()).map(({ operation }) => operation)).toEqual([
+      'user.lifecycle.suspend',
+      'user.session.clear',
+    ])
+    expect(await countOf(metrics, 'unreadable')).toBe(101)
+  })
+
+  test.each([
+    ['Z', '2026-11-05T06:00:00.120Z'],
+    ['+0000', '2026-11-05T06:00:00.120+0000'],
+    ['+00:00', '2026-11-05T06:00:00.120+00:00'],
+    ['+00', '2026-11-05T06:00:00.120+00'],
+    ['-0830', '2026-11-04T21:30:00.120-0830'],
+    ['nanoseconds', '2026-11-05T06:00:00.120999999Z'],
+  ])('the time may be written with %s', async (_what, published) => {
+    const { post, applied, lines } = await hook()
+    await post(delivery(orgEvent(USER, { published, eventType: 'user.session.clear' })))
+    expect(applied.map(({ publishedMs }) => publishedMs)).toEqual([Date.UTC(2026, 10, 5, 6, 0, 0, 120)])
+    expect(warnings(lines())).toEqual([])
+  })
+
+  test('a target that is named twice is one user', async () => {
+    const { post, applied } = await hook()
+    await post(delivery(orgEvent(USER, { target: [userTarget(USER), userTarget(USER)] })))
+    expect(applied).toHaveLength(1)
+  })
+
+  describe('user.account.reset_password', () => {
+    const eventType = 'user.account.reset_password'
+    const ADMIN = { id: '00uPlainlyFakeAdmin', type: 'User', alternateId: 'admin@example.test' }
+    test.each<[who: string, actor: unknown, users: readonly string[]]>([
+      ['an administrator', ADMIN, [USER, '00uTwo']],
+      ['an application', { id: '0oaPlainlyFake', type: 'PublicClientApp' }, [USER, '00uTwo']],
+      ['Okta', { id: '00uOkta', type: 'SystemPrincipal', alternateId: 'system@okta.com' }, []],
+      ['one of the users', { id: USER, type: 'User' }, ['00uTwo']],
+      ['nobody', undefined, [USER, '00uTwo']],
+      ['an actor that cannot be read', 'SystemPrincipal', [USER, '00uTwo']],
+    ])('by %s: the sessions end, except the own ones of Okta’s and of a user’s act', async (_who, actor, users) => {
+      const { post, applied, metrics, lines } = await hook()
+      const target = [userTarget(USER), userTarget('00uTwo')]
+      await post(delivery({ ...orgEvent(USER, { eventType, target }), actor }))
+      expect(applied.map(({ userId }) => userId)).toEqual(users)
+      expect(await countOf(metrics, 'ignored')).toBe(users.length === 0 ? 1 : 0)
+      expect(warnings(lines())).toEqual([])
+    })
+
+    test('any other event by Okta or the user ends the sessions', async () => {
+      const { post, applied } = await hook()
+      const types = ENDING.split(' ').map((type) => `user.${type}`)
+      const byUser = types.filter((type) => type !== eventType)
+      const system = { id: 'unknown', type: 'SystemPrincipal' }
+      for (const actor of [system, { id: USER, type: 'User' }])
+        await post(delivery(...byUser.map((type) => ({ ...orgEvent(USER, { eventType: type }), actor }))))
+      expect(applied.map(({ type }) => type).toSorted()).toEqual([...byUser, ...byUser].toSorted())
+    })
   })
 
   test('ends sessions, or has groups fetched again, by its type', async () => {

@@ -26,10 +26,42 @@ const left = () => [...entries.keys()].filter((key) => !key.startsWith(PREFIX)).
 test('deleteAll deletes all keys of the user, except the given ones', async () => {
   for (const key of ['a', 'b', 'c']) await write('one', key)
   await write('other', 'd')
-  await replica(OLD).deleteAll('one', ['b'])
+  await replica(OLD).deleteAll('one', { transactionKeys: ['b'] })
   expect(left()).toEqual(['b', 'd'])
   await replica(OLD).deleteAll('one')
   expect(left()).toEqual(['d'])
+})
+
+test('deleteAll keeps what was added at the given time or later', async () => {
+  for (const key of ['a', 'b', 'c']) {
+    await write('one', key)
+    clock.now += 1000
+  }
+  await replica(OLD).deleteAll('one', { transactionsSinceMs: clock.now - 2000 })
+  expect(left()).toEqual(['b', 'c'])
+})
+
+test('deleteAll keeps the transactions that changed the password at about the given time', async () => {
+  const changedAtMs = { a: clock.now - 31_000, b: clock.now, c: undefined }
+  for (const [key, ms] of Object.entries(changedAtMs)) {
+    await store.set(key, 'value', TTL_MS)
+    await replica(OLD).add('one', key, TTL_MS, ms)
+  }
+  await replica(OLD).deleteAll('one', { passwordChangedAtMs: clock.now + 1000 })
+  expect(left()).toEqual(['b'])
+})
+
+test('deleteAll reads entries that an earlier version wrote', async () => {
+  const index = await indexOfMany(0)
+  for (const [key, entry] of [
+    ['old', `${TTL_MS}`],
+    ['changed', `${TTL_MS} ${clock.now}`],
+  ] as const) {
+    await store.set(key, 'value', TTL_MS)
+    await store.indexPut(index, key, entry, TTL_MS)
+  }
+  await replica(OLD).deleteAll('one', { transactionsSinceMs: clock.now, passwordChangedAtMs: clock.now })
+  expect(left()).toEqual(['changed', 'key'])
 })
 
 test('deleteAll finds the index under a retired key', async () => {
