@@ -335,7 +335,7 @@ describe('a delivery', () => {
       ['one of the users', { id: USER, type: 'User' }, ['00uTwo']],
       ['nobody', undefined, [USER, '00uTwo']],
       ['an actor that cannot be read', 'SystemPrincipal', [USER, '00uTwo']],
-    ])('by %s: the sessions end, except the own ones of Okta’s and of a user’s act', async (_who, actor, users) => {
+    ])('by %s: ends sessions, unless it is Okta or the user', async (_who, actor, users) => {
       const { post, applied, metrics, lines } = await hook()
       const target = [userTarget(USER), userTarget('00uTwo')]
       await post(delivery({ ...orgEvent(USER, { eventType, target }), actor }))
