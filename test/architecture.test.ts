@@ -44,7 +44,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   'factor-types': [],
   'okta-errors': [],
-  config: ['pam', 'store', 'observability', 'errors', 'factor-types'],
+  config: ['pam', 'store', 'upstream', 'observability', 'errors', 'factor-types'],
   sandbox: [],
   'sandbox-package': ['sandbox', 'wiring', 'config', 'http'],
   demo: ['sandbox', 'sandbox-package', 'ops', 'http'],

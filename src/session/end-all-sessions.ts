@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 import type { Sessions } from './sessions.ts'
 import type { UserKeys } from './user-keys.ts'
 import type { SessionsToKeep } from './user-sessions.ts'
-import type { RevocationTimes } from './void-times.ts'
+import { REVOCATION_TIMES, type RevocationTimes } from './void-times.ts'
 
 export type EndAllSessions = ReturnType<typeof createEndAllSessions>
 
@@ -38,8 +38,13 @@ export function createEndAllSessions(options: EndAllSessionsOptions) {
   }
 }
 
-/** Ends the sessions of all users, after what could open one: transactions and SSO tokens. */
+/**
+ * Ends the sessions of all users, after what could open one: transactions and SSO tokens. The times at
+ * which users were signed out stay: they stop sign-ins that are in flight and in no record yet.
+ */
 export async function endSessionsOfAllUsers(store: Pick<Store, 'keyPrefix' | 'deleteAll'>): Promise<number> {
-  for (const kind of ['txn:', 'sso:']) await store.deleteAll(store.keyPrefix + kind)
-  return store.deleteAll(`${store.keyPrefix}sess:`)
+  const { keyPrefix } = store
+  await store.deleteAll(`${keyPrefix}txn:`, keyPrefix + REVOCATION_TIMES)
+  await store.deleteAll(`${keyPrefix}sso:`)
+  return store.deleteAll(`${keyPrefix}sess:`)
 }

@@ -44,7 +44,7 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
       const { userId: sub, publicId: sid, amr, authenticatedAtMs } = session
       const iat = Math.floor(now() / 1000)
       const auth_time = Math.floor(authenticatedAtMs / 1000)
-      const name = JSON.stringify([sid, aud, auth_time, access])
+      const name = JSON.stringify([sub, sid, aud, amr, auth_time, access])
       const last = kept.get(name)
       if (last !== undefined && iat - last.iat < REUSE_SECONDS && iat >= last.iat) return last.token
       const claims = {

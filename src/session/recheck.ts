@@ -71,14 +71,19 @@ async function endSessions(options: RecheckOptions, userId: string, from: From):
 /** How long a user whom the token could read shows that a 404 for another user is true. */
 const PROOF_MS = 5 * MINUTE_MS
 
-/** A token that may not read users could get 404 for all of them, so a 404 counts only if the token has just read another user. */
+/**
+ * An answer about another user, or about none, shows nothing.
+ *
+ * A token that may not read users could get 404 for all of them, so a 404
+ * counts only if the token has just read another user.
+ */
 function createJudge(now: () => number) {
   let readable: readonly { readonly userId: string; readonly atMs: number }[] = []
 
   return (userId: string, { status, json }: UpstreamResponse): 'active' | 'ended' | 'failed' => {
-    const { status: userStatus, errorCode } = Object(json)
+    const { id, status: userStatus, errorCode } = Object(json)
     const others = readable.filter((one) => one.userId !== userId && now() - one.atMs < PROOF_MS)
-    if (status === 200 && typeof userStatus === 'string') {
+    if (status === 200 && id === userId && typeof userStatus === 'string') {
       readable = [{ userId, atMs: now() }, ...others.slice(0, 1)]
       return ENDED.has(userStatus) ? 'ended' : 'active'
     }

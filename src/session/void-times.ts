@@ -46,6 +46,9 @@ export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesO
 
 export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 
+/** The start of their keys, after the prefix of all keys. */
+export const REVOCATION_TIMES = 'txn:ended:'
+
 /** Longer than the lifetime of any transaction. */
 const REVOCATION_TTL_MS = 86_400_000
 
@@ -55,7 +58,7 @@ const REVOCATION_TTL_MS = 86_400_000
  */
 export function createRevocationTimes(options: { store: Store; names: Signer; now: () => number }) {
   const { store, names, now } = options
-  const keyOf = (name: string) => `${store.keyPrefix}txn:ended:${name}`
+  const keyOf = (name: string) => `${store.keyPrefix}${REVOCATION_TIMES}${name}`
 
   return {
     /** A later time that is recorded already stays. */

@@ -137,9 +137,11 @@ function createValues(redis: Client, run: Run): Values {
     delete: async (key) => (await run(redis.del(key))) === 1,
     deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
 
-    async deleteAll(prefix) {
+    async deleteAll(prefix, except) {
       const servers = serversOf(redis)
-      const counts = await Promise.all(servers.map((server) => run(deleteScanned(redis, server, prefix))))
+      const counts = await Promise.all(
+        servers.map((server) => run(deleteScanned(redis, server, prefix, except))),
+      )
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
@@ -159,13 +161,19 @@ function serversOf(redis: Client): Redis[] {
 /** Keys that one SCAN looks at. More would delay other commands. */
 const SCAN_COUNT = 500
 
-async function deleteScanned(redis: Client, server: Redis, prefix: string): Promise<number> {
+async function deleteScanned(
+  redis: Client,
+  server: Redis,
+  prefix: string,
+  except: string | undefined,
+): Promise<number> {
   const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}*`
   let cursor = '0'
   let count = 0
   do {
     const [next, keys] = await server.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)
-    const deleted = await Promise.all(keys.map((key) => redis.del(key)))
+    const meant = keys.filter((key) => except === undefined || !key.startsWith(except))
+    const deleted = await Promise.all(meant.map((key) => redis.del(key)))
     count += deleted.filter((one) => one === 1).length
     cursor = next
   } while (cursor !== '0')

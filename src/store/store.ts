@@ -43,10 +43,10 @@ export interface Store extends AttemptCounters {
   deleteIf(key: string, expected: string): Promise<boolean>
 
   /**
-   * Deletes the keys that begin with `prefix`, found by a scan of all keys. One that is written during the scan may stay. After a
+   * Deletes the keys that begin with `prefix`, but not those that begin with `except`, found by a scan of all keys. One that is written during the scan may stay. After a
    * failure, some may be deleted. Returns how many were.
    */
-  deleteAll(prefix: string): Promise<number>
+  deleteAll(prefix: string, except?: string): Promise<number>
 
   /** Acquires the lock of a record if it is free, and reads the record, in one round trip. */
   acquire(request: AcquireRequest): Promise<Acquired>

@@ -58,11 +58,12 @@ async function importWith(state: object) {
   return page
 }
 
-const endAllSessions = (userId: string) =>
-  fetch(`${harness.gatehouse.opsUrl}/admin/users/${userId}/sessions`, {
+const adminDelete = (path: string) =>
+  fetch(`${harness.gatehouse.opsUrl}/admin/${path}`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${OPS_TOKEN}` },
   })
+const endAllSessions = (userId: string) => adminDelete(`users/${userId}/sessions`)
 
 test('if only the last response names this user, no session opens', async () => {
   const page = await startSignIn()
@@ -76,6 +77,17 @@ test('if only the last response names this user, no session opens', async () => 
 test('if a password waits for Okta meanwhile, no session opens', async () => {
   const page = await openPage(harness)
   meanwhile = () => endAllSessions(ADA.id)
+  const { status, json, setCookies } = await page.signIn('ada@example.test')
+  expect([status, json.errorCode, setCookies]).toEqual([401, 'E0000011', []])
+  expect((await page.browser.get(ME)).status).toBe(404)
+})
+
+test('nor does one open if the operator then ends the sessions of all users too', async () => {
+  const page = await openPage(harness)
+  meanwhile = async () => {
+    await endAllSessions(ADA.id)
+    await adminDelete('sessions')
+  }
   const { status, json, setCookies } = await page.signIn('ada@example.test')
   expect([status, json.errorCode, setCookies]).toEqual([401, 'E0000011', []])
   expect((await page.browser.get(ME)).status).toBe(404)

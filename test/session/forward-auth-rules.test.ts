@@ -240,6 +240,21 @@ describe('headers=jwt', () => {
     expect(times).toEqual([START / 1000, START / 1000 + 1])
   })
 
+  test('another method of the same second gives a new one at once', async () => {
+    const { sessions } = await signedIn()
+    const [{ session } = { session: undefined }] = await sessions.list(GRANT.userId)
+    if (session === undefined) throw new Error('there is a session')
+    const { issue } = createIdentityTokens({
+      masterKeys: [Buffer.alloc(32)],
+      issuer: ISSUER,
+      now: () => START,
+    })
+    const methods = [['pwd'], ['pwd', 'otp', 'mfa']].map(
+      (amr) => decodeJwt(issue({ ...session, amr }, 'reports')).amr,
+    )
+    expect(methods).toEqual([['pwd'], ['pwd', 'otp', 'mfa']])
+  })
+
   test('after a rotation of SECRET_KEYS, tokens of the old and the new key verify', async () => {
     const { signIn, sessions } = keep(await startSessionHarness())
     await signIn()

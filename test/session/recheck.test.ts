@@ -23,7 +23,7 @@ const answer = (status: number, json: unknown): UpstreamResponse => ({
   headers: {},
   bytes: Buffer.alloc(0),
 })
-const user = (status: string) => answer(200, { id: 'x', status })
+const user = (status: string, id = 'a') => answer(200, { id, status })
 const NOT_FOUND = answer(404, { errorCode: 'E0000007' })
 
 /** Two replicas on one store. `answers` by user id; ACTIVE by default. */
@@ -42,7 +42,7 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
       names: createSigner([Buffer.alloc(32, 1)], 'test'),
       async readUser(userId) {
         asked.push(userId)
-        const reply = answers[userId] ?? user('ACTIVE')
+        const reply = answers[userId] ?? user('ACTIVE', userId)
         if (reply instanceof Error) throw reply
         return reply
       },
@@ -136,6 +136,8 @@ describe('the answer', () => {
 
   test.each([
     ['no answer', new UpstreamFailure('timeout')],
+    ['another user, who is suspended', user('SUSPENDED', 'other')],
+    ['a user without an id', answer(200, { status: 'SUSPENDED' })],
     ['401', answer(401, { errorCode: 'E0000011' })],
     ['403', answer(403, { errorCode: 'E0000006' })],
     ['429', answer(429, { errorCode: 'E0000047' })],

@@ -1,4 +1,4 @@
-import { otherUsersSession } from '../../errors.ts'
+import { otherUsersSession, upstreamUnavailable } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { PreparedSession } from '../../session/prepare-session.ts'
@@ -6,6 +6,7 @@ import type { Session } from '../../session/session.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { RevocationTimes } from '../../session/void-times.ts'
 import { allSettledOrThrow } from '../../store/store.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'
@@ -138,7 +139,10 @@ interface FinishedSignIn {
 /** Prepares the session of a finished sign-in. Nothing is stored yet. */
 function issueSession(signIn: FinishedSignIn, client: Client, deps: ConcludeStepDeps): IssuedSession {
   const { answer, after, profile, open } = signIn
-  const login = readLogin(profile) ?? after.login ?? ''
+  const login = readLogin(profile)
+  // never the name that was typed: the login is the user's identity at PAM and at applications
+  if (login === undefined)
+    throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code: 'no login' }))
   const amr = toAmr(after)
   const grant = {
     userId: answer.user.id,
