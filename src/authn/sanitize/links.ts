@@ -125,7 +125,14 @@ function isUnsafeLink(value: unknown): boolean {
 
 function isUnsafeHref(href: unknown): boolean {
   // parsed as a browser does, which ignores spaces and control characters in a scheme; other text leads to the org
-  return typeof href === 'string' && !/^https?:/i.test(href) && URL.canParse(href) && !isHttp(new URL(href))
+  if (typeof href !== 'string' || /^https?:/i.test(href) || !URL.canParse(href)) return false
+  const url = new URL(href)
+  return !isHttp(url) && !isPicture(url)
+}
+
+/** A picture in the link itself, such as a logo. SVG is a document, which may have scripts. */
+function isPicture({ protocol, pathname }: URL): boolean {
+  return protocol === 'data:' && /^image\/(png|jpeg|gif|webp)[;,]/i.test(pathname)
 }
 
 function isHttp({ protocol }: URL): boolean {

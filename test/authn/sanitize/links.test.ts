@@ -208,6 +208,18 @@ test('a link that is neither http nor https is dropped, at any depth', () => {
   expect(rewrite({ href: bad[0], other: 1 }).body).toEqual({ other: 1 })
 })
 
+test('a picture in a data: link stays; other data, also disguised as a picture, does not', () => {
+  const pictures = ['png', 'jpeg', 'gif', 'webp'].map((type) => `data:image/${type};base64,iVBORw0KGgo=`)
+  const others = [
+    ...['data:image/svg+xml,<svg/onload=alert(1)>', 'data:text/html;image/png,<script>', 'data:image/png'],
+    ...['data:,image/png,x', 'data:image/pngx;base64,AA', 'data:image/html,x', ' data:text/html,x'],
+  ]
+  const links = [...pictures, ' DATA:image/PNG;base64,AA', ...others].map((href) => ({ href }))
+  expect(rewrite({ links }).body).toEqual({
+    links: [...pictures, ' DATA:image/PNG;base64,AA'].map((href) => ({ href })),
+  })
+})
+
 describe('offered steps', () => {
   const step = (path: string, methods: string[] = [], query = '') => ({ path, query, methods })
 
