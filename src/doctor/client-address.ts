@@ -29,6 +29,7 @@ export function judgeClientAddress(
     return warn('the broker does not say which address it takes for the client’s', NO_ANSWER_FIX)
   const { address, firstForwarded, addressProblem } = seen
   const adds = `The proxy must add the address of its client. ${PROXY_FIX}`
+  if (addressProblem === 'empty') return fail('a proxy adds an empty entry to X-Forwarded-For', adds)
   if (addressProblem === 'malformed')
     return fail('a proxy adds an entry to X-Forwarded-For that is not an address', adds)
   if (addressProblem === 'missing')

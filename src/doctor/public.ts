@@ -92,9 +92,10 @@ async function checkHeaders(
   const { secure } = config.publicUrl
   const options = { secure, isTrustedProxy: createTrustedProxies(config.trustProxy) }
   if (answer === undefined) {
-    const [, problem] = /^X-Forwarded-For: (missing)?/.exec(causeOf(plain)) ?? []
-    const refused = { address: '', addressProblem: problem === undefined ? 'malformed' : 'missing' } as const
-    const isRefused = causeOf(plain).startsWith('X-Forwarded-For:')
+    const cause = causeOf(plain)
+    const addressProblem = (['missing', 'empty'] as const).find((one) => cause.includes(one)) ?? 'malformed'
+    const refused = { address: '', addressProblem } as const
+    const isRefused = cause.startsWith('X-Forwarded-For:')
     return judgeClientAddress(isRefused ? refused : undefined, isRefused ? refused : undefined, options)
   }
   const headers = { Origin: FOREIGN_ORIGIN, 'Sec-Fetch-Site': 'cross-site' }

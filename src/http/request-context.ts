@@ -64,6 +64,7 @@ export function refuseUnknownAddress({ log, metrics }: Telemetry): RequestHandle
 
 const CAUSES: Readonly<Record<AddressProblem, string>> = {
   missing: 'X-Forwarded-For: missing; the proxies in TRUST_PROXY must send it',
+  empty: 'X-Forwarded-For: the proxy in TRUST_PROXY added an empty entry',
   malformed: 'X-Forwarded-For: a proxy in TRUST_PROXY added an entry that is not an address',
 }
 
@@ -101,7 +102,7 @@ export interface ClientAddress {
   readonly addressProblem?: AddressProblem
 }
 
-export const ADDRESS_PROBLEMS = ['missing', 'malformed'] as const
+export const ADDRESS_PROBLEMS = ['missing', 'empty', 'malformed'] as const
 export type AddressProblem = (typeof ADDRESS_PROBLEMS)[number]
 
 /**
@@ -115,8 +116,11 @@ export function clientAddress(
 ): ClientAddress {
   const proxy = socketAddress(req.socket)
   if (!isFromProxy) return { address: proxy }
+  const header = String(req.headers['x-forwarded-for'] ?? '').trim()
+  if (header === '') return { address: proxy, addressProblem: 'missing' }
+  // the proxy itself added it: what is left of it may be a client's own
+  if (header.endsWith(',')) return { address: proxy, addressProblem: 'empty' }
   const entries = forwardedFor(req)
-  if (entries.length === 0) return { address: proxy, addressProblem: 'missing' }
   for (;;) {
     const address = normalizeAddress(entries.pop() ?? '')
     if (address === undefined) return { address: proxy, addressProblem: 'malformed' }
@@ -129,10 +133,13 @@ export function socketAddress({ remoteAddress = '' }: Socket): string {
   return normalizeAddress(remoteAddress) ?? '0.0.0.0'
 }
 
-/** The entries of `X-Forwarded-For`. Node joins several header lines into one list (RFC 9110, section 5.3). */
+/**
+ * The entries of `X-Forwarded-For`. Node joins several header lines into one list (RFC 9110, section
+ * 5.3), whose empty elements are ignored (section 5.6.1.2).
+ */
 export function forwardedFor(req: IncomingMessage): string[] {
-  const text = String(req.headers['x-forwarded-for'] ?? '').trim()
-  return text === '' ? [] : text.split(',').map((entry) => entry.trim())
+  const entries = String(req.headers['x-forwarded-for'] ?? '').split(',')
+  return entries.map((entry) => entry.trim()).filter((entry) => entry !== '')
 }
 
 /** Converts IPv4-mapped addresses to IPv4, and removes ports (`1.2.3.4:567`, `[::1]:567`) and IPv6 zones. */

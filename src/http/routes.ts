@@ -145,6 +145,8 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
 
   return function bodyParser(req, res, next) {
     keepConnection(req, res)
+    const type = req.headers['content-type']
+    if (type !== undefined) req.headers['content-type'] = type.replace(UTF8, '$1utf-8')
     const length = Number(req.headers['content-length'])
     if (length > maxBytes) throw bodyTooLarge(maxBytes) // Express would read the whole body first
     if (length === 0) {
@@ -158,6 +160,9 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
     })
   }
 }
+
+/** A common name of UTF-8 (WHATWG Encoding), which body-parser does not know. */
+const UTF8 = /(;\s*charset\s*=\s*)(?:utf8|"utf8")(?=\s*(?:;|$))/i
 
 /** For a handler that reads the body itself. Its errors are those of `bodyParser`. */
 export function createBodyReader(maxBytes?: number): (req: Request, res: Response) => Promise<unknown> {

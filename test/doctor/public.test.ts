@@ -178,6 +178,7 @@ test.each<[string, string | undefined | ((given?: string) => string | undefined)
     'unknown',
     'fail: a proxy adds an entry to X-Forwarded-For that is not an address',
   ],
+  ['adds an empty entry', `${CLIENT}, ,`, 'fail: a proxy adds an empty entry to X-Forwarded-For'],
 ])('a proxy that %s', async (_, written, headers) =>
   expect(
     await diagnosePublic(await proxy(forwarding(typeof written === 'function' ? written : () => written))),

@@ -84,6 +84,8 @@ describe('wrong content type: 415 E0000021', () => {
     ['a type that begins like JSON', { 'Content-Type': 'application/jsonx' }],
     ['two types', { 'Content-Type': 'application/json, text/plain' }],
     ['another charset', { 'Content-Type': 'application/json; charset=iso-8859-1' }],
+    ['another charset that begins like UTF-8', { 'Content-Type': 'application/json; charset=utf80' }],
+    ['UTF-16', { 'Content-Type': 'application/json; charset=utf16' }],
     ['gzip', { ...JSON_TYPE, 'Content-Encoding': 'gzip' }],
     ['an unknown encoding', { ...JSON_TYPE, 'Content-Encoding': 'x-own' }],
   ])('%s', async (_name, headers) => {
@@ -107,14 +109,15 @@ describe('a route with the encoding form', () => {
     return to({ method: 'POST', path: '/echo', ...ask })
   }
 
-  test.each(['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded; charset=UTF-8'])(
-    '%s is parsed into strings',
-    async (type) => {
-      const body = 'sig_response=AUTH%7Ca%2Bb%7Cc%3AAPP%7Cd&id=1&a.b%5Bc%5D=x+y'
-      const answer = await formPath({ headers: { 'Content-Type': type }, body })
-      expect(answer.text).toBe('{"body":{"sig_response":"AUTH|a+b|c:APP|d","id":"1","a.b[c]":"x y"}}')
-    },
-  )
+  test.each([
+    'application/x-www-form-urlencoded',
+    'application/x-www-form-urlencoded; charset=UTF-8',
+    'application/x-www-form-urlencoded; charset=utf8',
+  ])('%s is parsed into strings', async (type) => {
+    const body = 'sig_response=AUTH%7Ca%2Bb%7Cc%3AAPP%7Cd&id=1&a.b%5Bc%5D=x+y'
+    const answer = await formPath({ headers: { 'Content-Type': type }, body })
+    expect(answer.text).toBe('{"body":{"sig_response":"AUTH|a+b|c:APP|d","id":"1","a.b[c]":"x y"}}')
+  })
 
   test.each<[string, Record<string, string>]>([
     ['JSON', JSON_TYPE],
@@ -147,6 +150,9 @@ describe('valid bodies', () => {
     'application/json;charset=UTF-8',
     'application/json; charset="utf-8"',
     'application/json ; charset=utf-8 ;',
+    'application/json; charset=utf8',
+    'application/json;charset=UTF8;okta-version=1.0.0',
+    'application/json; CHARSET="utf8"',
     'application/json; okta-version=1.0.0',
     'application/json; charset=utf-8; okta-version=1.0.0',
   ])('content type %j', async (type) => {

@@ -52,6 +52,9 @@ const ADDRESSES: [what: string, socket: string | undefined, header: string | und
     `6.6.6.6, ${INNER}, ${EDGE}, 198.51.100.1`,
     '198.51.100.1',
   ],
+  ['empty entries of a client', EDGE, ' ,, 6.6.6.6, ,198.51.100.1', '198.51.100.1'],
+  ['empty entries between two proxies', INNER, `198.51.100.1,, ,${EDGE}`, '198.51.100.1'],
+  ['empty entries, and only trusted proxies', INNER, `, , 10.0.0.7,, ${EDGE}`, '10.0.0.7'],
   ['only trusted proxies: the outermost one', INNER, `10.0.0.7, ${EDGE}`, '10.0.0.7'],
 ]
 test.each(ADDRESSES)('%s', (_what, socket, header, address) => {
@@ -68,9 +71,15 @@ describe('the client’s address is unknown', () => {
     expect(found(EDGE, header, TRUSTED)).toEqual({ address: EDGE, addressProblem: 'missing' })
   })
 
+  test.each([',', ', ', '6.6.6.6,', '6.6.6.6, \t', ',,', `6.6.6.6, ${EDGE},`])(
+    'if a trusted proxy added an empty entry: %j',
+    (header) => {
+      expect(found(INNER, header, TRUSTED)).toEqual({ address: INNER, addressProblem: 'empty' })
+    },
+  )
+
   describe('if a trusted proxy added an entry that is not an address', () => {
     test.each([
-      ',',
       'unknown',
       '198.51.100.256',
       '198.51.100.01',
@@ -155,7 +164,10 @@ test('for any header, the address is the socket’s or was added by a chain of t
         return
       }
 
-      const hops = entries.join(',').split(',')
+      const hops = entries
+        .join(',')
+        .split(',')
+        .filter((hop) => hop.trim() !== '')
       let believed = proxy
       while (isProxy(believed) && hops.length > 0) {
         const next = found(EDGE, hops.pop()?.trim(), [`${EDGE}/32`]) // one normalized entry

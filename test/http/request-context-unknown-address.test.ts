@@ -17,7 +17,8 @@ describe('a request from a trusted proxy without the client’s address', () => 
   test.each([
     ['without X-Forwarded-For', {}, /^X-Forwarded-For: missing/, 'missing'],
     ['with an empty one', { 'X-Forwarded-For': '' }, /^X-Forwarded-For: missing/, 'missing'],
-    ['with two empty ones', { 'X-Forwarded-For': ['', ''] }, /not an address$/, 'malformed'],
+    ['with two empty ones', { 'X-Forwarded-For': ['', ''] }, /empty entry$/, 'empty'],
+    ['with an empty entry at the end', { 'X-Forwarded-For': '198.51.100.7, ' }, /empty entry$/, 'empty'],
     [
       'with a malformed entry',
       { 'X-Forwarded-For': '198.51.100.7, unknown' },

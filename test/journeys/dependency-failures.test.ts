@@ -48,6 +48,22 @@ describe('an upstream that', () => {
     await expectContinues()
   })
 
+  test('sends its 429 as a page: the page gets 429 and its Retry-After, and the transaction continues', async () => {
+    const { page, expectContinues } = await openVerification(harness)
+    harness.sandbox.faults.authn.set({
+      kind: 'status',
+      status: 429,
+      headers: { 'Content-Type': 'text/html', 'Retry-After': '17', 'X-Rate-Limit-Reset': '' },
+      body: '<html><body>gateway-7.internal.example.test</body></html>',
+    })
+    const answer = await page.verify(TOTP, { passCode: '000000' })
+    expect([answer.status, answer.json.errorCode]).toEqual([429, 'E0000047'])
+    expect(answer.headers.get('retry-after')).toBe('17')
+    expect(answer.text).not.toContain('gateway')
+    harness.sandbox.faults.authn.clear()
+    await expectContinues()
+  })
+
   test('refuses the SSWS token: 503 and an alarm, and transactions are kept', async () => {
     const { page, expectContinues } = await openVerification(harness)
     const token = harness.sandbox.apiToken

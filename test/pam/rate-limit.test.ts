@@ -141,6 +141,12 @@ const FORMS: Record<string, (seconds: number) => Record<string, string>> = {
     'X-RateLimit-Retry-At': '0',
     'X-RateLimit-Reset': '0',
   }),
+  'Retry-After of a page': (seconds) => ({
+    'Retry-After': String(seconds),
+    'Content-Type': 'text/html',
+    'X-RateLimit-Retry-At': '0',
+    'X-RateLimit-Reset': '0',
+  }),
   'Retry-After as a date': (seconds) => ({
     'Retry-After': new Date(afterMs(seconds)).toUTCString(),
     'X-RateLimit-Retry-At': '0',

@@ -61,11 +61,16 @@ async function hook({
     'x-forwarded-for': address,
     ...(authorization === undefined ? {} : { authorization }),
   })
-  const post = (body: unknown, authorization: string | undefined = SECRET, address?: string) =>
+  const post = (
+    body: unknown,
+    authorization: string | undefined = SECRET,
+    address?: string,
+    type = 'application/json',
+  ) =>
     served.ask({
       method: 'POST',
       path: PATH,
-      headers: { ...headers(authorization, address), 'content-type': 'application/json' },
+      headers: { ...headers(authorization, address), 'content-type': type },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
   const verify = (challenge: string | undefined, authorization: string | undefined = SECRET) =>
@@ -104,6 +109,14 @@ describe('the verification', () => {
       expect(codeOf(await verify(challenge))).toEqual([400, 'E0000001'])
     },
   )
+})
+
+test('a delivery may name its charset utf8', async () => {
+  const { post, applied } = await hook()
+  const type = 'application/json; charset=utf8'
+  const { status } = await post(delivery(orgEvent(USER)), SECRET, undefined, type)
+  expect(status).toBe(204)
+  expect(applied).toHaveLength(1)
 })
 
 describe('a wrong secret', () => {

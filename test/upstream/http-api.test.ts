@@ -234,6 +234,13 @@ describe('a response', () => {
     expect(answer.headers['x-rate-limit-limit']).toBe('600')
   })
 
+  test.each(['utf8', 'UTF8', '"utf8"', 'utf-8'])('with the charset %s is read as UTF-8', async (charset) => {
+    const { client } = await upstream((_req, res) => {
+      res.writeHead(200, { 'Content-Type': `application/json; charset=${charset}` }).end('{"a":"Zoë 王"}')
+    })
+    expect((await client.send(POST)).json).toEqual({ a: 'Zoë 王' })
+  })
+
   test.each<[string, string | undefined, string]>([
     ['HTML', 'text/html', '<html>very-secret</html>'],
     ['HTML declared as JSON', 'application/json', '<html></html>'],

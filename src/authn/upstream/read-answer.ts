@@ -2,6 +2,7 @@ import { upstreamUnavailable } from '../../errors.ts'
 import { errorOf } from '../../okta-errors.ts'
 import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
+import { parseNumber, parseRetryAfter } from '../../upstream/retry-after.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName, nonEmpty } from '../transaction/credentials.ts'
@@ -21,8 +22,10 @@ export interface AuthnReply {
 
 const ERROR_CODE = /^E\d{7}$/
 
-/** Throws 502 if the response does not have the API's form. */
+/** Throws 502 if the response does not have the API's form. Any 429 is an Error object. */
 export function toReply(answer: UpstreamResponse): AuthnReply {
+  if (answer.status === 429 && text(record(answer.json).errorCode) === undefined)
+    return toReply({ ...answer, json: rateLimitError(answer) })
   const isError = answer.status >= 400
   const isStatus = isError || (answer.status >= 200 && answer.status < 300)
   // an empty success, such as a 204 to a cancel, becomes the empty object that clients know
@@ -34,6 +37,18 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
   const errorCode = ERROR_CODE.test(code) ? code : undefined
   const date = firstOf(answer.headers.date)
   return { status, body, isError, errorCode, date, headers: headersForBrowser(answer, date) }
+}
+
+/** For a 429 without an Error object, such as the page of a network in front of the org. */
+function rateLimitError({ headers }: UpstreamResponse) {
+  const id = firstOf(headers['x-okta-request-id']) ?? ''
+  return {
+    errorCode: 'E0000047',
+    errorSummary: 'API call exceeded rate limit due to too many requests.',
+    errorLink: 'E0000047',
+    errorId: /^[\w-]{1,64}$/.test(id) ? id : 'unknown',
+    errorCauses: [],
+  }
 }
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
@@ -48,17 +63,27 @@ function headersForBrowser(answer: UpstreamResponse, date: string | undefined): 
     const value = firstOf(answer.headers[name.toLowerCase()])
     if (value !== undefined && /^\d{1,15}$/.test(value)) headers[name] = value
   }
-  const waitS = sendLimitS ?? retryAfterSeconds(headers['X-Rate-Limit-Reset'], date)
+  const reset = headers['X-Rate-Limit-Reset']
+  const waitS = sendLimitS ?? retryAfterSeconds(reset, answer.headers['retry-after'], date)
   return { ...headers, 'Retry-After': String(waitS) }
 }
 
-/** The time until the reset by Okta's clock; a minute if it is unknown. */
-function retryAfterSeconds(reset: string | undefined, date: string | undefined): number {
-  const leftS = Number(reset) - Date.parse(date ?? '') / 1000
-  return Number.isFinite(leftS) ? Math.min(Math.max(Math.ceil(leftS), 1), 3600) : 60
+/** The time until the reset by Okta's clock, else Okta's own Retry-After; a minute if neither is known. */
+function retryAfterSeconds(reset: string | undefined, own: Header, date: string | undefined): number {
+  const dateMs = Date.parse(date ?? '')
+  const leftMs = [Number(reset) * 1000 - dateMs, msUntil(own, dateMs)].find(Number.isFinite)
+  return leftMs === undefined ? 60 : Math.min(Math.max(Math.ceil(leftMs / 1000), 1), 3600)
 }
 
-function firstOf(value: string | string[] | undefined): string | undefined {
+/** `NaN` if the time is a date, and Okta's clock is unknown. */
+function msUntil(retryAfter: Header, dateMs: number): number {
+  const seconds = parseNumber(retryAfter)
+  return seconds === undefined ? (parseRetryAfter(retryAfter, dateMs) ?? Number.NaN) - dateMs : seconds * 1000
+}
+
+type Header = UpstreamResponse['headers'][string]
+
+function firstOf(value: Header): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { takeTurn } from '../../upstream/connection-pool.ts'
 import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-api.ts'
+import { parseNumber, parseRetryAfter } from '../../upstream/retry-after.ts'
 import type { PamDeps } from './pam-deps.ts'
 import { PamFailure } from './pam-errors.ts'
 
@@ -104,15 +105,4 @@ const MIN_MILLISECONDS = 1e11
 function parseTime(header: Header): number | undefined {
   const time = parseNumber(header)
   return time === undefined || time >= MIN_MILLISECONDS ? time : time * 1000
-}
-
-/** A number of seconds, or an HTTP date (RFC 9110, section 10.2.3). */
-function parseRetryAfter(header: Header, nowMs: number): number | undefined {
-  const seconds = parseNumber(header)
-  if (seconds !== undefined) return nowMs + seconds * 1000
-  return Date.parse(String(header)) || undefined
-}
-
-function parseNumber(header: Header): number | undefined {
-  return /^\s*\d{1,15}(\.\d{1,9})?\s*$/.test(String(header)) ? Number(header) : undefined
 }

@@ -237,6 +237,43 @@ describe('a request to Okta', () => {
   })
 })
 
+describe('a 429 without an Error object, such as the page of a network in front of the org', () => {
+  test.each([
+    ['text/html', '<html>very-secret gateway-7.internal.example.test</html>'],
+    ['application/json', '{"message":"very-secret"}'],
+    ['application/json', '["very-secret"]'],
+    ['text/plain', ''],
+  ])('is E0000047 with its Retry-After: %s %j', async (type, body) => {
+    const { upstream } = await answering((_req, res) => {
+      const headers = { 'Content-Type': type, 'Retry-After': '17', 'X-Okta-Request-Id': 'reqAbc-1_2' }
+      res.writeHead(429, headers).end(body)
+    })
+    expect(await upstream.send(STATELESS, CLIENT)).toMatchObject({
+      status: 429,
+      isError: true,
+      errorCode: 'E0000047',
+      body: {
+        errorCode: 'E0000047',
+        errorSummary: 'API call exceeded rate limit due to too many requests.',
+        errorLink: 'E0000047',
+        errorId: 'reqAbc-1_2',
+        errorCauses: [],
+      },
+      headers: { 'Retry-After': '17' },
+    })
+  })
+
+  test.each([undefined, '', 'x'.repeat(100), '<script>'])(
+    'has no other id if Okta names none: %j',
+    async (id) => {
+      const { upstream } = await answering((_req, res) => {
+        res.writeHead(429, id === undefined ? {} : { 'X-Okta-Request-Id': id }).end()
+      })
+      expect((await upstream.send(STATELESS, CLIENT)).body.errorId).toBe('unknown')
+    },
+  )
+})
+
 describe('headers for the browser', () => {
   async function headersOf(status: number, headers: Record<string, string | string[]>) {
     const { upstream } = await answering((_req, res) =>
@@ -282,6 +319,22 @@ describe('headers for the browser', () => {
     ['a minute if the reset is invalid', { Date: DATE, 'X-Rate-Limit-Reset': 'soon' }, '60'],
     ['a minute if the date is invalid', { Date: 'yesterday', 'X-Rate-Limit-Reset': String(SENT_S) }, '60'],
   ])('a 429 has Retry-After: %s', async (_name, headers, seconds) => {
+    expect((await headersOf(429, headers))['Retry-After']).toBe(seconds)
+  })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['in seconds', { 'Retry-After': '7' }, '7'],
+    ['as a date, by Okta’s clock', { Date: DATE, 'Retry-After': 'Thu, 05 Nov 2026 06:00:09 GMT' }, '9'],
+    ['at least a second', { 'Retry-After': '0' }, '1'],
+    ['at most an hour', { 'Retry-After': '86400' }, '3600'],
+    ['not if it is invalid', { 'Retry-After': 'soon' }, '60'],
+    ['not if it is a date, and Okta’s clock is unknown', { Date: 'x', 'Retry-After': DATE }, '60'],
+    [
+      'not if there is a reset',
+      { Date: DATE, 'Retry-After': '7', 'X-Rate-Limit-Reset': String(SENT_S + 42) },
+      '42',
+    ],
+  ])('Okta’s own Retry-After: %s', async (_name, headers, seconds) => {
     expect((await headersOf(429, headers))['Retry-After']).toBe(seconds)
   })
 
