@@ -121,6 +121,26 @@ test('all groups that are not deleted are listed by id, for every form of delete
   }
 })
 
+test.each(['null', 'array'] as const)(
+  'an empty list written as %s: no groups of a user, no roles of a group, no groups of a team (O4)',
+  async (form) => {
+    const { control } = harness.pam
+    control.setEmptyLists(form)
+    control.setUserGroups(LOGIN, [])
+    const user = await harness.broker.get('/api/v1/pam/me')
+    expect([user.status, user.body.groups, user.body.roles]).toEqual([200, [], ['end_user']])
+    const { body } = await get('?limit=1000')
+    const withoutRoles = control
+      .groups()
+      .filter(({ roles, deletedAt }) => roles.length === 0 && deletedAt === undefined)
+    expect(groupsIn(body).filter(({ roles }) => roles.length === 0)).toHaveLength(withoutRoles.length)
+    expect(withoutRoles.length).toBeGreaterThan(0)
+    for (const { name } of control.groups()) control.deleteGroup(name)
+    harness.advance(901_000)
+    expect((await get('')).body).toMatchObject({ list: [], nextCursor: null })
+  },
+)
+
 test('search matches part of a name, ignoring case and Unicode form; role matches groups that grant it', async () => {
   const names = async (query: string) => groupsIn((await get(query)).body).map(({ name }) => name)
   expect(await names(`?search=${encodeURIComponent('z\u0055\u0308RICH')}`)).toEqual(['Contractors – Zürich'])

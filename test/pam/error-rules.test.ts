@@ -20,8 +20,8 @@ test('an outcome is recognized by its name', () => {
 describe('the name of an error response', () => {
   const nameOf = (status: number, json?: unknown) => readErrorName({ status, json })
 
-  test.each(PAM_ERROR_NAMES)('%s is found in each of the four fields, alone or in a sentence', (name) => {
-    for (const field of ['error', 'code', 'name', 'message']) {
+  test.each(PAM_ERROR_NAMES)('%s is found in each of the five fields, alone or in a sentence', (name) => {
+    for (const field of ['error', 'code', 'name', 'message', 'nottype']) {
       expect(nameOf(418, { [field]: name })).toBe(name)
       expect(nameOf(418, { [field]: `Request failed: ${name}.` })).toBe(name)
     }
@@ -32,8 +32,13 @@ describe('the name of an error response', () => {
       expect(nameOf(400, { error: text })).toBe('invalid_request')
   })
 
-  test('is taken from the first field that has one, in the order error, code, name, message', () => {
-    const names = { message: 'disabled_team', name: 'quota_exceeded', code: 'unknown_error' }
+  test('is taken from the first field that has one, in the order error, code, name, message, nottype', () => {
+    const names = {
+      nottype: 'forbidden_error',
+      message: 'disabled_team',
+      name: 'quota_exceeded',
+      code: 'unknown_error',
+    }
     expect(nameOf(403, { ...names, error: 'Forbidden' })).toBe('unknown_error')
     expect(nameOf(403, { ...names, error: 'forbidden_error' })).toBe('forbidden_error')
   })
@@ -48,6 +53,8 @@ describe('the name of an error response', () => {
     [{ detail: 'quota_exceeded' }],
     [{ error: { name: 'quota_exceeded' } }],
     [['quota_exceeded']],
+    [{ nottype: 'error', code: 403, message: 'You may not do this.' }],
+    [{ nottype: null, code: '403' }],
     [Object.create({ error: 'quota_exceeded' })],
   ])('is derived from the status if the body names none: %j', (json) => {
     expect(nameOf(403, json)).toBe('forbidden_error')

@@ -43,8 +43,9 @@ const JUST_KEPT_MS = 299_000
 
 const harness = usePamHarness(({ pam }) => pam.control.setUserGroups(LOGIN, ['Platform Admins']))
 
-function fail(error: PamErrorName) {
-  harness.pam.control.failNext({ error, path: LIST, times: 'always', retrySeconds: 100 })
+function fail(error: PamErrorName, shape?: 'nottype') {
+  const named = shape === undefined ? {} : { shape }
+  harness.pam.control.failNext({ error, path: LIST, times: 'always', retrySeconds: 100, ...named })
 }
 const listCalls = () => harness.pam.requestLog.entries.filter(({ path }) => path.startsWith(LIST)).length
 const listKeys = () =>
@@ -66,6 +67,26 @@ test.each(PAM_ERROR_NAMES)('%s without a cached list', async (name) => {
   expect(harness.pam.control.counts().tokensMinted).toBe(row.mints)
   expect(await counted(harness.broker.metrics, 'pam_errors_total')).toEqual({ [name]: row.calls })
 })
+
+test.each<[refusal: PamErrorName, as: PamErrorName]>([
+  ['invalid_request', 'invalid_request'],
+  ['authorization_error', 'authentication_error'],
+  ['quota_exceeded', 'forbidden_error'],
+  ['disabled_team', 'forbidden_error'],
+  ['resource_deprecated', 'resource_does_not_exist'],
+  ['resource_already_exists', 'resource_already_exists'],
+  ['unknown_error', 'unknown_error'],
+])(
+  '%s as {nottype, code, message}, without its name (O4), is treated by its status as %s',
+  async (name, as) => {
+    const row = ROWS[as]
+    fail(name, 'nottype')
+    const { status, body } = await harness.broker.get('/api/v1/pam/me')
+    expect([status, body.errorCode]).toEqual([row.status, row.code])
+    expect(listCalls()).toBe(row.calls)
+    expect(await counted(harness.broker.metrics, 'pam_errors_total')).toEqual({ [as]: row.calls })
+  },
+)
 
 test.each(PAM_ERROR_NAMES)(
   '%s with a cached list: the stale list is served, or the error is returned',

@@ -79,7 +79,8 @@ async function readPage(
   if (leftMs <= 0) throw new PamFailure('no_answer', { reason: 'the list took too long' })
 
   const answer = await fetchPage(path + query, leftMs)
-  const { list } = fieldsOf(answer.json)
+  const { list: sent } = fieldsOf(answer.json)
+  const list = sent === null ? [] : sent // some servers write an empty list as null; a missing one is none
   if (!Array.isArray(list)) throw unreadable('no list')
   if (pages.items + list.length > pageLimits.maxItems) throw unreadable('too many items')
   const groups = list.flatMap((item) => parseGroup(item) ?? [])

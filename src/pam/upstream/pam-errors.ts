@@ -176,7 +176,8 @@ function outcomeOf(name: PamErrorName, status: number, subject: PamSubject): Pam
   return name === 'resource_does_not_exist' ? NOT_FOUND[subject] : name
 }
 
-const FIELDS = ['error', 'code', 'name', 'message'] as const
+/** `nottype` is Okta's own name of a field (O4). */
+const FIELDS = ['error', 'code', 'name', 'message', 'nottype'] as const
 const NAMES = new RegExp(`(?<![A-Za-z0-9_])(?:${PAM_ERROR_NAMES.join('|')})(?![A-Za-z0-9_])`)
 
 function nameIn(json: unknown): PamErrorName | undefined {

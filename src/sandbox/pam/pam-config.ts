@@ -58,6 +58,9 @@ export const groupFormSchema = z.strictObject({
   federation: z.boolean().default(false),
 })
 
+export const EMPTY_LISTS = ['null', 'array'] as const
+export type EmptyLists = (typeof EMPTY_LISTS)[number]
+
 export const GROUP_FORMS: Readonly<Record<Edition, GroupForm>> = {
   'privileged-access': { activeDeletedAt: 'null', federation: false },
   'server-access': { activeDeletedAt: 'zero', federation: true },
@@ -84,6 +87,8 @@ const pamConfig = z
     groupQuota: z.int().min(0).default(50_000),
     rateLimit: rateLimitSchema.prefault({ limit: 10_000, periodSeconds: 3600, parts: 60 }),
     errorShape: z.enum(ERROR_SHAPES).default('error'),
+    /** How a list without elements is written. In Okta's own client, it may be null; nobody has shown such a response. */
+    emptyLists: z.enum(EMPTY_LISTS).default('null'),
     /** Okta Privileged Access, or its predecessor, Advanced Server Access. It decides the form of groups and their roles. */
     edition: editionSchema.default('privileged-access'),
     /** Default: the form of the edition. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   type Access,
+  type EmptyLists,
   type GroupForm,
   groupFormSchema,
   groupSchema,
@@ -43,6 +44,8 @@ export type PamControl = {
   failNext(failure: FailNext): void
   clearFailures(): void
   setErrorShape(shape: ErrorShape): void
+  /** How a list without elements is written: of groups, and of a group's roles. */
+  setEmptyLists(form: EmptyLists): void
 
   setRateLimit(rateLimit: RateLimit): void
 
@@ -106,6 +109,9 @@ export function createPamControl({
     },
     setErrorShape(shape) {
       state().errorShape = shape
+    },
+    setEmptyLists(form) {
+      state().emptyLists = form
     },
 
     setRateLimit(input) {

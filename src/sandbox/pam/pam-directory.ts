@@ -1,12 +1,12 @@
 import { v5 as uuidFromName } from 'uuid'
-import type { GroupForm, PamGroup } from './pam-config.ts'
+import type { EmptyLists, GroupForm, PamGroup } from './pam-config.ts'
 import { PamError } from './pam-errors.ts'
 
 /** A group in a response. */
 export type GroupBody = {
   id: string
   name: string
-  roles: string[]
+  roles: string[] | null
   deleted_at?: string | null
   federated_from_team?: string | null
   federation_approved_at?: string | null
@@ -120,7 +120,7 @@ const ACTIVE_DELETED_AT: Record<GroupForm['activeDeletedAt'], { deleted_at?: str
   zero: { deleted_at: '0001-01-01T00:00:00Z' },
 }
 
-export function groupBody(group: PamGroup, form: GroupForm): GroupBody {
+export function groupBody(group: PamGroup, form: GroupForm, emptyLists: EmptyLists): GroupBody {
   const federation = {
     federated_from_team: group.federatedFromTeam ?? null,
     federation_approved_at: group.federationApprovedAt ?? null,
@@ -128,12 +128,17 @@ export function groupBody(group: PamGroup, form: GroupForm): GroupBody {
   return {
     id: group.id,
     name: group.name,
-    roles: [...group.roles],
+    roles: listBody(group.roles, emptyLists),
     ...(form.federation ? federation : {}),
     ...(group.deletedAt === undefined
       ? ACTIVE_DELETED_AT[form.activeDeletedAt]
       : { deleted_at: group.deletedAt }),
   }
+}
+
+/** The elements as they are sent. */
+export function listBody<Item>(items: readonly Item[], emptyLists: EmptyLists): Item[] | null {
+  return items.length === 0 && emptyLists === 'null' ? null : [...items]
 }
 
 const NAMESPACE = '3f0c1b52-7f55-4c4e-9a5e-0c8d1d6f2a11'

@@ -25,7 +25,7 @@ export const PAM_ERROR_NAMES = Object.keys(PAM_ERRORS) as [PamErrorName, ...PamE
 
 /**
  * The shape of an error's body is not documented. Recorded responses have the error name in `error` or `message`. `name`
- * and `code` have it in those fields; the other shapes have no error name.
+ * and `code` have it in those fields; the other shapes have no error name. Okta's own client has `nottype` for some refusals (O4).
  */
 export const ERROR_SHAPES = [
   'error',
@@ -34,6 +34,7 @@ export const ERROR_SHAPES = [
   'code',
   'unnamed-error',
   'unnamed-message',
+  'nottype',
   'html',
   'empty',
 ] as const
@@ -71,6 +72,7 @@ const BODIES: Record<ErrorShape, (details: ErrorDetails) => unknown> = {
     error_cause: problems,
   }),
   'unnamed-message': ({ message, problems }) => ({ message, errors: problems }),
+  nottype: ({ status, message }) => ({ nottype: 'error', code: status, message }),
   html: ({ status, message }) =>
     `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${message}</h1></body></html>\n`,
   empty: () => undefined,

@@ -1,6 +1,6 @@
 import { type Request, type Response, Router } from 'express'
 import { type Edition, type PamGroup, ROLES } from './pam-config.ts'
-import { groupBody } from './pam-directory.ts'
+import { groupBody, listBody } from './pam-directory.ts'
 import { type FieldProblem, PamError } from './pam-errors.ts'
 import { linkHeaders } from './pam-links.ts'
 import { bearerToken, requestTarget, requireJsonObject } from './pam-middleware.ts'
@@ -46,13 +46,13 @@ export function createPamRoutes({ state }: { state: () => PamState }): Router {
   router.post('/v1/teams/:team/groups', (req, res) => {
     authorize(state(), req)
     rejectQuery(queryOf(req))
-    const { directory, edition, groupQuota, groupForm } = state()
+    const { directory, edition, groupQuota, groupForm, emptyLists } = state()
     const body = requireJsonObject(req)
     const { name } = requireStrings(body, ['name'])
     const roles = rolesOf(body, edition)
     if (directory.groups().filter((group) => group.deletedAt === undefined).length >= groupQuota)
       throw new PamError('quota_exceeded')
-    res.status(201).json(groupBody(directory.create(name, roles), groupForm))
+    res.status(201).json(groupBody(directory.create(name, roles), groupForm, emptyLists))
   })
 
   router.use(() => {
@@ -87,7 +87,7 @@ function checkTeamEnabled(state: PamState): void {
 }
 
 function sendGroups(state: PamState, all: readonly PamGroup[], req: Request, res: Response): boolean {
-  return sendPage(state, all, (group) => groupBody(group, state.groupForm), req, res)
+  return sendPage(state, all, (group) => groupBody(group, state.groupForm, state.emptyLists), req, res)
 }
 
 /** Sends one page of a sorted list with its links. @returns whether it is the first page of a list */
@@ -111,7 +111,7 @@ function sendPage<Item extends Listed>(
     state.linkTarget,
   )
   if (links.length > 0) res.setHeader('Link', links)
-  res.json({ list: page.items.map(toBody) })
+  res.json({ list: listBody(page.items.map(toBody), state.emptyLists) })
   return query.after === undefined
 }
 

@@ -1,4 +1,11 @@
-import { type Access, type Edition, GROUP_FORMS, type GroupForm, type PamConfig } from './pam-config.ts'
+import {
+  type Access,
+  type Edition,
+  type EmptyLists,
+  GROUP_FORMS,
+  type GroupForm,
+  type PamConfig,
+} from './pam-config.ts'
 import { createPamDirectory, type PamDirectory } from './pam-directory.ts'
 import type { ErrorShape, PamErrorName } from './pam-errors.ts'
 import type { LinkForm, LinkTarget } from './pam-links.ts'
@@ -49,6 +56,7 @@ export type PamState = {
   showDeleted: boolean
   groupForm: GroupForm
   errorShape: ErrorShape
+  emptyLists: EmptyLists
   linkForm: LinkForm
   linkTarget: LinkTarget
   failures: Failure[]
@@ -90,6 +98,7 @@ export function createPamState({
     showDeleted: false,
     groupForm: config.groupForm ?? GROUP_FORMS[config.edition],
     errorShape: config.errorShape,
+    emptyLists: config.emptyLists,
     linkForm: 'plain',
     linkTarget: {},
     failures: [],

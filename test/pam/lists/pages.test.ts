@@ -111,7 +111,9 @@ test.each([
 })
 
 test.each<[json: unknown, reason: string]>([
-  [{ list: null }, 'no list'],
+  [{ list: {} }, 'no list'],
+  [{ list: '' }, 'no list'],
+  [{ list: false }, 'no list'],
   [{}, 'no list'],
   [null, 'no list'],
   [undefined, 'no list'],
@@ -132,6 +134,18 @@ test.each<[json: unknown, reason: string]>([
   const fetchPage = async () => ({ ...answerOf([]), json })
   const reading = readPages(PATH, fetchPage, options())
   await expect(reading).rejects.toThrow(new PamFailure('unreadable', { reason }))
+})
+
+test('null is an empty list, on any page (O4)', async () => {
+  const fetchPage = async (path: string) =>
+    path.includes('o=2')
+      ? answerOf(null, '<?o=3>; rel=next')
+      : answerOf(
+          path.includes('o=3') ? [group(1)] : null,
+          path.includes('o=') ? undefined : '<?o=2>; rel=next',
+        )
+  expect(await readPages(PATH, async () => answerOf(null), options())).toEqual([])
+  expect(await readPages(PATH, fetchPage, options())).toEqual([group(1)])
 })
 
 test('ids are in lower case, and missing roles are an empty list', async () => {

@@ -19,6 +19,7 @@ test.each(PAM_ERROR_NAMES)('%s has every shape of body', async (error) => {
     code: { code: error, message },
     'unnamed-error': { code: status, error: message, error_cause: [] },
     'unnamed-message': { message, errors: [] },
+    nottype: { nottype: 'error', code: status, message },
     html: {},
     empty: {},
   }
@@ -31,7 +32,7 @@ test.each(PAM_ERROR_NAMES)('%s has every shape of body', async (error) => {
       expect(answer.text).toContain('<!DOCTYPE html>')
     }
     if (shape === 'empty') expect([answer.text, answer.headers.has('content-type')]).toEqual(['', false])
-    if (/unnamed|html|empty/.test(shape)) expect(answer.text).not.toContain(error)
+    if (/unnamed|nottype|html|empty/.test(shape)) expect(answer.text).not.toContain(error)
   }
 })
 

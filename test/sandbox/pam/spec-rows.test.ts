@@ -37,6 +37,7 @@ test.each(ROLES)('Role, row %s: a group gives it to its members', async (role, n
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 test('Group: a UUID, a name, roles (none or several), and no time of deletion', async () => {
+  server.control.setEmptyLists('array')
   const list = listOf(await groups())
   expect(list).toHaveLength(25)
   for (const { id, name, roles, deleted_at } of list) {
@@ -44,6 +45,17 @@ test('Group: a UUID, a name, roles (none or several), and no time of deletion', 
     expect(roles).toEqual(roles.map(() => expect.any(String)))
   }
   expect(new Set(list.map(({ roles }) => roles.length))).toEqual(new Set([0, 1, 2]))
+})
+test('a list without elements is null unless setEmptyLists says otherwise (O4)', async () => {
+  server.control.setUserGroups('amelia.stone@example.test', [])
+  const noGroups = () => server.send('GET', `${TEAM}/users/amelia.stone@example.test/groups`, { token })
+  const noRoles = async () => new Set(listOf(await groups()).map(({ roles }) => JSON.stringify(roles)))
+  expect((await noGroups()).body).toEqual({ list: null })
+  expect([...(await noRoles())]).toContain('null')
+  server.control.setEmptyLists('array')
+  expect((await noGroups()).body).toEqual({ list: [] })
+  expect([...(await noRoles())]).toContain('[]')
+  expect([...(await noRoles())]).not.toContain('null')
 })
 test('Group, row deleted_at: a time once the group is deleted', async () => {
   const deleted = listOf(await groups('?only_include_deleted=true')).map((group) => group.deleted_at)
