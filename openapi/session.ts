@@ -93,6 +93,8 @@ export const SESSION = describe(SESSION_OPERATIONS, {
   refreshSession: {
     ...OF_BROWSER,
     summary: 'Keep the session alive',
+    description:
+      '503 if the session could not be extended because Redis cannot write. It has not ended: other calls use it until its `idleExpiresAt`.',
     responses: { 200: jsonResponse('The extended session', session) },
   },
   getUser: {

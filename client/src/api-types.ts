@@ -700,7 +700,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Keep the session alive */
+        /**
+         * Keep the session alive
+         * @description 503 if the session could not be extended because Redis cannot write. It has not ended: other calls use it until its `idleExpiresAt`.
+         */
         post: operations["refreshSession"];
         delete?: never;
         options?: never;

@@ -2,6 +2,7 @@ import type { Request } from 'express'
 import { noSession, sessionChanged } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import type { Route } from '../http/routes.ts'
+import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createDeviceSessions, prepareSession, type SessionGrant } from './prepare-session.ts'
 import {
@@ -67,7 +68,7 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
   const find = ({ stored }: Request) =>
     stored !== undefined && remainingMs(stored.session, options) > 0 ? stored : undefined
 
-  /** Extends the session now. */
+  /** Extends the session now. Throws 503 if it cannot: this is what the caller asks for. */
   const refresh = async (req: Request): Promise<Session | undefined> => {
     const found = find(req)
     if (found === undefined) return undefined
@@ -79,19 +80,26 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
   }
 
   /**
-   * Extends the session if that is due.
+   * Extends the session if that is due. While Redis reads and refuses to write (it is full, or read-only after a failover), the session
+   * is used until its stored end.
    *
    * @throws 401 E0000005 if there is no session
    */
   const require = async (req: Request): Promise<Session> => {
     const found = find(req)?.session
     const isDue = found !== undefined && now() - found.lastSeenAtMs >= extendAfterMs
-    const session = isDue ? await refresh(req) : found
+    const session = isDue ? await refresh(req).catch(unlessWriteRefused(found)) : found
     if (session === undefined) throw noSession()
     return session
   }
 
   return { find, refresh, require }
+}
+
+/** `read`: the session as Redis returned it just before. Any other failure of Redis does not tell whether the session still exists. */
+const unlessWriteRefused = (read: Session) => (error: unknown) => {
+  if (!isWriteRefused(error)) throw error
+  return read
 }
 
 /** Adds loading of the session to each route. */

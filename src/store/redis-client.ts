@@ -59,8 +59,7 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
           scripts: SCRIPTS,
           enableOfflineQueue: false,
           retryStrategy: (attempt) => backoffMs(attempt),
-          // A primary that was demoted to a replica keeps its connections open. Reconnecting finds the new primary.
-          reconnectOnError: ({ message }) => message.includes('READONLY'),
+          reconnectOnError: createPrimarySearch(),
         })
   reportState(client, options.onEvent)
   return client
@@ -102,6 +101,21 @@ async function ready(client: Redis | Cluster, signal: AbortSignal): Promise<void
 export function backoffMs(attempt: number, random: () => number = Math.random): number {
   const full = Math.min(2000, 50 * 2 ** Math.min(attempt - 1, 10))
   return Math.round(full * (0.5 + random() / 2))
+}
+
+const SEARCH_EVERY_MS = 5000
+
+/**
+ * Whether to reconnect after an error. A primary that was demoted to a replica keeps its connections open, and reconnecting finds the new
+ * primary. While there is none, a server that is only read must not lose its connection at each write.
+ */
+function createPrimarySearch(now: () => number = () => performance.now()) {
+  let searchedAtMs = Number.NEGATIVE_INFINITY
+  return ({ message }: Error): boolean => {
+    if (!message.includes('READONLY') || now() - searchedAtMs < SEARCH_EVERY_MS) return false
+    searchedAtMs = now()
+    return true
+  }
 }
 
 /** ioredis types a client by its reply mapping; this one uses the default. */

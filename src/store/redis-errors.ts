@@ -1,5 +1,5 @@
 import { type BrokerError, storeUnavailable } from '../errors.ts'
-import { DependencyFailure } from '../observability/dependency-failure.ts'
+import { DependencyFailure, innermostFailure } from '../observability/dependency-failure.ts'
 
 /**
  * What the caller of an operation gets: 503. An error of ioredis contains the arguments of its command (a password, a record), so only
@@ -37,6 +37,17 @@ interface ErrorShape {
 function failure(outcome: string, code: string): DependencyFailure {
   return new DependencyFailure(outcome, { code, message: `redis: ${code}` })
 }
+
+/**
+ * Redis still reads, but refuses every write: it is full, a replica (after a failover), cannot save, or has too few replicas
+ * (`min-replicas-to-write`). The write was certainly not executed.
+ */
+export function isWriteRefused(error: unknown): boolean {
+  const { outcome, code = '' } = innermostFailure(error) ?? {}
+  return outcome === 'refused' && REFUSED_WRITES.has(code)
+}
+
+const REFUSED_WRITES: ReadonlySet<string> = new Set(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS'])
 
 /** The start of the code of a reply to a command that is renamed (`rename-command`), or that a proxy in front of Redis does not pass on. */
 export const UNKNOWN_COMMAND = 'unknown command'

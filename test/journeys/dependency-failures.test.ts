@@ -83,7 +83,7 @@ describe('a Redis that', () => {
   const harness = useHarness({
     redis: { persist: true },
     tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
-    constants: { health: { checkEveryMs: 500 } },
+    constants: { health: { checkEveryMs: 500 }, sessions: { extendEveryMs: 0 } }, // each use of a session is written
   })
 
   /** A service that loses every replica at once helps nobody, so the state of Redis is only shown. */
@@ -105,6 +105,27 @@ describe('a Redis that', () => {
     await outside.call('CONFIG', 'SET', 'maxmemory', '0')
     expect((await page.signIn(AMELIA)).status).toBe(200)
     await until(async () => (await readyz())[1] === 'ok')
+  })
+
+  test('is full: an open session opens applications and reads groups until its stored end; a sign-out works', async () => {
+    const page = await openPage(harness)
+    await page.signIn(AMELIA)
+    const { browser } = page
+    const opens = async (path: string) => [path, (await browser.get(path)).status]
+    const used = ['/forward-auth', '/forward-auth?headers=groups', '/api/v1/pam/me']
+    for (const path of used) expect(await opens(path)).toEqual([path, 200])
+    const idleExpiresAt = async () => (await browser.get('/api/v1/sessions/me')).json.idleExpiresAt
+    const before = await idleExpiresAt()
+    const outside = harness.redis.client()
+    await outside.call('CONFIG', 'SET', 'maxmemory', '1')
+    for (const path of used) expect(await opens(path)).toEqual([path, 200])
+    const refreshed = await browser.post('/api/v1/sessions/me/lifecycle/refresh')
+    expectUnavailable(refreshed, 503)
+    expect(refreshed.headers.get('retry-after')).toBe('2')
+    expect(await idleExpiresAt()).toBe(before)
+    expect((await browser.delete('/api/v1/sessions/me')).status).toBe(204)
+    expect((await browser.get('/forward-auth')).status).toBe(401)
+    await outside.call('CONFIG', 'SET', 'maxmemory', '0')
   })
 
   test('is down: 503, never a sign-out; when it is back, sessions and transactions continue', async () => {

@@ -3,6 +3,7 @@ import { type Request, Router } from 'express'
 import type { Redis } from 'ioredis'
 import { storeUnavailable } from '../../src/errors.ts'
 import type { Route } from '../../src/http/routes.ts'
+import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import {
   beginForwardAuth,
@@ -63,7 +64,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const clock = { now: START }
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
-  const traffic = { writes: 0, reads: 0, unavailable: false, full: false }
+  const traffic: Traffic = { writes: 0, reads: 0, unavailable: false, refusesWritesWith: undefined }
   const store = withRedis(countTraffic(createMemoryStore({ monotonic: now, entries }), traffic))
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
@@ -217,18 +218,25 @@ const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {
   },
 }
 
-function countTraffic(
-  store: Store,
-  traffic: { writes: number; reads: number; unavailable: boolean; full: boolean },
-): Store {
+interface Traffic {
+  writes: number
+  reads: number
+  /** Fails every operation. */
+  unavailable: boolean
+  /** Redis's error code for every write, such as `OOM`. */
+  refusesWritesWith: string | undefined
+}
+
+function countTraffic(store: Store, traffic: Traffic): Store {
   const get = (target: Store, name: string) => {
     const operation = Reflect.get(target, name)
     const kind = COUNTED[name]
     if (kind === undefined) return operation
     return async (...given: unknown[]) => {
       traffic[kind] += 1
-      if (traffic.unavailable || (traffic.full && kind === 'writes'))
-        throw storeUnavailable(new Error('unavailable'))
+      if (traffic.unavailable) throw storeUnavailable(new Error('unavailable'))
+      const code = kind === 'writes' ? traffic.refusesWritesWith : undefined
+      if (code !== undefined) throw storeUnavailable(new DependencyFailure('refused', { code }))
       return operation(...given)
     }
   }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
+import { storeUnavailable } from '../../src/errors.ts'
+import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { useKeeper } from '../http/serve.ts'
 import {
   ABSOLUTE_MS,
@@ -641,22 +643,68 @@ test('an ended session is removed from the index', async () => {
   expect(indexed).toEqual([])
 })
 
-describe('the store is out of reach', () => {
-  test('an extension that cannot be written is 503, and is not written later', async () => {
+describe('Redis refuses to write', () => {
+  /** Of a full Redis; of a replica, after a failover; of one that cannot save; of one with too few replicas. */
+  const REFUSALS = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS']
+
+  test.each(REFUSALS)('%s: the session is used until its stored end, and no longer', async (code) => {
+    const { call, clock, traffic, cookieHeader } = await signedIn()
+    traffic.refusesWritesWith = code
+    for (clock.now = START + EXTEND_EVERY_MS; clock.now < START + IDLE_MS; clock.now += EXTEND_EVERY_MS)
+      expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
+    clock.now = START + IDLE_MS - 1
+    expect((await call('GET', '/need', cookieHeader)).json).toMatchObject({ lastSeenAtMs: START })
+    clock.now = START + IDLE_MS
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(401)
+  })
+
+  test('the session is extended again once Redis writes', async () => {
     const { call, clock, traffic, cookieHeader } = await signedIn()
     clock.now += EXTEND_EVERY_MS
-    Object.assign(traffic, { full: true, writes: 0 })
-    const [used, refreshed] = [
-      await call('GET', '/need', cookieHeader),
-      await call('POST', REFRESH, cookieHeader),
-    ]
-    expect([used.status, refreshed.status]).toEqual([503, 503])
-    expect([used.headers['set-cookie'], refreshed.headers['set-cookie']]).toEqual([undefined, undefined])
-    expect(traffic.writes).toBe(2)
-    traffic.full = false
+    traffic.refusesWritesWith = 'OOM'
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
+    traffic.refusesWritesWith = undefined
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(200)
+    expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
+      idleExpiresAt: '2026-11-05T06:31:00.000Z',
+    })
+  })
+
+  test('a refresh promises to extend the session: 503, the session stays, and nothing is written later', async () => {
+    const { call, clock, traffic, cookieHeader } = await signedIn()
+    clock.now += EXTEND_EVERY_MS
+    traffic.refusesWritesWith = 'OOM'
+    const refreshed = await call('POST', REFRESH, cookieHeader)
+    expect([refreshed.status, refreshed.headers['retry-after'], refreshed.headers['set-cookie']]).toEqual([
+      503,
+      '2',
+      undefined,
+    ])
+    traffic.refusesWritesWith = undefined
     expect((await call('GET', ME, cookieHeader)).json).toMatchObject({
       idleExpiresAt: '2026-11-05T06:30:00.000Z',
     })
+  })
+
+  test.each(['NOPERM', 'LOADING', 'CLUSTERDOWN'])(
+    '%s is not a refusal to write but a Redis that cannot be used: 503',
+    async (code) => {
+      const { call, clock, traffic, cookieHeader } = await signedIn()
+      clock.now += EXTEND_EVERY_MS
+      traffic.refusesWritesWith = code
+      expect((await call('GET', '/need', cookieHeader)).status).toBe(503)
+    },
+  )
+})
+
+describe('the store is out of reach', () => {
+  test('an extension whose result is unknown is 503, although the session was read', async () => {
+    const { call, clock, store, cookieHeader } = await signedIn()
+    clock.now += EXTEND_EVERY_MS
+    store.set = async () => {
+      throw storeUnavailable(new DependencyFailure('timeout', { code: 'timeout' }))
+    }
+    expect((await call('GET', '/need', cookieHeader)).status).toBe(503)
   })
 
   test('the response is 503, never 401 or 404, and the cookie is kept', async () => {

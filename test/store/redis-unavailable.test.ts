@@ -14,6 +14,7 @@ import {
   secretIn,
   server,
   stopped,
+  unavailableReason,
 } from './redis-harness.ts'
 
 afterEach(cleanUpAll)
@@ -129,6 +130,24 @@ describe('Redis refuses', () => {
     await until(async () => (await expectUnavailable(store, writing)).includes('redis: READONLY'))
     await outside.call('REPLICAOF', 'NO', 'ONE')
     await expectWorking(store)
+  })
+
+  test('a server that stays read-only serves reads: the client looks for the primary now and then, not at each write', async () => {
+    const primary = await server()
+    const replica = await server({ args: ['--replicaof', '127.0.0.1', String(primary.port)] })
+    await until(async () => (await replica.client().info('replication')).includes('master_link_status:up'))
+    const { store, isReady, events } = connect(replica.url)
+    await until(() => isReady())
+    const startedAt = performance.now()
+    const isRefused = async () =>
+      (await store.set('gatehouse:a', '1', 1000).catch(unavailableReason)) === 'redis: READONLY'
+    for (let refusal = 0; refusal < 20; refusal++) await until(isRefused) // a write may find no connection instead
+    const elapsedMs = performance.now() - startedAt
+    const reconnections = events.filter(({ event }) => event === 'store_disconnected').length
+    expect(reconnections).toBeGreaterThan(0)
+    expect(reconnections).toBeLessThanOrEqual(1 + elapsedMs / 5000)
+    await until(() => isReady())
+    expect(await store.get('gatehouse:a')).toBeUndefined()
   })
 
   test.each(['one server', 'a cluster'])(
