@@ -36,8 +36,14 @@ export interface Gatehouse {
   /** Sends a message with a code or a link. The answer is the same whether or not the account exists. */
   recoverPassword(request: RecoveryRequest): Promise<SignInStep>
   unlockAccount(request: RecoveryRequest): Promise<SignInStep>
-  /** @param recoveryToken from the link in a recovery email */
-  redeemRecoveryToken(recoveryToken: string): Promise<SignInStep>
+  /**
+   * @param recoveryToken from the link in a recovery email
+   * @param options with `multiOptionalFactorEnroll`, further factors are offered after the new password too. Default: not
+   */
+  redeemRecoveryToken(
+    recoveryToken: string,
+    options?: Pick<SignInOptions, 'multiOptionalFactorEnroll'>,
+  ): Promise<SignInStep>
   /**
    * After a reload, the button Back or another identity provider: the step of the sign-in that began in this tab. Undefined if
    * there is none, or if it has ended.
@@ -123,7 +129,8 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
     },
     recoverPassword: (given) => begin(`${AUTHN}/recovery/password`, given),
     unlockAccount: (given) => begin(`${AUTHN}/recovery/unlock`, given),
-    redeemRecoveryToken: (recoveryToken) => begin(`${AUTHN}/recovery/token`, { recoveryToken }),
+    redeemRecoveryToken: (recoveryToken, given) =>
+      begin(`${AUTHN}/recovery/token`, { recoveryToken, ...(given && { options: given }) }),
     resume,
     session,
     async refresh() {

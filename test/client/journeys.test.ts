@@ -167,6 +167,20 @@ test('a forgotten password by SMS, with resend and a wrong code', async () => {
   await expectSession(client, done, 'amelia.stone')
 })
 
+test.each([
+  [{ multiOptionalFactorEnroll: true }, 'MFA_ENROLL'],
+  [undefined, 'SUCCESS'],
+] as const)('after a recovery with the options %j, the last step is %s', async (options, status) => {
+  const { gatehouse } = await open()
+  const token = harness.sandbox.recoveryToken('tomas.berg')
+  const question = stepAt(await gatehouse.redeemRecoveryToken(token, options), 'RECOVERY')
+  const reset = stepAt(await question.answerQuestion('gatehouse'), 'PASSWORD_RESET')
+  const required = await reset.resetPassword({ newPassword: 'Another-Password-2' })
+  const { factors, verify } = stepAt(required, 'MFA_REQUIRED')
+  const passCode = harness.sandbox.totpCode('tomas.berg')
+  expect((await verify(factorOf<Factor>(factors, 'token:software:totp'), { passCode })).status).toBe(status)
+})
+
 test('the session: groups, directory, refresh and the sessions of other browsers', async () => {
   const here = await open()
   const there = await open()

@@ -16,6 +16,21 @@ test('multiOptionalFactorEnroll in a step-up with a session: MFA_ENROLL again', 
   expect(outcome(await client.follow(again, '_links.skip'))).toBe('200 SUCCESS')
 })
 
+/** S10 (docs/unproven.md). The reference names only enrollments. */
+test.each([
+  ['with multiOptionalFactorEnroll, further factors are offered', WISH, '200 MFA_ENROLL'],
+  ['without it, they are not', {}, '200 SUCCESS'],
+])('after a forgotten password is reset: %s', async (_row, options, expected) => {
+  const recoveryToken = client.sandbox.recoveryToken('tomas.berg')
+  const asked = await client.post(`${AUTHN}/recovery/token`, { recoveryToken, ...options })
+  const reset = await client.follow(asked, '_links.next', { answer: 'gatehouse' })
+  const verify = await client.follow(reset, '_links.next', { newPassword: 'Brand-New-Word-2' })
+  const passCode = client.sandbox.totpCode('tomas.berg')
+  const answer = await client.follow(verify, '_embedded.factors.0._links.verify', { passCode })
+  expect(outcome(answer)).toBe(expected)
+  if (options === WISH) expect(outcome(await client.follow(answer, '_links.skip'))).toBe('200 SUCCESS')
+})
+
 /** "Factor object", factorType, provider and profile: every value. */
 const FACTORS: [factorType: string, login: string, provider: string, profile: object][] = [
   ['token', 'rosa.enterprise', 'RSA', { credentialId: expect.any(String) }],

@@ -80,7 +80,7 @@ function appliedPolicy(org: Org, { client }: Transaction, user: User): SignOnPol
 
 /**
  * Whether the policy requires no factor on this device. For the `device` and `session` policies, only the device of the
- * user's last sign-in is exempt (docs/conformance.md A-5.2).
+ * user's last sign-in is exempt (docs/conformance.md A-5.2), and only if the user has chosen so with `rememberDevice` (S9).
  */
 function isMfaExempt(
   org: Org,
@@ -90,17 +90,14 @@ function isMfaExempt(
 ): boolean {
   const device = deviceToken === undefined ? undefined : user.devices.get(deviceToken)
   if (device === undefined) return false
-  const isLastDevice = deviceToken === user.lastDeviceToken
+  const { mfaAtMs, rememberedUntilMs = 0 } = device
+  const isRemembered = deviceToken === user.lastDeviceToken && rememberedUntilMs > org.now()
   const { mfaSessionMinutes } = org.config.lifetimes
   switch (policy.mfa) {
     case 'device':
-      return isLastDevice && device.rememberedUntilMs !== undefined && device.rememberedUntilMs > org.now()
+      return isRemembered
     case 'session':
-      return (
-        isLastDevice &&
-        device.mfaAtMs !== undefined &&
-        org.now() - device.mfaAtMs < mfaSessionMinutes * 60_000
-      )
+      return isRemembered && mfaAtMs !== undefined && org.now() - mfaAtMs < mfaSessionMinutes * 60_000
     case 'new-device':
       return true
     default:
@@ -124,7 +121,8 @@ function needsEnrollment(org: Org, transaction: Transaction, user: User): boolea
     return true
   }
   const isOptionalMissing = enrollmentOffers(org, user).some((offer) => offer.factor === undefined)
-  const offersMore = transaction.multiOptionalFactorEnroll && transaction.enrolledInTransaction
+  const { multiOptionalFactorEnroll, enrolledInTransaction, passwordReset } = transaction
+  const offersMore = multiOptionalFactorEnroll && (enrolledInTransaction || passwordReset) // S10: after a reset too
   return offersMore && isOptionalMissing && !transaction.enrollmentSkipped
 }
 

@@ -29,6 +29,7 @@ export function resetPassword(org: Org, transaction: Transaction, user: User, bo
   user.wrongPasswords = 0
   user.activated = true
   if (user.adminStatus === 'RECOVERY') user.adminStatus = undefined
+  transaction.passwordReset = transaction.recoveryType === 'PASSWORD'
   setPassword(org, transaction, user, body)
 }
 

@@ -55,6 +55,8 @@ export type Transaction = {
   passwordHandled: boolean
   enrollmentSkipped: boolean
   enrolledInTransaction: boolean
+  /** A forgotten password was reset. */
+  passwordReset: boolean
   rememberDevice: boolean
   /** As last requested for a push; undefined: not requested. */
   autoPush: boolean | undefined
@@ -162,6 +164,7 @@ function defaults(): Omit<Transaction, 'stateToken' | 'expiresAtMs' | 'client'> 
     passwordHandled: false,
     enrollmentSkipped: false,
     enrolledInTransaction: false,
+    passwordReset: false,
     rememberDevice: false,
     autoPush: undefined,
     factor: undefined,
