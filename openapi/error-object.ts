@@ -6,7 +6,8 @@ import { openEnum } from './open-values.ts'
 const NAMED = [
   ...(['E0000001', 'E0000003', 'E0000004', 'E0000005', 'E0000006', 'E0000007', 'E0000009'] as const),
   ...(['E0000011', 'E0000014', 'E0000021', 'E0000022', 'E0000047', 'E0000068', 'E0000069'] as const),
-  ...(['E0000079', 'E0000087', 'E0000109', 'E0000133'] as const),
+  ...(['E0000079', 'E0000087', 'E0000105', 'E0000109', 'E0000119', 'E0000133', 'E0000207'] as const),
+  ...(['E0000240', 'E0000241'] as const),
 ]
 
 const meaningOf = <Code extends OktaErrorCode>(codes: readonly Code[]) =>

@@ -119,6 +119,16 @@ export const wrongHookSecret = () => invalidToken(['Authorization: must be one o
 export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
+/**
+ * The org refuses the client's address, or that of the broker, before it looks at anything else (docs/operations.md). The
+ * client recognizes it by the cause.
+ */
+export const addressBlocked = (cause?: unknown) =>
+  new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', {
+    causes: ['address: the org refuses requests from this address'],
+    cause,
+  })
+
 /** The user of the sign-in is not the user of the browser's session. */
 export const otherUsersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
   notAllowed(`${field}: this sign-in belongs to a different user from the one signed in; sign out first`)

@@ -17,6 +17,8 @@ export interface OktaError {
   readonly message: string
   /** The audit event, if it is always the same one. */
   readonly audit?: 'factor_failed' | 'old_password_refused'
+  /** The org refuses an address, before it looks at the user. The broker answers with an error of its own. */
+  readonly refusesAddress?: boolean
   /** Nothing was sent, because of a limit on messages: the seconds to wait. */
   readonly sendLimitS?: number
   /** What it means under further conditions. The first variant whose conditions are all met applies. */
@@ -39,7 +41,7 @@ export type Counts = 'guess' | 'locked' | 'token' | 'call' | 'nothing'
  */
 export type TokenEvidence = 'accepted' | 'unknown' | 'perhaps-refused'
 
-export interface Variant extends Partial<Pick<OktaError, 'counts' | 'message' | 'audit'>> {
+export interface Variant extends Partial<Pick<OktaError, 'counts' | 'message' | 'audit' | 'refusesAddress'>> {
   /** Only in answers to this operation (`name` of operations.ts). */
   readonly operation?: string
   readonly status?: number
@@ -112,6 +114,10 @@ export const OKTA_ERRORS = {
     variants: [
       // a used or expired link (R7)
       { operation: 'recovery_token', ...LINK_REFUSED },
+      // ThreatInsight (S14); an API token without any rights is answered alike
+      { operation: 'primary', refusesAddress: true },
+      { operation: 'state', refusesAddress: true },
+      { text: /refuses requests from this address/, message: 'addressBlocked' },
       { text: /different user from the one signed in/, message: 'otherUser' },
       { text: /another session is now open/, message: 'sessionReplaced' },
     ],

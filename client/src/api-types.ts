@@ -2114,7 +2114,7 @@ export interface components {
             }[];
         };
         /** @description A stable code, for use in programs: one of the broker, or another one of Okta. */
-        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000109" | "E0000133" | "sign_in_again" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000064" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000105" | "E0000106" | "E0000110" | "E0000112" | "E0000113" | "E0000118" | "E0000119" | "E0000122" | "E0000146" | "E0000147" | "E0000150" | "E0000151" | "E0000186" | "E0000204" | "E0000205" | "E0000207" | "E0000240" | "E0000241" | "E0000259") | UnknownValue;
+        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000105" | "E0000109" | "E0000119" | "E0000133" | "E0000207" | "E0000240" | "E0000241" | "sign_in_again" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000064" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000106" | "E0000110" | "E0000112" | "E0000113" | "E0000118" | "E0000122" | "E0000146" | "E0000147" | "E0000150" | "E0000151" | "E0000186" | "E0000204" | "E0000205" | "E0000259") | UnknownValue;
         /** @description The sign-in has ended. */
         Cancelled: {
             relayState?: string;
@@ -2320,9 +2320,11 @@ export interface components {
          *
          *     `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong.
          *
+         *     `E0000207`: wrong user name or password.
+         *
          *     Or another error code of Okta, unchanged.
          */
-        "E-401-E0000004-E0000011-upstream": {
+        "E-401-E0000004-E0000011-E0000207-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2344,9 +2346,13 @@ export interface components {
          *
          *     `E0000087`: wrong recovery answer.
          *
+         *     `E0000105`: the link of this recovery was used, or has expired.
+         *
+         *     `E0000119`: the account is locked.
+         *
          *     Or another error code of Okta, unchanged.
          */
-        "E-403-E0000006-and-5-more-upstream": {
+        "E-403-E0000006-and-7-more-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2444,17 +2450,20 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"];
             };
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
-        "E-502-E0000009": {
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         *
+         *     `E0000240`: the agent of the company’s directory did not answer in time; the password may be correct.
+         *
+         *     Or another error code of Okta, unchanged.
+         */
+        "E-502-E0000009-E0000240-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000009";
-                };
+                "application/json": components["schemas"]["ErrorObject"];
             };
         };
         /**
@@ -2472,17 +2481,20 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"];
             };
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
-        "E-504-E0000009": {
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         *
+         *     `E0000241`: no agent of the company’s directory is connected; the password may be correct.
+         *
+         *     Or another error code of Okta, unchanged.
+         */
+        "E-504-E0000009-E0000241-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000009";
-                };
+                "application/json": components["schemas"]["ErrorObject"];
             };
         };
         /** @description Any other error of Okta, unchanged. */
@@ -3055,8 +3067,8 @@ export interface operations {
                     token?: string | null;
                     stateToken?: string | null;
                     options?: {
-                        multiOptionalFactorEnroll?: boolean | null;
-                        warnBeforePasswordExpired?: boolean | null;
+                        multiOptionalFactorEnroll?: (boolean | ("true" | "false")) | null;
+                        warnBeforePasswordExpired?: (boolean | ("true" | "false")) | null;
                     } | null;
                     context?: {
                         deviceToken?: string | null;
@@ -3082,17 +3094,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3133,17 +3145,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3187,17 +3199,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3241,17 +3253,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3274,8 +3286,8 @@ export interface operations {
                 "application/json": {
                     recoveryToken: string;
                     options?: {
-                        multiOptionalFactorEnroll?: boolean | null;
-                        warnBeforePasswordExpired?: boolean | null;
+                        multiOptionalFactorEnroll?: (boolean | ("true" | "false")) | null;
+                        warnBeforePasswordExpired?: (boolean | ("true" | "false")) | null;
                     } | null;
                 };
             };
@@ -3296,17 +3308,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3347,17 +3359,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3398,17 +3410,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3449,17 +3461,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3503,17 +3515,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3557,17 +3569,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3609,17 +3621,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3664,17 +3676,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3718,17 +3730,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3806,17 +3818,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3876,17 +3888,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3933,17 +3945,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -3996,17 +4008,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4052,17 +4064,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4107,17 +4119,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4176,17 +4188,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4243,17 +4255,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4310,17 +4322,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4375,17 +4387,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4444,17 +4456,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4513,17 +4525,17 @@ export interface operations {
                 };
             };
             400: components["responses"]["E-400-E0000001-E0000003-upstream"];
-            401: components["responses"]["E-401-E0000004-E0000011-upstream"];
-            403: components["responses"]["E-403-E0000006-and-5-more-upstream"];
+            401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
+            403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
             409: components["responses"]["E-409-E0000006"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4562,9 +4574,9 @@ export interface operations {
             409: components["responses"]["E-409-E0000006"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };
@@ -4610,9 +4622,9 @@ export interface operations {
             409: components["responses"]["E-409-E0000006"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
-            502: components["responses"]["E-502-E0000009"];
+            502: components["responses"]["E-502-E0000009-E0000240-upstream"];
             503: components["responses"]["E-503-E0000009-upstream"];
-            504: components["responses"]["E-504-E0000009"];
+            504: components["responses"]["E-504-E0000009-E0000241-upstream"];
             default: components["responses"]["E-upstream"];
         };
     };

@@ -14,12 +14,12 @@ import { cancelResponse, emptyResponse, questionsResponse } from './response-sch
 /** Errors of a step, from the broker or from Okta. */
 const STEP_ERRORS = {
   400: ['E0000001', 'E0000003'],
-  401: ['E0000004', 'E0000011'],
-  403: ['E0000014', 'E0000068', 'E0000069', 'E0000079', 'E0000087'],
+  401: ['E0000004', 'E0000011', 'E0000207'],
+  403: ['E0000014', 'E0000068', 'E0000069', 'E0000079', 'E0000087', 'E0000105', 'E0000119'],
   404: ['E0000007'],
   429: ['E0000047', 'E0000109', 'E0000133'],
-  502: ['E0000009'],
-  504: ['E0000009'],
+  502: ['E0000009', 'E0000240'],
+  504: ['E0000009', 'E0000241'],
 } as const satisfies ErrorsByStatus
 
 const STEP = {

@@ -7,7 +7,8 @@ export const AUDIT_TEXTS: Readonly<Record<AuditEvent, string>> = {
   factor_failed:
     'a code or an answer is wrong, a push is rejected or expires, or another identity provider refuses the user',
   sign_in_succeeded: 'a session is opened',
-  sign_in_failed: 'Okta refuses the password or the activation token, or reports that the account is locked',
+  sign_in_failed:
+    'Okta refuses the password or the activation token, reports that the account is locked, or refuses the address',
   old_password_refused:
     'the old password of a password change is wrong. A new password that the policy refuses is not audited',
   password_changed: 'Okta accepts a new password',
@@ -66,7 +67,7 @@ export const AUDIT_FIELD_TEXTS: Readonly<Record<FieldsOf<AuditEvent>, string>> =
   errorCode: "error code of the broker's response",
   status: "HTTP status of the broker's response",
   reason:
-    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT` or `activation_token`; `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
+    '`factor_failed`: the result of a push (`REJECTED`, `TIMEOUT`, …), or `FAILED` at another identity provider; `sign_in_failed`: `LOCKED_OUT`, `activation_token` or `address_blocked` ([what to do](operations.md#okta-refuses-an-address)); `factor_changed`: `phone_updated` or `enrolled_again`; `handle_refused`: `other_device` or `no_device_cookie`; `cross_site_refused`: `origin_not_allowed` or `origin_missing`; `sessions_revoked`: `by_user`, `password_change`, `evicted` (more than `session.maxPerUser`), `by_admin` or `by_org` (an event of the org or, without `eventId`, a re-check)',
   limit: 'name of the limit, as in `gatehouse_limit_hits_total`',
   retryAfterSeconds: '`Retry-After` of the response',
   count: 'number of sessions that were listed or ended',

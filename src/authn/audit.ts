@@ -69,6 +69,19 @@ export class StepAudit {
     }
   }
 
+  /** The org refused an address, before it looked at the user. */
+  addressBlocked(operation: string, { userId, login }: Transaction, client: Client): void {
+    const { log, metrics } = this.#deps
+    metrics.signInSteps.inc({ operation, status: 'address_blocked' })
+    if (operation !== 'primary') return
+    log.audit('sign_in_failed', {
+      ...this.#from(client, login),
+      operation,
+      userId,
+      reason: 'address_blocked',
+    })
+  }
+
   /** A code in a decoy transaction is logged like any wrong code. */
   decoyFailed(operation: string, { login }: Transaction, factorType: string, client: Client): void {
     this.#deps.log.audit('factor_failed', { ...this.#from(client, login), operation, factorType })

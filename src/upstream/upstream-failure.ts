@@ -28,6 +28,7 @@ export class UpstreamFailure extends DependencyFailure {
  * - `response_too_large`: the response exceeded the size limit;
  * - `breaker_open`: not sent, because the upstream has failed several times in a row;
  * - `pool_exhausted`: not sent, because too many calls were in flight for too long;
+ * - `address_blocked`: the upstream refused the client's address, or the broker's, and did nothing;
  * - `invalid_response`: the response is not one of the API: a proxy's page, truncated JSON, a redirect.
  */
 export type UpstreamOutcome = keyof typeof REACHED_UPSTREAM
@@ -40,6 +41,7 @@ const REACHED_UPSTREAM = {
   response_too_large: true,
   breaker_open: false,
   pool_exhausted: false,
+  address_blocked: false,
   invalid_response: true,
 }
 

@@ -25,6 +25,10 @@ export const ENGLISH: Catalogue = {
     pageFault: ['Something went wrong', 'This page sent an invalid request. Contact your help desk.'],
     notFound: ['Not found', 'What you asked for was not found.'],
     notAllowed: ['Not allowed', 'You do not have permission for this.'],
+    addressBlocked: [
+      'Not possible from this network',
+      'The sign-in service refuses the network that you are in. Try another one, or contact your help desk.',
+    ],
     signInAgain: ['Sign in again', 'Confirm by a new sign-in that it is you.'],
     notPossible: ['Not possible', 'Your account does not allow this at the moment. Contact your help desk.'],
     invalidInput: ['Check your input', 'One of the fields is not correct.'],

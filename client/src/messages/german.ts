@@ -31,6 +31,10 @@ export const GERMAN: Catalogue = {
     ],
     notFound: ['Nicht gefunden', 'Das Angeforderte wurde nicht gefunden.'],
     notAllowed: ['Nicht erlaubt', 'Dafür haben Sie keine Berechtigung.'],
+    addressBlocked: [
+      'Von diesem Netz aus nicht möglich',
+      'Der Anmeldedienst lehnt das Netz ab, in dem Sie sind. Versuchen Sie es in einem anderen, oder wenden Sie sich an Ihren Helpdesk.',
+    ],
     signInAgain: ['Bitte erneut anmelden', 'Bestätigen Sie durch eine erneute Anmeldung, dass Sie es sind.'],
     notPossible: [
       'Nicht möglich',

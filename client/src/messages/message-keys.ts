@@ -34,6 +34,7 @@ export const ACTIONS = {
   pageFault: 'ask-for-help',
   notFound: 'ask-for-help',
   notAllowed: 'ask-for-help',
+  addressBlocked: 'ask-for-help',
   signInAgain: 'sign-in-again',
   notPossible: 'ask-for-help',
   invalidInput: 'correct',

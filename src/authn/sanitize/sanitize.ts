@@ -6,7 +6,7 @@ import type { Client } from '../browser/client.ts'
 import { PICTURE } from '../transaction/link-paths.ts'
 import type { OfferedResource, OfferedResources } from '../transaction/offered-resources.ts'
 import type { Transaction } from '../transaction/transaction.ts'
-import type { AuthnReply } from '../upstream/read-answer.ts'
+import { type AuthnReply, record } from '../upstream/read-answer.ts'
 import { type HiddenFactors, removeHiddenFactors } from './hidden-factors.ts'
 import { type RewriteOptions, type RewrittenAnswer, rewriteAnswer } from './links.ts'
 import { removeTokens } from './token-search.ts'
@@ -46,7 +46,8 @@ export function createSanitizer(deps: SanitizerDeps) {
       client: Client,
     ) =>
       orUnusable(() => {
-        const answer = hiddenFactors.size === 0 ? reply.body : removeHiddenFactors(reply.body, hiddenFactors)
+        const complete = completeAnswer(reply)
+        const answer = hiddenFactors.size === 0 ? complete : removeHiddenFactors(complete, hiddenFactors)
         const rewritten = rewriteAnswer(answer, {
           ...{ upstreamOrigins, publicOrigin, handle },
           knownTokens: [before.stateToken, ...before.retiredTokens],
@@ -72,6 +73,18 @@ export function createSanitizer(deps: SanitizerDeps) {
         return filterTokens(deps, rewritten.body.content, rewritten, client)
       }),
   }
+}
+
+/**
+ * The answer as clients know it. Okta may leave out the causes of an error (S7). A lockout ends the transaction, so what needs a
+ * handle is left out: from primary authentication, Okta sends a link to cancel without a state token (S1).
+ */
+function completeAnswer({ body, isError }: Pick<AuthnReply, 'body' | 'isError'>): AuthnReply['body'] {
+  if (isError) return { ...body, errorCauses: body.errorCauses ?? [] }
+  if (body.status !== 'LOCKED_OUT') return body
+  const { stateToken: _token, _links: links, ...rest } = body
+  const { cancel: _cancel, ...others } = record(links)
+  return { ...rest, _links: others }
 }
 
 /** The token filter: serializes the answer, and removes tokens and the broker's own secrets. Throws a SyntaxError if the rest is not JSON. */

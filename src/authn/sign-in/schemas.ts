@@ -26,12 +26,18 @@ const optional = <Schema extends z.ZodType>(schema: Schema) =>
 
 const username = printable(320)
 const password = nonEmpty(1024)
-const flag = z.boolean({ error: 'must be true or false' })
+const FLAG_ERROR = { error: 'must be true or false' }
+const flag = z.boolean(FLAG_ERROR)
+/** Scripts send strings, which Okta takes (S16). */
+const option = z.union(
+  [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
+  FLAG_ERROR,
+)
 
 const handle = text(128)
 const options = optional(
   z.object(
-    { multiOptionalFactorEnroll: optional(flag), warnBeforePasswordExpired: optional(flag) },
+    { multiOptionalFactorEnroll: optional(option), warnBeforePasswordExpired: optional(option) },
     { error: 'must be an object or null' },
   ),
 )

@@ -1,4 +1,5 @@
-import { unknownHandle, upstreamUnavailable } from '../../errors.ts'
+import { addressBlocked, unknownHandle, upstreamUnavailable } from '../../errors.ts'
+import { innermostFailure } from '../../observability/dependency-failure.ts'
 import { readError } from '../../okta-errors.ts'
 import type { RevocationTimes } from '../../session/void-times.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
@@ -57,7 +58,7 @@ export function createSendStep(deps: SendStepDeps) {
   ): Promise<StepResult> => {
     if (PASSWORD_CHANGES.has(step.operation) && step.isUserStored !== false)
       await deps.transactions.announcePasswordChange(before, handle)
-    const reply = await deps.upstream.send(step.call, client)
+    const reply = await sendCall(before, step, client, deps)
     const answer = readAnswer(reply.body)
     const ssoToken = reply.isError ? undefined : ssoTokenFor(before, step, answer, deps)
     const shown = deps.sanitizer.step(reply, { before, handle, ssoToken }, client)
@@ -82,6 +83,25 @@ export function createSendStep(deps: SendStepDeps) {
     const signIn = { before, after, handle, answer, outcome, offered: shown.offered, ssoToken }
     const concluded = await concludeStep({ ...signIn, tokenField: tokenFieldOf(step) }, client, deps)
     return { ...concluded, ...oktaResult }
+  }
+}
+
+/** Throws 403 if the org refuses the address, which counts against no user. */
+async function sendCall(
+  before: Transaction,
+  { call, operation }: UpstreamStep,
+  client: Client,
+  { upstream, audit }: Pick<SendStepDeps, 'upstream' | 'audit'>,
+): Promise<AuthnReply> {
+  try {
+    const reply = await upstream.send(call, client)
+    if (!reply.isError || readError(reply, operation).refusesAddress !== true) return reply
+    audit.upstreamError(reply, client)
+    throw addressBlocked(new UpstreamFailure('address_blocked', { upstreamStatus: reply.status }))
+  } catch (error) {
+    if (innermostFailure(error)?.outcome === 'address_blocked')
+      audit.addressBlocked(operation, before, client)
+    throw error
   }
 }
 

@@ -1,4 +1,4 @@
-import { upstreamUnavailable } from '../../errors.ts'
+import { addressBlocked, upstreamUnavailable } from '../../errors.ts'
 import { errorOf } from '../../okta-errors.ts'
 import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
@@ -22,7 +22,7 @@ export interface AuthnReply {
 
 const ERROR_CODE = /^E\d{7}$/
 
-/** Throws 502 if the response does not have the API's form. Any 429 is an Error object. */
+/** Throws 502 if the response does not have the API's form, and 403 if it is a bare 403. Any 429 is an Error object. */
 export function toReply(answer: UpstreamResponse): AuthnReply {
   if (answer.status === 429 && text(record(answer.json).errorCode) === undefined)
     return toReply({ ...answer, json: rateLimitError(answer) })
@@ -31,6 +31,9 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
   // an empty success, such as a 204 to a cancel, becomes the empty object that clients know
   const isEmpty = isStatus && !isError && answer.bytes.length === 0
   const { status, json: body } = isEmpty ? { status: 200, json: {} } : answer
+  // the org blocks the address of the client or of the broker (S14)
+  if (status === 403 && !isRecord(body))
+    throw addressBlocked(new UpstreamFailure('address_blocked', { upstreamStatus: status }))
   if (!isRecord(body) || !isStatus || (isError && typeof body.errorCode !== 'string'))
     throw upstreamUnavailable(new UpstreamFailure('invalid_response', { upstreamStatus: status }))
   const code = text(body.errorCode) ?? ''
