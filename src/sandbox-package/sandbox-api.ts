@@ -52,6 +52,10 @@ export interface Person {
   /** Okta finds the password in a list of breached ones: at a sign-in, it expires, and the sessions end. */
   readonly passwordBreached?: boolean
   readonly passwordExpiresInDays?: number
+  /** The password is a temporary one that has expired: the sign-in is 401 E0000064. */
+  readonly temporaryPasswordExpired?: boolean
+  /** The person lives in Active Directory, whose agent checks the password. */
+  readonly activeDirectory?: { readonly mayChangePassword?: boolean }
   readonly lockedOut?: boolean
   /** The person must first sign in with an activation token (`control.activationToken`). */
   readonly activation?: boolean

@@ -89,6 +89,15 @@ export const userSchema = z.strictObject({
   recoveryPhone: z.string().optional(),
   recoveryQuestion: z.strictObject({ question: z.string(), answer: z.string() }).optional(),
   factors: z.array(factorSchema).default([]),
+  /** The password is a temporary one that has expired: the sign-in is 401 E0000064. */
+  temporaryPasswordExpired: z.boolean().default(false),
+  /** The user lives in Active Directory: an agent checks and changes the password. */
+  activeDirectory: z
+    .strictObject({
+      /** false: an expired password cannot be changed at the org, so the sign-in fails like one with a wrong password. */
+      mayChangePassword: z.boolean().default(true),
+    })
+    .optional(),
   /** One sentence about the sign-in of this user. */
   description: z.string(),
 })
@@ -233,6 +242,23 @@ const sandboxConfig = z.strictObject({
       redeemsSessionTokens: z.boolean().default(true),
     })
     .prefault({}),
+  /** How the org codes and words its refusals. */
+  refusals: z
+    .strictObject({
+      /** The language of the brand, which error texts follow. Codes and field names stay. */
+      language: z.enum(['en', 'de']).default('en'),
+      /** The code for a wrong user name or password. */
+      wrongPassword: z.enum(['E0000004', 'E0000207']).default('E0000004'),
+      /** A new password breaks rules: one cause with all rules, one cause for each broken rule, or no `errorCauses` at all. */
+      passwordRules: z.enum(['all-rules', 'broken-rules', 'no-causes']).default('all-rules'),
+    })
+    .prefault({}),
+  /** The agent of Active Directory: `slow` looks like a wrong password, the last two are 502 E0000240 and 504 E0000241. */
+  directoryAgent: z.enum(['connected', 'slow', 'timed-out', 'disconnected']).default('connected'),
+  /** Addresses in a blocked zone: 403 with a page, before anything else. */
+  blockedAddresses: z.array(z.string()).default([]),
+  /** Addresses that ThreatInsight blocks: 403 E0000006 at primary authentication, before the password is checked. */
+  suspectedAddresses: z.array(z.string()).default([]),
   pam: z.unknown(),
 })
 

@@ -74,7 +74,7 @@ const COMMON = 'This password was found in a list of commonly used passwords. Pl
 const updateFailed = (causes: readonly string[] = []) =>
   refused(403, 'E0000014', 'Update of credentials failed', causes)
 const updateRefused = ({ status, code, summary, causes }: AuthnError) =>
-  refused(status, code, summary, causes)
+  refused(status, code, summary, causes ?? [])
 /** The texts of Okta are those in issues and clients that show its answers. */
 const CAUSES: readonly [string, GatehouseError, RegExp, Message['action']][] = [
   ['a link for another user', ofBroker(otherUsersSession('token')), /Another user is signed in/, 'sign-out'],

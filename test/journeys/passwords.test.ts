@@ -40,6 +40,8 @@ describe('an expired password', () => {
   ])(
     '%s is refused with its causes, and the change can be tried again',
     async (_, fields, causes, status = 403) => {
+      // each broken rule with a cause of its own; okta-errors.test.ts has the other forms
+      harness.sandbox.settings.passwordRules = 'broken-rules'
       const page = await openExpiredPassword()
       const refused = await page.follow('_links.next', {
         oldPassword: PASSWORD,

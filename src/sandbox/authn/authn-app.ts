@@ -9,6 +9,7 @@ import {
   errorHandler,
   notFoundHandler,
   rateLimitedResponse,
+  refuseBlockedAddress,
 } from './authn-middleware.ts'
 import { createAuthnRoutes } from './authn-routes.ts'
 import { createDuoRoutes } from './duo-routes.ts'
@@ -45,12 +46,13 @@ export function createAuthnApp({
   app.use(enforceRateLimit(org))
   app.use(bodyParser())
   app.use(faults.middleware({ rateLimited: rateLimitedResponse(org) }))
+  app.use(refuseBlockedAddress(org))
   app.use(checkApiToken(org))
   app.use(createAuthnRoutes({ org, originOf }))
   app.use(createPageRoutes({ org, originOf }))
   app.use(createIdentityProviderRoutes({ org }))
   app.use(createDuoRoutes({ org }))
   app.use(notFoundHandler)
-  app.use(errorHandler(org.random))
+  app.use(errorHandler(org))
   return app
 }

@@ -3,14 +3,15 @@ export class AuthnError extends Error {
   readonly status: number
   readonly code: string
   readonly summary: string
-  readonly causes: readonly string[]
+  /** null: the answer has no `errorCauses` (S7). */
+  readonly causes: readonly string[] | null
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
     status: number,
     code: string,
     summary: string,
-    causes: readonly string[] = [],
+    causes: readonly string[] | null = [],
     headers: Readonly<Record<string, string>> = {},
   ) {
     super(`${code} ${summary}`)
@@ -36,6 +37,8 @@ export const notFound = (resource: string) =>
   new AuthnError(404, 'E0000007', `Not found: Resource not found: ${resource}`)
 export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Server Error')
 export const invalidToken = () => new AuthnError(401, 'E0000011', 'Invalid token provided')
+const updateFailed = (status: number, causes: readonly string[] | null) =>
+  new AuthnError(status, 'E0000014', 'Update of credentials failed', causes)
 /** As in the widget's recorded answer, and as in Okta's reference (docs/sandbox.md#behaviour-to-know). */
 const WRONG_OLD_PASSWORD = {
   recorded: [400, 'Old password is not correct'],
@@ -44,10 +47,20 @@ const WRONG_OLD_PASSWORD = {
 
 export const wrongOldPassword = (form: keyof typeof WRONG_OLD_PASSWORD) => {
   const [status, cause] = WRONG_OLD_PASSWORD[form]
-  return new AuthnError(status, 'E0000014', 'Update of credentials failed', [cause])
+  return updateFailed(status, [cause])
 }
-/** Okta's own summary lacks the word "not". */
-export const passwordTooWeak = (causes: readonly string[]) =>
+/** As fixtures of Okta's widget have it: one code for a changed password, another one for a reset password (S7). */
+export const passwordTooWeak = (operation: 'change' | 'reset', causes: readonly string[] | null) =>
+  operation === 'change'
+    ? updateFailed(403, causes)
+    : new AuthnError(
+        403,
+        'E0000080',
+        'The password does not meet the complexity requirements of the current password policy.',
+        causes,
+      )
+/** As the reference has it, whose summary lacks the word "not". */
+export const passwordTooWeakByRules = (causes: readonly string[]) =>
   new AuthnError(
     403,
     'E0000014',
@@ -69,6 +82,8 @@ export const recoveryNotAllowed = () =>
   new AuthnError(403, 'E0000034', 'Forgot password not allowed on specified user.')
 export const rateLimited = (headers: Readonly<Record<string, string>> = {}) =>
   new AuthnError(429, 'E0000047', 'API call exceeded rate limit due to too many requests.', [], headers)
+export const temporaryPasswordExpired = () =>
+  new AuthnError(401, 'E0000064', 'Password is expired and must be changed.')
 export const invalidPasscode = (cause: string) =>
   new AuthnError(403, 'E0000068', 'Invalid Passcode/Answer', [cause])
 export const factorLocked = () =>
@@ -95,8 +110,16 @@ export const breachedPassword = () =>
   new AuthnError(
     403,
     'E0000259',
-    'Login is not allowed because the credential was breached. The password must be reset.',
+    'Login not allowed at this time. Reset your password or contact your administrator for further assistance.',
   )
+export const wrongCredentials = () =>
+  new AuthnError(
+    401,
+    'E0000207',
+    'The username and/or the password you entered is incorrect. Please try again.',
+  )
+export const agentTimedOut = () => new AuthnError(502, 'E0000240', 'Request timed out waiting for agent.')
+export const noAgentConnected = () => new AuthnError(504, 'E0000241', 'No connected agents.')
 export const notAcceptable = () =>
   new AuthnError(406, 'E0000122', "Accept Header did not contain supported media type 'application/json'")
 export const callMadeRecently = () =>
@@ -108,6 +131,6 @@ export function errorBody(error: AuthnError, errorId: string) {
     errorSummary: error.summary,
     errorLink: error.code,
     errorId,
-    errorCauses: error.causes.map((errorSummary) => ({ errorSummary })),
+    ...(error.causes === null ? {} : { errorCauses: error.causes.map((errorSummary) => ({ errorSummary })) }),
   }
 }

@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'exp
 import express from 'express'
 import {
   AuthnError,
+  accessDenied,
   errorBody,
   internalError,
   malformedBody,
@@ -11,7 +12,8 @@ import {
   unsupportedContentType,
 } from './authn-error.ts'
 import { type ClientContext, readClientContext, requireValidApiToken } from './client-context.ts'
-import { type RandomBytes, randomErrorId } from './issued-tokens.ts'
+import { inGerman } from './german-errors.ts'
+import { randomErrorId } from './issued-tokens.ts'
 import type { Org } from './org.ts'
 import { requestIdOf } from './system-log.ts'
 
@@ -54,6 +56,27 @@ export function enforceRateLimit(org: Org): RequestHandler {
   }
 }
 
+/**
+ * Refuses requests from a blocked address before anything else (S14): from one in a blocked zone with a page instead of an Error
+ * object, whatever the path; from one that ThreatInsight suspects with E0000006, at primary authentication only.
+ */
+export function refuseBlockedAddress(org: Org): RequestHandler {
+  return function refuseAddress(req, res, next) {
+    const { blockedAddresses, suspectedAddresses } = org.settings
+    const { address } = clientContextOf(org, req)
+    if (blockedAddresses.includes(address)) sendBlockedPage(res)
+    else if (suspectedAddresses.includes(address) && req.path === '/api/v1/authn') throw accessDenied()
+    else next()
+  }
+}
+
+function sendBlockedPage(res: Response): void {
+  res
+    .status(403)
+    .type('html')
+    .send('<!DOCTYPE html>\n<html><body><h1>403 Access Forbidden</h1></body></html>\n')
+}
+
 /** 401 E0000011 for an invalid API token on any path. */
 export function checkApiToken(org: Org): RequestHandler {
   return function refuseInvalidToken(req, _res, next) {
@@ -88,11 +111,12 @@ export function bodyParser(): RequestHandler {
   }
 }
 
-export function errorHandler(random: RandomBytes): ErrorRequestHandler {
+export function errorHandler({ random, settings }: Pick<Org, 'random' | 'settings'>): ErrorRequestHandler {
   return function sendErrorObject(error: unknown, req, res, _next) {
     const authnError = toAuthnError(error, req)
-    res.status(authnError.status).set(authnError.headers)
-    res.json(errorBody(authnError, randomErrorId(random)))
+    const worded = settings.language === 'de' ? inGerman(authnError) : authnError
+    res.status(worded.status).set(worded.headers)
+    res.json(errorBody(worded, randomErrorId(random)))
   }
 }
 

@@ -8,7 +8,10 @@ import { createTokenStore } from './token-store.ts'
 import { createTransactions } from './transaction.ts'
 import { createUsers, type User } from './user.ts'
 
-function settingsOf({ factorListName, pipeline, identityEngine }: SandboxConfig): Settings {
+function settingsOf(config: SandboxConfig): Settings {
+  const { factorListName, pipeline, identityEngine, refusals } = config
+  const { directoryAgent, blockedAddresses, suspectedAddresses } = config
+  const refused = { ...refusals, directoryAgent, blockedAddresses, suspectedAddresses }
   const answers = {
     factorListName,
     resetPasswordName: 'resetPassword',
@@ -18,7 +21,7 @@ function settingsOf({ factorListName, pipeline, identityEngine }: SandboxConfig)
     breachDetected: 'always',
     wrongOldPassword: 'recorded',
   } as const
-  return { ...answers, pipeline, ...identityEngine }
+  return { ...answers, ...refused, pipeline, ...identityEngine }
 }
 
 const SESSION_MINUTES = 120

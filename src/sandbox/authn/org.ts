@@ -33,7 +33,11 @@ export type Settings = {
   breachDetected: 'always' | 'once'
   /** The response to a wrong old password: as recorded (400), or as documented (403). */
   wrongOldPassword: 'recorded' | 'documented'
-} & PipelineSettings
+} & PipelineSettings &
+  RefusalSettings
+
+export type RefusalSettings = SandboxConfig['refusals'] &
+  Pick<SandboxConfig, 'directoryAgent' | 'blockedAddresses' | 'suspectedAddresses'>
 
 export type PipelineSettings = SandboxConfig['identityEngine'] & Pick<SandboxConfig, 'pipeline'>
 

@@ -1,5 +1,11 @@
 import type { PasswordPolicy } from '../sandbox-config.ts'
-import { passwordTooWeak, wrongOldPassword, wrongRecoveryAnswer } from './authn-error.ts'
+import {
+  passwordTooWeak,
+  passwordTooWeakByRules,
+  wrongOldPassword,
+  wrongRecoveryAnswer,
+} from './authn-error.ts'
+import { requireAgent } from './directory-agent.ts'
 import { answersMatch } from './factors/question-factor.ts'
 import { setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
@@ -15,8 +21,9 @@ export function changePassword(
   user: User,
   body: ChangePasswordBody,
 ): void {
+  requireAgent(org, user)
   if (body.oldPassword !== user.password) throw wrongOldPassword(org.settings.wrongOldPassword)
-  requireValidPassword(org, user, body.newPassword)
+  requireValidPassword(org, user, body.newPassword, 'change')
   setPassword(org, transaction, user, body)
 }
 
@@ -24,7 +31,8 @@ export function changePassword(
 export function resetPassword(org: Org, transaction: Transaction, user: User, body: ResetPasswordBody): void {
   if (body.answer !== undefined && !answersMatch(body.answer, user.config.recoveryQuestion?.answer))
     throw wrongRecoveryAnswer()
-  requireValidPassword(org, user, body.newPassword)
+  requireAgent(org, user)
+  requireValidPassword(org, user, body.newPassword, 'reset')
   user.lockedOut = false
   user.wrongPasswords = 0
   user.activated = true
@@ -39,32 +47,58 @@ export function unmetRequirements(
   password: string,
   user: Pick<User, 'login' | 'password'>,
 ): string[] {
-  const { complexity } = policy
-  const count = (pattern: RegExp) => password.match(pattern)?.length ?? 0
-  const lower = password.toLowerCase()
+  const unmet = rulesOf(policy, user)
+    .filter(({ isMet }) => !isMet(password))
+    .map(({ text }) => `Passwords must have ${text}`)
+  return password === user.password ? [...unmet, 'Password cannot be your current password'] : unmet
+}
+
+type Rule = { text: string; isMet: (password: string) => boolean }
+
+/** The rules of the policy that are on. */
+function rulesOf({ complexity }: PasswordPolicy, user: Pick<User, 'login'>): Rule[] {
   const nameParts = user.login
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter((part) => part.length >= 4)
-  const rules: [boolean, string][] = [
-    [password.length >= complexity.minLength, `at least ${complexity.minLength} characters`],
-    [count(/[a-z]/g) >= complexity.minLowerCase, 'a lowercase letter'],
-    [count(/[A-Z]/g) >= complexity.minUpperCase, 'an uppercase letter'],
-    [count(/[0-9]/g) >= complexity.minNumber, 'a number'],
-    [count(/[^A-Za-z0-9]/g) >= complexity.minSymbol, 'a symbol'],
-    [
-      !complexity.excludeUsername || !nameParts.some((part) => lower.includes(part)),
-      'no parts of your username',
-    ],
+  const atLeast = (count: number, pattern: RegExp, text: string): Rule[] =>
+    count <= 0 ? [] : [{ text, isMet: (password) => (password.match(pattern)?.length ?? 0) >= count }]
+  const { minLength, excludeUsername } = complexity
+  const noName = (password: string) => !nameParts.some((part) => password.toLowerCase().includes(part))
+  return [
+    { text: `at least ${minLength} characters`, isMet: (password) => password.length >= minLength },
+    ...atLeast(complexity.minLowerCase, /[a-z]/g, 'a lowercase letter'),
+    ...atLeast(complexity.minUpperCase, /[A-Z]/g, 'an uppercase letter'),
+    ...atLeast(complexity.minNumber, /[0-9]/g, 'a number'),
+    ...atLeast(complexity.minSymbol, /[^A-Za-z0-9]/g, 'a symbol'),
+    ...(excludeUsername ? [{ text: 'no parts of your username', isMet: noName }] : []),
   ]
-  const unmet = rules.filter(([met]) => !met).map(([, rule]) => `Passwords must have ${rule}`)
-  return password === user.password ? [...unmet, 'Password cannot be your current password'] : unmet
 }
 
-function requireValidPassword(org: Org, user: User, password: string): void {
+const NOT_MET = 'Password requirements were not met.'
+
+/** @throws E0000014 or E0000080, in the form of the setting `passwordRules` */
+export function requireValidPassword(
+  org: Org,
+  user: User,
+  password: string,
+  operation: 'change' | 'reset',
+): void {
   const policy = org.config.passwordPolicies[user.config.passwordPolicy]
-  const unmet = policy === undefined ? [] : unmetRequirements(policy, password, user)
-  if (unmet.length > 0) throw passwordTooWeak(unmet)
+  if (policy === undefined) return
+  const unmet = unmetRequirements(policy, password, user)
+  if (unmet.length === 0) return
+  // Active Directory says no more than this (S4)
+  if (user.config.activeDirectory !== undefined) throw passwordTooWeak(operation, [NOT_MET])
+  const rules = rulesOf(policy, user).map(({ text }) => text)
+  switch (org.settings.passwordRules) {
+    case 'all-rules':
+      throw passwordTooWeak(operation, [`${NOT_MET} Password requirements: ${rules.join(', ')}.`])
+    case 'broken-rules':
+      throw passwordTooWeakByRules(unmet)
+    case 'no-causes':
+      throw passwordTooWeak(operation, null)
+  }
 }
 
 function setPassword(

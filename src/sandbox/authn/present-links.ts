@@ -44,7 +44,7 @@ const LINKS: Record<Status, (view: View) => Links> = {
   MFA_CHALLENGE: (view) => challengeLinks(view),
   MFA_ENROLL: (view) => ({ ...skipEnrollment(view), ...cancel(view) }),
   MFA_ENROLL_ACTIVATE: (view) => activationLinks(view),
-  LOCKED_OUT: (view) => ({ next: next(view, 'unlock', '/recovery/unlock') }),
+  LOCKED_OUT: (view) => ({ next: next(view, 'unlock', '/recovery/unlock'), ...cancel(view) }),
   RECOVERY: (view) => ({ next: next(view, 'answer', '/recovery/answer'), ...cancel(view) }),
   RECOVERY_CHALLENGE: (view) => recoveryLinks(view),
   UNAUTHENTICATED: ({ origin }) => ({ next: actionLink(origin, AUTHN, 'POST', 'authenticate') }),

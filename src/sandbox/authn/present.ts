@@ -16,7 +16,13 @@ export function present(view: View): Json {
   const { transaction, org } = view
   const { status, app } = transaction
   if (status === 'LOCKED_OUT')
-    return omitUndefined({ status, relayState: transaction.relayState, _links: presentLinks(view) })
+    // as a fixture of Okta's widget has it (S1): a link to cancel, and no state token to cancel with
+    return omitUndefined({
+      status,
+      relayState: transaction.relayState,
+      _embedded: {},
+      _links: presentLinks(view),
+    })
   const stepUpDone = status === 'SUCCESS' && app !== undefined
   const embedded = { ...userPart(view), ...EMBEDDED[status](view), ...appPart(view) }
   return omitUndefined({

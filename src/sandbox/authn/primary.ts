@@ -1,7 +1,16 @@
 import { findApp } from './apps.ts'
-import { authenticationFailed, invalidToken, rateLimited, validationFailed } from './authn-error.ts'
+import {
+  AuthnError,
+  authenticationFailed,
+  invalidToken,
+  rateLimited,
+  temporaryPasswordExpired,
+  validationFailed,
+  wrongCredentials,
+} from './authn-error.ts'
 import { handleBreachedPassword } from './breached-password.ts'
 import type { ClientContext } from './client-context.ts'
+import { requireAgent } from './directory-agent.ts'
 import { applyIdentityProviderApproval } from './enroll.ts'
 import { isSupported } from './identity-engine.ts'
 import { setNextStatus } from './next-status.ts'
@@ -98,6 +107,7 @@ function checkPassword(
   if (exceeded) throw rateLimited(headers)
   const user = org.users.findByUsername(username)
   const policy = user === undefined ? undefined : org.config.passwordPolicies[user.config.passwordPolicy]
+  if (user !== undefined) askDirectory(org, client, user)
   const isValid = user?.password !== undefined && user.password === password && user.activated
   if (user !== undefined && policy !== undefined && !user.lockedOut && !isValid) {
     user.wrongPasswords += 1
@@ -109,12 +119,34 @@ function checkPassword(
     return 'locked-out'
   }
   if (user === undefined || !isValid || user.lockedOut) {
-    recordSignIn(org, client, username, 'E0000004')
-    throw authenticationFailed()
+    const refusal = org.settings.wrongPassword === 'E0000207' ? wrongCredentials() : authenticationFailed()
+    recordSignIn(org, client, username, refusal.code)
+    throw refusal
   }
   user.wrongPasswords = 0
+  requireUsablePassword(org, client, user)
   if (user.passwordBreached) handleBreachedPassword(org, user, client)
   return user
+}
+
+/** The agent of the user's directory, if there is one. */
+function askDirectory(org: Org, client: ClientContext, user: User): void {
+  try {
+    requireAgent(org, user)
+  } catch (error) {
+    if (error instanceof AuthnError) recordSignIn(org, client, user.login, error.code)
+    throw error
+  }
+}
+
+/** Refuses a correct password with which the user cannot sign in any more. */
+function requireUsablePassword(org: Org, client: ClientContext, user: User): void {
+  const { temporaryPasswordExpired: isTemporary, activeDirectory } = user.config
+  const isExpired = user.passwordExpired && activeDirectory?.mayChangePassword === false
+  if (!isTemporary && !isExpired) return
+  const refusal = isTemporary ? temporaryPasswordExpired() : authenticationFailed()
+  recordSignIn(org, client, user.login, refusal.code)
+  throw refusal
 }
 
 function begin(org: Org, body: PrimaryBody, client: ClientContext): Transaction {

@@ -2,6 +2,10 @@ import { z } from 'zod'
 import { validationFailed } from './authn-error.ts'
 
 const flag = z.boolean().nullish()
+/** Scripts send strings (S16). */
+const option = z
+  .union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')])
+  .nullish()
 const text = z.string().max(10_000)
 const optional = text.nullish().transform((value) => value ?? undefined)
 
@@ -13,7 +17,7 @@ export const primaryBody = z.object({
   stateToken: optional,
   audience: optional,
   relayState: optional,
-  options: z.object({ warnBeforePasswordExpired: flag, multiOptionalFactorEnroll: flag }).nullish(),
+  options: z.object({ warnBeforePasswordExpired: option, multiOptionalFactorEnroll: option }).nullish(),
   /** Parsed only for a trusted app. */
   context: z.unknown().optional(),
 })

@@ -20,6 +20,7 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   const strict = await startSandbox(({ passwordPolicies }) => {
     for (const policy of Object.values(passwordPolicies)) policy.complexity = STRICT
   })
+  strict.sandbox.settings.passwordRules = 'broken-rules'
   const start = await strict.signIn('olga.expired')
   const body = { oldPassword: PASSWORD, newPassword }
   const answer = await strict.follow(start, '_links.next', body).finally(strict.close)

@@ -1,5 +1,5 @@
-import { passwordTooWeak, validationFailed } from '../authn-error.ts'
-import { unmetRequirements } from '../passwords.ts'
+import { validationFailed } from '../authn-error.ts'
+import { requireValidPassword } from '../passwords.ts'
 import { type FactorHandler, type FactorStep, type Outcome, WRONG_PASSWORD } from './factor-handler.ts'
 
 /** The user's password as a factor: `password` verifies it, `profile.password` sets a new one at enrollment. */
@@ -24,9 +24,7 @@ function checkPassword({ user, body }: FactorStep): Outcome {
 
 function setPassword({ org, user, body }: FactorStep): Outcome {
   const newPassword = String(body.profile?.password)
-  const policy = org.config.passwordPolicies[user.config.passwordPolicy]
-  const unmet = policy === undefined ? [] : unmetRequirements(policy, newPassword, user)
-  if (unmet.length > 0) throw passwordTooWeak(unmet)
+  requireValidPassword(org, user, newPassword, 'change')
   user.password = newPassword
   return { kind: 'verified' }
 }
