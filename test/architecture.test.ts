@@ -16,7 +16,7 @@ interface Source {
 /** The modules that each module may import, in addition to itself. Type-only imports count too. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['wiring', 'doctor', 'config', 'session', 'http', 'observability', 'errors'],
-  doctor: ['config', 'pam', 'http', 'upstream', 'store', 'crypto', 'observability'],
+  doctor: ['config', 'pam', 'http', 'upstream', 'store', 'crypto', 'observability', 'okta-errors'],
   wiring: [
     ...['app', 'ops', 'config', 'authn', 'pam', 'session', 'http', 'upstream', 'store', 'crypto'],
     ...['observability', 'errors'],

@@ -1,3 +1,4 @@
+import { tokenEvidence } from '../okta-errors.ts'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import { type Answer, createDoctorApi, isTlsFailure, reasonOf, sendOrFail } from './calls.ts'
 import { watchCertificate } from './certificate.ts'
@@ -12,6 +13,7 @@ export function authnChecks(context: DoctorContext): CheckGroup {
   const isTls = baseUrl.startsWith('https:')
   const certificate = watchCertificate(baseUrl)
   let organization: Answer | undefined
+  let emptySignIn: Answer | undefined
   const needs = ['authn.reach']
   const checks: Check[] = [
     {
@@ -26,7 +28,15 @@ export function authnChecks(context: DoctorContext): CheckGroup {
       run: () => judgeTls(organization, isTls, () => certificate.judge(now(), 'the certificate is accepted')),
     },
     { name: 'authn.clock', needs, run: () => judgeClock(organization, now()) },
-    { name: 'authn.token', needs, run: () => checkToken(api, apiToken.value) },
+    {
+      name: 'authn.token',
+      needs,
+      async run() {
+        emptySignIn = await sendEmptySignIn(api, apiToken.value)
+        return judgeToken(emptySignIn)
+      },
+    },
+    { name: 'authn.language', needs: ['authn.token'], run: () => judgeLanguage(emptySignIn) },
     {
       name: 'authn.users',
       needs: ['authn.token'],
@@ -57,6 +67,11 @@ function judgeReach({ failure, status, json }: Answer): Finding {
   const { errorCode, id, pipeline } = fieldsOf(json)
   const isOkta = [errorCode, id, pipeline].some((value) => typeof value === 'string')
   if (isOkta && status < 500) return ok('the org answers')
+  if (status === 403 && !isOkta)
+    return fail(
+      'the org refuses this machine’s address, or another web server answers (HTTP 403)',
+      BLOCKED_FIX,
+    )
   const what = status >= 500 ? 'the org fails' : 'another web server answers, not Okta’s API'
   return fail(
     `${what} (HTTP ${status})`,
@@ -89,19 +104,41 @@ function judgeClock(answer: Answer | undefined, nowMs: number): Finding {
 }
 
 /** An empty sign-in: with a valid token, Okta refuses only its form. It concerns no user. */
-async function checkToken(api: HttpApi, token: string): Promise<Finding> {
-  const { status, json } = await sendOrFail(api, {
+function sendEmptySignIn(api: HttpApi, token: string): Promise<Answer> {
+  return sendOrFail(api, {
     method: 'POST',
     path: '/api/v1/authn',
     headers: { ...ACCEPT, Authorization: `SSWS ${token}` },
     body: {},
   })
+}
+
+function judgeToken({ status, json }: Answer): Finding {
   const { errorCode } = fieldsOf(json)
-  if (errorCode === 'E0000011') return fail('Okta refuses the API token (E0000011)', TOKEN_FIX)
-  if (status === 403) return fail('Okta accepts the API token but forbids the call (HTTP 403)', ZONE_FIX)
-  const isAccepted = typeof errorCode === 'string' && (status === 400 || status === 401)
-  if (isAccepted) return ok('Okta accepts the API token')
+  const code = typeof errorCode === 'string' ? errorCode : undefined
+  if (tokenEvidence({ status, errorCode: code }) === 'perhaps-refused')
+    return fail(`Okta refuses the API token (${code})`, TOKEN_FIX)
+  if (status === 403 && code === undefined)
+    return fail('the org refuses this machine’s address (HTTP 403 without an error code)', BLOCKED_FIX)
+  if (status === 403) return fail('Okta forbids the call, whatever the API token (HTTP 403)', ZONE_FIX)
+  if (code !== undefined && (status === 400 || status === 401)) return ok('Okta accepts the API token')
   return warn('Okta’s response does not show whether the token is valid', AGAIN)
+}
+
+/** How Okta begins the texts of its errors in English, for the errors that an empty sign-in may get. */
+const ENGLISH =
+  /^(Api validation failed|Authentication failed|The request was not valid|The request body was not)/i
+
+/** Error texts follow the brand's language (S6), and some things are told by their texts alone. */
+function judgeLanguage(answer: Answer | undefined): Finding {
+  const { errorSummary } = fieldsOf(answer?.json)
+  if (typeof errorSummary !== 'string' || errorSummary === '')
+    return skipped('the response has no error text')
+  if (ENGLISH.test(errorSummary)) return ok('error texts are English')
+  return warn(
+    'Okta’s error texts are not English: the page cannot say what is wrong with a new password',
+    'Set the display language of the brand to English (docs/connect-your-okta-org.md#language-of-the-brand).',
+  )
 }
 
 /** Lists at most one user, of whom nothing is read. */
@@ -121,8 +158,10 @@ const USERS_FIX =
   'Give the account of the token a role that may view users (docs/connect-your-okta-org.md, steps 2 and 10).'
 const AGAIN = 'Run the doctor again later. If it persists, read Okta’s status page.'
 const TOKEN_FIX = 'Create a token (docs/connect-your-okta-org.md, step 2) and set AUTHN_API_TOKEN.'
+const BLOCKED_FIX =
+  'Look for Gatehouse’s addresses in the blocked network zones of the org (docs/operations.md#okta-refuses-an-address), and check AUTHN_BASE_URL.'
 const ZONE_FIX =
-  'Check the network zone from which the token may be used, and the role of its account (docs/connect-your-okta-org.md, steps 2 and 3).'
+  'Check whether the org refuses Gatehouse’s addresses (docs/operations.md#okta-refuses-an-address), the network zone from which the token may be used, and the role of its account (docs/connect-your-okta-org.md, steps 2 and 3).'
 
 function judgePipeline(answer: Answer | undefined): Finding {
   const fix =

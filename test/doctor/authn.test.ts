@@ -61,6 +61,31 @@ describe('the sandbox', () => {
     expect(new Set(bodies)).toEqual(new Set(['GET /.well-known/okta-organization', 'POST /api/v1/authn']))
   })
 
+  test('the language of error texts: a warning unless it is English (S6)', async () => {
+    expect((await authnChecks(upstream.signInEnv)).language).toBe('ok: error texts are English')
+    upstream.sandbox.settings.language = 'de'
+    const { token, language } = await authnChecks(upstream.signInEnv)
+    upstream.sandbox.settings.language = 'en'
+    expect(token).toBe('ok: Okta accepts the API token')
+    expect(language).toMatch(/^warn: Okta’s error texts are not English/)
+  })
+
+  test('an address of this machine that the org blocks, or that ThreatInsight suspects (S14)', async () => {
+    const { settings } = upstream.sandbox
+    settings.blockedAddresses = ['127.0.0.1']
+    const blocked = await authnChecks(upstream.signInEnv)
+    Object.assign(settings, { blockedAddresses: [], suspectedAddresses: ['127.0.0.1'] })
+    const suspected = await authnChecks(upstream.signInEnv)
+    settings.suspectedAddresses = []
+    expect(blocked.reach).toBe(
+      'fail: the org refuses this machine’s address, or another web server answers (HTTP 403)',
+    )
+    expect([suspected.reach, suspected.token]).toEqual([
+      'ok: the org answers',
+      'fail: Okta forbids the call, whatever the API token (HTTP 403)',
+    ])
+  })
+
   test('a wrong token', async () => {
     const { token } = await authnChecks({ ...upstream.signInEnv, AUTHN_API_TOKEN: 'a-wrong-token' })
     expect(token).toBe('fail: Okta refuses the API token (E0000011)')
@@ -121,7 +146,12 @@ test.each<[string, StubListener, string]>([
   [
     'a token that is limited to other addresses',
     answer(new StubError(403, 'E0000006')),
-    'fail: Okta accepts the API token but forbids the call (HTTP 403)',
+    'fail: Okta forbids the call, whatever the API token (HTTP 403)',
+  ],
+  [
+    'an address that may describe the org but not sign in',
+    html(403),
+    'fail: the org refuses this machine’s address (HTTP 403 without an error code)',
   ],
   [
     'a rate limit',

@@ -38,7 +38,7 @@ const NAMES = [
   ...['reach', 'database', 'version', 'policy', 'scripts', 'write', 'keys', 'latency'].map(
     (name) => `redis.${name}`,
   ),
-  ...['reach', 'tls', 'clock', 'token', 'users', 'pipeline', 'forwarded_for', 'device_token'].map(
+  ...['reach', 'tls', 'clock', 'token', 'language', 'users', 'pipeline', 'forwarded_for', 'device_token'].map(
     (name) => `authn.${name}`,
   ),
   ...['reach', 'key', 'team', 'user', 'key_expiry'].map((name) => `pam.${name}`),
