@@ -11,6 +11,7 @@ import type { Faults } from './faults.ts'
 import { refuseOtherSites } from './other-sites.ts'
 import type { PamControl } from './pam/pam-control.ts'
 import type { RequestLog } from './request-log.ts'
+import { networkZone } from './sandbox-config.ts'
 
 /** One value for each of the two APIs. */
 export type PerApi<Value> = { authn: Value; pam: Value }
@@ -43,7 +44,7 @@ const settingsBody = z.object({
   wrongPassword: z.enum(['E0000004', 'E0000207']).optional(),
   passwordRules: z.enum(['all-rules', 'broken-rules', 'no-causes']).optional(),
   directoryAgent: z.enum(['connected', 'slow', 'timed-out', 'disconnected']).optional(),
-  blockedAddresses: z.array(z.string()).optional(),
+  blockedZones: z.array(networkZone).optional(),
   suspectedAddresses: z.array(z.string()).optional(),
   pipeline: z.enum(['v1', 'idx']).optional(),
   globalSessionPolicy: z.boolean().optional(),

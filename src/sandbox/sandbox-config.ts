@@ -120,7 +120,7 @@ const passwordPolicy = z.strictObject({
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], { error: 'must be an IP address' })
 
-const networkZone = z.strictObject({
+export const networkZone = z.strictObject({
   name: z.string().min(1),
   /** A request that comes through one of these addresses is inside the zone. */
   gateways: z.array(ipAddress).default([]),
@@ -255,8 +255,8 @@ const sandboxConfig = z.strictObject({
     .prefault({}),
   /** The agent of Active Directory: `slow` looks like a wrong password, the last two are 502 E0000240 and 504 E0000241. */
   directoryAgent: z.enum(['connected', 'slow', 'timed-out', 'disconnected']).default('connected'),
-  /** Addresses in a blocked zone: 403 with a page, before anything else. */
-  blockedAddresses: z.array(z.string()).default([]),
+  /** Zones that block access: 403 with a page, before anything else. Policies do not use them. */
+  blockedZones: z.array(networkZone).default([]),
   /** Addresses that ThreatInsight blocks: 403 E0000006 at primary authentication, before the password is checked. */
   suspectedAddresses: z.array(z.string()).default([]),
   pam: z.unknown(),

@@ -72,9 +72,9 @@ describe('the sandbox', () => {
 
   test('an address of this machine that the org blocks, or that ThreatInsight suspects (S14)', async () => {
     const { settings } = upstream.sandbox
-    settings.blockedAddresses = ['127.0.0.1']
+    settings.blockedZones = [{ name: 'Blocked', gateways: ['127.0.0.1'], proxies: [] }]
     const blocked = await authnChecks(upstream.signInEnv)
-    Object.assign(settings, { blockedAddresses: [], suspectedAddresses: ['127.0.0.1'] })
+    Object.assign(settings, { blockedZones: [], suspectedAddresses: ['127.0.0.1'] })
     const suspected = await authnChecks(upstream.signInEnv)
     settings.suspectedAddresses = []
     expect(blocked.reach).toBe(

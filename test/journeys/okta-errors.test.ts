@@ -191,8 +191,14 @@ test('options as strings, as scripts send them, reach Okta as booleans (S16)', a
 describe('an address that the org blocks (S14)', () => {
   const BLOCKED = '203.0.113.7'
   const ADDRESS_CAUSE = 'address: the org refuses requests from this address'
+  /** Each zone is evaluated alone, so the broker is a proxy of the blocking zone too (O1). */
+  const blockedZones = [{ name: 'Blocked', gateways: [BLOCKED], proxies: ['127.0.0.1', '::1'] }]
   const KINDS = [
-    ['in a blocked zone', () => set({ blockedAddresses: [BLOCKED] })],
+    ['in a blocked zone', () => set({ blockedZones })],
+    [
+      'of the broker itself',
+      () => set({ blockedZones: [{ name: 'Blocked', gateways: ['127.0.0.1', '::1'], proxies: [] }] }),
+    ],
     [
       'in a blocked zone, with an empty body',
       () => harness.sandbox.faults.authn.set({ kind: 'status', status: 403 }),
@@ -246,9 +252,9 @@ describe('an address that the org blocks (S14)', () => {
   test('keeps the transaction of a sign-in that the org let begin', async () => {
     const page = await openPage(harness, from(BLOCKED))
     await page.signIn(WALTER, { options: { warnBeforePasswordExpired: true } })
-    set({ blockedAddresses: [BLOCKED] })
+    set({ blockedZones })
     expect(causesOf(await page.follow('_links.skip'))).toEqual([ADDRESS_CAUSE])
-    set({ blockedAddresses: [] })
+    set({ blockedZones: [] })
     await page.follow('_links.skip')
     expect(page.held.json.status).toBe('SUCCESS')
   })

@@ -14,6 +14,7 @@ import {
 import { type ClientContext, readClientContext, requireValidApiToken } from './client-context.ts'
 import { inGerman } from './german-errors.ts'
 import { randomErrorId } from './issued-tokens.ts'
+import { zonesOf } from './network-zones.ts'
 import type { Org } from './org.ts'
 import { requestIdOf } from './system-log.ts'
 
@@ -57,14 +58,14 @@ export function enforceRateLimit(org: Org): RequestHandler {
 }
 
 /**
- * Refuses requests from a blocked address before anything else (S14): from one in a blocked zone with a page instead of an Error
+ * Refuses requests from a blocked address before anything else (S14): from one in a blocking zone with a page instead of an Error
  * object, whatever the path; from one that ThreatInsight suspects with E0000006, at primary authentication only.
  */
 export function refuseBlockedAddress(org: Org): RequestHandler {
   return function refuseAddress(req, res, next) {
-    const { blockedAddresses, suspectedAddresses } = org.settings
-    const { address } = clientContextOf(org, req)
-    if (blockedAddresses.includes(address)) sendBlockedPage(res)
+    const { blockedZones, suspectedAddresses } = org.settings
+    const { address, ipChain } = clientContextOf(org, req)
+    if (zonesOf(ipChain, blockedZones).length > 0) sendBlockedPage(res)
     else if (suspectedAddresses.includes(address) && req.path === '/api/v1/authn') throw accessDenied()
     else next()
   }

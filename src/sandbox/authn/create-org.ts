@@ -10,8 +10,8 @@ import { createUsers, type User } from './user.ts'
 
 function settingsOf(config: SandboxConfig): Settings {
   const { factorListName, pipeline, identityEngine, refusals } = config
-  const { directoryAgent, blockedAddresses, suspectedAddresses } = config
-  const refused = { ...refusals, directoryAgent, blockedAddresses, suspectedAddresses }
+  const { directoryAgent, blockedZones, suspectedAddresses } = config
+  const refused = { ...refusals, directoryAgent, blockedZones, suspectedAddresses }
   const answers = {
     factorListName,
     resetPasswordName: 'resetPassword',

@@ -37,7 +37,7 @@ export type Settings = {
   RefusalSettings
 
 export type RefusalSettings = SandboxConfig['refusals'] &
-  Pick<SandboxConfig, 'directoryAgent' | 'blockedAddresses' | 'suspectedAddresses'>
+  Pick<SandboxConfig, 'directoryAgent' | 'blockedZones' | 'suspectedAddresses'>
 
 export type PipelineSettings = SandboxConfig['identityEngine'] & Pick<SandboxConfig, 'pipeline'>
 

@@ -59,7 +59,7 @@ describe('primary authentication is refused, and the cause names the field', () 
     [{ ...CREDENTIALS, options: 'x' }, ['options: must be an object or null']],
     [{ ...CREDENTIALS, options: [] }, ['options: must be an object or null']],
     [
-      { ...CREDENTIALS, options: { warnBeforePasswordExpired: 'true' } },
+      { ...CREDENTIALS, options: { warnBeforePasswordExpired: 'yes' } },
       ['options.warnBeforePasswordExpired: must be true or false'],
     ],
     [

@@ -140,8 +140,10 @@ test('string booleans in the options are taken (S16)', async () => {
 
 const BROWSER = '198.51.100.9'
 
+const blocking = (gateways: string[], proxies: string[] = []) => [{ name: 'Blocked', gateways, proxies }]
+
 test('a blocked address gets a 403 without JSON on every path, even with a wrong API token (S14)', async () => {
-  set({ blockedAddresses: [BROWSER] })
+  set({ blockedZones: blocking([BROWSER], ['127.0.0.1']) })
   const from = (address: string, authorization: string) =>
     fetch(`${client.url}/api/v1/authn`, {
       method: 'POST',
@@ -152,8 +154,11 @@ test('a blocked address gets a 403 without JSON on every path, even with a wrong
   const blocked = await from(BROWSER, token)
   expect([blocked.status, blocked.headers.get('content-type')]).toEqual([403, expect.stringMatching(/html/)])
   expect((await from('198.51.100.10', token)).status).toBe(400)
+  // each zone is evaluated alone (O1): this one does not have the caller as a proxy
+  set({ blockedZones: blocking([BROWSER]) })
+  expect((await from(BROWSER, token)).status).toBe(400)
   // the address of the broker itself, with any token
-  set({ blockedAddresses: ['127.0.0.1'] })
+  set({ blockedZones: blocking(['127.0.0.1']) })
   expect((await from(BROWSER, 'SSWS wrong')).status).toBe(403)
   expect((await client.get('/api/v1/users/amelia.stone')).status).toBe(403)
 })
