@@ -32,6 +32,8 @@ export interface ApplyOrgEventsOptions {
 const REPEATED_WITHIN_MS = 86_400_000
 /** Users whose sessions are deleted at the same time, so that requests of other users do not wait. */
 const MAX_USERS = 20
+/** Times that are recorded together, for the same reason. Okta's deliveries name far fewer users. */
+const MAX_TIMES = 100
 
 export function createApplyOrgEvents(options: ApplyOrgEventsOptions): ApplyOrgEvents {
   const { voidTimes, log, metrics } = options
@@ -48,11 +50,13 @@ export function createApplyOrgEvents(options: ApplyOrgEventsOptions): ApplyOrgEv
 
   return async (events, from) => {
     const byUser = groupByUser(events)
-    const recording = [...byUser].map(async ([userId, ofUser]) => {
-      const latest = ofUser.findLast(({ effect }) => effect === 'end_sessions')
-      if (latest !== undefined) await voidTimes.record(userId, latest.publishedMs)
-    })
-    await Promise.all(recording) // sent together
+    const latest = [...byUser.values()].flatMap(
+      (ofUser) => ofUser.findLast(({ effect }) => effect === 'end_sessions') ?? [],
+    )
+    for (let start = 0; start < latest.length; start += MAX_TIMES) {
+      const together = latest.slice(start, start + MAX_TIMES)
+      await Promise.all(together.map(({ userId, publishedMs }) => voidTimes.record(userId, publishedMs)))
+    }
     return () => {
       for (const ofUser of byUser.values())
         void limit(async () => {

@@ -88,6 +88,27 @@ test('without an id, each delivery is applied', async () => {
   ])
 })
 
+test('the times of many users are recorded in batches, so that other requests are not blocked', async () => {
+  const events = Array.from({ length: 1000 }, (_, n) => event(`${n}`, `user ${n}`, n))
+  let [underWay, most, all] = [0, 0, 0]
+  const { one } = harness({
+    voidTimes: {
+      async record() {
+        underWay += 1
+        most = Math.max(most, underWay)
+        await Promise.resolve()
+        underWay -= 1
+        all += 1
+      },
+    },
+  })
+  await one(events, FROM)
+  expect(all).toBe(1000)
+  expect(most).toBeLessThan(200)
+  await one(events.slice(0, 100), FROM)
+  expect(most).toBe(100) // of one ordinary delivery, all are sent together
+})
+
 test('a membership makes no session void', async () => {
   const { one, done } = harness()
   ;(await one([event('1', 'a', 1, { effect: 'refetch_groups', login: 'ada' })], FROM))()
