@@ -152,12 +152,42 @@ export function normalizeAddress(entry: string): string | undefined {
   return ipaddr.process(address).toString()
 }
 
+/** A network whose requests are counted together. */
+export interface CountedNetwork {
+  readonly name: string
+  /** The network has this many times the limit of one address. */
+  readonly factor: number
+}
+
 /**
- * The address by which limits count. A household or a host can use any address of its IPv6 /64 (RFC 6177), so limits count the whole /64.
+ * The networks in which limits count a request of this address. A host can use any address of its
+ * IPv6 /64, so the whole /64 counts as one address. A home line usually has a /56 and a site a /48
+ * (RIPE-690), which are 256 and 65,536 of them: without limits of their own, they would have none.
  */
-export function addressForLimits(address: string): string {
+export function networksForLimits(address: string): readonly [CountedNetwork, ...CountedNetwork[]] {
+  if (isIPv4(address) || !ipaddr.isValid(address)) return [{ name: address, factor: 1 }]
+  const parsed = ipaddr.process(address)
+  const text = parsed.toString()
+  if (parsed.kind() === 'ipv4') return [{ name: text, factor: 1 }]
+  return [
+    { name: networkOf(text, 64), factor: 1 },
+    { name: networkOf(text, 56), factor: 3 },
+    { name: networkOf(text, 48), factor: 10 },
+  ]
+}
+
+/** The widest of these networks: one site, whatever its addresses. */
+export function siteForLimits(address: string): string {
   if (isIPv4(address) || !ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
-  if (parsed.kind() === 'ipv4') return parsed.toString()
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString()}/64`
+  return parsed.kind() === 'ipv4' ? parsed.toString() : networkOf(parsed.toString(), 48)
+}
+
+function networkOf(address: string, bits: number): string {
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/${bits}`).toString()}/${bits}`
+}
+
+/** The smallest of these networks, where one count is enough. */
+export function addressForLimits(address: string): string {
+  return networksForLimits(address)[0].name
 }

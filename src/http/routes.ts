@@ -14,7 +14,7 @@ import {
   wrongMethod,
 } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { addressForLimits, getRequestContext } from './request-context.ts'
+import { getRequestContext, siteForLimits } from './request-context.ts'
 import { keepConnection } from './unread-body.ts'
 
 /** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
@@ -211,8 +211,9 @@ export function sendJsonText(res: ServerResponse, text: string): void {
 
 /**
  * Refuses requests while too many are in flight: 503 E0000009. Their memory is bounded, and the client can retry at another replica. A request
- * counts from the arrival of its body until its handler has finished, also if the client disconnects earlier. One address gets half of the
- * capacity, so that it cannot use all of it while an upstream is slow; not less, because a whole company may have one address.
+ * counts from the arrival of its body until its handler has finished, also if the client disconnects earlier. One address, or
+ * one IPv6 /48, gets half of the capacity, so that it cannot use all of it while an upstream is slow; not less, because a whole company
+ * may have one address.
  */
 export function limitRequestsInFlight(
   routes: readonly Route[],
@@ -235,7 +236,7 @@ export function limitRequestsInFlight(
   return routes.map((route) => ({
     ...route,
     async handle(req, res) {
-      const address = addressForLimits(getRequestContext(req).address)
+      const address = siteForLimits(getRequestContext(req).address)
       if (total >= maxRequestsInFlight) refuse('in_flight')
       if ((byAddress.get(address) ?? 0) >= maxRequestsInFlight / 2) refuse('address')
       count(address, 1)

@@ -4,7 +4,7 @@ import { describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
 import { beginRequest } from '../../src/http/begin-request.ts'
-import { addressForLimits, createTrustedProxies, getRequestContext } from '../../src/http/request-context.ts'
+import { createTrustedProxies, getRequestContext, networksForLimits } from '../../src/http/request-context.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { serve, useKeeper } from './serve.ts'
@@ -181,13 +181,15 @@ test('for any header, the address is the socket’s or was added by a chain of t
 })
 
 test.each([
-  ['203.0.113.5', '203.0.113.5'],
-  ['::ffff:203.0.113.5', '203.0.113.5'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:DB8:1:2::', '2001:db8:1:2::/64'],
-  ['2001:db8:1:3::', '2001:db8:1:3::/64'],
-  ['::1', '::/64'],
-  ['no address', 'no address'],
-])('limits count %s as %s', (address, counted) => {
-  expect(addressForLimits(address)).toBe(counted)
+  ['203.0.113.5', ['203.0.113.5']],
+  ['::ffff:203.0.113.5', ['203.0.113.5']],
+  ['2001:db8:1:2:3:4:5:6', ['2001:db8:1:2::/64', '2001:db8:1::/56', '2001:db8:1::/48']],
+  ['2001:DB8:1:2::', ['2001:db8:1:2::/64', '2001:db8:1::/56', '2001:db8:1::/48']],
+  ['2001:db8:1:1ff::1', ['2001:db8:1:1ff::/64', '2001:db8:1:100::/56', '2001:db8:1::/48']],
+  ['::1', ['::/64', '::/56', '::/48']],
+  ['no address', ['no address']],
+])('limits count %s in %j', (address, counted) => {
+  const networks = networksForLimits(address)
+  expect(networks.map(({ name }) => name)).toEqual(counted)
+  expect(networks.map(({ factor }) => factor)).toEqual([1, 3, 10].slice(0, counted.length))
 })

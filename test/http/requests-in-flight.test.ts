@@ -63,13 +63,13 @@ test('requests above the maximum are 503, logged as overloaded and counted, unti
   expect((await next).status).toBe(200)
 })
 
-test('one address, or one IPv6 /64, gets half of the maximum', async () => {
+test('one address, or one IPv6 /48, gets half of the maximum', async () => {
   const { ask, waiting, endAll, shed } = await harness()
-  const running = [ask('2001:db8:1:2::1'), ask('2001:db8:1:2::2')]
+  const running = [ask('2001:db8:1:2::1'), ask('2001:db8:1:3::2')]
   await until(() => waiting.length === 2)
-  expect(await ask('2001:db8:1:2::3')).toMatchObject(SHED)
+  expect(await ask('2001:db8:1:4::3')).toMatchObject(SHED)
   expect(await shed()).toEqual([['address', 1]])
-  running.push(ask('2001:db8:1:3::1'), ask('192.0.2.1'))
+  running.push(ask('2001:db8:2:3::1'), ask('192.0.2.1'))
   await until(() => waiting.length === MAX)
   endAll()
   expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200, 200, 200])

@@ -35,6 +35,32 @@ test('60 anonymous calls with an unknown audience are stopped after the limit of
   expect(await harness.gatehouse.metrics()).toContain('gatehouse_limit_hits_total{limit="call_address"}')
 })
 
+/** Sends one refused call from each of these /64s, ten at a time. */
+async function refusedCallsFrom(addresses: readonly string[]) {
+  harness.clearUpstreamCalls()
+  for (let n = 0; n < addresses.length; n += 10)
+    await Promise.all(
+      addresses.slice(n, n + 10).map((address, m) => {
+        const credentials = { username: `${address}-${m}@example.test`, password: 'x', audience: 'unknown' }
+        return postFrom(address, '/api/v1/authn', credentials)
+      }),
+    )
+  return harness.upstreamCalls().length
+}
+const hex = (n: number) => n.toString(16).padStart(2, '0')
+
+test('an IPv6 /56, such as one home line has, gets three times the limit of a /64, however many /64s it uses', async () => {
+  const home = Array.from({ length: 4 * LIMIT }, (_, n) => `2001:db8:1:1${hex(n)}::${n + 1}`)
+  expect(await refusedCallsFrom(home)).toBe(3 * LIMIT)
+  expect(await refusedCallsFrom(['2001:db8:1:200::1'])).toBe(1) // the /56 beside it
+})
+
+test('an IPv6 /48 gets ten times the limit of a /64, however many /56s it uses', async () => {
+  const site = Array.from({ length: 11 * LIMIT }, (_, n) => `2001:db8:2:${hex(n)}00::1`)
+  expect(await refusedCallsFrom(site)).toBe(10 * LIMIT)
+  expect(await refusedCallsFrom(['2001:db8:3::1'])).toBe(1) // the /48 beside it
+})
+
 test('calls that Okta refuses because of the SSWS token are limited too, also for security questions', async () => {
   const token = harness.sandbox.activationToken('arno.activate@example.test')
   const browser = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '198.51.100.3' })

@@ -1,6 +1,6 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
-import { addressForLimits } from '../../http/request-context.ts'
+import { networksForLimits } from '../../http/request-context.ts'
 import {
   allSettledOrThrow,
   type LimitConfig,
@@ -67,11 +67,15 @@ export class StepUp {
 
   async #enforceLimit(client: Client): Promise<void> {
     const { store, limitPerAddress, addressNames } = this.#options
-    const keyPrefix = limitKeyPrefix(store, addressNames.sign(addressForLimits(client.address)))
-    const window = { keySuffix: '', name: 'step_up' }
-    const { full } = await store.countAttempt({ keyPrefix, windows: [limitWindow(window, limitPerAddress)] })
-    if (full === undefined) return
-    const reached = { label: 'step_up', max: limitPerAddress.attempts, leftMs: full.leftMs }
+    const window = limitWindow({ keySuffix: '', name: 'step_up' }, limitPerAddress)
+    const counting = networksForLimits(client.address).map(async ({ name, factor }) => {
+      const max = window.maxAttempts * factor
+      const keyPrefix = limitKeyPrefix(store, addressNames.sign(name))
+      const { full } = await store.countAttempt({ keyPrefix, windows: [{ ...window, maxAttempts: max }] })
+      return full === undefined ? [] : [{ label: 'step_up', max, leftMs: full.leftMs }]
+    })
+    const [reached] = (await Promise.all(counting)).flat() // sent together
+    if (reached === undefined) return
     throw limitReachedError(this.#options, reached, { operation: 'step_up' }, client)
   }
 

@@ -1,5 +1,5 @@
 import type { Signer } from '../../crypto/keys.ts'
-import { addressForLimits } from '../../http/request-context.ts'
+import { networksForLimits } from '../../http/request-context.ts'
 import type { LoginNames } from '../../session/login-names.ts'
 import {
   type CountRequest,
@@ -50,7 +50,8 @@ const WINDOWS = ['burst', 'sustained', 'inARow'] as const
  *     <prefix>limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
  *     <prefix>limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
  *     <prefix>known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
- *     <prefix>limit:{<address>}                 all windows of an address, in another slot
+ *     <prefix>limit:{<address>}                 all windows of an IPv4 address, or of an IPv6 /64, /56 or /48,
+ *                                               each in a slot of its own
  */
 
 export interface LimitsDeps {
@@ -76,12 +77,12 @@ export interface UserNames {
   readonly logins: readonly string[]
 }
 
-/** The windows of an address in which every call is counted. They need no user. */
+/** The windows of the networks of an address in which every call is counted. They need no user. */
 export function windowsOfCall(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   return ofAddress(deps, { ...attempt, kind: 'call' }, client)
 }
 
-/** The windows of the attempt's kind: those of its user, if it names one, and those of its address. */
+/** The windows of the attempt's kind: those of its user, if it names one, and those of its networks. */
 export function windowsOfAttempt(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   if (attempt.kind === 'call') return []
   return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
@@ -160,6 +161,7 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   return [{ keyPrefix, windows, override: { ifKeyExists, windows: windowsIfKnown }, formerKnownDeviceKeys }]
 }
 
+/** One request for each network: an IPv6 address has three, which are counted in the same round trip. */
 function ofAddress(
   { store, limits, names }: LimitsDeps,
   { kind }: Attempt,
@@ -167,8 +169,10 @@ function ofAddress(
 ): AttemptWindows[] {
   const windows = windowsIn(limits[kind], kind, 'perAddress')
   if (windows.length === 0) return []
-  const keyPrefix = limitKeyPrefix(store, hmac(names, 'address', addressForLimits(client.address)))
-  return [{ keyPrefix, windows }]
+  return networksForLimits(client.address).map(({ name, factor }) => ({
+    keyPrefix: limitKeyPrefix(store, hmac(names, 'address', name)),
+    windows: windows.map((window) => ({ ...window, maxAttempts: window.maxAttempts * factor })),
+  }))
 }
 
 function endedUnder(deps: LimitsDeps, user: NamedUser, client: Client) {
