@@ -50,6 +50,8 @@ export interface AuthnOptions {
   readonly returnTargets: readonly RedirectPrefix[]
   readonly loginDomains: readonly string[]
   readonly hiddenFactors: readonly string[]
+  /** After how many wrong passwords in a row the org locks a user, if it is known. */
+  readonly lockoutAttempts: number | undefined
   readonly publicOrigin: string
   /** Origins of pages that are sent to Okta in `Origin`. */
   readonly forwardedOrigins: readonly string[]

@@ -19,7 +19,7 @@ import { createFetchOffered } from './sign-in/fetch-offered.ts'
 import { redirectStep } from './sign-in/redirect-step.ts'
 import { createStepPipeline, type RunStep } from './sign-in/run-step.ts'
 import { createSendStep } from './sign-in/send-step.ts'
-import { attemptLimits } from './throttling/attempt-limits.ts'
+import { attemptLimits, belowLockout } from './throttling/attempt-limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore } from './transaction/transaction-store.ts'
@@ -40,7 +40,8 @@ export function createAuthn(options: AuthnOptions) {
   const { openTransactions, knownDevices, revocationTimes, endAllSessions } = options
   const { recovery } = tunables
   const constants = options.constants.authn ?? {}
-  const { limits = attemptLimits(tunables.limits), pollEveryMs = POLL_EVERY_MS } = constants
+  const { pollEveryMs = POLL_EVERY_MS } = constants
+  const limits = belowLockout(constants.limits ?? attemptLimits(tunables.limits), options.lockoutAttempts)
   const seal = (label: string) => createSeal(masterKeys, label)
   const signer = (label: string) => createSigner(masterKeys, label)
   const stepMs = options.timeoutMs + STEP_MARGIN_MS

@@ -13,6 +13,8 @@ export function configNotes(config: Config, env: Environment): string[] {
       authn.loginDomains.length === 0,
     'LOGIN_DOMAINS: has several domains. Users with the same local part in two of them share the limits of a day and shorter. Limits of known devices and of failures in a row are per user':
       authn.loginDomains.length > 1,
+    'AUTHN_LOCKOUT_ATTEMPTS: is not set. If the org locks a user after ten wrong passwords or fewer, strangers can lock users out in ten minutes, also on known devices':
+      authn.lockoutAttempts === undefined,
     "AUTHN_BASE_URL: names the org's admin console. Sign-in is at the same host without -admin":
       /^[^.]*-admin\./.test(new URL(authn.baseUrl).hostname),
     "TRUST_PROXY: is not set, but PUBLIC_URL is https, so a proxy is in front. All users then share the proxy's address, in limits, in logs and at the org":

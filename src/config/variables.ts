@@ -59,6 +59,7 @@ export const VARIABLES = z.object({
   STEP_UP: onOrOff.default(false),
   SSO_REDIRECTS: listOf(url.redirectPrefix).default([]),
   LOGIN_DOMAINS: listOf(domain).default([]),
+  AUTHN_LOCKOUT_ATTEMPTS: wholeNumber(2, 100).optional(),
   HIDDEN_FACTORS: listOf(z.enum(FACTOR_TYPE_NAMES)).default([]),
 
   SESSION_IDLE_MINUTES: wholeNumber(1, 24 * 60).default(30),

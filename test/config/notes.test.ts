@@ -3,7 +3,7 @@ import { configNotes } from '../../src/config/notes.ts'
 import { load, PAM } from './valid-environment.ts'
 
 /** With these, there is nothing to note. */
-const QUIET = { LOGIN_DOMAINS: 'example.com', TRUST_PROXY: '10.0.0.0/8' }
+const QUIET = { LOGIN_DOMAINS: 'example.com', TRUST_PROXY: '10.0.0.0/8', AUTHN_LOCKOUT_ATTEMPTS: '10' }
 
 const ADDRESS = { AUTHN_BASE_URL: 'https://10.1.2.3' }
 const ADDRESS_6 = { ...PAM, PAM_BASE_URL: 'https://[fd00::5]:8443/pam' }
@@ -18,6 +18,7 @@ test.each<[string, Record<string, string>, string[]]>([
   ['idle times within AAL2', { SESSION_IDLE_MINUTES: '60', SESSION_ABSOLUTE_HOURS: '24' }, []],
   ['an idle time beyond AAL2', { SESSION_IDLE_MINUTES: '61' }, ['SESSION_IDLE_MINUTES']],
   ['an absolute time beyond AAL2', { SESSION_ABSOLUTE_HOURS: '25' }, ['SESSION_ABSOLUTE_HOURS']],
+  ['a lockout that is not known', { AUTHN_LOCKOUT_ATTEMPTS: '' }, ['AUTHN_LOCKOUT_ATTEMPTS']],
   ['https without TRUST_PROXY', { TRUST_PROXY: '' }, ['TRUST_PROXY']],
   ['localhost without TRUST_PROXY', { TRUST_PROXY: '', PUBLIC_URL: 'http://localhost:8080' }, []],
   ['an admin host', { AUTHN_BASE_URL: 'https://acme-admin.okta.com' }, ['AUTHN_BASE_URL']],

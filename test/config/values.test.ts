@@ -114,6 +114,10 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ['Example.COM,example.com', ['example.com']],
     ['corp, a-b_c.x1,münchen.de,a', ['corp', 'a-b_c.x1', 'münchen.de', 'a']],
   ],
+  AUTHN_LOCKOUT_ATTEMPTS: [
+    ['2', 2],
+    ['100', 100],
+  ],
   HIDDEN_FACTORS: [['question,token:software:totp,question', ['question', 'token:software:totp']]],
   SESSION_IDLE_MINUTES: numbers('1 030 720'),
   SESSION_ABSOLUTE_HOURS: numbers('1 168'),
@@ -325,6 +329,11 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     [`entry 1 ${LOOPBACK_ONLY}`]: NOT_LOOPBACK,
   },
   LOGIN_DOMAINS: { [`entry 1 ${DOMAIN}`]: NO_DOMAINS },
+  AUTHN_LOCKOUT_ATTEMPTS: {
+    [WHOLE]: ['ten', '-1', '1.5'],
+    'Too small: expected number to be >=2': ['1', '0'],
+    'Too big: expected number to be <=100': ['101'],
+  },
   HIDDEN_FACTORS: {
     'entry 2 Invalid option: expected one of "password"|"question"|"sms"|': ['sms,Push', 'sms,questions'],
   },

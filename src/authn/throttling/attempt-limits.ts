@@ -14,6 +14,22 @@ export const attemptLimits = (tuned: TunedLimits): AttemptLimits => ({
   recovery: { ...tuned.recovery, ...FIXED.recovery },
 })
 
+/**
+ * Limits for an org that locks a user after this many wrong passwords in a row. All unknown devices
+ * together get half of them until the next full sign-in, so that strangers cannot lock the account
+ * for the user's known devices, which keep the other half. Undefined: the limits stay.
+ */
+export function belowLockout(limits: AttemptLimits, lockoutAttempts: number | undefined): AttemptLimits {
+  if (lockoutAttempts === undefined) return limits
+  const { perUser, ...others } = limits.password
+  const ofStrangers = Math.max(1, Math.floor(lockoutAttempts / 2))
+  const inARow = {
+    perSeconds: perUser?.inARow?.perSeconds ?? 30 * DAY,
+    attempts: Math.min(ofStrangers, perUser?.inARow?.attempts ?? ofStrangers),
+  }
+  return { ...limits, password: { ...others, perUser: { ...perUser, inARow } } }
+}
+
 const [MINUTE, HOUR, DAY] = [60, 3600, 86_400] as const
 
 const at = (attempts: number, perSeconds: number) => ({ attempts, perSeconds })
