@@ -1,6 +1,13 @@
 import { normalizePath, PICTURE } from '../transaction/link-paths.ts'
 import { mergeSteps, type OfferedStep } from '../transaction/transaction.ts'
-import { replaceParameters, replaceTokens, tokenField, tokenList, tokensInUrl } from './token-search.ts'
+import {
+  createTokenReplacer,
+  replaceParameters,
+  tokenField,
+  tokenList,
+  tokensInUrl,
+  UnusableAnswer,
+} from './token-search.ts'
 
 /**
  * Rewrites an Okta answer for a browser. Links to the API lead to Gatehouse, and tokens are replaced with
@@ -35,11 +42,20 @@ type Members = Readonly<Record<string, unknown>>
 /** Public routes outside `/api/v1/`. */
 const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
-/** Copies the answer first, then rewrites its links, because a link may contain a token from anywhere in the answer. */
+/** In one answer. A response of Okta has some twenty. */
+const MAX_LINKS = 2000
+
+/**
+ * Copies the answer first, then rewrites its links, because a link may contain a token from anywhere
+ * in the answer.
+ *
+ * @throws UnusableAnswer
+ */
 export function rewriteAnswer(answer: Members, options: RewriteOptions): RewrittenAnswer {
   const { links, tokens: named, linkNames, body } = copyAnswer(answer, options)
   const inLinks = links.flatMap(({ url }) => tokensInUrl(url))
   const tokens = tokenList([...options.knownTokens, ...named, ...inLinks])
+  const replaceIn = createTokenReplacer(tokens)
   const offered: OfferedStep[] = []
   const pictureTokens: string[] = []
   let tokensInLinks = 0
@@ -48,14 +64,14 @@ export function rewriteAnswer(answer: Members, options: RewriteOptions): Rewritt
       offered.push(toOfferedStep(url, hints))
       const [, , token] = PICTURE.exec(url.pathname) ?? []
       if (token !== undefined) pictureTokens.push(token)
-      copy.href = publicHref(url, tokens, options)
+      copy.href = publicHref(url, replaceIn, options)
     } else {
-      const clean = replaceTokens(url === undefined ? href : replaceParameters(href, ''), tokens, '')
+      const clean = replaceIn(url === undefined ? href : replaceParameters(href, ''), () => '')
       if (clean !== href) tokensInLinks += 1
       copy.href = clean
     }
   }
-  const allTokens = [...tokens, ...pictureTokens]
+  const allTokens = tokenList([...tokens, ...pictureTokens])
   return { body, offered: mergeSteps([], offered), tokensInLinks, tokens: allTokens, linkNames }
 }
 
@@ -93,8 +109,10 @@ function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions
         continue
       }
       if (key === '_links' && isRecord(member)) for (const name of Object.keys(member)) linkNames.add(name)
-      if (key === 'href' && typeof member === 'string')
+      if (key === 'href' && typeof member === 'string') {
+        if (links.length === MAX_LINKS) throw new UnusableAnswer('too many links')
         links.push({ copy, href: member, url: upstreamUrl(member, upstreamOrigins), hints: members.hints })
+      }
       setOwn(copy, key, copyOf(member))
     }
     return copy
@@ -159,11 +177,15 @@ function allowedMethods(hints: unknown): string[] {
   return allow.filter((method) => typeof method === 'string').map((method) => method.toUpperCase())
 }
 
-function publicHref(url: URL, tokens: readonly string[], options: RewriteOptions): string {
+function publicHref(
+  url: URL,
+  replaceIn: ReturnType<typeof createTokenReplacer>,
+  options: RewriteOptions,
+): string {
   const { publicOrigin, pictureHandle, handle = '' } = options
   const [, folder] = PICTURE.exec(url.pathname) ?? []
   const path = folder === undefined ? url.pathname : folder + pictureHandle(normalizePath(url.pathname))
-  return publicOrigin + path + replaceTokens(replaceParameters(url.search + url.hash, handle), tokens, handle)
+  return publicOrigin + path + replaceIn(replaceParameters(url.search + url.hash, handle), () => handle)
 }
 
 /** Sets an own property, even for the name `__proto__`. */

@@ -9,7 +9,7 @@ import type { Transaction } from '../transaction/transaction.ts'
 import { type AuthnReply, record } from '../upstream/read-answer.ts'
 import { type HiddenFactors, removeHiddenFactors } from './hidden-factors.ts'
 import { type RewriteOptions, type RewrittenAnswer, rewriteAnswer } from './links.ts'
-import { removeTokens } from './token-search.ts'
+import { removeTokens, UnusableAnswer } from './token-search.ts'
 import { createReportUnknownSteps } from './unknown-steps.ts'
 
 export type Sanitizer = ReturnType<typeof createSanitizer>
@@ -103,16 +103,20 @@ function filterTokens(
   return text
 }
 
-/**
- * Turns two errors into 502. A RangeError: deep nesting exhausts the stack. A SyntaxError: a removed token was a JSON number,
- * so the rest is not JSON.
- */
+/** Turns what an answer of Okta cannot have into 502. */
 function orUnusable<Result>(sanitize: () => Result): Result {
   try {
     return sanitize()
   } catch (error) {
-    if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error
-    const code = error instanceof RangeError ? 'too deep' : 'token outside a string'
+    const code = whyUnusable(error)
+    if (code === undefined) throw error
     throw upstreamUnavailable(new UpstreamFailure('invalid_response', { code }))
   }
+}
+
+function whyUnusable(error: unknown): string | undefined {
+  if (error instanceof UnusableAnswer) return error.message
+  if (error instanceof RangeError) return 'too deep' // nesting exhausts the stack
+  // a removed token was a JSON number, so the rest is not JSON
+  return error instanceof SyntaxError ? 'token outside a string' : undefined
 }

@@ -47,8 +47,33 @@ function decoded(name: string): string {
   }
 }
 
-/** Without duplicates and short strings. The longest token is first, in case it begins with another one. */
+/**
+ * Okta's answers have a few tokens. Searching for thousands of them in a large answer would block
+ * the event loop for minutes.
+ */
+const MAX_TOKENS = 100
+/** Okta's have up to a hundred. */
+const MAX_TOKEN_CHARS = 4096
+/** Each further one finds tokens that the removal of others has put together. */
+const MAX_PASSES = 3
+
+/** The answer has more than any answer of Okta. The message says of what. */
+export class UnusableAnswer extends Error {}
+
+/**
+ * Without duplicates and short strings. The longest token is first, in case it begins with another
+ * one.
+ *
+ * @throws UnusableAnswer
+ */
 export function tokenList(tokens: readonly string[]): string[] {
+  const sorted = distinct(tokens)
+  if (sorted.length > MAX_TOKENS) throw new UnusableAnswer('too many tokens')
+  if ((sorted[0] ?? '').length > MAX_TOKEN_CHARS) throw new UnusableAnswer('token too long')
+  return sorted
+}
+
+function distinct(tokens: readonly string[]): string[] {
   const real = new Set(tokens.filter((token) => token.length >= MIN_TOKEN_CHARS))
   return [...real].sort((one, other) => other.length - one.length)
 }
@@ -58,32 +83,41 @@ interface Removed {
   readonly removed: number
 }
 
-/** The token filter: removes tokens from the serialized answer, as they are or percent-encoded. */
+/**
+ * The token filter: removes tokens from the serialized answer, as they are or percent-encoded.
+ *
+ * @throws UnusableAnswer
+ */
 export function removeTokens(serialized: string, tokens: readonly string[]): Removed {
-  const sorted = tokenList(tokens)
+  const replaceIn = createTokenReplacer(distinct(tokens))
   let [text, before, removed] = [serialized, '', 0]
-  while (text !== before) {
+  const remove = () => {
+    removed += 1
+    return ''
+  }
+  for (let pass = 0; text !== before; pass += 1) {
+    if (pass > MAX_PASSES) throw new UnusableAnswer('too many tokens')
     before = text // the text around a removed token may be a token itself
-    for (const token of sorted)
-      text = text.replaceAll(spellings(token, text), () => {
-        removed += 1
-        return ''
-      })
+    text = replaceIn(text, remove)
   }
   return { text, removed }
 }
 
-/** Replaces each token in a link with the handle, or with nothing. */
-export function replaceTokens(link: string, tokens: readonly string[], handle: string): string {
-  return tokens.reduce((rest, token) => rest.replaceAll(spellings(token, rest), handle), link)
-}
+/** Returns a function that replaces each token in a text. It makes a pattern of a token only once. */
+export function createTokenReplacer(tokens: readonly string[]) {
+  const patterns = new Map<string, RegExp>()
+  const patternFor = (token: string) => {
+    const pattern = patterns.get(token) ?? patternOf(token)
+    patterns.set(token, pattern)
+    return pattern
+  }
 
-/**
- * What to search in the text. A pattern is made only for a text that can contain another spelling than the token itself,
- * because compiling a pattern takes longer than the rest of the filter.
- */
-function spellings(token: string, text: string): string | RegExp {
-  return text.includes('%') || ESCAPED_IN_JSON.test(token) ? patternOf(token) : token
+  return (text: string, replacement: () => string): string =>
+    tokens.reduce((rest, token) => {
+      // only a text that can contain another spelling than the token itself: a pattern takes longer
+      const needsPattern = rest.includes('%') || ESCAPED_IN_JSON.test(token)
+      return rest.replaceAll(needsPattern ? patternFor(token) : token, replacement)
+    }, text)
 }
 
 const ESCAPED_IN_JSON = /["\\\p{Cc}\p{Cs}]/u

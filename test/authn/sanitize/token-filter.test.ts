@@ -113,6 +113,66 @@ describe('an answer of a step', () => {
     expect(() => sanitized({ qrcode: { href } })).toThrow(TypeError)
   })
 
+  const unusable = (code: unknown) =>
+    expect.objectContaining({
+      ...{ status: 502, code: 'E0000009' },
+      cause: expect.objectContaining({ outcome: 'invalid_response', code }),
+    })
+  const tokens = (count: number) =>
+    Array.from({ length: count }, (_, n) => `token-of-the-upstream-${String(n).padStart(6, '0')}`)
+  const MANY: Readonly<Record<string, (count: number) => Record<string, unknown>>> = {
+    'in members': (count) => ({ names: tokens(count).map((stateToken) => ({ stateToken })) }),
+    'in one member': (count) => ({ sessionToken: tokens(count) }),
+    'in links': (count) => ({
+      links: tokens(count).map((token) => ({ href: `${UPSTREAM}/login?token=${token}` })),
+    }),
+    'in one link': (count) => ({
+      href: `${UPSTREAM}/login?${tokens(count)
+        .map((token) => `token=${token}`)
+        .join('&')}`,
+    }),
+    'in paths of pictures': (count) => ({
+      links: tokens(count).map((token) => ({
+        href: `${UPSTREAM}/api/v1/users/00u1/factors/ost1/qr/${token}`,
+      })),
+    }),
+  }
+  test.each(Object.keys(MANY))('with more than 100 tokens %s is 502', (where) => {
+    const own = 2 // those of the transaction
+    expect(JSON.parse(sanitized(MANY[where]?.(100 - own) ?? {}).text)).toEqual(expect.any(Object))
+    const repeated = [MANY[where]?.(100 - own), MANY[where]?.(100 - own)]
+    expect(sanitized({ repeated }).text).not.toContain('token-of-the-upstream')
+    expect(() => sanitized(MANY[where]?.(101 - own) ?? {})).toThrow(unusable('too many tokens'))
+    const tooMany = unusable(expect.stringMatching(/^too many (tokens|links)$/))
+    expect(() => sanitized(MANY[where]?.(80_000) ?? {})).toThrow(tooMany)
+  })
+
+  const links = (count: number, tail = '') =>
+    Array.from({ length: count }, (_, n) => ({ href: `https://other.example/x?a=${n}${tail}` }))
+  test('with more than 2,000 links is 502', () => {
+    expect(sanitized({ links: links(2000) }).text).toContain('a=1999')
+    expect(() => sanitized({ links: links(2001) })).toThrow(unusable('too many links'))
+  })
+
+  test('with as many tokens and links as are allowed takes little time, in any spelling', () => {
+    const before = process.cpuUsage()
+    const { text } = sanitized({ stateToken: tokens(90), links: links(2000, '%20') })
+    expect(text).toContain('a=1999%20')
+    // a minute if each link makes its own patterns
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(10)
+  })
+
+  test('with tokens within tokens, thousands of levels deep, is 502', () => {
+    const nested = (levels: number) => TOKEN.slice(0, 9).repeat(levels) + TOKEN.slice(9).repeat(levels)
+    expect(sanitized({ text: nested(3) }).text).toBe('{"text":""}')
+    expect(() => sanitized({ text: nested(3000) })).toThrow(unusable('too many tokens'))
+  })
+
+  test('with a token of more than 4,096 characters is 502', () => {
+    expect(sanitized({ stateToken: 't'.repeat(4096), text: '%' }).text).toContain('"text":"%"')
+    expect(() => sanitized({ stateToken: 't'.repeat(4097) })).toThrow(unusable('token too long'))
+  })
+
   test('with a token that is a number is 502, because the rest is not JSON', () => {
     expect(() => sanitized({ stateToken: '1234567890123456', number: 1234567890123456 })).toThrow(
       expect.objectContaining({
