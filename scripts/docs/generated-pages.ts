@@ -6,11 +6,16 @@ import { conformanceTables } from './conformance-tables.ts'
 import { logEventsTable, logFieldsTable } from './log-tables.ts'
 import type { Blocks } from './markdown.ts'
 import { metricsTable } from './metrics-table.ts'
+import { oktaErrorsTable, oktaVariantsTable } from './okta-errors-table.ts'
 import { pamErrorsTable } from './pam-errors-table.ts'
 
 /** Every page with generated blocks: path → name of the block → what makes it. */
 export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
   'docs/asvs.md': { asvs: () => asvsTables(readAsvsList()) },
+  'docs/build-your-sign-in-page.md': {
+    'okta-errors': oktaErrorsTable,
+    'okta-variants': oktaVariantsTable,
+  },
   'docs/conformance.md': { conformance: () => conformanceTables(readConformanceList()) },
   'docs/logs.md': {
     'audit-events': auditEventsTable,

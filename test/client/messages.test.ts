@@ -136,6 +136,26 @@ test('the broken rules of a password policy follow the message, in the language 
   })
 })
 
+test.each([
+  ['a wrong old password', 400, 'Das alte Passwort ist nicht richtig', 'wrongOldPassword', []],
+  ['a used password', 403, 'Das Passwort wurde vor Kurzem verwendet', 'passwordRules', undefined],
+  ['a common password', 403, 'Das Passwort ist zu häufig', 'passwordRules', undefined],
+])(
+  'with a German brand, %s has the message that code and status give (S6)',
+  (_what, status, cause, key, details) => {
+    const message = describeError(refused(status, 'E0000014', 'Aktualisierung fehlgeschlagen', [cause]), 'de')
+    expect([message.key, message.details]).toEqual([key, details ?? [cause]])
+  },
+)
+
+test('a token’s prompt for a new PIN is shown as Okta words it (S11)', () => {
+  const prompt = 'Enter a new PIN having from 4 to 8 digits:'
+  expect(describeError(refused(409, 'E0000113', prompt), 'en')).toMatchObject({
+    key: 'newPinRequired',
+    details: [prompt],
+  })
+})
+
 /** One sentence of Okta names all rules of the policy. */
 const ALL_RULES =
   'Password requirements were not met. Password requirements: at least 12 characters, a lowercase letter, an uppercase letter, ' +

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals'
+import { beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
 import { AMELIA, OLGA, PASSWORD, useHarness, WALTER } from '../support/harness.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
@@ -19,6 +19,8 @@ const harness = useHarness({
     call: { perAddress: atMost(PER_ADDRESS), perKnownDevice: atMost(PER_ADDRESS) },
   }),
 })
+
+beforeEach(() => harness.redis.client().flushall())
 
 const ADAM = 'adam.directory@example.test'
 const LIMITED = [429, 'E0000047']
@@ -84,6 +86,14 @@ describe('a wrong password that Okta calls E0000207 (S2)', () => {
   })
 })
 
+test('an expired temporary password and a breached one reach the page, and are no guesses (S3)', async () => {
+  const tim = 'tim.temporary@example.test'
+  expect(await codesOf(PER_USER + 1, tim, newAddress)).toEqual(Array(PER_USER + 1).fill('E0000064'))
+  set({ breachedSignIn: 'refused' })
+  harness.sandbox.user(AMELIA).passwordBreached = true
+  expect(await codesOf(PER_USER + 1, AMELIA, newAddress)).toEqual(Array(PER_USER + 1).fill('E0000259'))
+})
+
 describe('a user of Active Directory (S4)', () => {
   test.each([
     ['timed-out', 502, 'E0000240'],
@@ -91,7 +101,6 @@ describe('a user of Active Directory (S4)', () => {
   ] as const)(
     'whose agent is %s: %d %s, counted against the address and not against the user',
     async (directoryAgent, ...error) => {
-      await harness.redis.client().flushall()
       set({ directoryAgent })
       const address = newAddress()
       const codes = await codesOf(PER_ADDRESS + 1, ADAM, () => address)
@@ -103,7 +112,6 @@ describe('a user of Active Directory (S4)', () => {
   )
 
   test('whose agent is slow gets the answer of a wrong password: nothing tells them apart', async () => {
-    await harness.redis.client().flushall()
     set({ directoryAgent: 'slow' })
     expect(errorOf(await signIn(from(newAddress()), ADAM))).toEqual([401, 'E0000004'])
   })
@@ -207,7 +215,6 @@ describe('an address that the org blocks (S14)', () => {
   ] as const
 
   test.each(KINDS)('%s: 403 E0000006 with a cause of its own, audited and counted', async (_how, block) => {
-    await harness.redis.client().flushall()
     block()
     const steps = /^gatehouse_sign_in_steps_total\{operation="primary",status="address_blocked"\} (\d+)$/m
     const before = Number((await metric(steps)) ?? 0)
@@ -223,7 +230,6 @@ describe('an address that the org blocks (S14)', () => {
   })
 
   test.each(KINDS)('%s: counts against the address, and against no user', async (_how, block) => {
-    await harness.redis.client().flushall()
     block()
     const codes = await codesOf(PER_ADDRESS + 1, AMELIA, () => BLOCKED)
     expect(codes).toEqual([...Array(PER_ADDRESS).fill('E0000006'), 'E0000047'])
@@ -232,7 +238,6 @@ describe('an address that the org blocks (S14)', () => {
   })
 
   test.each(KINDS)('%s: shows nothing of the API token, while it is refused too', async (_how, block) => {
-    await harness.redis.client().flushall()
     const broker = await harness.replica()
     const tokenState = async () =>
       ((await (await fetch(`${broker.opsUrl}/readyz`)).json()) as { checks: object }).checks
@@ -248,6 +253,23 @@ describe('an address that the org blocks (S14)', () => {
     await signInThere(BLOCKED)
     expect(await tokenState()).toMatchObject({ authn_token: 'failing' })
   })
+
+  test.each(KINDS.slice(0, 3))(
+    '%s: refuses a recovery alike for known and unknown users',
+    async (_how, block) => {
+      block()
+      for (const username of [AMELIA, 'nobody.at.all@example.test']) {
+        const start = { username, factorType: 'SMS' }
+        const refused = await from(BLOCKED).post('/api/v1/authn/recovery/password', start)
+        expect([...errorOf(refused), causesOf(refused)]).toEqual([403, 'E0000006', [ADDRESS_CAUSE]])
+      }
+      harness.sandbox.reset()
+      // nothing was sent, so there is no cooldown
+      const start = { username: AMELIA, factorType: 'SMS' }
+      const started = await from(newAddress()).post('/api/v1/authn/recovery/password', start)
+      expect(started.json.status).toBe('RECOVERY_CHALLENGE')
+    },
+  )
 
   test('keeps the transaction of a sign-in that the org let begin', async () => {
     const page = await openPage(harness, from(BLOCKED))

@@ -23,7 +23,7 @@ export type View =
   | { readonly is: 'portal'; readonly session: Session }
 
 /** The first screen of a sign-in within the open session, or of an unlock. */
-export type FirstScreen = 'again' | 'unlock'
+export type FirstScreen = 'again' | 'unlock' | 'forgot'
 
 /** What a move leads to. Undefined: there is no sign-in, or it has ended. */
 export type Next = SignInStep | undefined
@@ -191,6 +191,7 @@ export async function fail(
   const { view } = state
   if (action === 'sign-in-again' && view.is === 'portal') signInAgain(view.session, message, repeat)
   else if (action === 'unlock') replace({ is: 'sign-in', step: undefined, first: 'unlock' }, message)
+  else if (action === 'reset-password') replace({ is: 'sign-in', step: undefined, first: 'forgot' }, message)
   else if (action === 'restart' || action === 'sign-out') await showFirst(message)
   else if (form && action === 'correct') {
     say({ ...message, details: details.map((detail) => labelled(form, detail)) })

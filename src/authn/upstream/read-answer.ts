@@ -1,4 +1,4 @@
-import { addressBlocked, upstreamUnavailable } from '../../errors.ts'
+import { addressBlocked, rateLimited, toErrorObject, upstreamUnavailable } from '../../errors.ts'
 import { errorOf } from '../../okta-errors.ts'
 import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
@@ -45,13 +45,8 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
 /** For a 429 without an Error object, such as the page of a network in front of the org. */
 function rateLimitError({ headers }: UpstreamResponse) {
   const id = firstOf(headers['x-okta-request-id']) ?? ''
-  return {
-    errorCode: 'E0000047',
-    errorSummary: 'API call exceeded rate limit due to too many requests.',
-    errorLink: 'E0000047',
-    errorId: /^[\w-]{1,64}$/.test(id) ? id : 'unknown',
-    errorCauses: [],
-  }
+  const error = rateLimited({ limit: 0, resetAtSeconds: 0, retryAfterSeconds: 0 }) // its headers are not used
+  return toErrorObject(error, /^[\w-]{1,64}$/.test(id) ? id : 'unknown')
 }
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const

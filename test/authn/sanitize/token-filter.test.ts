@@ -55,6 +55,22 @@ describe('the token filter', () => {
 })
 
 describe('an answer of a step', () => {
+  test('after a lockout, has nothing that needs a handle, because the transaction has ended (S1)', () => {
+    const cancel = { href: `${UPSTREAM}/api/v1/authn/cancel`, hints: { allow: ['POST'] } }
+    const next = { name: 'unlock', href: `${UPSTREAM}/api/v1/authn/recovery/unlock` }
+    const locked = { status: 'LOCKED_OUT', stateToken: TOKEN, _embedded: {}, _links: { next, cancel } }
+    expect(JSON.parse(sanitized(locked).text)).toEqual({
+      status: 'LOCKED_OUT',
+      _embedded: {},
+      _links: { next: { name: 'unlock', href: `${PUBLIC}/api/v1/authn/recovery/unlock` } },
+    })
+  })
+
+  test.each([undefined, null])('that is an error has a list of causes, instead of %s (S7)', (errorCauses) => {
+    const { text } = sanitized({ errorCode: 'E0000014', errorCauses }, [], true)
+    expect(JSON.parse(text)).toEqual({ errorCode: 'E0000014', errorCauses: [] })
+  })
+
   test('has the handle, links to PUBLIC_URL, and the steps that Okta offered', async () => {
     const path = '/api/v1/authn/factors/ost1/verify'
     const picture = '/api/v1/users/00u1/factors/ost1/qr/20pictureTokenOfTheUpstream'

@@ -9,7 +9,7 @@ import { Recover } from './recovery.tsx'
 
 /** The first screen, with the ways back into an account. */
 export function Start({ first }: { readonly first: FirstScreen | undefined }) {
-  const [chosen, choose] = useState<'forgot' | FirstScreen | undefined>(first)
+  const [chosen, choose] = useState(first)
   const back = <Button label={texts.backToSignIn} onPress={async () => choose(undefined)} />
   if (chosen === 'forgot')
     return (
