@@ -17,7 +17,7 @@ export interface PamUserDomain {
  */
 export function toPamUserName(login: string, rule: PamUserName): string | undefined {
   const name = rule.kind === 'login' ? login : mapLocalPart(login, rule.domains)
-  return name === undefined || NOT_ONE_SEGMENT.test(name) ? undefined : name
+  return name === undefined || !isOneSegment(name) ? undefined : name
 }
 
 function mapLocalPart(login: string, domains: readonly PamUserDomain[]): string | undefined {
@@ -39,8 +39,15 @@ function findOwner(name: string, domains: readonly PamUserDomain[]): PamUserDoma
     .sort((one, other) => other.prefix.length - one.prefix.length)[0]
 }
 
+/** Also for a server that normalizes Unicode before it reads a path. */
+function isOneSegment(name: string): boolean {
+  return ![name, name.normalize('NFKC')].some((spelled) => NOT_ONE_SEGMENT.test(spelled))
+}
+
 /**
- * URL parsers remove dot segments even if they are percent-encoded (WHATWG URL, "double-dot path segment"). Control characters are
- * refused too, and lone surrogates, which have no percent-encoding.
+ * URL parsers remove dot segments even if they are percent-encoded (WHATWG URL, "double-dot path
+ * segment"). Some servers and gateways decode a path twice, so no name has a character that ends a
+ * segment or a path, nor the percent sign. Control characters are refused too, and lone surrogates,
+ * which have no percent-encoding.
  */
-const NOT_ONE_SEGMENT = /^\.{0,2}$|[\p{Cc}\p{Cs}]/u
+const NOT_ONE_SEGMENT = /^\.{0,2}$|[/\\%?#;\p{Cc}\p{Cs}]/u

@@ -71,6 +71,14 @@ describe('with a token', () => {
     expect([answer.status, answer.body.errorCode]).toEqual([status, code])
   })
 
+  test('a login that PAM could read as another path is unknown, and PAM is not asked', async () => {
+    for (const login of ['a%2fb', 'a%5cb', '%2e%2e', 'a?b', 'a#b', 'a;b', 'a%']) {
+      const answer = await ask(`/app/v1/pam/users/${encodeURIComponent(login)}`, NEW)
+      expect([login, answer.status, answer.body.errorCode]).toEqual([login, 404, 'pam_user_unknown'])
+    }
+    expect(harness.pam.requestLog.entries).toEqual([])
+  })
+
   test('each look-up is audited and counted by the name of its token, without a login', async () => {
     await ask(USER, OLD)
     await ask(GROUPS, OTHER)
