@@ -50,6 +50,7 @@ const settingsBody = z.object({
   globalSessionPolicy: z.boolean().optional(),
   classicRecovery: z.boolean().optional(),
   redeemsSessionTokens: z.boolean().optional(),
+  sessionTokenReplacesSession: z.boolean().optional(),
 })
 /** A fault rule may carry a response body that is larger than the broker accepts. */
 const MAX_BODY = '4mb'

@@ -215,6 +215,8 @@ const sandboxConfig = z.strictObject({
   invalidPhoneNumbers: z.array(z.string()).default([]),
   /** The org's Trusted Origins: pages that may use security keys. The org's own origin is always trusted. */
   trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
+  /** Trusted Origins of the type Redirect, to which the org sends a browser. Default: `trustedOrigins`. */
+  redirectOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)).optional(),
   /** true: a security key is refused unless the request's `Origin` header is trusted too. Whether Okta does so is unknown. */
   requiresOriginHeader: z.boolean().default(false),
   /** The portal's sign-in page, to which recovery emails lead, and identity providers send the browser back. */

@@ -16,6 +16,7 @@ import { createDuoRoutes } from './duo-routes.ts'
 import { createIdentityProviderRoutes } from './identity-provider-routes.ts'
 import type { Org } from './org.ts'
 import { createPageRoutes } from './page-routes.ts'
+import { createSessionRoutes } from './session-routes.ts'
 import { setRequestId } from './system-log.ts'
 
 /** The Express app of the authentication API. The request log, rate limit and faults do not apply to control routes. */
@@ -50,6 +51,7 @@ export function createAuthnApp({
   app.use(checkApiToken(org))
   app.use(createAuthnRoutes({ org, originOf }))
   app.use(createPageRoutes({ org, originOf }))
+  app.use(createSessionRoutes({ org, originOf }))
   app.use(createIdentityProviderRoutes({ org }))
   app.use(createDuoRoutes({ org }))
   app.use(notFoundHandler)

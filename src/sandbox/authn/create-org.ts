@@ -20,6 +20,7 @@ function settingsOf(config: SandboxConfig): Settings {
     breachedSignIn: 'expired',
     breachDetected: 'always',
     wrongOldPassword: 'recorded',
+    sessionTokenReplacesSession: false,
   } as const
   return { ...answers, ...refused, pipeline, ...identityEngine }
 }

@@ -1,4 +1,5 @@
 import type { Response } from 'express'
+import type { User } from './user.ts'
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'"
 const STYLE = `
@@ -26,6 +27,15 @@ export function sendHtmlPage(res: Response, title: string, content = '', policy?
 </html>
 `,
   )
+}
+
+/** Okta's own sign-in page. */
+export function sendSignInPage(res: Response): void {
+  sendHtmlPage(res, 'Sign in at Okta', '<p>The sandbox has no form here.</p>')
+}
+
+export function signedInAs({ login }: User): string {
+  return `<p>You are signed in as ${escapeHtml(login)}.</p>`
 }
 
 export function escapeHtml(text: string): string {

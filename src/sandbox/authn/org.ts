@@ -33,6 +33,8 @@ export type Settings = {
   breachDetected: 'always' | 'once'
   /** The response to a wrong old password: as recorded (400), or as documented (403). */
   wrongOldPassword: 'recorded' | 'documented'
+  /** Whether a session token replaces the browser's session, as with the org's early-access flag (A1). */
+  sessionTokenReplacesSession: boolean
 } & PipelineSettings &
   RefusalSettings
 

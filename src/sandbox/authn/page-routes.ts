@@ -5,22 +5,20 @@ import { invalidToken, notFound } from './authn-error.ts'
 import { clientContextOf } from './authn-middleware.ts'
 import { rejectOtherMethods } from './authn-routes.ts'
 import { enrollmentQrCode } from './enrollment-qr-code.ts'
-import { escapeHtml, sendHtmlPage } from './html-page.ts'
+import { escapeHtml, sendHtmlPage, sendSignInPage, signedInAs } from './html-page.ts'
 import { isSupported } from './identity-engine.ts'
+import { oktaSessionUser, openOktaSession } from './okta-sessions.ts'
 import type { Org } from './org.ts'
 import { presentUser } from './present.ts'
 import { beginStepUp } from './step-up.ts'
 import { systemLogEvents } from './system-log.ts'
-import type { User } from './user.ts'
 import { statusOf } from './user-lifecycle.ts'
-
-const SESSION_COOKIE = 'sid'
 
 const ORG_ID = '00osandboxorg00000001'
 
 type PageRoutesOptions = { org: Org; originOf: (req: Request) => string }
 
-/** GET routes: the org's description, the System Log, users, security questions, QR codes, logos, the redirects that end a sign-in, and links in emails. */
+/** GET routes: the org's description, the System Log, users, security questions, QR codes, logos, step-ups, and links in emails. */
 export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
 
@@ -76,30 +74,17 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
     const { app, user, status } = transaction
     if (status !== 'SUCCESS' || app === undefined || user === undefined) throw invalidToken()
     org.transactions.end(transaction)
-    openSession(res, user)
+    openOktaSession(org, res, user)
     const signInPage = app.signInPage && new URL('/', app.signInPage).href
     const back = signInPage ? `<p><a href="${escapeHtml(signInPage)}">Back to the sign-in page</a></p>` : ''
     sendHtmlPage(res, `Signed in to the app: ${app.label}`, signedInAs(user) + back)
-  })
-
-  /** Redeems a session token for a session cookie. */
-  get('/login/sessionCookieRedirect', (req, res) => {
-    const issued = org.sessionTokens.take(String(req.query.token))
-    if (issued === undefined) throw invalidToken()
-    const { user, pipeline } = issued
-    const isOld = pipeline !== org.settings.pipeline
-    if (isOld || !isSupported(org, 'sessionToken')) return sendSignInPage(res)
-    openSession(res, user)
-    const { redirectUrl } = req.query
-    if (typeof redirectUrl === 'string' && URL.canParse(redirectUrl)) res.redirect(302, redirectUrl)
-    else sendHtmlPage(res, 'Signed in', signedInAs(user))
   })
 
   /** Starts an SP-initiated step-up: redirects to the app's custom sign-in page, if the org supports one, with a state token. */
   get('/app/:app/sso', (req, res) => {
     if (!isSupported(org, 'apps')) return sendSignInPage(res)
     const app = findSpInitiatedApp(org, String(req.params.app))
-    const user = org.sessions.get(cookie(req, SESSION_COOKIE) ?? '')
+    const user = oktaSessionUser(org, req)
     const { redirectUrl } = beginStepUp(org, { app, user, client: clientContextOf(org, req) })
     res.redirect(302, redirectUrl)
   })
@@ -118,24 +103,4 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
     router.get(path, handle)
     router.all(path, rejectOtherMethods('GET'))
   }
-
-  function openSession(res: Response, user: Parameters<Org['sessions']['put']>[1]): void {
-    const sid = org.tokens.issueLong()
-    org.sessions.put(sid, user)
-    res.cookie(SESSION_COOKIE, sid, { httpOnly: true, sameSite: 'lax', path: '/' })
-  }
-}
-
-/** Okta's own sign-in page. */
-function sendSignInPage(res: Response): void {
-  sendHtmlPage(res, 'Sign in at Okta', '<p>The sandbox has no form here.</p>')
-}
-
-function signedInAs({ login }: User): string {
-  return `<p>You are signed in as ${escapeHtml(login)}.</p>`
-}
-
-function cookie(req: Request, name: string): string | undefined {
-  const pairs = (req.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='))
-  return pairs.find(([key]) => key === name)?.[1]
 }

@@ -20,6 +20,16 @@ export function isTrustedOrigin(given: string | undefined, { org, origin }: Orig
   return given !== undefined && trusted.some((trustedOrigin) => matchesOrigin(given, trustedOrigin))
 }
 
+/** Whether the org redirects a browser to this URL: to its own origin, and to Trusted Origins of the type Redirect. */
+export function isTrustedRedirect(
+  url: unknown,
+  { org, origin }: Pick<Origins, 'org' | 'origin'>,
+): url is string {
+  if (typeof url !== 'string' || !URL.canParse(url)) return false
+  const trusted = [...(org.config.redirectOrigins ?? org.config.trustedOrigins), new URL(origin).origin]
+  return trusted.some((trustedOrigin) => matchesOrigin(new URL(url).origin, trustedOrigin))
+}
+
 /** An exact comparison, except that `http://localhost:*` allows any port. */
 function matchesOrigin(origin: string, trusted: string): boolean {
   if (!trusted.endsWith(ANY_PORT)) return origin === trusted
