@@ -97,6 +97,11 @@ export const RESPONSE_HEADERS = {
   Age: { description: 'Seconds since the data was fetched from PAM.', schema: integer },
   'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
   'Clear-Site-Data': { description: '`"cache", "storage"`', schema: text },
+  'X-Gatehouse-Sign-Out': {
+    description:
+      'Only if `OKTA_SIGN_OUT` is `on`: the address of Okta’s sign-out, which ends the Okta session of this browser and leads to the sign-in page. The page navigates there.',
+    schema: { type: 'string', format: 'uri' },
+  },
   'X-Auth-Request-User': { description: 'The opaque user id, percent-encoded UTF-8.', schema: text },
   'X-Auth-Request-Preferred-Username': {
     description: 'The login, percent-encoded UTF-8.',

@@ -86,7 +86,8 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
   redeemSsoToken: {
     ...PAGE,
     summary: 'Single sign-on: continue to an app',
-    description: 'Requires `SSO_REDIRECTS`. Works once, within five minutes.',
+    description:
+      'Requires `SSO_REDIRECTS`. Works once, within five minutes. With `OKTA_SIGN_OUT=on`, the browser goes to Okta’s sign-out first, and returns here with `signedOut`.',
     query: z.object({
       token: z.string().meta({
         description: 'The SSO token: the handle in `sessionToken` of the response with `SUCCESS`.',
@@ -99,10 +100,14 @@ export const NAVIGATION = describe(NAVIGATION_OPERATIONS, {
           description: 'The redirect target, at or below an entry of `SSO_REDIRECTS`.',
           examples: ['https://app.example.com/start'],
         }),
+      signedOut: z
+        .string()
+        .meta({ description: 'Set by the broker, for the return from Okta’s sign-out.' })
+        .optional(),
     }),
     responses: {
       302: {
-        description: 'To Okta, with the real session token',
+        description: 'To Okta, with the real session token, or to its sign-out',
         headers: ['Location', 'Set-Cookie'],
       },
     },

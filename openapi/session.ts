@@ -72,6 +72,7 @@ const OF_BROWSER = {
   cookies: { session: 'used' },
   errors: NOT_FOUND,
 } as const
+const SIGN_OUT_HEADERS = ['Set-Cookie', 'Clear-Site-Data', 'X-Gatehouse-Sign-Out'] as const
 const OF_USER = { tag: 'Session', cookies: { session: 'required' } } as const
 
 /** The session of this browser. */
@@ -87,8 +88,9 @@ export const SESSION = describe(SESSION_OPERATIONS, {
   signOut: {
     ...OF_BROWSER,
     summary: 'Sign out',
-    description: 'The device cookie is kept.',
-    responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
+    description:
+      'The device cookie is kept. If the session had already ended (404), `X-Gatehouse-Sign-Out` is sent too.',
+    responses: { 204: { description: 'The session has ended.', headers: SIGN_OUT_HEADERS } },
   },
   refreshSession: {
     ...OF_BROWSER,
@@ -128,7 +130,7 @@ export const OWN_SESSIONS = describe(OWN_SESSIONS_OPERATIONS, {
     description:
       'For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`. For another one, the last sign-in must not be older than 15 minutes.',
     params: publicIdParam,
-    responses: { 204: { description: 'The session has ended.', headers: ['Set-Cookie', 'Clear-Site-Data'] } },
+    responses: { 204: { description: 'The session has ended.', headers: SIGN_OUT_HEADERS } },
     errors: { ...NOT_FOUND, 403: ['sign_in_again'] },
   },
 })

@@ -146,6 +146,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       endAllSessions: revocation.endAllSessions,
       recentSignInMinutes: tunables.session.recentSignInMinutes,
       ensureDevice: deviceCookie.ensure,
+      oktaSignOut: authn.oktaSignOut,
       authn: authn.routes,
       navigation: authn.navigation,
       forwardAuth: {

@@ -656,7 +656,7 @@ export interface paths {
         };
         /**
          * Single sign-on: continue to an app
-         * @description Requires `SSO_REDIRECTS`. Works once, within five minutes.
+         * @description Requires `SSO_REDIRECTS`. Works once, within five minutes. With `OKTA_SIGN_OUT=on`, the browser goes to Okta’s sign-out first, and returns here with `signedOut`.
          */
         get: operations["redeemSsoToken"];
         put?: never;
@@ -683,7 +683,7 @@ export interface paths {
         post?: never;
         /**
          * Sign out
-         * @description The device cookie is kept.
+         * @description The device cookie is kept. If the session had already ended (404), `X-Gatehouse-Sign-Out` is sent too.
          */
         delete: operations["signOut"];
         options?: never;
@@ -3028,6 +3028,8 @@ export interface components {
         "Set-Cookie": string;
         /** @description `"cache", "storage"` */
         "Clear-Site-Data": string;
+        /** @description Only if `OKTA_SIGN_OUT` is `on`: the address of Okta’s sign-out, which ends the Okta session of this browser and leads to the sign-in page. The page navigates there. */
+        "X-Gatehouse-Sign-Out": string;
         /** @description The names of the PAM groups, each percent-encoded UTF-8, comma-separated. */
         "X-Auth-Request-Groups": string;
         /** @description The roles of these groups, likewise. */
@@ -4831,6 +4833,7 @@ export interface operations {
                 token: string;
                 /** @description The redirect target, at or below an entry of `SSO_REDIRECTS`. */
                 redirectUrl: string;
+                signedOut?: string;
             };
             header?: {
                 /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
@@ -4841,7 +4844,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To Okta, with the real session token */
+            /** @description To Okta, with the real session token, or to its sign-out */
             302: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4914,6 +4917,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     "Clear-Site-Data": components["headers"]["Clear-Site-Data"];
+                    "X-Gatehouse-Sign-Out": components["headers"]["X-Gatehouse-Sign-Out"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -5076,6 +5080,7 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     "Clear-Site-Data": components["headers"]["Clear-Site-Data"];
+                    "X-Gatehouse-Sign-Out": components["headers"]["X-Gatehouse-Sign-Out"];
                     [name: string]: unknown;
                 };
                 content?: never;

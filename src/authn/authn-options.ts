@@ -45,6 +45,8 @@ export interface AuthnOptions {
   /** The SSWS token. */
   readonly apiToken: string
   readonly stepUp: boolean
+  /** The Okta session ends with the portal's, and before an SSO token is redeemed. */
+  readonly oktaSignOut: boolean
   readonly ssoRedirects: readonly RedirectPrefix[]
   /** Where a browser may be sent after the sign-in. */
   readonly returnTargets: readonly RedirectPrefix[]

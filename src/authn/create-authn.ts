@@ -9,6 +9,7 @@ import { StepLocks } from './coalescing/step-locks.ts'
 import { createEntrySteps } from './entry-steps.ts'
 import { createRecovery } from './recovery/recovery.ts'
 import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
+import { oktaSignOutUrl } from './redirects/okta-sign-out.ts'
 import { createReturnTo } from './redirects/return-to.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
 import { StepUp } from './redirects/step-up.ts'
@@ -113,6 +114,9 @@ export function createAuthn(options: AuthnOptions) {
     metrics,
     allowed: options.ssoRedirects,
     upstreamOrigin: options.baseUrl,
+    publicOrigin,
+    signsOut: options.oktaSignOut,
+    returns: signer('sign-out-return'),
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
   })
@@ -201,6 +205,8 @@ export function createAuthn(options: AuthnOptions) {
       clientOf,
     } satisfies NavigationRoutesOptions,
     tokenState: upstream.tokenState,
+    /** Where a browser goes after a sign-out here. */
+    oktaSignOut: options.oktaSignOut ? oktaSignOutUrl(options.baseUrl, options.signInUrl) : undefined,
     readUser: upstream.readUser,
     userLimits: {
       end: ({ userId, login }) =>

@@ -58,6 +58,7 @@ function configOf(values: Values) {
       forwardOrigin: values.AUTHN_FORWARD_ORIGIN,
       stepUp: values.STEP_UP,
       ssoRedirects: values.SSO_REDIRECTS,
+      oktaSignOut: values.OKTA_SIGN_OUT,
       loginDomains: values.LOGIN_DOMAINS,
       lockoutAttempts: values.AUTHN_LOCKOUT_ATTEMPTS,
       hiddenFactors: values.HIDDEN_FACTORS,

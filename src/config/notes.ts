@@ -19,6 +19,8 @@ export function configNotes(config: Config, env: Environment): string[] {
       /^[^.]*-admin\./.test(new URL(authn.baseUrl).hostname),
     "TRUST_PROXY: is not set, but PUBLIC_URL is https, so a proxy is in front. All users then share the proxy's address, in limits, in logs and at the org":
       publicUrl.secure && trustProxy.length === 0,
+    'OKTA_SIGN_OUT: is off, but SSO_REDIRECTS is set. In a browser that users share, applications may open as the user who signed in at Okta before':
+      authn.ssoRedirects.length > 0 && !authn.oktaSignOut,
     'HTTPS_PROXY: is not set. HTTP_PROXY and names in lower case are not read':
       egress.httpsProxy === undefined && Boolean(env.https_proxy || env.HTTP_PROXY),
     'NO_PROXY: has a range of addresses without the address of an upstream. A range applies only if the URL of the org or of PAM has an address; names are not resolved':

@@ -58,6 +58,7 @@ export const VARIABLES = z.object({
   AUTHN_FORWARD_ORIGIN: onOrOff.default(false),
   STEP_UP: onOrOff.default(false),
   SSO_REDIRECTS: listOf(url.redirectPrefix).default([]),
+  OKTA_SIGN_OUT: onOrOff.default(false),
   LOGIN_DOMAINS: listOf(domain).default([]),
   AUTHN_LOCKOUT_ATTEMPTS: wholeNumber(2, 100).optional(),
   HIDDEN_FACTORS: listOf(z.enum(FACTOR_TYPE_NAMES)).default([]),

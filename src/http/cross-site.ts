@@ -103,6 +103,7 @@ const CORS = {
     'Retry-After',
     'ETag',
     'Age',
+    'X-Gatehouse-Sign-Out',
     'Date', // for pages that count down to the end of the session
   ],
   maxAge: 600,

@@ -8,6 +8,10 @@ import type { SessionCookie } from './session-cookie.ts'
 import type { Sessions } from './sessions.ts'
 
 const ME = '/api/v1/sessions/me'
+const ME_SESSION = 'me (Session)'
+
+/** A page cannot follow a redirect of a `fetch` to Okta, so it gets the address in a header. */
+const SIGN_OUT_HEADER = 'X-Gatehouse-Sign-Out'
 
 /** The session of this browser. */
 export const SESSION_OPERATIONS = {
@@ -33,6 +37,8 @@ export interface SessionRoutesOptions {
   readonly recentSignInMinutes: number
   readonly now: () => number
   readonly cookie: SessionCookie
+  /** Okta's sign-out, to which the page navigates after a sign-out. Undefined: the Okta session continues. */
+  readonly oktaSignOut: string | undefined
   /** Sets the device cookie if the browser has none. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly log: Logger
@@ -48,7 +54,12 @@ export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
       ensureDevice(req, res) // an SPA calls this first, so the device is known before the sign-in
       sendJson(res, present(requireFound(sessions.find(req)).session))
     },
-    signOut: (req, res) => signOut(options, requireFound(sessions.find(req)), req, res),
+    signOut(req, res) {
+      const found = sessions.find(req)
+      if (found !== undefined) return signOut(options, found, req, res)
+      tellOktaSignOut(options, res) // the session has ended elsewhere, and that at Okta may continue
+      throw notFound(ME_SESSION)
+    },
     async refreshSession(req, res) {
       sendJson(res, present(requireFound(await sessions.refresh(req))))
     },
@@ -97,16 +108,22 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
 }
 
 async function signOut(
-  { sessions, cookie, log }: SessionRoutesOptions,
+  options: SessionRoutesOptions,
   own: IdentifiedSession,
   req: Request,
   res: Response,
 ): Promise<void> {
+  const { sessions, cookie, log } = options
   await sessions.end(own, 'signed_out')
   log.audit('signed_out', auditFields(req, own.session))
+  tellOktaSignOut(options, res)
   // without "cookies": the device cookie survives sign-out
   res.set('Clear-Site-Data', '"cache", "storage"')
   res.append('Set-Cookie', cookie.clearCookie()).status(204).end()
+}
+
+function tellOktaSignOut({ oktaSignOut }: SessionRoutesOptions, res: Response): void {
+  if (oktaSignOut !== undefined) res.set(SIGN_OUT_HEADER, oktaSignOut)
 }
 
 /** So that a stranger at an unlocked screen cannot sign the user out elsewhere. */
@@ -118,7 +135,7 @@ function requireRecentSignIn(
 }
 
 function requireFound<T>(session: T | undefined): T {
-  if (session === undefined) throw notFound('me (Session)')
+  if (session === undefined) throw notFound(ME_SESSION)
   return session
 }
 

@@ -24,6 +24,7 @@ test('the required variables alone make a valid configuration', () => {
     forwardOrigin: false,
     stepUp: false,
     ssoRedirects: [],
+    oktaSignOut: false,
     linkOrigins: [],
     loginDomains: [],
   })
@@ -53,6 +54,7 @@ test('each variable sets its part of the configuration', () => {
     AUTHN_FORWARD_ORIGIN: 'on',
     STEP_UP: 'on',
     SSO_REDIRECTS: 'https://app.example.org/home',
+    OKTA_SIGN_OUT: 'on',
     LOGIN_DOMAINS: 'corp',
     HIDDEN_FACTORS: 'question',
     PAM_KEY_ID: 'key-1',
@@ -78,6 +80,7 @@ test('each variable sets its part of the configuration', () => {
       forwardOrigin: true,
       stepUp: true,
       ssoRedirects: [{ origin: 'https://app.example.org', pathPrefix: '/home' }],
+      oktaSignOut: true,
       loginDomains: ['corp'],
       hiddenFactors: ['question'],
     },

@@ -21,6 +21,9 @@ test.each<[string, Record<string, string>, string[]]>([
   ['a lockout that is not known', { AUTHN_LOCKOUT_ATTEMPTS: '' }, ['AUTHN_LOCKOUT_ATTEMPTS']],
   ['https without TRUST_PROXY', { TRUST_PROXY: '' }, ['TRUST_PROXY']],
   ['localhost without TRUST_PROXY', { TRUST_PROXY: '', PUBLIC_URL: 'http://localhost:8080' }, []],
+  ['applications that open as another user', { SSO_REDIRECTS: 'https://a.b' }, ['OKTA_SIGN_OUT']],
+  ['a sign-out at Okta before', { SSO_REDIRECTS: 'https://a.b', OKTA_SIGN_OUT: 'on' }, []],
+  ['a sign-out at Okta, without SSO tokens', { OKTA_SIGN_OUT: 'on' }, []],
   ['an admin host', { AUTHN_BASE_URL: 'https://acme-admin.okta.com' }, ['AUTHN_BASE_URL']],
   [
     'an admin host in mixed case',

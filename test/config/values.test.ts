@@ -328,6 +328,7 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     [`entry 1 ${BASE}`]: NO_BASES,
     [`entry 1 ${LOOPBACK_ONLY}`]: NOT_LOOPBACK,
   },
+  OKTA_SIGN_OUT: ON_OR_OFF,
   LOGIN_DOMAINS: { [`entry 1 ${DOMAIN}`]: NO_DOMAINS },
   AUTHN_LOCKOUT_ATTEMPTS: {
     [WHOLE]: ['ten', '-1', '1.5'],

@@ -108,6 +108,7 @@ describe('an allowed origin', () => {
       'Retry-After',
       'ETag',
       'Age',
+      'X-Gatehouse-Sign-Out',
       'Date',
     ])
   })

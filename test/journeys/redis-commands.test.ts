@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Browser, openBrowser, type PageAnswer } from '../support/browser.ts'
-import { type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
+import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { type RedisTap, tapRedis } from '../support/redis-tap.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
@@ -166,6 +166,47 @@ test('a poll of a push that is due', async () => {
     roundTrips: 2,
   })
   expect(harness.upstreamCalls()).toHaveLength(1) // the poll was sent
+})
+
+describe('an SSO token', () => {
+  const TARGET = 'https://app.example.com/'
+  const redeemed = { commands: ['get', 'deleteIf', 'get'], roundTrips: 3 } // the token; the session
+
+  /** A broker at which a token has been redeemed, which loads the script. */
+  async function start(env: Record<string, string>) {
+    const at = (await harness.replica({ REDIS_URL: tap.url, SSO_REDIRECTS: TARGET, ...env })).url
+    const { browser, path } = await issue(at)
+    const returnPath = await follow(browser, path)
+    if (returnPath !== undefined) await follow(browser, returnPath)
+    return at
+  }
+  async function issue(at: string) {
+    const browser = await visit(at)
+    const { sessionToken } = (await signIn(browser, AMELIA)).json
+    const query = new URLSearchParams({ token: String(sessionToken), redirectUrl: TARGET })
+    return { browser, path: `/login/sessionCookieRedirect?${query}` }
+  }
+  /** @returns the path of the return from Okta's sign-out, if the browser is sent there */
+  async function follow(browser: Browser, path: string): Promise<string | undefined> {
+    const { location = '' } = await navigate(browser, browser.origin + path)
+    const returnUrl = new URL(location).searchParams.get('fromURI')
+    return returnUrl === null ? undefined : returnUrl.replace(new URL(returnUrl).origin, '')
+  }
+
+  test('is redeemed', async () => {
+    const { browser, path } = await issue(await start({}))
+    expect(await tap.count(() => follow(browser, path))).toEqual(redeemed)
+  })
+
+  test('with OKTA_SIGN_OUT, costs one request more, which writes nothing', async () => {
+    const { browser, path } = await issue(await start({ OKTA_SIGN_OUT: 'on' }))
+    let returnPath: string | undefined
+    const first = await tap.count(async () => {
+      returnPath = await follow(browser, path)
+    })
+    expect(first).toEqual({ commands: ['get', 'get'], roundTrips: 2 })
+    expect(await tap.count(() => follow(browser, String(returnPath)))).toEqual(redeemed)
+  })
 })
 
 test('an imported step-up', async () => {

@@ -1,7 +1,8 @@
-import { beforeEach, expect, test } from '@jest/globals'
-import { openBrowser } from '../support/browser.ts'
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
+import { type Browser, openBrowser } from '../support/browser.ts'
+import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
-import { navigate } from '../support/navigate.ts'
+import { type Navigated, navigate } from '../support/navigate.ts'
 import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
 
 /** The `redirectUrl` of `session.setCookieAndRedirect(sessionToken, redirectUrl)` in Okta's browser library. */
@@ -118,4 +119,119 @@ test('without SSO_REDIRECTS there is no SSO token and no redirect', async () => 
     (await navigate(browser, ssoRedirectUrl(`00${'A'.repeat(43)}`).replace(harness.gatehouse.url, plain.url)))
       .status,
   ).toBe(400)
+})
+
+describe('with OKTA_SIGN_OUT', () => {
+  let broker: Gatehouse
+  beforeAll(async () => {
+    broker = await harness.replica({ OKTA_SIGN_OUT: 'on' })
+  })
+
+  const paramsOf = (href: string | undefined) => Object.fromEntries(new URL(href ?? '').searchParams)
+  /** At the replica, which has the PUBLIC_URL of another one. */
+  const go = (browser: Browser, href: string) =>
+    navigate(browser, href.replace(harness.gatehouse.url, broker.url))
+  /** The URL to which Okta's sign-out returns. */
+  const returnUrlOf = ({ location }: Navigated) => String(paramsOf(location).fromURI)
+  const pathOf = ({ location }: Navigated) => location && new URL(location).pathname
+  const SIGN_OUT = '/login/signout'
+  const REDEMPTION = '/login/sessionCookieRedirect'
+
+  test('a redemption goes to Okta’s sign-out, returns from there, and works once', async () => {
+    const { browser, handle } = await openSession()
+    const first = await go(browser, ssoRedirectUrl(handle))
+    expect(first.status).toBe(302)
+    expect(first.location).toMatch(`${harness.authnUrl}${SIGN_OUT}?fromURI=`)
+    const returnUrl = returnUrlOf(first)
+    expect(returnUrl).toMatch(`${harness.gatehouse.url}${REDEMPTION}?`)
+    expect(paramsOf(returnUrl)).toEqual({
+      token: handle,
+      redirectUrl: TARGET,
+      signedOut: expect.stringMatching(/^[\w-]{43}$/),
+    })
+
+    const atOkta = await fetch(String(first.location), { redirect: 'manual' })
+    expect(atOkta.headers.get('location')).toBe(returnUrl)
+    const redeemed = await go(browser, returnUrl)
+    expect([redeemed.status, pathOf(redeemed)]).toEqual([302, REDEMPTION])
+    const { token, redirectUrl } = paramsOf(redeemed.location)
+    expect(harness.sandbox.tokensIssued()).toContain(token)
+    expect(redirectUrl).toBe(TARGET)
+    for (const again of [returnUrl, ssoRedirectUrl(handle)])
+      expect((await go(browser, again)).status).toBe(401)
+  })
+
+  test('of many concurrent requests all go to the sign-out, and of their returns one is redeemed', async () => {
+    const { browser, handle } = await openSession()
+    const ten = (href: string) => Promise.all(Array.from({ length: 10 }, () => go(browser, href)))
+    const first = await ten(ssoRedirectUrl(handle))
+    expect(first.map(pathOf)).toEqual(first.map(() => SIGN_OUT))
+    const [one] = first
+    const returned = await ten(returnUrlOf(one as Navigated))
+    expect(returned.flatMap((answer) => pathOf(answer) ?? [])).toEqual([REDEMPTION])
+    expect(returned.filter(({ status }) => status === 401)).toHaveLength(9)
+  })
+
+  test('a return that Gatehouse has not sent there goes to the sign-out', async () => {
+    const [{ browser, handle }, other] = [await openSession(), await openSession()]
+    const { signedOut = '' } = paramsOf(returnUrlOf(await go(other.browser, ssoRedirectUrl(other.handle))))
+    const url = ssoRedirectUrl(handle)
+    for (const made of [signedOut, 'true', '', `${signedOut}&signedOut=${signedOut}`])
+      expect(pathOf(await go(browser, `${url}&signedOut=${made}`))).toBe(SIGN_OUT)
+  })
+
+  test('another device is sent nowhere, and the handle still works', async () => {
+    const { browser, handle } = await openSession()
+    const returnUrl = returnUrlOf(await go(browser, ssoRedirectUrl(handle)))
+    for (const stranger of [await harness.visit(), openBrowser(harness.gatehouse.url)])
+      for (const href of [ssoRedirectUrl(handle), returnUrl])
+        expect(await go(stranger, href)).toMatchObject({ status: 401, location: undefined })
+    expect(pathOf(await go(browser, returnUrl))).toBe(REDEMPTION)
+  })
+
+  test('a session that ends meanwhile ends the handle, before the sign-out and after it', async () => {
+    const { browser, handle } = await openSession()
+    const returnUrl = returnUrlOf(await go(browser, ssoRedirectUrl(handle)))
+    await browser.delete('/api/v1/sessions/me')
+    for (const href of [ssoRedirectUrl(handle), returnUrl])
+      expect(await go(browser, href)).toMatchObject({ status: 401, location: undefined })
+  })
+
+  test('no target can be tricked into the sign-out, nor into its return', async () => {
+    const own = await harness.replica({ OKTA_SIGN_OUT: 'on', SSO_REDIRECTS: 'https://app.example.com/home' })
+    const { browser, handle } = await openSession()
+    const at = (href: string) => navigate(browser, href.replace(harness.gatehouse.url, own.url))
+    const allowed = await at(ssoRedirectUrl(handle, 'https://app.example.com/home'))
+    const { signedOut = '' } = paramsOf(returnUrlOf(allowed))
+    for (const trick of REDIRECT_ATTACKS)
+      for (const end of ['', `&signedOut=${signedOut}`]) {
+        const { status, location } = await at(`${ssoRedirectUrl(handle, trick)}${end}`)
+        expect([trick, status, location]).toEqual([trick, 400, undefined])
+      }
+    expect(pathOf(await at(returnUrlOf(allowed)))).toBe(REDEMPTION)
+  })
+
+  test('while replicas are switched on one after another, a return to one without it is redeemed', async () => {
+    const { browser, handle } = await openSession()
+    const returnUrl = returnUrlOf(await go(browser, ssoRedirectUrl(handle)))
+    expect(pathOf(await navigate(browser, returnUrl))).toBe(REDEMPTION)
+  })
+
+  test('after a sign-out, the page is told Okta’s sign-out, from which the user returns to the sign-in page', async () => {
+    const signInUrl = `${harness.gatehouse.url}/login?theme=dark#top`
+    const own = await harness.replica({ OKTA_SIGN_OUT: 'on', SSO_REDIRECTS: '', SIGN_IN_URL: signInUrl })
+    const browser = openBrowser(own.url)
+    await browser.get('/api/v1/sessions/me')
+    await browser.post('/api/v1/authn', { username: AMELIA, password: PASSWORD })
+    const { status, headers } = await browser.delete('/api/v1/sessions/me', {
+      headers: { origin: harness.gatehouse.url },
+    })
+    expect([status, headers.get('access-control-expose-headers')]).toEqual([
+      204,
+      expect.stringContaining('X-Gatehouse-Sign-Out'),
+    ])
+    const address = headers.get('x-gatehouse-sign-out') ?? ''
+    expect(address).toMatch(`${harness.authnUrl}${SIGN_OUT}?`)
+    expect(paramsOf(address)).toEqual({ fromURI: signInUrl })
+  })
 })

@@ -52,6 +52,7 @@ export interface HarnessOptions {
   /** Whether the times are read from which on sessions are void. */
   readonly usesVoidTimes?: boolean
   readonly recheck?: Recheck
+  readonly oktaSignOut?: string
 }
 
 /** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
@@ -60,7 +61,7 @@ export const DEVICE_HEADER = 'x-test-device'
 /** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
 export async function startSessionHarness(options: HarnessOptions = {}) {
   const { secure = true, sameSite = 'lax', idleMs = IDLE_MS, readAccess } = options
-  const { usesVoidTimes = false, recheck } = options
+  const { usesVoidTimes = false, recheck, oktaSignOut } = options
   const clock = { now: START }
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
@@ -102,6 +103,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     sessions,
     endAllSessions: sessions.endAll,
     cookie,
+    oktaSignOut,
     ensureDevice: () => undefined,
     recentSignInMinutes: RECENT_MINUTES,
     now,

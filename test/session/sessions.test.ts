@@ -292,6 +292,37 @@ describe('ending', () => {
     },
   )
 
+  test.each(['me', 'the public id'])(
+    'with OKTA_SIGN_OUT, a sign-out by %s tells where the Okta session ends; without it, it does not',
+    async (by) => {
+      const oktaSignOut = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.example%2F'
+      for (const options of [{ oktaSignOut }, {}]) {
+        const { call, cookieHeader } = await signedIn(options)
+        const { id } = (await call('GET', ME, cookieHeader)).json as { id: string } // the response of `/sessions/me`
+        const path = by === 'me' ? ME : `/api/v1/sessions/${id}`
+        const { status, headers } = await call('DELETE', path, cookieHeader)
+        expect([status, headers['x-gatehouse-sign-out']]).toEqual([204, options.oktaSignOut])
+      }
+    },
+  )
+
+  test('with OKTA_SIGN_OUT, a session that has ended elsewhere does not keep the Okta session from ending', async () => {
+    const oktaSignOut = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.example%2F'
+    const { call, sessions, traffic, cookieHeader } = await signedIn({ oktaSignOut })
+    const other = await openSession(sessions, GRANT)
+    const signOutOf = async (method: string, path: string) => {
+      const { status, headers } = await call(method, path, cookieHeader)
+      return [status, headers['x-gatehouse-sign-out']]
+    }
+    expect(await signOutOf('DELETE', `/api/v1/sessions/${other.publicId}`)).toEqual([204, undefined])
+    traffic.unavailable = true
+    expect(await signOutOf('DELETE', ME)).toEqual([503, undefined]) // the user is still signed in
+    traffic.unavailable = false
+    await sessions.endAll(GRANT.userId, 'by_admin')
+    expect(await signOutOf('GET', ME)).toEqual([404, undefined])
+    expect(await signOutOf('DELETE', ME)).toEqual([404, oktaSignOut])
+  })
+
   test('ending another session by its public id leaves this browser signed in and its site data in place', async () => {
     const { call, sessions, lines, cookieHeader } = await signedIn()
     const other = await openSession(sessions, GRANT)

@@ -60,8 +60,6 @@ export function createNavigationRoutes({
     followStepUp: followOffered,
     followTokenRedirect: followOffered,
     followIdentityProvider: followOffered,
-    redeemSsoToken: redirect(302, (req, client) =>
-      ssoTokens.redeem(req.query.token, req.query.redirectUrl, client),
-    ),
+    redeemSsoToken: redirect(302, (req, client) => ssoTokens.redeem(req.query, client)),
   })
 }

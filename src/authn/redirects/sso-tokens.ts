@@ -4,16 +4,22 @@ import { invalidField, unknownHandle } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Sessions } from '../../session/sessions.ts'
-import { createSealedRecords } from '../../store/sealed-records.ts'
+import { createSealedRecords, type SealedRecord } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import { isHandle } from '../transaction/transaction-store.ts'
+import { oktaSignOutUrl } from './okta-sign-out.ts'
 import { allowedTarget, type RedirectPrefix } from './redirect-target.ts'
 
 export interface SsoTokensOptions {
   readonly allowed: readonly RedirectPrefix[]
   readonly upstreamOrigin: string
+  readonly publicOrigin: string
+  /** Whether the browser's Okta session ends before a redemption. */
+  readonly signsOut: boolean
+  /** For `signedOut` of the URL to which Okta's sign-out returns. */
+  readonly returns: Signer
   readonly store: Store
   readonly seal: Seal
   readonly names: Signer
@@ -34,9 +40,23 @@ const SsoRecord = z.object({
 })
 type SsoRecord = z.infer<typeof SsoRecord>
 
+/** The query of a redemption, unchecked. */
+export interface Redemption {
+  readonly token?: unknown
+  readonly redirectUrl?: unknown
+  /** Set by the broker, for the return from Okta's sign-out. */
+  readonly signedOut?: unknown
+}
+
+const PATH = '/login/sessionCookieRedirect'
+
 /**
  * Single sign-on: stores Okta's one-use session token. The browser gets an SSO token, which is a handle for one use by
  * this device. It is valid as long as the session token and the browser's session.
+ *
+ * Okta ignores a session token if the browser has an Okta session, maybe another user's. So the browser can be sent to
+ * Okta's sign-out first. It returns with the same redemption and `signedOut`, which names the handle. The URL tells it,
+ * not the stored record: the second click of a double click repeats the first request, and must not skip the sign-out.
  */
 export class SsoTokens {
   readonly isEnabled: boolean
@@ -62,32 +82,50 @@ export class SsoTokens {
     await this.#records.remove(handle)
   }
 
-  /** The URL at Okta, with the session token, which is deleted here. */
-  async redeem(handle: unknown, redirectUrl: unknown, client: Client): Promise<string> {
-    const { allowed, upstreamOrigin, sessions, log } = this.#options
+  /** The URL at Okta: the sign-out, or the redemption with the session token, which is deleted here. */
+  async redeem({ token: handle, redirectUrl, signedOut }: Redemption, client: Client): Promise<string> {
+    const { allowed, upstreamOrigin, signsOut, sessions, log } = this.#options
     const { device, requestId, address } = client
     const target = allowedTarget(redirectUrl, allowed)
     if (target === undefined) throw invalidField('redirectUrl: is not among the allowed targets')
     if (typeof handle !== 'string' || !isHandle(handle)) throw unknownHandle(device.returned)
-    const kept = await this.#take(handle, client)
+    const isDue = !signsOut || this.#isReturn(handle, signedOut)
+    const kept = isDue ? await this.#take(handle, client) : (await this.#find(handle, client))?.value
     const session = kept === undefined ? undefined : await sessions.get(kept.sessionId, device.id)
     if (kept === undefined || session === undefined) throw unknownHandle(device.returned)
+    if (!isDue) return oktaSignOutUrl(upstreamOrigin, this.#returnUrl(handle, target))
     const { userId, loginHash, publicId: sessionId, deviceHash } = session
     log.audit('sso_token_redeemed', { requestId, address, userId, loginHash, deviceHash, sessionId })
-    const url = new URL('/login/sessionCookieRedirect', upstreamOrigin)
+    const url = new URL(PATH, upstreamOrigin)
     url.searchParams.set('checkAccountSetupComplete', 'true')
     url.searchParams.set('token', kept.sessionToken)
     url.searchParams.set('redirectUrl', target)
     return url.href
   }
 
+  #returnUrl(handle: string, target: string): string {
+    const { publicOrigin, returns } = this.#options
+    const query = { token: handle, redirectUrl: target, signedOut: returns.sign(handle) }
+    return `${publicOrigin}${PATH}?${new URLSearchParams(query)}`
+  }
+
+  #isReturn(handle: string, signedOut: unknown): boolean {
+    return typeof signedOut === 'string' && this.#options.returns.verify(handle, signedOut) !== 'wrong'
+  }
+
   /** Returns the record to its own device, once, even to concurrent requests. */
   async #take(handle: string, client: Client): Promise<SsoRecord | undefined> {
+    const record = await this.#find(handle, client)
+    return record !== undefined && (await this.#records.removeIf(record)) ? record.value : undefined
+  }
+
+  /** Returns the record to its own device. */
+  async #find(handle: string, client: Client): Promise<SealedRecord<SsoRecord> | undefined> {
     const { sessions, audit } = this.#options
     const record = await this.#records.read(handle)
     if (record === undefined) return undefined
     const { sessionId, device } = record.value
-    if (device === client.device.id) return (await this.#records.removeIf(record)) ? record.value : undefined
+    if (device === client.device.id) return record
     const session = await sessions.get(sessionId, device)
     audit.handleFromOtherDevice({ userId: session?.userId, login: session?.login, device }, client)
     return undefined
