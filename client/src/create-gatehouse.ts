@@ -5,7 +5,15 @@ import { createKeptHandle } from './kept-handle.ts'
 import { createSessionWatch, type SessionEnd, type SessionEnding } from './session-watch.ts'
 import type { SignInStep } from './sign-in-step.ts'
 import type { Credentials, RecoveryRequest } from './step-inputs.ts'
-import { createTransport, type TransportOptions, withQuery } from './transport.ts'
+import { createTransport, type Details, type TransportOptions, withQuery } from './transport.ts'
+
+export interface GatehouseOptions extends TransportOptions {
+  /**
+   * Leaves the page after a sign-out, for the address at Okta that ends the Okta session of this browser and leads to the
+   * sign-in page. Not called unless the operator has set `OKTA_SIGN_OUT`. Default: `location.assign`, in a browser.
+   */
+  readonly navigate?: (address: string) => void
+}
 
 export interface SignInOptions {
   /** Answer `PASSWORD_WARN` before a password expires. Default: true. */
@@ -53,7 +61,7 @@ export interface Gatehouse {
   session(): Promise<Session | undefined>
   /** Extends the session. */
   refresh(): Promise<Session>
-  /** Ends the session in all tabs. */
+  /** Ends the session in all tabs, and that at Okta (`navigate`), which may be the only one left. */
   signOut(): Promise<void>
   /** Calls the listener when another tab has signed in, and this one has no session. @returns removes the listener */
   onSessionStart(listener: (session: Session) => void): () => void
@@ -77,8 +85,9 @@ const ME = `${SESSIONS}/me`
 const REFRESH = `${ME}/lifecycle/refresh`
 const OPTIONS = { warnBeforePasswordExpired: true, multiOptionalFactorEnroll: true }
 
-export function createGatehouse(options: TransportOptions = {}): Gatehouse {
+export function createGatehouse(options: GatehouseOptions = {}): Gatehouse {
   const { request, now, origin } = createTransport(options)
+  const { navigate = (address) => globalThis.location?.assign(address) } = options
   /** The same in all tabs. None on a server, where each client may have another user. */
   const nameInBrowser = () => (options.cookieJar || !origin() ? undefined : `gatehouse ${origin()}`)
   const watch = createSessionWatch({ channelName: nameInBrowser, now, check: session })
@@ -102,10 +111,11 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
   }
 
   /** A request for the open session. */
-  async function call<Answer>(method: string, path: string): Promise<Answer> {
+  async function call<Answer>(method: string, path: string, details: Details = {}): Promise<Answer> {
     const { id } = watch
+    const headers = id ? { 'x-gatehouse-session': id } : {}
     try {
-      return await request<Answer>(method, path, { headers: id ? { 'x-gatehouse-session': id } : {} })
+      return await request<Answer>(method, path, { headers, ...details })
     } catch (error) {
       const { status, code } = error instanceof GatehouseError ? error : {}
       if (id === watch.id && status === 409) watch.end('replaced')
@@ -139,8 +149,13 @@ export function createGatehouse(options: TransportOptions = {}): Gatehouse {
       return extended
     },
     async signOut() {
-      await unlessNotFound(call('DELETE', ME))
+      const okta: { address?: string | null } = {}
+      const onHeaders = (headers: Headers) => {
+        okta.address = headers.get('x-gatehouse-sign-out')
+      }
+      await unlessNotFound(call('DELETE', ME, { onHeaders }))
       watch.end('signed-out')
+      if (okta.address) navigate(okta.address)
     },
     onSessionStart: watch.onStart,
     onSessionEnding: watch.onEnding,

@@ -2,6 +2,7 @@ export type * from './answers.ts'
 export {
   createGatehouse,
   type Gatehouse,
+  type GatehouseOptions,
   type GroupQuery,
   type SignInOptions,
   type SignInStart,

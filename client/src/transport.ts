@@ -24,6 +24,8 @@ export interface Details {
   readonly body?: object | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly signal?: AbortSignal | undefined
+  /** Gets the headers of an answer, which may be an error. */
+  readonly onHeaders?: ((headers: Headers) => void) | undefined
 }
 
 /** @throws {GatehouseError} for an error of the broker, and if there is no answer; the signal's reason if it is aborted */
@@ -89,6 +91,7 @@ export function createTransport(options: TransportOptions): Transport {
       details.signal?.throwIfAborted()
       throw new GatehouseError(undefined, {}, error)
     })
+    details.onHeaders?.(response.headers)
     const answer = method === 'DELETE' && response.status === 204 ? {} : parseObject(text)
     if (response.ok && answer) return answer as Answer // as the OpenAPI document says
     throw new GatehouseError(response, answer ?? {})

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { openChromium } from '../support/chromium.ts'
+import { startGatehouse } from '../support/gatehouse.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 import { openNodeClient, signIn } from '../support/node-client.ts'
@@ -51,15 +52,19 @@ function fileOf(url: string) {
 }
 
 /** A page with the package's functions, a client, and the reasons that `onSessionEnd` has told, as globals. */
-async function openPage(origin = harness.gatehouse.url): Promise<Page> {
-  return openAgain(await context.newPage(), origin)
+async function openPage(origin = harness.gatehouse.url, brokerUrl = harness.gatehouse.url): Promise<Page> {
+  return openAgain(await context.newPage(), origin, brokerUrl)
 }
 
-async function openAgain(page: Page, origin = harness.gatehouse.url): Promise<Page> {
+async function openAgain(
+  page: Page,
+  origin = harness.gatehouse.url,
+  brokerUrl = harness.gatehouse.url,
+): Promise<Page> {
   await page.goto(`${origin}/portal/`)
   await page.evaluate(`(async () => {
     Object.assign(window, await import('/portal/index.js'))
-    window.gatehouse = createGatehouse({ baseUrl: '${harness.gatehouse.url}' })
+    window.gatehouse = createGatehouse({ baseUrl: '${brokerUrl}' })
     window.reasons = []
     gatehouse.onSessionEnd((reason) => reasons.push(reason))
     window.signIn = (login) => gatehouse.signIn({ username: login + '@example.test', password: '${PASSWORD}' })
@@ -101,6 +106,24 @@ test.each([
     undefined,
   ])
   expect(await reasonsOf(page)).toEqual(['signed-out'])
+})
+
+test('with OKTA_SIGN_OUT, a sign-out ends the session at Okta, and leads to the sign-in page', async () => {
+  const { PUBLIC_URL: _, ...env } = harness.signInEnv
+  const broker = await startGatehouse({ env: { ...env, OKTA_SIGN_OUT: 'on' } })
+  try {
+    await context.route(`${broker.url}/portal/**`, (route) => route.fulfill(fileOf(route.request().url())))
+    const page = await openPage(broker.url, broker.url)
+    await signInAgain(page)
+    harness.clearUpstreamCalls()
+    await page.evaluate('void gatehouse.signOut()')
+    await page.waitForURL(`${broker.url}/`)
+    expect(harness.upstreamCalls()).toMatchObject([
+      { method: 'GET', path: '/login/signout', query: { fromURI: `${broker.url}/` } },
+    ])
+  } finally {
+    await broker.stop()
+  }
 })
 
 test('a security key is registered and then verified, in a browser without the functions for JSON', async () => {

@@ -201,6 +201,54 @@ describe('by another tab', () => {
   })
 })
 
+describe('at Okta', () => {
+  const OKTA = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.example.com%2F'
+  const headers = { 'x-gatehouse-sign-out': OKTA }
+
+  /** A page that keeps what happens, in order. */
+  async function openPage() {
+    const broker = scriptBroker()
+    const happened: string[] = []
+    const navigate = (address: string) => happened.push(address)
+    const gatehouse = createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch, navigate })
+    stops.push(gatehouse.onSessionEnd((reason) => happened.push(reason)))
+    broker.answer(usual())
+    await gatehouse.session()
+    return { broker, gatehouse, happened }
+  }
+
+  test('a sign-out leads to the address that the broker tells, and the page is told of the end', async () => {
+    const { broker, gatehouse, happened } = await openPage()
+    broker.answer({ status: 204, headers })
+    await gatehouse.signOut()
+    await messages()
+    expect(happened.toSorted()).toEqual([OKTA, 'signed-out'])
+  })
+
+  test('a session that has ended elsewhere does not keep the one at Okta', async () => {
+    const { broker, gatehouse, happened } = await openPage()
+    broker.answer({ ...NO_SESSION, headers })
+    await gatehouse.signOut()
+    expect(happened).toContain(OKTA)
+  })
+
+  test('without the address, and after a sign-out that has failed, the page stays', async () => {
+    const { broker, gatehouse, happened } = await openPage()
+    broker.answer(UNAVAILABLE, { status: 409, body: { errorCode: 'E0000006' } }, { status: 204 })
+    await expect(gatehouse.signOut()).rejects.toMatchObject({ status: 503 })
+    await expect(gatehouse.signOut()).rejects.toMatchObject({ status: 409 })
+    await gatehouse.signOut()
+    await messages()
+    expect(happened).toEqual(['replaced'])
+  })
+
+  test('in Node, nothing is opened', async () => {
+    const broker = scriptBroker()
+    broker.answer({ status: 204, headers })
+    await expect(createGatehouse({ baseUrl: ORIGIN, fetch: broker.fetch }).signOut()).resolves.toBeUndefined()
+  })
+})
+
 test('after the last listener is removed, a Node process ends', async () => {
   const script = `
     import { createGatehouse } from 'gatehouse-client'
