@@ -144,6 +144,17 @@ test.each([
   })
 })
 
+test('with OKTA_SIGN_OUT, the form leads to the sign-out at Okta, also if the session has ended elsewhere', async () => {
+  const okta = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.test%2Fsign-in'
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', cookie: COOKIE }
+  for (const status of [204, 404]) {
+    answers = [{ status, headers: { 'x-gatehouse-sign-out': okta, 'set-cookie': 'gatehouse=' } }]
+    const response = await send('/sign-out', headers, { method: 'POST', body: 'session=session-1' })
+    expect([response.statusCode, response.headers.refresh]).toEqual([200, `0; url=${okta}`])
+    expect(response.headers['set-cookie']).toEqual(['gatehouse='])
+  }
+})
+
 test.each(['/forward-auth', '/api/v2/users', '//127.0.0.1:1/api/v1/authn'])(
   '%s is not passed on',
   async (path) => {

@@ -32,8 +32,8 @@ export function portalPage({ login, session }: User, groups: readonly string[] |
   )
 }
 
-export function messagePage(title: string, text: string): string {
-  return page(title, html`<h1>${title}</h1><p>${text}</p><p><a href="/">Continue</a></p>`)
+export function messagePage(title: string, text: string, next = '/'): string {
+  return page(title, html`<h1>${title}</h1><p>${text}</p><p><a href="${next}">Continue</a></p>`)
 }
 
 /** @param importMap JSON, whose hash the content security policy allows */

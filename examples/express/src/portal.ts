@@ -50,7 +50,10 @@ export function createPortal({ gatehouseUrl }: { readonly gatehouseUrl: string }
       throw new GatehouseUnavailable(`status ${answer.status}`)
     res.append('Set-Cookie', answer.headers.getSetCookie())
     res.set('Clear-Site-Data', '"cache"')
-    res.redirect(303, '/sign-in')
+    const okta = answer.headers.get('x-gatehouse-sign-out')
+    if (okta === null) return void res.redirect(303, '/sign-in')
+    // not a redirect, to which the policy for forms would apply
+    res.set('Refresh', `0; url=${okta}`).send(messagePage('Signed out', 'You are signed out.', okta))
   })
   portal.use(sendError)
   return portal
