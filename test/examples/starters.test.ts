@@ -182,32 +182,42 @@ async function startOtherGatehouse(publicUrl: string): Promise<SandboxWithBroker
       },
     ],
     groups: { Operators: ['end_user'] },
-    broker: { publicUrl, env: { TRUST_PROXY: '127.0.0.1,::1' } },
+    broker: { publicUrl, env: { TRUST_PROXY: '127.0.0.1,::1', OKTA_SIGN_OUT: 'on' } },
   })
 }
 
-test.each(NAMES)('with GATEHOUSE_URL, the starter %s is a portal of that Gatehouse', async (name) => {
-  const port = await freePort()
-  const url = `http://localhost:${port}`
-  const other = await startOtherGatehouse(url)
-  const child = run(name, port, { GATEHOUSE_URL: other.brokerUrl })
-  try {
-    await until(async () => (await fetch(url)).ok, { what: `${name} to start` })
-    const { page, problems } = await visit(url)
-    await signIn(page, 'Demo-Password-1', 'grace')
-    await press(page, 'Authenticator app')
-    await page.getByLabel('Code').fill(other.control.totpCode('grace'))
-    await press(page, 'Continue')
-    await page.getByText('Operators').waitFor()
-    await press(page, 'Sign out')
-    await page.getByLabel('Username').waitFor()
-    expect(problems).toEqual([])
-    await page.close()
-  } finally {
-    await stop(child)
-    await other.stop()
-  }
-})
+async function pathsAtOkta({ authnUrl }: SandboxWithBroker): Promise<readonly string[]> {
+  const requests = (await (await fetch(`${authnUrl}/sandbox/requests`)).json()) as { path: string }[]
+  return requests.map(({ path }) => path)
+}
+
+test.each(NAMES)(
+  'with GATEHOUSE_URL, the starter %s is a portal of that Gatehouse, and signs out at Okta too',
+  async (name) => {
+    const port = await freePort()
+    const url = `http://localhost:${port}`
+    const other = await startOtherGatehouse(url)
+    const child = run(name, port, { GATEHOUSE_URL: other.brokerUrl })
+    try {
+      await until(async () => (await fetch(url)).ok, { what: `${name} to start` })
+      const { page, problems } = await visit(url)
+      await signIn(page, 'Demo-Password-1', 'grace')
+      await press(page, 'Authenticator app')
+      await page.getByLabel('Code').fill(other.control.totpCode('grace'))
+      await press(page, 'Continue')
+      await page.getByText('Operators').waitFor()
+      await press(page, 'Sign out')
+      await until(async () => (await pathsAtOkta(other)).includes('/login/signout'), { what: 'the sign-out' })
+      await page.waitForURL(`${url}/**`)
+      await page.getByLabel('Username').waitFor()
+      expect(problems).toEqual([])
+      await page.close()
+    } finally {
+      await stop(child)
+      await other.stop()
+    }
+  },
+)
 
 test.each(NAMES)('the starter %s has no error and obeys its content security policy', (name) => {
   expect(starterOf(name).problems).toEqual([])

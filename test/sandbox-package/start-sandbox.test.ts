@@ -99,6 +99,18 @@ test('a recovery email leads to the sign-in page, with the token in the fragment
   }
 })
 
+test('with OKTA_SIGN_OUT, a sign-out at Okta leads back to the sign-in page, wherever the portal is', async () => {
+  const publicUrl = 'https://portal.test:8443'
+  const signInUrl = `${publicUrl}/login`
+  const sandbox = await startSandbox({ broker: { publicUrl, signInUrl, env: { OKTA_SIGN_OUT: 'on' } } })
+  const headers = { 'sec-fetch-site': 'same-origin' }
+  const answer = await fetch(`${sandbox.brokerUrl}/api/v1/sessions/me`, { method: 'DELETE', headers })
+  const address = answer.headers.get('x-gatehouse-sign-out') ?? ''
+  const atOkta = await fetch(address, { redirect: 'manual' })
+  expect([answer.status, atOkta.headers.get('location')]).toEqual([404, signInUrl])
+  await sandbox.stop()
+})
+
 test('each control of a user sends its event to the event hook, which answers before it resolves', async () => {
   const receiver = await startEventReceiver()
   const { control, stop } = await startSandbox({ eventHook: receiver.address })
