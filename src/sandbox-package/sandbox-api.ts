@@ -46,8 +46,13 @@ export interface Person {
   readonly description?: string
   readonly locale?: string
   readonly timeZone?: string
+  /** A recovery finds the person by these addresses too. Default of `email`: the login. */
+  readonly email?: string
+  readonly secondaryEmail?: string
   /** ISO 8601, in UTC. */
   readonly passwordChanged?: string
+  /** Instead of `passwordChanged`: before the sandbox's start or reset. */
+  readonly passwordChangedMinutesAgo?: number
   readonly passwordExpired?: boolean
   /** Okta finds the password in a list of breached ones: at a sign-in, it expires, and the sessions end. */
   readonly passwordBreached?: boolean
@@ -59,6 +64,12 @@ export interface Person {
   readonly lockedOut?: boolean
   /** The person must first sign in with an activation token (`control.activationToken`). */
   readonly activation?: boolean
+  /**
+   * No administrator has activated the person yet, who can neither sign in nor recover a password.
+   */
+  readonly staged?: boolean
+  /** Another identity provider has the password: this API refuses the person. */
+  readonly federated?: boolean
   readonly recoveryAllowed?: boolean
   readonly recoveryPhone?: string
   readonly recoveryQuestion?: { readonly question: string; readonly answer: string }
@@ -127,7 +138,7 @@ export interface SandboxControl {
   nextMessage(login: string, options?: WaitOptions & { readonly kind?: Message['kind'] }): Promise<Message>
   /** All messages since the last reset, oldest first. */
   messages(login: string): readonly Message[]
-  /** A new one-time token, for a person with `activation`. */
+  /** A new token, for a person with `activation`. */
   activationToken(login: string): string
   /**
    * Suspends an active person, as an administrator does. Like the methods below, it resolves when the receiver of the event
@@ -158,7 +169,14 @@ export interface WaitOptions {
 export interface Message {
   readonly kind: 'mail' | 'sms' | 'call'
   readonly to: string
-  readonly purpose: 'factor-code' | 'factor-activation' | 'recovery' | 'new-device' | 'push-activation'
+  readonly purpose:
+    | 'factor-code'
+    | 'factor-activation'
+    | 'recovery'
+    /** "Forgot Password Denied": the person cannot recover the password. */
+    | 'recovery-denied'
+    | 'new-device'
+    | 'push-activation'
   readonly text: string
   readonly code?: string
   readonly link?: string

@@ -1,5 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express'
 import { z } from 'zod'
+import { SEND_LIMITS, type SendLimit } from './authn/authn-error.ts'
 import type { Org } from './authn/org.ts'
 import type { User } from './authn/user.ts'
 import { LIFECYCLE_OPERATIONS, statusOf } from './authn/user-lifecycle.ts'
@@ -32,6 +33,7 @@ const stepUpBody = z.object({
   signInPage: z.string().optional(),
 })
 const pamBody = z.object({ args: z.array(z.unknown()).default([]) })
+const SEND_LIMIT_CODES = Object.keys(SEND_LIMITS) as SendLimit[] // of a literal
 const settingsBody = z.object({
   factorListName: z.enum(['factors', 'factor']).optional(),
   resetPasswordName: z.enum(['resetPassword', 'password']).optional(),
@@ -51,6 +53,11 @@ const settingsBody = z.object({
   classicRecovery: z.boolean().optional(),
   redeemsSessionTokens: z.boolean().optional(),
   sessionTokenReplacesSession: z.boolean().optional(),
+  tokenRecoveryResets: z.boolean().optional(),
+  usedLink: z.enum(['E0000105', 'E0000110', 'E0000006']).optional(),
+  federatedRecovery: z.enum(['E0000006', 'E0000017']).optional(),
+  tokenManagesFactors: z.boolean().optional(),
+  sendLimit: z.enum(SEND_LIMIT_CODES).nullable().optional(),
 })
 /** A fault rule may carry a response body that is larger than the broker accepts. */
 const MAX_BODY = '4mb'

@@ -42,9 +42,9 @@ export type AuthnControl = {
   duoResponse(login: string): string
   /** The user's security key, or the one with this `credentialId`. Throws if the user has no such key. */
   authenticator(login: string, credentialId?: string): VirtualAuthenticator
-  /** A new one-time activation token. */
+  /** A new activation token. */
   activationToken(login: string): string
-  /** A new one-time recovery token, as a recovery email contains it. */
+  /** A new recovery token, as a recovery email contains it. */
   recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
   /**
    * Changes the user as an administrator does, and sends the event. Resolves when the event hook has answered. Rejects if

@@ -4,7 +4,13 @@ export type Message = {
   kind: 'mail' | 'sms' | 'call'
   login: string
   to: string
-  purpose: 'factor-code' | 'factor-activation' | 'recovery' | 'new-device' | 'push-activation'
+  purpose:
+    | 'factor-code'
+    | 'factor-activation'
+    | 'recovery'
+    | 'recovery-denied'
+    | 'new-device'
+    | 'push-activation'
   text: string
   code?: string
   link?: string

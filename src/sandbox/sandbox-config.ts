@@ -72,7 +72,15 @@ export const userSchema = z.strictObject({
   timeZone: z.string().default('Europe/Berlin'),
   /** Missing: the user has no password yet. */
   password: z.string().min(1).optional(),
+  /**
+   * Primary and secondary email: a recovery finds the user by them too. Default of `email`: the
+   * login.
+   */
+  email: z.string().optional(),
+  secondaryEmail: z.string().optional(),
   passwordChanged: z.iso.datetime().default('2026-03-02T08:00:00.000Z'),
+  /** Instead of `passwordChanged`: before the sandbox's start or reset. */
+  passwordChangedMinutesAgo: z.number().min(0).optional(),
   passwordExpired: z.boolean().default(false),
   passwordBreached: z.boolean().default(false),
   passwordExpiresInDays: z.int().min(0).optional(),
@@ -81,6 +89,10 @@ export const userSchema = z.strictObject({
   lockedOut: z.boolean().default(false),
   /** The user must first sign in with an activation token. */
   activation: z.boolean().default(false),
+  /** No administrator has activated the user yet. */
+  staged: z.boolean().default(false),
+  /** A social or federated user: another identity provider has the password. */
+  federated: z.boolean().default(false),
   passwordPolicy: z.string().default('default'),
   /** null: no sign-on policy is assigned, so no factor is required or offered. */
   signOnPolicy: z.string().nullable().default('password-only'),
@@ -112,6 +124,8 @@ const passwordPolicy = z.strictObject({
     excludeUsername: z.boolean(),
   }),
   warnDays: z.int(),
+  /** A younger password cannot be recovered. */
+  minAgeMinutes: z.number().min(0).default(0),
   maxWrongPasswords: z.int().min(1),
   showLockout: z.boolean(),
   /** false: only an administrator can unlock a locked account. */
@@ -197,6 +211,8 @@ const sandboxConfig = z.strictObject({
   }),
   lifetimes: z.strictObject({
     transactionMinutes: z.number().positive(),
+    /** Of a recovery or an activation, until the password is set. */
+    recoveryTransactionMinutes: z.number().positive().default(5.5),
     sessionTokenMinutes: z.number().positive(),
     recoveryTokenMinutes: z.number().positive(),
     activationTokenMinutes: z.number().positive(),
@@ -204,7 +220,11 @@ const sandboxConfig = z.strictObject({
   }),
   limits: z.strictObject({
     wrongCodes: z.int().min(1),
+    /** The last of these wrong recovery answers locks the user out. */
+    wrongRecoveryAnswers: z.int().min(1).default(5),
+    /** Between two text messages or calls. */
     resendSeconds: z.number().min(0),
+    emailResendSeconds: z.number().min(0).default(5),
     pushPolls: z.int().min(1),
   }),
   /** Names under which other machines and containers may use the control routes; localhost and addresses always may. */

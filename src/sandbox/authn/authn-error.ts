@@ -77,6 +77,7 @@ export const methodNotAllowed = (allowed: string) =>
   new AuthnError(405, 'E0000022', 'The endpoint does not support the provided HTTP method', [], {
     Allow: allowed,
   })
+export const passwordResetFailed = () => new AuthnError(403, 'E0000017', 'Password reset failed')
 export const unlockNotAllowed = () => new AuthnError(403, 'E0000032', 'Unlock is not allowed for this user.')
 export const recoveryNotAllowed = () =>
   new AuthnError(403, 'E0000034', 'Forgot password not allowed on specified user.')
@@ -102,6 +103,14 @@ export const wrongRecoveryAnswer = () =>
   new AuthnError(403, 'E0000087', 'The recovery question answer did not match our records.')
 export const unknownUser = () => new AuthnError(403, 'E0000095', 'Recovery not allowed for unknown user.')
 export const invalidPhoneNumber = () => new AuthnError(400, 'E0000098', 'This phone number is invalid.')
+export const expiredRecoveryLink = () =>
+  new AuthnError(
+    403,
+    'E0000105',
+    'You have accessed an account recovery link that has expired or been previously used.',
+  )
+export const expiredLink = () =>
+  new AuthnError(403, 'E0000110', 'You have accessed a link that has expired or has been previously used.')
 export const smsSentRecently = () =>
   new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${WAIT}`)
 export const accountLocked = () =>
@@ -120,10 +129,44 @@ export const wrongCredentials = () =>
   )
 export const agentTimedOut = () => new AuthnError(502, 'E0000240', 'Request timed out waiting for agent.')
 export const noAgentConnected = () => new AuthnError(504, 'E0000241', 'No connected agents.')
+export const emailSentRecently = () =>
+  new AuthnError(429, 'E0000118', 'An email was recently sent. Please wait 5 seconds before trying again.')
 export const notAcceptable = () =>
   new AuthnError(406, 'E0000122', "Accept Header did not contain supported media type 'application/json'")
 export const callMadeRecently = () =>
   new AuthnError(429, 'E0000133', `A phone call was recently made. ${WAIT}`)
+
+const REACHED = 'please try again later.'
+const ORG_LIMIT = 'Your organization has reached the limit of'
+const A_DAY = 'that can be sent within a 24 hour period.'
+
+/**
+ * Okta's limits on messages, as its list of error codes describes them, and the channel of each
+ * (R12).
+ */
+export const SEND_LIMITS = {
+  E0000109: { channel: 'sms', error: smsSentRecently },
+  E0000118: { channel: 'email', error: emailSentRecently },
+  E0000133: { channel: 'call', error: callMadeRecently },
+  E0000146: limit('sms', 429, 'E0000146', `${ORG_LIMIT} sms requests ${A_DAY}`),
+  E0000147: limit('call', 429, 'E0000147', `${ORG_LIMIT} call requests ${A_DAY}`),
+  E0000150: limit('sms', 403, 'E0000150', `You have reached the limit of sms requests, ${REACHED}`),
+  E0000151: limit('call', 403, 'E0000151', `You have reached the limit of call requests, ${REACHED}`),
+  E0000186: limit(
+    'sms',
+    429,
+    'E0000186',
+    'Your free tier organization has reached the limit of sms requests that can be sent within a 30 day period.',
+  ),
+  E0000204: limit('sms', 429, 'E0000204', `You have reached the limit of sms requests, ${REACHED}`),
+  E0000205: limit('call', 429, 'E0000205', `You have reached the limit of call requests, ${REACHED}`),
+} as const satisfies Readonly<Record<string, { channel: string; error: () => AuthnError }>>
+
+export type SendLimit = keyof typeof SEND_LIMITS
+
+function limit<Channel extends string>(channel: Channel, status: number, code: string, summary: string) {
+  return { channel, error: () => new AuthnError(status, code, summary) }
+}
 
 export function errorBody(error: AuthnError, errorId: string) {
   return {

@@ -86,6 +86,15 @@ export function checkApiToken(org: Org): RequestHandler {
   }
 }
 
+/**
+ * 403 E0000006 if the API token has no right to manage factors. Public apps need none (S17): lists
+ * of security questions, QR codes and links that activate a factor are for everyone who was offered
+ * them.
+ */
+export function requireFactorRights(org: Org, req: Request): void {
+  if (clientContextOf(org, req).trusted && !org.settings.tokenManagesFactors) throw accessDenied()
+}
+
 /** 406 E0000122 if the client does not accept JSON. */
 export const requireAcceptsJson: RequestHandler = (req, _res, next) => {
   if (req.accepts('json') === false) throw notAcceptable()

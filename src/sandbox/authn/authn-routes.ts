@@ -1,7 +1,7 @@
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { z } from 'zod'
 import { invalidToken, methodNotAllowed } from './authn-error.ts'
-import { clientContextOf, requireAcceptsJson } from './authn-middleware.ts'
+import { clientContextOf, requireAcceptsJson, requireFactorRights } from './authn-middleware.ts'
 import { saveAutoPush } from './auto-push-cookie.ts'
 import {
   activateFactor,
@@ -99,16 +99,18 @@ export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
   )
   for (const factor of [FACTOR, FACTOR_OF_USER]) {
     const lifecycle = `${factor}/lifecycle`
-    userRoute([`${lifecycle}/activate`], 'activate', factorBody, (step) => activateFactor(factorCall(step)))
+    userRoute([`${lifecycle}/activate`], 'activate', factorBody, (step) => {
+      if (factor === FACTOR_OF_USER) requireFactorRights(org, step.req)
+      activateFactor(factorCall(step))
+    })
     userRoute([`${lifecycle}/activate/poll`], 'activation-poll', factorBody, (step) =>
       pollActivation(factorCall(step)),
     )
-    userRoute([`${lifecycle}/activate/email`], 'send-activation', factorBody, (step) =>
-      sendActivationLink(factorCall(step), 'email'),
-    )
-    userRoute([`${lifecycle}/activate/sms`], 'send-activation', factorBody, (step) =>
-      sendActivationLink(factorCall(step), 'sms'),
-    )
+    for (const by of ['email', 'sms'] as const)
+      userRoute([`${lifecycle}/activate/${by}`], 'send-activation', factorBody, (step) => {
+        requireFactorRights(org, step.req)
+        sendActivationLink(factorCall(step), by)
+      })
   }
   duoCallbackRoute([`${FACTOR}/lifecycle/duoCallback`])
   userRoute([`${FACTOR}/lifecycle/resend`], 'resend-enrollment', factorBody, (step) =>

@@ -22,7 +22,14 @@ function settingsOf(config: SandboxConfig): Settings {
     wrongOldPassword: 'recorded',
     sessionTokenReplacesSession: false,
   } as const
-  return { ...answers, ...refused, pipeline, ...identityEngine }
+  const recovery = {
+    tokenRecoveryResets: true,
+    usedLink: 'E0000105',
+    federatedRecovery: 'E0000006',
+    tokenManagesFactors: false,
+    sendLimit: null,
+  } as const
+  return { ...answers, ...recovery, ...refused, pipeline, ...identityEngine }
 }
 
 const SESSION_MINUTES = 120
@@ -48,8 +55,13 @@ export function createOrg({
     settings: settingsOf(config),
     apiTokens: new Set(config.apiTokens),
     tokens,
-    users: createUsers(config.users, factorFromConfig),
-    transactions: createTransactions({ now, tokens, lifetimeMinutes: lifetimes.transactionMinutes }),
+    users: createUsers(config.users, factorFromConfig, now),
+    transactions: createTransactions({
+      now,
+      tokens,
+      lifetimeMinutes: lifetimes.transactionMinutes,
+      recoveryMinutes: lifetimes.recoveryTransactionMinutes,
+    }),
     recoveries: tokenStore<Recovery>(lifetimes.recoveryTokenMinutes),
     activations: tokenStore<User>(lifetimes.activationTokenMinutes),
     sessionTokens: tokenStore(lifetimes.sessionTokenMinutes),

@@ -6,8 +6,9 @@ import { readPhoneNumber } from './factors/sent-code-factors.ts'
 import { enrollmentOffers, setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import type { EnrollBody } from './schemas.ts'
+import { enforceSendLimits } from './send-limits.ts'
 import { newChallenge, type Transaction } from './transaction.ts'
-import type { Factor, User } from './user.ts'
+import { emailOf, type Factor, type User } from './user.ts'
 import { checkAnswer, type FactorCall } from './verify.ts'
 
 type EnrollCall = Omit<FactorCall, 'factorId' | 'body'> & { body: EnrollBody; updatePhone: boolean }
@@ -52,7 +53,8 @@ export function pollActivation(call: FactorCall): void {
 export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void {
   const { org, transaction, user, factor, origin } = enrollmentStep(call)
   if (factor.factorType !== 'push') throw operationNotAllowed()
-  const to = by === 'email' ? user.login : readPhoneNumber(call.body, org)
+  const to = by === 'email' ? emailOf(user) : readPhoneNumber(call.body, org)
+  enforceSendLimits(org, by, undefined)
   const token = org.tokens.issueShort()
   org.pushLinks.put(token, transaction.stateToken)
   const link = `${origin}/signin/push-activation/${token}`

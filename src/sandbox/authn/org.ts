@@ -1,6 +1,7 @@
 import type { EventHook } from '../event-hook.ts'
 import type { Outbox } from '../outbox.ts'
 import type { SandboxConfig } from '../sandbox-config.ts'
+import type { SendLimit } from './authn-error.ts'
 import type { ClientContext } from './client-context.ts'
 import type { IssuedTokens, RandomBytes } from './issued-tokens.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -35,8 +36,32 @@ export type Settings = {
   wrongOldPassword: 'recorded' | 'documented'
   /** Whether a session token replaces the browser's session, as with the org's early-access flag (A1). */
   sessionTokenReplacesSession: boolean
-} & PipelineSettings &
+} & RecoverySettings &
+  PipelineSettings &
   RefusalSettings
+
+/**
+ * What reports of real orgs disagree about, or nobody has seen. The defaults are what does most
+ * harm.
+ */
+export type RecoverySettings = {
+  /** A password recovery that an API token starts is an administrator's reset (R1). */
+  tokenRecoveryResets: boolean
+  /** The error for a recovery link that is used or expired (R7). */
+  usedLink: 'E0000105' | 'E0000110' | 'E0000006'
+  /** The error for the recovery of a social or federated user (R11). */
+  federatedRecovery: 'E0000006' | 'E0000017'
+  /**
+   * false: the API token has no right to manage factors, which a call without a token does not need
+   * (S17).
+   */
+  tokenManagesFactors: boolean
+  /**
+   * The error for every message by the channel that the limit concerns (R12). null: no limit is
+   * reached.
+   */
+  sendLimit: SendLimit | null
+}
 
 export type RefusalSettings = SandboxConfig['refusals'] &
   Pick<SandboxConfig, 'directoryAgent' | 'blockedZones' | 'suspectedAddresses'>

@@ -2,7 +2,7 @@ import { type Request, type Response, Router } from 'express'
 import { appLogo } from './app-logo.ts'
 import { findSpInitiatedApp } from './apps.ts'
 import { invalidToken, notFound } from './authn-error.ts'
-import { clientContextOf } from './authn-middleware.ts'
+import { clientContextOf, requireFactorRights } from './authn-middleware.ts'
 import { rejectOtherMethods } from './authn-routes.ts'
 import { enrollmentQrCode } from './enrollment-qr-code.ts'
 import { escapeHtml, sendHtmlPage, sendSignInPage, signedInAs } from './html-page.ts'
@@ -45,6 +45,7 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   })
 
   get('/api/v1/users/:userId/factors/questions', (req, res) => {
+    requireFactorRights(org, req)
     if (org.users.findById(String(req.params.userId)) === undefined)
       throw notFound(`${req.params.userId} (User)`)
     res.json(
@@ -53,6 +54,7 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   })
 
   get('/api/v1/users/:userId/factors/:factorId/qr/:token', async (req, res) => {
+    requireFactorRights(org, req)
     const { userId, factorId, token } = req.params
     const enrolling = org.transactions.all().find(({ user, factor, challenge }) => {
       return user?.id === userId && factor?.id === factorId && challenge?.qrToken === token

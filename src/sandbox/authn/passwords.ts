@@ -1,15 +1,10 @@
 import type { PasswordPolicy } from '../sandbox-config.ts'
-import {
-  passwordTooWeak,
-  passwordTooWeakByRules,
-  wrongOldPassword,
-  wrongRecoveryAnswer,
-} from './authn-error.ts'
+import { passwordTooWeak, passwordTooWeakByRules, wrongOldPassword } from './authn-error.ts'
 import { requireAgent } from './directory-agent.ts'
-import { answersMatch } from './factors/question-factor.ts'
 import { setNextStatus } from './next-status.ts'
 import type { Org } from './org.ts'
 import { logOwnRecovery } from './own-recovery-log.ts'
+import { checkRecoveryAnswer } from './recovery-answer.ts'
 import type { ChangePasswordBody, ResetPasswordBody } from './schemas.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
@@ -29,8 +24,7 @@ export function changePassword(
 
 /** POST /credentials/reset_password, in PASSWORD_RESET. */
 export function resetPassword(org: Org, transaction: Transaction, user: User, body: ResetPasswordBody): void {
-  if (body.answer !== undefined && !answersMatch(body.answer, user.config.recoveryQuestion?.answer))
-    throw wrongRecoveryAnswer()
+  if (body.answer !== undefined) checkRecoveryAnswer(org, user, body.answer)
   requireAgent(org, user)
   requireValidPassword(org, user, body.newPassword, 'reset')
   user.lockedOut = false
@@ -39,6 +33,14 @@ export function resetPassword(org: Org, transaction: Transaction, user: User, bo
   if (user.adminStatus === 'RECOVERY') user.adminStatus = undefined
   transaction.passwordReset = transaction.recoveryType === 'PASSWORD'
   setPassword(org, transaction, user, body)
+}
+
+/**
+ * The user's own recovery of a forgotten password is complete: the sessions at the org end (R5).
+ */
+function passwordRecovered(org: Org, user: User): void {
+  revokeSessions(org, user)
+  logOwnRecovery(org, user, 'completion')
 }
 
 /** The requirements of the policy that the password does not meet, as sentences. */
@@ -113,7 +115,10 @@ function setPassword(
   user.passwordBreached = false
   user.passwordExpiresInDays = undefined
   if (body.revokeSessions === true) revokeSessions(org, user)
-  if (transaction.recoveryType === 'PASSWORD') logOwnRecovery(org, user, 'completion')
+  if (transaction.recoveryType === 'PASSWORD') passwordRecovered(org, user)
+  // until now, the tokens could be redeemed again (R6)
+  org.recoveries.endWhere((recovery) => recovery.user === user && recovery.recoveryType === 'PASSWORD')
+  org.activations.endWhere((owner) => owner === user)
   void org.sendEvent('user.account.update_password', user)
   transaction.passwordHandled = true
   transaction.recoveryType = undefined
@@ -122,7 +127,7 @@ function setPassword(
 
 /** Ends the user's sessions at the org and revokes unredeemed session tokens. */
 export function revokeSessions(org: Org, user: User): void {
-  org.sessionTokens.deleteWhere((issued) => issued.user === user)
-  org.sessions.deleteWhere((owner) => owner === user)
+  org.sessionTokens.endWhere((issued) => issued.user === user)
+  org.sessions.endWhere((owner) => owner === user)
   user.sessionsRevoked += 1
 }

@@ -10,19 +10,20 @@ import {
 } from './authn-error.ts'
 import { handleBreachedPassword } from './breached-password.ts'
 import type { ClientContext } from './client-context.ts'
+import { withDeviceToken } from './device-token.ts'
 import { requireAgent } from './directory-agent.ts'
 import { applyIdentityProviderApproval } from './enroll.ts'
 import { isSupported } from './identity-engine.ts'
 import { setNextStatus } from './next-status.ts'
 import { type Org, recordSignIn } from './org.ts'
-import { contextMember, type PrimaryBody, parseBody } from './schemas.ts'
+import type { PrimaryBody } from './schemas.ts'
 import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 
 /** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and transaction state. */
 export function authenticate(org: Org, body: PrimaryBody, context: ClientContext): Transaction {
-  const client = isSupported(org, 'deviceToken') ? withDeviceToken(context, body) : context
+  const client = withDeviceToken(org, context, body)
   if (body.stateToken !== undefined) return continueTransaction(org, body, body.stateToken, client)
   if (body.token !== undefined) return activate(org, body, body.token, client)
   const { username, password } = requireCredentials(body)
@@ -31,13 +32,6 @@ export function authenticate(org: Org, body: PrimaryBody, context: ClientContext
   const transaction = begin(org, body, client)
   transaction.app = app
   return user === 'locked-out' ? lockedOut(org, transaction) : signIn(org, transaction, user)
-}
-
-/** The body's deviceToken is read, and its length checked, only for a trusted app. */
-function withDeviceToken(client: ClientContext, { context }: PrimaryBody): ClientContext {
-  if (!client.trusted) return client
-  const deviceToken = parseBody(contextMember, { context }).context?.deviceToken
-  return deviceToken ? { ...client, deviceToken } : client
 }
 
 function requireCredentials({ username, password }: PrimaryBody): { username: string; password: string } {
@@ -79,19 +73,26 @@ function continueTransaction(
   return transaction
 }
 
-/** Needs no API token: a single-page app may send the activation token itself. */
+/**
+ * Needs no API token: a single-page app may send the activation token itself. The token of a user
+ * without a password can be redeemed again until the password is set (R6).
+ */
 function activate(org: Org, body: PrimaryBody, token: string, client: ClientContext): Transaction {
-  const user = org.activations.take(token)
+  const user = org.activations.get(token)
   if (user === undefined) {
     recordSignIn(org, client, '(activation token)', 'E0000004')
     throw authenticationFailed()
   }
   user.activated = true
-  const transaction = begin(org, body, client)
-  if (user.password !== undefined) return signIn(org, transaction, user)
-  transaction.user = user
-  transaction.status = 'PASSWORD_RESET'
-  transaction.recoveryType = 'ACCOUNT_ACTIVATION'
+  if (user.password !== undefined) {
+    org.activations.take(token)
+    return signIn(org, begin(org, body, client), user)
+  }
+  const transaction = begin(org, body, client, {
+    user,
+    status: 'PASSWORD_RESET',
+    recoveryType: 'ACCOUNT_ACTIVATION',
+  })
   recordSignIn(org, client, user.login, transaction.status)
   return transaction
 }
@@ -149,8 +150,13 @@ function requireUsablePassword(org: Org, client: ClientContext, user: User): voi
   throw refusal
 }
 
-function begin(org: Org, body: PrimaryBody, client: ClientContext): Transaction {
-  const transaction = org.transactions.begin({ client, relayState: body.relayState })
+function begin(
+  org: Org,
+  body: PrimaryBody,
+  client: ClientContext,
+  start: Partial<Transaction> = {},
+): Transaction {
+  const transaction = org.transactions.begin({ client, relayState: body.relayState, ...start })
   applyOptions(transaction, body)
   return transaction
 }

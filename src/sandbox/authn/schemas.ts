@@ -81,6 +81,7 @@ export type RecoveryBody = z.output<typeof recoveryBody>
 export const recoveryTokenBody = z.object({
   recoveryToken: required,
   options: primaryBody.shape.options,
+  context: primaryBody.shape.context,
 })
 export type RecoveryTokenBody = z.output<typeof recoveryTokenBody>
 

@@ -3,10 +3,12 @@ export type TokenStore<Value> = {
   put(token: string, value: Value): void
   /** undefined if the token is unknown, expired or used. */
   get(token: string): Value | undefined
-  /** Like `get`, and deletes the token. */
+  /** Whether the token was issued, and is expired or used. */
+  isSpent(token: string): boolean
+  /** Like `get`, and uses the token up. */
   take(token: string): Value | undefined
-  /** Deletes all tokens whose value matches. */
-  deleteWhere(matches: (value: Value) => boolean): void
+  /** Uses up all tokens whose value matches. */
+  endWhere(matches: (value: Value) => boolean): void
   clear(): void
 }
 
@@ -19,33 +21,44 @@ export function createTokenStore<Value>({
   now: () => number
   lifetimeMinutes: number
 }): TokenStore<Value> {
-  const entries = new Map<string, { value: Value; expiresAtMs: number }>()
+  const entries = new Map<string, { value: Value; expiresAtMs: number; isUsed: boolean }>()
   let putCount = 0
+
+  const lifetimeMs = lifetimeMinutes * 60_000
+  const isValid = ({ expiresAtMs, isUsed }: { expiresAtMs: number; isUsed: boolean }) =>
+    !isUsed && expiresAtMs > now()
 
   function get(token: string): Value | undefined {
     const entry = entries.get(token)
-    return entry !== undefined && entry.expiresAtMs > now() ? entry.value : undefined
+    return entry !== undefined && isValid(entry) ? entry.value : undefined
   }
 
   return {
     put(token, value) {
-      entries.set(token, { value, expiresAtMs: now() + lifetimeMinutes * 60_000 })
+      entries.set(token, { value, expiresAtMs: now() + lifetimeMs, isUsed: false })
       putCount += 1
       if (putCount % SWEEP_INTERVAL === 0) sweep()
     },
     get,
+    isSpent(token) {
+      const entry = entries.get(token)
+      return entry !== undefined && !isValid(entry)
+    },
     take(token) {
       const value = get(token)
-      entries.delete(token)
+      const entry = entries.get(token)
+      if (entry !== undefined) entry.isUsed = true
       return value
     },
-    deleteWhere(matches) {
-      for (const [token, entry] of entries) if (matches(entry.value)) entries.delete(token)
+    endWhere(matches) {
+      for (const entry of entries.values()) if (matches(entry.value)) entry.isUsed = true
     },
     clear: () => entries.clear(),
   }
 
+  /** Expired tokens are remembered for another lifetime. */
   function sweep() {
-    for (const [token, entry] of entries) if (entry.expiresAtMs <= now()) entries.delete(token)
+    for (const [token, { expiresAtMs }] of entries)
+      if (expiresAtMs + lifetimeMs <= now()) entries.delete(token)
   }
 }

@@ -84,21 +84,25 @@ export function createTransactions({
   now,
   tokens,
   lifetimeMinutes,
+  recoveryMinutes,
 }: {
   now: () => number
   tokens: IssuedTokens
   lifetimeMinutes: number
+  /** Of a recovery or an activation, until the password is set. */
+  recoveryMinutes: number
 }): Transactions {
   const open = new Map<string, Transaction>()
   let beginCount = 0
-  const newExpiry = () => now() + lifetimeMinutes * 60_000
+  const newExpiry = ({ recoveryType }: Pick<Partial<Transaction>, 'recoveryType'>) =>
+    now() + (recoveryType === undefined ? lifetimeMinutes : recoveryMinutes) * 60_000
 
   return {
     begin(start) {
       const transaction = {
         ...defaults(),
         stateToken: tokens.issueLong(),
-        expiresAtMs: newExpiry(),
+        expiresAtMs: newExpiry(start),
         ...start,
       }
       open.set(transaction.stateToken, transaction)
@@ -109,7 +113,7 @@ export function createTransactions({
     find(stateToken) {
       const transaction = open.get(stateToken)
       if (transaction === undefined || transaction.expiresAtMs <= now()) throw invalidToken()
-      transaction.expiresAtMs = newExpiry()
+      transaction.expiresAtMs = newExpiry(transaction)
       return transaction
     },
     end(transaction) {

@@ -5,7 +5,11 @@ import { sendRecoveryEmail } from './recovery.ts'
 import type { User } from './user.ts'
 
 /** As in Okta's Users API. */
-export type UserStatus = NonNullable<User['adminStatus']> | (typeof ACTIVATED)[number] | 'PROVISIONED'
+export type UserStatus =
+  | NonNullable<User['adminStatus']>
+  | (typeof ACTIVATED)[number]
+  | 'STAGED'
+  | 'PROVISIONED'
 
 /** What an administrator does, by Okta's names. */
 export const LIFECYCLE_OPERATIONS = [
@@ -75,9 +79,9 @@ export async function changeLifecycle(org: Org, user: User, operation: Lifecycle
   await org.sendEvent(eventType, user)
 }
 
-export function statusOf({ adminStatus, activated, lockedOut, passwordExpired }: User): UserStatus {
+export function statusOf({ adminStatus, activated, lockedOut, passwordExpired, config }: User): UserStatus {
   if (adminStatus !== undefined) return adminStatus
-  if (!activated) return 'PROVISIONED'
+  if (!activated) return config.staged ? 'STAGED' : 'PROVISIONED'
   if (lockedOut) return 'LOCKED_OUT'
   return passwordExpired ? 'PASSWORD_EXPIRED' : 'ACTIVE'
 }
@@ -86,7 +90,7 @@ export function statusOf({ adminStatus, activated, lockedOut, passwordExpired }:
 function refuseSignIns(org: Org, user: User, status: NonNullable<User['adminStatus']>): void {
   user.adminStatus = status
   revokeSessions(org, user)
-  org.recoveries.deleteWhere((recovery) => recovery.user === user)
+  org.recoveries.endWhere((recovery) => recovery.user === user)
   for (const transaction of org.transactions.all())
     if (transaction.user === user) org.transactions.end(transaction)
 }

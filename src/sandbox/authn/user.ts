@@ -34,6 +34,7 @@ export type User = {
   passwordExpiresInDays: number | undefined
   lockedOut: boolean
   wrongPasswords: number
+  wrongRecoveryAnswers: number
   activated: boolean
   /** As an administrator set it; undefined: not set. The user cannot sign in. */
   adminStatus: 'SUSPENDED' | 'DEPROVISIONED' | 'RECOVERY' | undefined
@@ -48,7 +49,7 @@ export type User = {
 /** A parameter, because `factors/` depends on this file. */
 export type NewFactor = (config: FactorConfig, user: { login: string; id: string }, seed: string) => Factor
 
-function createUser(config: UserConfig, newFactor: NewFactor): User {
+function createUser(config: UserConfig, newFactor: NewFactor, now: () => number): User {
   const id = idFromSeed('00u', `person ${config.login}`)
   const factors = config.factors.map((factor, index) =>
     newFactor(
@@ -62,14 +63,15 @@ function createUser(config: UserConfig, newFactor: NewFactor): User {
     login: config.login,
     config,
     password: config.password,
-    passwordChanged: config.passwordChanged,
+    passwordChanged: passwordChangedOf(config, now()),
     passwordExpired: config.passwordExpired,
     passwordBreached: config.passwordBreached,
     breachWasFound: false,
     passwordExpiresInDays: config.passwordExpiresInDays,
     lockedOut: config.lockedOut,
     wrongPasswords: 0,
-    activated: !config.activation,
+    wrongRecoveryAnswers: 0,
+    activated: !config.activation && !config.staged,
     adminStatus: undefined,
     factors,
     recoveryPhone: config.recoveryPhone ?? config.factors.find(({ type }) => type === 'sms')?.phoneNumber,
@@ -80,23 +82,47 @@ function createUser(config: UserConfig, newFactor: NewFactor): User {
   }
 }
 
+function passwordChangedOf({ passwordChanged, passwordChangedMinutesAgo }: UserConfig, nowMs: number) {
+  return passwordChangedMinutesAgo === undefined
+    ? passwordChanged
+    : new Date(nowMs - passwordChangedMinutesAgo * 60_000).toISOString()
+}
+
+/** The address to which the org sends emails. */
+export function emailOf({ login, config }: User): string {
+  return config.email ?? login
+}
+
 export type Users = {
   all(): User[]
   /** By full login or unambiguous short name, case-insensitive. */
   findByUsername(username: string): User | undefined
+  /** A recovery also finds the user by the primary or secondary email (R9). */
+  findForRecovery(username: string): User | undefined
   findById(id: string): User | undefined
   reset(): void
 }
 
-export function createUsers(configs: readonly UserConfig[], newFactor: NewFactor): Users {
-  let users = configs.map((config) => createUser(config, newFactor))
+export function createUsers(configs: readonly UserConfig[], newFactor: NewFactor, now: () => number): Users {
+  const createAll = () => configs.map((config) => createUser(config, newFactor, now))
+  let users = createAll()
   let index = indexByUsername(users)
+  const findByUsername = (username: string) => index.get(username.trim().toLowerCase())
   return {
     all: () => users,
-    findByUsername: (username) => index.get(username.trim().toLowerCase()),
+    findByUsername,
+    findForRecovery(username) {
+      const address = username.trim().toLowerCase()
+      return (
+        findByUsername(username) ??
+        users.find((user) =>
+          [emailOf(user), user.config.secondaryEmail].some((email) => email?.toLowerCase() === address),
+        )
+      )
+    },
     findById: (id) => users.find((user) => user.id === id),
     reset() {
-      users = configs.map((config) => createUser(config, newFactor))
+      users = createAll()
       index = indexByUsername(users)
     },
   }

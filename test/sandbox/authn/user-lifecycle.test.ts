@@ -74,7 +74,7 @@ const CONTINUED: Record<string, () => Promise<() => Promise<Answer>>> = {
 }
 test.each([
   ['a sign-in', '401 E0000011'],
-  ['a recovery token', '401 E0000011'],
+  ['a recovery token', '403 E0000105'],
   ['an activation token', '401 E0000004'],
   ['a new activation token', '401 E0000004'],
   ['a new recovery', '403 E0000034'],

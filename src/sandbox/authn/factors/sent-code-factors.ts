@@ -1,11 +1,11 @@
-import { callMadeRecently, invalidPhoneNumber, smsSentRecently, validationFailed } from '../authn-error.ts'
+import { invalidPhoneNumber, validationFailed } from '../authn-error.ts'
 import { randomCode } from '../issued-tokens.ts'
 import type { Org } from '../org.ts'
+import { type Channel, enforceSendLimits } from '../send-limits.ts'
+import { emailOf } from '../user.ts'
 import { type FactorBody, type FactorHandler, type FactorStep, WRONG_CODE } from './factor-handler.ts'
 
-type Channel = 'sms' | 'call' | 'email'
 const MESSAGE_KIND = { sms: 'sms', call: 'call', email: 'mail' } as const
-const RESENT_TOO_SOON = { sms: smsSentRecently, call: callMadeRecently }
 
 /** A code by text message, phone call or email. A verify request without a code sends it. */
 export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
@@ -36,18 +36,6 @@ export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
   }
 }
 
-/** Text messages and calls: one per `resendSeconds` in a transaction. */
-export function enforceResendInterval(
-  org: Org,
-  channel: Channel,
-  challenge: { sentAtMs: number | undefined },
-): void {
-  const isTooSoon =
-    challenge.sentAtMs !== undefined &&
-    org.now() - challenge.sentAtMs < org.config.limits.resendSeconds * 1000
-  if (isTooSoon && channel !== 'email') throw RESENT_TOO_SOON[channel]()
-}
-
 /** +1 XXX-XXX-1337 */
 function maskPhone(phoneNumber: string): string {
   return `${phoneNumber.slice(0, 2)} XXX-XXX-${phoneNumber.slice(-4)}`
@@ -70,11 +58,11 @@ export function readPhoneNumber(body: FactorBody, org: Org): string {
 }
 
 function sendCode({ org, transaction, user, factor, challenge }: FactorStep, channel: Channel): void {
-  enforceResendInterval(org, channel, challenge)
+  enforceSendLimits(org, channel, challenge.sentAtMs)
   const code = randomCode(org.random)
   challenge.code = code
   challenge.sentAtMs = org.now()
-  const to = channel === 'email' ? (factor.config.email ?? user.login) : factor.config.phoneNumber
+  const to = channel === 'email' ? (factor.config.email ?? emailOf(user)) : factor.config.phoneNumber
   org.outbox.send({
     kind: MESSAGE_KIND[channel],
     login: user.login,
