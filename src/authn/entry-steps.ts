@@ -1,6 +1,7 @@
 import type { StepAudit } from './audit.ts'
 import type { Client } from './browser/client.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
+import { carriesApiToken, ENTRY_OPERATIONS } from './sign-in/operations.ts'
 import type { Step } from './sign-in/run-step.ts'
 import type { PrimaryBody, RecoveryBody, RecoveryTokenBody } from './sign-in/schemas.ts'
 import type { SendStep } from './sign-in/send-step.ts'
@@ -16,8 +17,6 @@ export interface EntryStepsDeps {
   readonly audit: Pick<StepAudit, 'started' | 'recoveryStarted'>
 }
 
-const RECOVERY_TOKEN = '/api/v1/authn/recovery/token'
-
 export type EntrySteps = ReturnType<typeof createEntrySteps>
 
 /** The steps that begin a transaction. Those in one are in transaction-steps.ts. */
@@ -29,7 +28,12 @@ export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps) 
       const operation = 'primary'
       const [kind, proof] =
         token === undefined ? (['password', PASSWORD_PROOF] as const) : (['token', ACTIVATION_PROOF] as const)
-      const call = { path: PRIMARY, body, bearsToken: token !== undefined }
+      const call = {
+        path: PRIMARY,
+        body,
+        bearsToken: token !== undefined,
+        carriesApiToken: carriesApiToken(ENTRY_OPERATIONS.authenticate),
+      }
       return entryStep([PRIMARY, body], { kind, operation, login }, (before, handle) => {
         audit.started(operation, login, client)
         return sendStep({ ...before, login }, handle, { operation, call, proof }, client)
@@ -43,13 +47,19 @@ export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps) 
       return entryStep([type, body], attempt, (_before, handle) => recovery.start(type, body, handle, client))
     },
 
-    /** The token of a recovery email, which is never stored. */
+    /**
+     * The token of a recovery email, which is never stored. Okta accepts it again until the
+     * password is set (R6).
+     */
     recoveryToken(body: RecoveryTokenBody, client: Client) {
       const operation = 'recovery_token'
-      const call = { path: RECOVERY_TOKEN, body, bearsToken: true }
-      return entryStep([RECOVERY_TOKEN, body], { kind: 'token', operation }, (before, handle) => {
+      const { redeemRecoveryToken } = ENTRY_OPERATIONS
+      const { path } = redeemRecoveryToken
+      const call = { path, body, bearsToken: true, carriesApiToken: carriesApiToken(redeemRecoveryToken) }
+      return entryStep([path, body], { kind: 'token', operation }, (before, handle) => {
         audit.recoveryStarted({ operation: 'token' }, undefined, client)
-        return sendStep(before, handle, { operation, call, proof: undefined }, client)
+        const step = { operation, call, proof: undefined }
+        return sendStep({ ...before, isRecovery: true }, handle, step, client)
       })
     },
   }

@@ -3,7 +3,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Client } from './browser/client.ts'
 import type { Recovery } from './recovery/recovery.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
-import { type Operation, upstreamPath } from './sign-in/operations.ts'
+import { carriesApiToken, ENTRY_OPERATIONS, type Operation, upstreamPath } from './sign-in/operations.ts'
 import type { Step, StepPlan } from './sign-in/run-step.ts'
 import type { PrimaryBody, QueryFlags } from './sign-in/schemas.ts'
 import type { SendStep } from './sign-in/send-step.ts'
@@ -121,7 +121,12 @@ function planState(
   const operation = body.username === undefined ? 'state' : 'primary'
   const attempt = { ...toCall(operation), userId: before.userId, login: before.login }
   if (before.recovery !== undefined) {
-    const step = { operation, path: PRIMARY, fields: {} }
+    const step = {
+      operation,
+      path: PRIMARY,
+      carriesApiToken: carriesApiToken(ENTRY_OPERATIONS.authenticate),
+      fields: {},
+    }
     return { attempt, run: () => deps.recovery.step(before, handle, step, client) }
   }
   if (body.username === undefined)
@@ -148,7 +153,12 @@ async function sendOperation(
     return deps.recovery.step(
       before,
       handle,
-      { operation: operation.name, path, fields: attempted.fields },
+      {
+        operation: operation.name,
+        path,
+        carriesApiToken: carriesApiToken(operation, before),
+        fields: attempted.fields,
+      },
       client,
     )
   const send = (current: Transaction, shared?: SharedByCalls) =>

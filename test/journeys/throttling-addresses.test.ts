@@ -61,16 +61,19 @@ test('an IPv6 /48 gets ten times the limit of a /64, however many /56s it uses',
   expect(await refusedCallsFrom(['2001:db8:3::1'])).toBe(1) // the /48 beside it
 })
 
-test('calls that Okta refuses because of the SSWS token are limited too, also for security questions', async () => {
+test('calls that Okta refuses because of the SSWS token are limited too, and those for security questions', async () => {
   const token = harness.sandbox.activationToken('arno.activate@example.test')
   const browser = openBrowser(harness.gatehouse.url, { 'x-forwarded-for': '198.51.100.3' })
   const begun = await browser.post('/api/v1/authn', { token })
   const questions = hrefAt(begun, `${factorAt(begun, 'question')}._links.questions`)
   const credentials = { username: 'anyone@example.test', password: 'x' }
   harness.sandbox.apiTokens.delete(harness.sandbox.apiToken)
+  // the call for questions carries no token
+  const body = { errorCode: 'E0000011', errorSummary: 'x', errorLink: 'x', errorId: 'oae1', errorCauses: [] }
+  harness.sandbox.faults.authn.set({ kind: 'status', status: 401, path: '/api/v1/users/', body })
   harness.clearUpstreamCalls()
   for (let n = 0; n < LIMIT / 2; n++) {
-    expect((await browser.get(questions)).status).toBe(503)
+    expect((await browser.get(questions)).status).toBe(502)
     expect((await browser.post('/api/v1/authn', credentials)).status).toBe(503)
   }
   for (const refused of [await browser.get(questions), await browser.post('/api/v1/authn', credentials)])

@@ -27,6 +27,8 @@ export interface ChallengedTransaction {
 export interface ChallengeStep {
   readonly operation: string
   readonly path: string
+  /** Whether its call to Okta carries the API token. */
+  readonly carriesApiToken: boolean
   readonly fields: Readonly<Record<string, unknown>>
 }
 
@@ -60,7 +62,7 @@ export function createChallengeSteps(deps: ChallengeStepsDeps) {
       case 'cancel':
         return withMinDuration(deps.answerMs, async () => {
           await send(current, { ...step, fields: {} }, client, deps)
-          return { outcome: cancelAnswer(current.challenge), after: undefined }
+          return { outcome: cancelAnswer(current.transaction), after: undefined }
         })
       default:
         throw stepNotOffered()
@@ -75,14 +77,15 @@ async function verify(
   deps: ChallengeStepsDeps,
 ): Promise<StepResult> {
   const { transaction, challenge, handle } = current
-  const { operation, path, fields } = step
+  const { operation, path, carriesApiToken, fields } = step
   const { factorType } = challenge
   if (challenge.decoy) {
     await send(current, step, client, deps)
     deps.audit.decoyFailed(operation, transaction, factorType, client)
     return rejectCode(current)
   }
-  const call = { path, body: { stateToken: transaction.stateToken, ...fields }, bearsToken: true }
+  const body = { stateToken: transaction.stateToken, ...fields }
+  const call = { path, body, bearsToken: true, carriesApiToken }
   const verifying = { operation, call, proof: undefined, factorType }
   const result = await deps.sendStep(transaction, handle, verifying, client)
   if (result.outcome.kind === 'refusal') return result
@@ -119,11 +122,11 @@ async function resend(
 /** A decoy's step goes to the same path with a random token. undefined: Okta did not accept the step. */
 async function send(
   { transaction: { stateToken }, challenge: { decoy } }: ChallengedTransaction,
-  { path, fields }: ChallengeStep,
+  { path, carriesApiToken, fields }: ChallengeStep,
   client: Client,
   { upstream, audit }: ChallengeStepsDeps,
 ): Promise<AuthnReply | undefined> {
-  const call = { path, body: { stateToken, ...fields }, bearsToken: true }
+  const call = { path, body: { stateToken, ...fields }, bearsToken: true, carriesApiToken }
   const reply = await upstream.send(call, client)
   if (reply.isError && !decoy) audit.upstreamError(reply, client)
   throwIfUnavailable(reply)

@@ -6,12 +6,12 @@ import type { OfferedStep, RecoveryChallenge, Transaction } from '../transaction
  * fields in the same order. Nothing is copied from Okta's answer.
  */
 export function challengeAnswer(
-  { expiresAtMs, recovery }: Transaction,
+  { expiresAtMs, relayState, recovery }: Transaction,
   handle: string,
   publicOrigin: string,
 ): StepAnswer {
   if (recovery === undefined) throw new Error('the transaction has no recovery challenge')
-  const { factorType, recoveryType, relayState } = recovery
+  const { factorType, recoveryType } = recovery
   const post = (path: string) => ({ href: publicOrigin + path, hints: { allow: ['POST'] } })
   const body = {
     stateToken: handle,
@@ -47,7 +47,7 @@ export function emailAnswer(
   return createAnswer(JSON.stringify(body))
 }
 
-export function cancelAnswer({ relayState }: RecoveryChallenge): StepAnswer {
+export function cancelAnswer({ relayState }: Pick<Transaction, 'relayState'>): StepAnswer {
   return createAnswer(JSON.stringify(relayState === undefined ? {} : { relayState }))
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
+import { carriesApiToken, ENTRY_OPERATIONS } from '../sign-in/operations.ts'
 import type { RecoveryBody } from '../sign-in/schemas.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import { createTransaction, type RecoveryChallenge, type Transaction } from '../transaction/transaction.ts'
@@ -20,10 +21,12 @@ import { type CodeCooldownDeps, createCodeCooldown } from './code-cooldown.ts'
 import { challengeAnswer, challengeSteps, emailAnswer } from './recovery-template.ts'
 
 /**
- * Forgotten passwords and locked accounts, without revealing which users exist. To an API token, Okta reveals that, and
- * even returns recovery tokens for a login. So the broker makes every answer before a correct code from one template,
- * and returns answers of calls to Okta no sooner than `answerMs`. A user who does not exist or cannot recover gets a
- * decoy transaction, in which no code works.
+ * Forgotten passwords and locked accounts, without revealing which users exist. The calls carry no
+ * API token: Okta would take them for an administrator's (R1), reveal who exists, and even return
+ * recovery tokens for a login. Some refusals reveal it without the token too (R11, R12). So the
+ * broker makes every answer before a correct code from one template, and returns answers of calls
+ * to Okta no sooner than `answerMs`. A user whom Okta refuses gets a decoy transaction, in which no
+ * code works.
  */
 export interface Recovery {
   start(recoveryType: RecoveryType, body: RecoveryBody, handle: string, client: Client): Promise<StepResult>
@@ -40,8 +43,8 @@ export interface RecoveryDeps extends Omit<ChallengeStepsDeps, 'startCooldown'>,
 }
 
 const START = {
-  PASSWORD: { operation: 'password', path: '/api/v1/authn/recovery/password' },
-  UNLOCK: { operation: 'unlock', path: '/api/v1/authn/recovery/unlock' },
+  PASSWORD: { operation: 'password', at: ENTRY_OPERATIONS.recoverPassword },
+  UNLOCK: { operation: 'unlock', at: ENTRY_OPERATIONS.unlockAccount },
 } as const
 
 export function createRecovery(deps: RecoveryDeps): Recovery {
@@ -66,8 +69,12 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
       return withMinDuration(answerMs, async () => {
         const reply = await sendCode(send)
         const stateToken = stateTokenIn(reply, client, deps)
-        const challenge = { factorType, recoveryType, relayState, sentAtMs: now() }
-        const after = createChallengeTransaction(challenge, { login, stateToken, lifetimeMs }, client)
+        const challenge = { factorType, recoveryType, sentAtMs: now() }
+        const after = createChallengeTransaction(
+          challenge,
+          { login, relayState, stateToken, lifetimeMs },
+          client,
+        )
         return { outcome: challengeAnswer(after, handle, publicOrigin), after }
       })
     },
@@ -85,12 +92,14 @@ export function createRecovery(deps: RecoveryDeps): Recovery {
 /** Throws for Okta's rate limit and failures, which reveal nothing about a user. */
 async function sendStart(
   recoveryType: RecoveryType,
-  body: RecoveryBody,
+  { username, factorType }: RecoveryBody,
   client: Client,
   { upstream }: Pick<RecoveryDeps, 'upstream'>,
 ): Promise<AuthnReply> {
-  const { path } = START[recoveryType]
-  const reply = await upstream.send({ path, body: { ...body }, bearsToken: false }, client)
+  const { at } = START[recoveryType]
+  const body = { username, factorType }
+  const call = { path: at.path, body, bearsToken: false, carriesApiToken: carriesApiToken(at) }
+  const reply = await upstream.send(call, client)
   const { status } = reply
   if (status >= 500)
     throw upstreamUnavailable(new DependencyFailure('invalid_response', { upstreamStatus: status }))
@@ -120,7 +129,17 @@ function stateTokenIn(
 
 function createChallengeTransaction(
   challenge: Omit<RecoveryChallenge, 'decoy' | 'wrongCodes'>,
-  { login, stateToken, lifetimeMs }: { login: string; stateToken: string | undefined; lifetimeMs: number },
+  {
+    login,
+    relayState,
+    stateToken,
+    lifetimeMs,
+  }: {
+    login: string
+    relayState: string | undefined
+    stateToken: string | undefined
+    lifetimeMs: number
+  },
   client: Client,
 ): Transaction {
   return {
@@ -130,6 +149,8 @@ function createChallengeTransaction(
     status: 'RECOVERY_CHALLENGE',
     offered: challengeSteps(challenge.factorType),
     expiresAtMs: challenge.sentAtMs + lifetimeMs,
+    isRecovery: true,
+    relayState,
     recovery: { ...challenge, decoy: stateToken === undefined, wrongCodes: 0 },
   }
 }

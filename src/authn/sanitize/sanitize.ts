@@ -39,7 +39,10 @@ export function createSanitizer(deps: SanitizerDeps) {
   const reportUnknownSteps = createReportUnknownSteps(deps)
 
   return {
-    /** The answer of a step as JSON, with the handle instead of the state token, and without hidden factors. */
+    /**
+     * The answer of a step as JSON, with the handle instead of the state token, and without hidden
+     * factors. A success has the `relayState` of a recovery.
+     */
     step: (
       reply: Pick<AuthnReply, 'body' | 'isError'>,
       { before, handle, ssoToken }: StepTokens,
@@ -54,7 +57,12 @@ export function createSanitizer(deps: SanitizerDeps) {
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
         })
         if (!reply.isError) reportUnknownSteps(reply.body, rewritten.linkNames, client.requestId)
-        const body = ssoToken === undefined ? rewritten.body : { ...rewritten.body, sessionToken: ssoToken }
+        const { relayState } = reply.isError ? {} : before
+        const body = {
+          ...rewritten.body,
+          ...(ssoToken === undefined ? {} : { sessionToken: ssoToken }),
+          ...(relayState === undefined ? {} : { relayState }),
+        }
         return { text: filterTokens(deps, body, rewritten, client), offered: rewritten.offered }
       }),
 

@@ -8,6 +8,7 @@ import type { OfferedResource, OfferedResources } from '../transaction/offered-r
 import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
 import type { AuthnUpstream } from '../upstream/authn-upstream.ts'
 import { toReply } from '../upstream/read-answer.ts'
+import { carriesApiToken, OFFERED_OPERATIONS } from './operations.ts'
 
 export interface Picture {
   readonly kind: 'picture'
@@ -49,7 +50,7 @@ export function createFetchOffered(deps: FetchOfferedDeps) {
   return {
     async questions(publicPath: string, client: Client): Promise<StepAnswer> {
       const resource = await find(publicPath, client)
-      const answer = await fetchCounted(deps, resource, 'questions', 'application/json', client)
+      const answer = await fetchCounted(deps, resource, QUESTIONS, client)
       const { json: list, status } = answer
       if (!Array.isArray(list) || status !== 200) return toErrorAnswer(answer, resource, client)
       return createAnswer(sanitizer.resource(list, resource, client))
@@ -58,25 +59,40 @@ export function createFetchOffered(deps: FetchOfferedDeps) {
     /** The picture, or Okta's error, for example if Okta no longer has it. */
     async picture(publicPath: string, client: Client): Promise<Picture | StepAnswer> {
       const resource = await find(publicPath, client)
-      const answer = await fetchCounted(deps, resource, 'picture', 'image/*', client)
+      const answer = await fetchCounted(deps, resource, PICTURE, client)
       if (answer.status >= 400) return toErrorAnswer(answer, resource, client)
       return toPicture(answer)
     },
   }
 }
 
-/** Counts the call in the limits of the user it was offered to. */
+const QUESTIONS = {
+  operation: 'questions',
+  accept: 'application/json',
+  carriesApiToken: carriesApiToken(OFFERED_OPERATIONS.listSecurityQuestions),
+}
+const PICTURE = {
+  operation: 'picture',
+  accept: 'image/*',
+  carriesApiToken: carriesApiToken(OFFERED_OPERATIONS.getEnrollmentPicture),
+}
+
+/**
+ * Counts the call in the limits of the user it was offered to. Throws 502 for a 401: the call
+ * carries no API token and no state token, so it says nothing about them, and a client that gets a
+ * 401 forgets its transaction.
+ */
 async function fetchCounted(
   { upstream, throttling }: FetchOfferedDeps,
   { path, user }: OfferedResource,
-  operation: string,
-  accept: string,
+  { operation, ...call }: typeof QUESTIONS,
   client: Client,
 ): Promise<UpstreamResponse> {
   const attempt = throttling.reserve({ kind: 'call', operation }, client)
   try {
     await attempt.enforce({ kind: 'call', operation, ...user })
-    const answer = await upstream.fetch(path, accept, client)
+    const answer = await upstream.fetch({ path, ...call, client })
+    if (answer.status === 401) throw unusableAnswer(answer.status)
     attempt.consumeOrRefund({ outcome: createAnswer('', { status: answer.status }) })
     return answer
   } catch (error) {

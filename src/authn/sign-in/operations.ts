@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Operation as ApiOperation, BodyEncoding, Operations } from '../../http/routes.ts'
 import type { CredentialKind } from '../transaction/credentials.ts'
+import type { Transaction } from '../transaction/transaction.ts'
 import {
   activateBody,
   answerBody,
@@ -19,8 +20,28 @@ import {
   verifyBody,
 } from './schemas.ts'
 
+/**
+ * Whether the call to Okta carries the API token. With it, Okta takes the start of a recovery for
+ * an administrator's reset, after which the user cannot sign in (R1); and it needs rights to read
+ * questions and to send activation links, which public clients do not need (S17).
+ * `not-in-recovery`: not in a transaction that a recovery began.
+ */
+export type ApiTokenUse = 'always' | 'never' | 'not-in-recovery'
+
+/** An operation, and how Okta is called for it. */
+interface OktaOperation extends ApiOperation {
+  readonly apiToken: ApiTokenUse
+}
+
+export function carriesApiToken(
+  { apiToken }: Pick<OktaOperation, 'apiToken'>,
+  { isRecovery = false }: Pick<Transaction, 'isRecovery'> = {},
+): boolean {
+  return apiToken === 'always' || (apiToken === 'not-in-recovery' && !isRecovery)
+}
+
 /** A step in a transaction. Its path is Okta's, and its body has the handle. */
-export interface Operation extends ApiOperation {
+export interface Operation extends OktaOperation {
   /** In metrics and audit events. */
   readonly name: string
   readonly body: z.ZodType<{ stateToken: string } & Record<string, unknown>>
@@ -45,28 +66,39 @@ const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 /** Operations that begin a sign-in or get its state. */
 export const ENTRY_OPERATIONS = {
-  authenticate: { method: 'POST', path: API, body: primaryBody },
-  introspect: { method: 'POST', path: `${API}/introspect`, body: stateBody },
-  recoverPassword: { method: 'POST', path: `${API}/recovery/password`, body: recoveryBody },
-  unlockAccount: { method: 'POST', path: `${API}/recovery/unlock`, body: recoveryBody },
-  redeemRecoveryToken: { method: 'POST', path: `${API}/recovery/token`, body: recoveryTokenBody },
-} as const satisfies Operations
+  authenticate: { method: 'POST', path: API, apiToken: 'always', body: primaryBody },
+  introspect: { method: 'POST', path: `${API}/introspect`, apiToken: 'always', body: stateBody },
+  recoverPassword: {
+    method: 'POST',
+    path: `${API}/recovery/password`,
+    apiToken: 'never',
+    body: recoveryBody,
+  },
+  unlockAccount: { method: 'POST', path: `${API}/recovery/unlock`, apiToken: 'never', body: recoveryBody },
+  redeemRecoveryToken: {
+    method: 'POST',
+    path: `${API}/recovery/token`,
+    apiToken: 'never',
+    body: recoveryTokenBody,
+  },
+} as const satisfies Operations & Readonly<Record<string, OktaOperation>>
 
 /** GET requests for links that a response has offered. */
 export const OFFERED_OPERATIONS = {
-  listSecurityQuestions: { method: 'GET', path: '/api/v1/users/:uid/factors/questions' },
+  listSecurityQuestions: { method: 'GET', path: '/api/v1/users/:uid/factors/questions', apiToken: 'never' },
   getEnrollmentPicture: {
     method: 'GET',
     path: `${USER_FACTOR}/qr/:token`,
+    apiToken: 'never',
     readableFrom: 'same-site', // an <img> names no origin
   },
-} as const satisfies Operations
+} as const satisfies Operations & Readonly<Record<string, OktaOperation>>
 
 const UPDATE_PHONE = queryFlags.pick({ updatePhone: true })
 const VERIFY_FLAGS = queryFlags.pick({ rememberDevice: true, autoPush: true })
 
 const ACTIVATE = { body: activateBody, query: UPDATE_PHONE, polls: true } as const
-const SEND_LINK = { body: sendLinkBody, query: UPDATE_PHONE } as const
+const SEND_LINK = { body: sendLinkBody, query: UPDATE_PHONE, apiToken: 'never' } as const
 
 export const STEP_OPERATIONS = {
   cancel: step('cancel', `${API}/cancel`, { allowed: 'always' }),
@@ -79,16 +111,20 @@ export const STEP_OPERATIONS = {
   resetPassword: step('reset_password', `${API}/credentials/reset_password`, {
     body: resetPasswordBody,
     credential: 'new-password',
+    apiToken: 'not-in-recovery',
   }),
   answerRecoveryQuestion: step('recovery_answer', `${API}/recovery/answer`, {
     body: answerBody,
+    apiToken: 'never',
   }),
   // deliberately delayed, and anyone can start a recovery: limit concurrent requests
   verifyRecoveryFactor: step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
     body: recoveryCodeBody,
+    apiToken: 'never',
     maxConcurrent: 2,
   }),
   resendRecoveryFactor: step('recovery_resend', `${API}/recovery/factors/:type/resend`, {
+    apiToken: 'never',
     maxConcurrent: 2,
   }),
   enrollFactor: step('enroll', `${API}/factors`, { body: enrollBody, query: UPDATE_PHONE }),
@@ -115,7 +151,10 @@ export const STEP_OPERATIONS = {
   }),
   mailActivationLink: step('activate_email', `${FACTOR}/lifecycle/activate/email`, SEND_LINK),
   textActivationLink: step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, SEND_LINK),
-  activateUserFactor: step('activate', `${USER_FACTOR}/lifecycle/activate`, ACTIVATE),
+  activateUserFactor: step('activate', `${USER_FACTOR}/lifecycle/activate`, {
+    ...ACTIVATE,
+    apiToken: 'never',
+  }),
   mailUserActivationLink: step('activate_email', `${USER_FACTOR}/lifecycle/activate/email`, SEND_LINK),
   textUserActivationLink: step('activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, SEND_LINK),
 } satisfies Operations
@@ -127,6 +166,7 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
     method: 'POST',
     name,
     path,
+    apiToken: 'always',
     query: z.object({}),
     body: stateBody,
     encoding: 'json',

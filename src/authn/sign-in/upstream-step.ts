@@ -8,7 +8,7 @@ import {
 } from '../transaction/credentials.ts'
 import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
 import { type AuthnCall, PRIMARY } from '../upstream/authn-upstream.ts'
-import type { Operation } from './operations.ts'
+import { carriesApiToken, ENTRY_OPERATIONS, type Operation } from './operations.ts'
 import type { PrimaryBody, QueryFlags } from './schemas.ts'
 
 /** A step as it is sent to Okta, and what it means if Okta accepts it. */
@@ -45,7 +45,13 @@ export function buildStateStep(
   const waitsForFactor = before.status === 'MFA_CHALLENGE' && before.credentialAccepted
   return {
     operation: body.username === undefined ? 'state' : 'primary',
-    call: { path: PRIMARY, body: { ...body, stateToken: before.stateToken }, bearsToken: true, deadline },
+    call: {
+      path: PRIMARY,
+      body: { ...body, stateToken: before.stateToken },
+      bearsToken: true,
+      carriesApiToken: carriesApiToken(ENTRY_OPERATIONS.authenticate),
+      deadline,
+    },
     proof: waitsForFactor ? EXTERNAL_FACTOR_PROOF : undefined,
     isUserStored,
   }
@@ -75,6 +81,7 @@ export function buildOperationStep(
       path: path + addFlags(offeredQuery, query),
       body: { stateToken: before.stateToken, ...fields },
       bearsToken: true,
+      carriesApiToken: carriesApiToken(operation, before),
       encoding: operation.encoding,
       deadline,
     },
@@ -83,9 +90,19 @@ export function buildOperationStep(
     factorId,
     enrollment: enrollmentOfStep({ ...attempted, updatePhone: query.updatePhone === 'true' }, before),
     pollPath,
-    revokesSessions: fields.revokeSessions === true,
+    revokesSessions: revokesSessions(operation, fields, before),
     isUserStored,
   }
+}
+
+/** By default only after a recovery, with which Okta ends its own sessions too (R5). */
+function revokesSessions(
+  { name }: Operation,
+  { revokeSessions }: AttemptedStep['fields'],
+  { isRecovery = false }: Transaction,
+): boolean {
+  const isDefault = isRecovery && name === 'reset_password'
+  return isDefault ? revokeSessions !== false : revokeSessions === true
 }
 
 function addFlags(offered: string, flags: QueryFlags): string {

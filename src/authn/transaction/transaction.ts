@@ -20,7 +20,6 @@ const RecoveryChallenge = z.object({
   decoy: z.boolean(),
   factorType: z.enum(['SMS', 'CALL']),
   recoveryType: z.enum(['PASSWORD', 'UNLOCK']),
-  relayState: z.string().optional(),
   sentAtMs: z.number(),
   wrongCodes: z.number(),
 })
@@ -66,6 +65,13 @@ export const Transaction = z.object({
   sessionId: z.string().optional(),
   /** The accepted authentication methods (RFC 8176). */
   amr: z.array(z.string()).readonly(),
+  /** A recovery began the transaction. */
+  isRecovery: z.boolean().optional(),
+  /**
+   * Of a recovery. It is returned with every answer, and not sent to Okta, which refuses it unless
+   * it leads to a trusted origin (R10).
+   */
+  relayState: z.string().optional(),
   /** Set while a recovery code is awaited: known and unknown users get the same answers. */
   recovery: RecoveryChallenge.optional(),
 })

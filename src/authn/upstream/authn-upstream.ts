@@ -21,6 +21,8 @@ export type AuthnUpstream = ReturnType<typeof createAuthnUpstream>
 export interface AuthnCall {
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
+  /** The SSWS token is sent with it (`carriesApiToken`). */
+  readonly carriesApiToken: boolean
   /** Default: JSON. The answer to an accepted form is not read, and counts as `{}`. */
   readonly encoding?: BodyEncoding | undefined
   /** The body has a state or recovery token, so E0000011 may be about that token. */
@@ -47,14 +49,16 @@ export const PRIMARY = '/api/v1/authn' // the path of primary authentication
 /** The longest wait for other calls, as a share of the time for a step. */
 const MAX_WAIT_SHARE = 0.5
 
-/** Calls Okta's Authentication API as a trusted application. */
+/**
+ * Calls Okta's Authentication API: as a trusted application or, without the API token, as a public
+ * one.
+ */
 export function createAuthnUpstream(options: AuthnUpstreamOptions) {
   const { timeoutMs, monotonic = () => performance.now() } = options
   const sendCall = createSendCall({ ...options, limit: pLimit(options.maxConnections), monotonic })
   const token = createApiTokenState(options)
   const deadlineNow = () => monotonic() + timeoutMs
-  const get = (path: string, accept: string, client?: Client) =>
-    sendCall({ method: 'GET', path, accept, client, deadline: deadlineNow() })
+  const get = (call: AuthnGet) => sendCall({ method: 'GET', ...call, deadline: deadlineNow() })
 
   return {
     /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
@@ -68,6 +72,7 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions) {
      */
     async send(call: AuthnCall, from: Client): Promise<AuthnReply> {
       const reply = await post(sendCall, call, from, call.deadline ?? deadlineNow())
+      if (!call.carriesApiToken) return reply // it shows nothing about the token
       const evidence = reply.isError ? tokenEvidence(reply) : 'accepted'
       if (evidence !== 'perhaps-refused') {
         if (evidence === 'accepted' && call.encoding !== 'form') token.reportAccepted()
@@ -80,15 +85,15 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions) {
     },
 
     /** Fetches an offered resource. Returns any answer as it is. */
-    async fetch(path: string, accept: string, from: Client): Promise<UpstreamResponse> {
-      const answer = await get(path, accept, from)
-      // never 401, which would end the client's transaction; and no alarm: the next step shows whether the token is refused
-      if (answer.status === 401) throw tokenRefused()
-      return answer
-    },
+    fetch: get,
 
     /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
-    readUser: (userId: string) => get(`/api/v1/users/${encodeURIComponent(userId)}`, 'application/json'),
+    readUser: (userId: string) =>
+      get({
+        path: `/api/v1/users/${encodeURIComponent(userId)}`,
+        accept: 'application/json',
+        carriesApiToken: true,
+      }),
   }
 }
 
@@ -98,7 +103,7 @@ function tokenRefused() {
 
 async function post(
   sendCall: SendCall,
-  { path, body, encoding }: AuthnCall,
+  { path, body, encoding, carriesApiToken }: AuthnCall,
   client: Client,
   deadline: number,
 ): Promise<AuthnReply> {
@@ -106,12 +111,14 @@ async function post(
   const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
   // replaces the browser's
   const context = path === PRIMARY ? { context: { deviceToken: client.device.id } } : {}
-  const call = { path, accept, encoding, client, deadline, body: { ...body, ...context } }
-  const answer = await sendCall({ ...call, method: 'POST' })
+  const call = { path, accept, encoding, carriesApiToken, client, deadline }
+  const answer = await sendCall({ ...call, method: 'POST', body: { ...body, ...context } })
   return toReply(isForm && answer.status < 400 ? { ...answer, status: 200, json: {} } : answer)
 }
 
-interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding'> {
+export type AuthnGet = Pick<SingleCall, 'path' | 'accept' | 'carriesApiToken' | 'client'>
+
+interface SingleCall extends Pick<AuthnCall, 'path' | 'encoding' | 'carriesApiToken'> {
   readonly method: 'GET' | 'POST'
   readonly accept: string
   readonly body?: AuthnCall['body']
@@ -156,11 +163,11 @@ function toBrokerError(failure: UpstreamFailure): BrokerError {
 }
 
 function toRequest(call: SingleCall, apiToken: string, timeoutMs: number): UpstreamRequest {
-  const { method, path, accept, body, encoding, client } = call
+  const { method, path, accept, body, encoding, carriesApiToken, client } = call
   const headers = {
     Accept: accept,
     'Content-Type': 'application/json',
-    Authorization: `SSWS ${apiToken}`,
+    ...(carriesApiToken ? { Authorization: `SSWS ${apiToken}` } : {}),
     ...(client === undefined ? {} : headersOf(client, path)),
   }
   if (encoding !== 'form') return { method, path, headers, body, timeoutMs }

@@ -8,6 +8,7 @@ import {
   type OfferedStep,
   type Transaction,
 } from '../../../src/authn/transaction/transaction.ts'
+import type { AuthnGet } from '../../../src/authn/upstream/authn-upstream.ts'
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
@@ -193,7 +194,7 @@ describe('a stored resource of another version', () => {
 
 describe('a GET of an offered resource', () => {
   let spent: unknown[]
-  let sent: { path: string; accept: string; client: Client }[]
+  let sent: AuthnGet[]
   let answer: Partial<UpstreamResponse>
   let failure: Error | undefined
   const secrets = { own: ['our-own-secret-token'] }
@@ -201,8 +202,8 @@ describe('a GET of an offered resource', () => {
   const gets = () =>
     createFetchOffered({
       upstream: {
-        async fetch(path, accept, client) {
-          sent.push({ path, accept, client })
+        async fetch(call) {
+          sent.push(call)
           if (failure !== undefined) throw failure
           return { status: 200, headers: {}, json: undefined, bytes: Buffer.alloc(0), ...answer }
         },
@@ -281,7 +282,9 @@ describe('a GET of an offered resource', () => {
         errorCode: undefined,
         sessionId: undefined,
       })
-      expect(sent).toEqual([{ path: QUESTIONS, accept: 'application/json', client: CLIENT }])
+      expect(sent).toEqual([
+        { path: QUESTIONS, accept: 'application/json', carriesApiToken: false, client: CLIENT },
+      ])
       expect(await removedFrom('link')).toBeUndefined()
     })
 
@@ -323,7 +326,7 @@ describe('a GET of an offered resource', () => {
     ])('with the type %j is sent as %j', async (given, type) => {
       answer = { headers: { 'content-type': given }, bytes: PNG }
       expect(await ask()).toEqual({ kind: 'picture', type, bytes: PNG })
-      expect(sent).toEqual([{ path: PICTURE, accept: 'image/*', client: CLIENT }])
+      expect(sent).toEqual([{ path: PICTURE, accept: 'image/*', carriesApiToken: false, client: CLIENT }])
     })
 
     test.each<[string, Partial<UpstreamResponse>]>([

@@ -14,8 +14,18 @@ const { keep, closeAll } = keeper()
 afterEach(closeAll)
 
 const CLIENT: Client = { ...RETURNED, userAgent: 'Browser/1.0', acceptLanguage: 'de-CH' }
-const STATELESS: AuthnCall = { path: '/api/v1/authn', body: { username: 'ada' }, bearsToken: false }
-const STATEFUL: AuthnCall = { path: '/api/v1/authn/skip', body: { stateToken: '00x' }, bearsToken: true }
+const STATELESS: AuthnCall = {
+  path: '/api/v1/authn',
+  body: { username: 'ada' },
+  bearsToken: false,
+  carriesApiToken: true,
+}
+const STATEFUL: AuthnCall = {
+  path: '/api/v1/authn/skip',
+  body: { stateToken: '00x' },
+  bearsToken: true,
+  carriesApiToken: true,
+}
 const SUCCESS = { status: 'SUCCESS' }
 const INVALID_TOKEN = { errorCode: 'E0000011', errorSummary: 'Invalid token provided', errorId: 'oae1' }
 
@@ -161,6 +171,21 @@ describe('while Okta refuses the API token', () => {
     expect((await failureOf(GONE)).status).toBe(503)
   })
 
+  test('a call without the API token goes on, and shows nothing of the token', async () => {
+    const valid = new Set<string>()
+    const { failureOf, upstream, answerNext, lines } = await org(valid)
+    const PUBLIC = { ...STATELESS, carriesApiToken: false }
+    answerNext(200, SUCCESS)
+    expect((await upstream.send(PUBLIC, CLIENT)).status).toBe(200)
+    expect(await upstream.send(PUBLIC, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
+    expect([upstream.tokenState(), lines()]).toEqual(['unknown', []])
+    await failureOf(STATELESS)
+    expect((await upstream.send(PUBLIC, CLIENT)).status).toBe(401)
+    answerNext(200, SUCCESS)
+    expect((await upstream.send(PUBLIC, CLIENT)).status).toBe(200)
+    expect(upstream.tokenState()).toBe('failing')
+  })
+
   test('a rate limit or a failure does not show that the token is accepted again', async () => {
     const valid = new Set<string>()
     const { failureOf, upstream, answerNext } = await org(valid)
@@ -219,6 +244,17 @@ describe('a request to Okta', () => {
     )
   })
 
+  test('without our token has the rest', async () => {
+    let seen: IncomingHttpHeaders = {}
+    const { upstream } = await answering((req, res) => {
+      seen = req.headers
+      sendJson(res, 200, SUCCESS)
+    })
+    await upstream.send({ ...STATELESS, carriesApiToken: false }, CLIENT)
+    expect(seen).toMatchObject({ 'x-forwarded-for': '198.51.100.7', 'user-agent': 'Browser/1.0' })
+    expect(seen).not.toHaveProperty('authorization')
+  })
+
   test.each([
     ['POST', '/api/v1/authn', 'https://portal.example.com'],
     ['POST', '/api/v1/authn/factors/opf1/verify', 'https://portal.example.com'],
@@ -231,7 +267,7 @@ describe('a request to Okta', () => {
       sendJson(res, 200, SUCCESS)
     })
     const client = { ...CLIENT, origin: 'https://portal.example.com' }
-    if (method === 'GET') await upstream.fetch(path, 'image/png', client)
+    if (method === 'GET') await upstream.fetch({ path, accept: 'image/png', carriesApiToken: false, client })
     else await upstream.send({ ...STATELESS, path }, client)
     expect(seen).toEqual([origin])
   })
