@@ -129,6 +129,10 @@ export const addressBlocked = (cause?: unknown) =>
     cause,
   })
 
+/** `RECOVERY` does not let this browser start a recovery, whoever is named. */
+export const recoveryNotAvailable = () =>
+  notAllowed('recovery: cannot be started from this browser at present')
+
 /** The user of the sign-in is not the user of the browser's session. */
 export const otherUsersSession = (field: 'stateToken' | 'token' | 'recoveryToken') =>
   notAllowed(`${field}: this sign-in belongs to a different user from the one signed in; sign out first`)

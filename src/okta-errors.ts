@@ -118,6 +118,7 @@ export const OKTA_ERRORS = {
       { operation: 'primary', refusesAddress: true },
       { operation: 'state', refusesAddress: true },
       { text: /refuses requests from this address/, message: 'addressBlocked' },
+      { text: /^recovery: cannot be started/, message: 'recoveryNotAllowed' },
       { text: /different user from the one signed in/, message: 'otherUser' },
       { text: /another session is now open/, message: 'sessionReplaced' },
     ],

@@ -9,6 +9,7 @@ import type { RevocationTimes } from '../session/void-times.ts'
 import type { LimitConfig, Store } from '../store/store.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
 import type { DeviceCookie } from './browser/client.ts'
+import type { RecoveryFrom } from './entry-steps.ts'
 import type { RedirectPrefix } from './redirects/redirect-target.ts'
 import type { TunedLimits } from './throttling/attempt-limits.ts'
 import type { AttemptLimits } from './throttling/limits.ts'
@@ -51,6 +52,7 @@ export interface AuthnOptions {
   /** Where a browser may be sent after the sign-in. */
   readonly returnTargets: readonly RedirectPrefix[]
   readonly loginDomains: readonly string[]
+  readonly recoveryFrom: RecoveryFrom
   readonly hiddenFactors: readonly string[]
   /** After how many wrong passwords in a row the org locks a user, if it is known. */
   readonly lockoutAttempts: number | undefined

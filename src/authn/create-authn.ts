@@ -187,7 +187,12 @@ export function createAuthn(options: AuthnOptions) {
 
   return {
     routes: {
-      entrySteps: createEntrySteps({ sendStep, recovery: recoveries, audit }),
+      entrySteps: createEntrySteps({
+        sendStep,
+        recovery: recoveries,
+        recoveryFrom: options.recoveryFrom,
+        audit,
+      }),
       steps,
       runStep,
       fetchOffered: createFetchOffered({ upstream, resources: offeredResources, throttling, sanitizer }),

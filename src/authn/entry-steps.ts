@@ -1,3 +1,4 @@
+import { recoveryNotAvailable } from '../errors.ts'
 import type { StepAudit } from './audit.ts'
 import type { Client } from './browser/client.ts'
 import type { Recovery, RecoveryType } from './recovery/recovery.ts'
@@ -14,13 +15,17 @@ import { PRIMARY } from './upstream/authn-upstream.ts'
 export interface EntryStepsDeps {
   readonly sendStep: SendStep
   readonly recovery: Pick<Recovery, 'start'>
+  readonly recoveryFrom: RecoveryFrom
   readonly audit: Pick<StepAudit, 'started' | 'recoveryStarted'>
 }
+
+/** Which browsers may start a recovery: `RECOVERY`. */
+export type RecoveryFrom = 'on' | 'known-devices' | 'off'
 
 export type EntrySteps = ReturnType<typeof createEntrySteps>
 
 /** The steps that begin a transaction. Those in one are in transaction-steps.ts. */
-export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps) {
+export function createEntrySteps({ sendStep, recovery, recoveryFrom, audit }: EntryStepsDeps) {
   return {
     /** Primary authentication with credentials or an activation token. */
     primary(body: PrimaryBody, client: Client) {
@@ -43,8 +48,17 @@ export function createEntrySteps({ sendStep, recovery, audit }: EntryStepsDeps) 
     /** Forgotten password or locked account. */
     recovery(type: RecoveryType, body: RecoveryBody, client: Client) {
       const { username: login, factorType } = body
-      const attempt = { kind: 'recovery', operation: 'recovery', login, factorType } as const
-      return entryStep([type, body], attempt, (_before, handle) => recovery.start(type, body, handle, client))
+      const attempt: Attempt = {
+        kind: 'recovery',
+        operation: 'recovery',
+        login,
+        factorType,
+        onlyKnownDevices: recoveryFrom === 'known-devices',
+      }
+      return entryStep([type, body], attempt, async (_before, handle) => {
+        if (recoveryFrom === 'off') throw recoveryNotAvailable()
+        return recovery.start(type, body, handle, client)
+      })
     },
 
     /**

@@ -59,6 +59,7 @@ function configOf(values: Values) {
       stepUp: values.STEP_UP,
       ssoRedirects: values.SSO_REDIRECTS,
       oktaSignOut: values.OKTA_SIGN_OUT,
+      recoveryFrom: values.RECOVERY,
       loginDomains: values.LOGIN_DOMAINS,
       lockoutAttempts: values.AUTHN_LOCKOUT_ATTEMPTS,
       hiddenFactors: values.HIDDEN_FACTORS,

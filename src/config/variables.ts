@@ -59,6 +59,7 @@ export const VARIABLES = z.object({
   STEP_UP: onOrOff.default(false),
   SSO_REDIRECTS: listOf(url.redirectPrefix).default([]),
   OKTA_SIGN_OUT: onOrOff.default(false),
+  RECOVERY: z.enum(['on', 'known-devices', 'off']).default('on'),
   LOGIN_DOMAINS: listOf(domain).default([]),
   AUTHN_LOCKOUT_ATTEMPTS: wholeNumber(2, 100).optional(),
   HIDDEN_FACTORS: listOf(z.enum(FACTOR_TYPE_NAMES)).default([]),

@@ -110,6 +110,7 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
     ],
     ['https://a.b/%C3%A4/..c/d..', [{ origin: 'https://a.b', pathPrefix: '/%C3%A4/..c/d..' }]],
   ],
+  RECOVERY: same('on', 'known-devices', 'off'),
   LOGIN_DOMAINS: [
     ['Example.COM,example.com', ['example.com']],
     ['corp, a-b_c.x1,münchen.de,a', ['corp', 'a-b_c.x1', 'münchen.de', 'a']],
@@ -329,6 +330,7 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     [`entry 1 ${LOOPBACK_ONLY}`]: NOT_LOOPBACK,
   },
   OKTA_SIGN_OUT: ON_OR_OFF,
+  RECOVERY: { [option('on', 'known-devices', 'off')]: ['On', 'yes', 'known'] },
   LOGIN_DOMAINS: { [`entry 1 ${DOMAIN}`]: NO_DOMAINS },
   AUTHN_LOCKOUT_ATTEMPTS: {
     [WHOLE]: ['ten', '-1', '1.5'],

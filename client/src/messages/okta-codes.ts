@@ -77,6 +77,7 @@ export const VARIANTS: readonly Variant[] = [
   { code: 'E0000001', key: 'offline', text: /^request: not complete in time/ },
   { code: 'E0000001', key: 'invalidPhone', text: /(invalid|not a valid) phone number/i },
   { code: 'E0000006', key: 'addressBlocked', text: /refuses requests from this address/ },
+  { code: 'E0000006', key: 'recoveryNotAllowed', text: /^recovery: cannot be started/ },
   { code: 'E0000006', key: 'otherUser', text: /different user from the one signed in/ },
   { code: 'E0000006', key: 'sessionReplaced', text: /another session is now open/ },
   { code: 'E0000009', key: 'stepInProgress', text: /Another step of this sign-in/ },

@@ -23,6 +23,8 @@ export interface Attempt {
   /** Of the transaction. Used instead of the user if neither user id nor login is known. */
   readonly handle?: string | undefined
   readonly factorType?: string | undefined
+  /** Other devices than those on which the user has signed in are refused with 403. */
+  readonly onlyKnownDevices?: boolean
 }
 
 export interface AttemptedStep {

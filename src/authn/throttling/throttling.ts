@@ -1,3 +1,4 @@
+import { recoveryNotAvailable } from '../../errors.ts'
 import { innermostFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { UserKeys } from '../../session/user-keys.ts'
@@ -209,7 +210,7 @@ async function countOne(
 }
 
 /**
- * Throws 429 if a limit is used up. Returns where the attempt stays counted: for a known device, not at the address.
+ * Throws 429 if a limit is used up, or 403 if the attempt needs a known device. Returns where the attempt stays counted: for a known device, not at the address.
  */
 function enforceLimits(
   deps: ThrottlingDeps,
@@ -218,6 +219,10 @@ function enforceLimits(
   client: Client,
 ): readonly CountedWindows[] {
   const isKnown = results.some(({ overridden }) => overridden)
+  if (attempt.onlyKnownDevices === true && !isKnown) {
+    refund(deps, results, client)
+    throw recoveryNotAvailable()
+  }
   const applied = results.filter(({ overridden }) => overridden === isKnown)
   const usedUp = applied.flatMap((result) => reachedLimits(result.request, result))
   const [longest] = usedUp.sort((one, other) => other.leftMs - one.leftMs)
