@@ -30,6 +30,7 @@ test.each<[error: errors.BrokerError, wanted: string]>([
     '401 E0000011 Authorization: must be Bearer and one of APP_TOKENS',
   ],
   [errors.notAllowed('Origin: not allowed'), '403 E0000006 Origin: not allowed'],
+  [errors.addressBlocked(cause), '403 E0000006 address: the org refuses requests from this address'],
   [
     errors.otherUsersSession('stateToken'),
     '403 E0000006 stateToken: this sign-in belongs to a different user from the one signed in; sign out first',

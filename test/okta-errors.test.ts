@@ -42,6 +42,12 @@ describe('an error that Okta words in several ways', () => {
   })
 })
 
+test('E0000006 at the password refuses the address (S14)', () => {
+  const refuses = (operation: string) =>
+    readError({ errorCode: 'E0000006', status: 403, body: {} }, operation).refusesAddress === true
+  expect(['primary', 'state', 'verify', 'recovery_token'].map(refuses)).toEqual([true, true, false, false])
+})
+
 test('E0000006 is a used or expired link in the answer to a recovery token only (R7)', () => {
   expect(read('E0000006', 403, {}, 'recovery_token')).toBe('token linkExpired')
   expect(read('E0000006', 403, {}, 'verify')).toBe('call notAllowed')
@@ -73,7 +79,13 @@ test('every error that the broker creates with a code of Okta has a row, with it
   const created = [
     ...[errors.invalidField(), errors.bodyTooLarge(1), errors.headersTooLong(), errors.requestTooSlow()],
     ...[errors.unmetExpectation(), errors.notJson(), errors.wrongContentType('x'), errors.noSession()],
-    ...[errors.unknownHandle(), errors.notAllowed(), errors.stepNotOffered(), errors.wrongCode()],
+    ...[
+      errors.addressBlocked(),
+      errors.unknownHandle(),
+      errors.notAllowed(),
+      errors.stepNotOffered(),
+      errors.wrongCode(),
+    ],
     ...[errors.tooManyWrongCodes(), errors.notFound('x'), errors.wrongMethod('GET'), errors.sessionChanged()],
     ...[errors.rateLimited(limit), errors.sentRecently('SMS', 30), errors.sentRecently('CALL', 30)],
     ...[errors.internalError(), errors.storeUnavailable(), errors.upstreamUnavailable()],

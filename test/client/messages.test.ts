@@ -14,6 +14,7 @@ import {
 } from 'gatehouse-client/messages'
 import { ERROR_CODES } from '../../openapi/error-object.ts'
 import {
+  addressBlocked,
   type BrokerError,
   otherUsersSession,
   requestTooSlow,
@@ -79,6 +80,7 @@ const updateRefused = ({ status, code, summary, causes }: AuthnError) =>
 const CAUSES: readonly [string, GatehouseError, RegExp, Message['action']][] = [
   ['a link for another user', ofBroker(otherUsersSession('token')), /Another user is signed in/, 'sign-out'],
   ['a session that another tab has replaced', ofBroker(sessionChanged()), /newer sign-in/, 'reload'],
+  ['an address that the org refuses', ofBroker(addressBlocked()), /from this network/, 'ask-for-help'],
   ['a step in progress', ofBroker(stepInProgress()), /still being processed/, 'retry'],
   ['a device cookie that the browser blocks', ofBroker(unknownHandle(false)), /allow cookies/, 'restart'],
   ['an expired handle', ofBroker(unknownHandle()), /took too long/, 'restart'],

@@ -32,7 +32,7 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
   const isEmpty = isStatus && !isError && answer.bytes.length === 0
   const { status, json: body } = isEmpty ? { status: 200, json: {} } : answer
   // the org blocks the address of the client or of the broker (S14)
-  if (status === 403 && !isRecord(body))
+  if (status === 403 && body === undefined)
     throw addressBlocked(new UpstreamFailure('address_blocked', { upstreamStatus: status }))
   if (!isRecord(body) || !isStatus || (isError && typeof body.errorCode !== 'string'))
     throw upstreamUnavailable(new UpstreamFailure('invalid_response', { upstreamStatus: status }))

@@ -99,6 +99,23 @@ describe('a response that does not have the API’s form', () => {
     expect(stub.requests.length).toBe(1)
   })
 
+  test.each<[string, StubListener]>([
+    [
+      'a page',
+      (_req, res) => res.writeHead(403, { 'Content-Type': 'text/html' }).end('<html>very-secret</html>'),
+    ],
+    ['nothing', (_req, res) => res.writeHead(403).end()],
+  ])(
+    'a 403 with %s: the org refuses the address (S14), which shows nothing of the API token',
+    async (_name, listener) => {
+      const { failureOf, upstream } = await answering(listener)
+      const failure = await failureOf(STATELESS)
+      expect([failure.status, failure.code]).toEqual([403, 'E0000006'])
+      expect(failure.causes.join()).toMatch(/^address: /)
+      expect(upstream.tokenState()).toBe('unknown')
+    },
+  )
+
   test('an error with a code of another form passes, and its code is no label and no log field', async () => {
     const body = { errorCode: 'very-secret', errorSummary: 'Something else', errorId: 'oae1' }
     const { upstream } = await answering((_req, res) => sendJson(res, 400, body))

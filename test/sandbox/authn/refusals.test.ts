@@ -2,8 +2,7 @@ import { expect, test } from '@jest/globals'
 import { type Answer, outcome, PASSWORD, useSandbox } from './sandbox-client.ts'
 
 /**
- * How Okta codes and words its refusals. Who has seen it: the rows S1–S16 of docs/conformance.md's companion, by the fixtures of
- * Okta's widget, Okta's list of error codes, and its support articles.
+ * How Okta codes and words its refusals. Who has seen it: the rows S1 to S16 of docs/unproven.md.
  */
 const client = useSandbox()
 
