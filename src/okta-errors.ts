@@ -106,7 +106,7 @@ export const OKTA_ERRORS = {
   },
   E0000006: {
     statuses: [403, 409],
-    meaning: 'not allowed: a cross-site request, or the user lacks permission',
+    meaning: 'not allowed: a cross-site request, the user lacks permission, or the org refuses the address',
     counts: 'call',
     // ThreatInsight refuses an address with it before it looks at the token (S14)
     apiToken: 'unknown',

@@ -2334,7 +2334,7 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, or the user lacks permission.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
          *
          *     `E0000014`: the old password is wrong, or the new one violates the policy; the causes say how.
          *
@@ -2522,7 +2522,7 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, or the user lacks permission.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
          *
          *     `E0000079`: this step is not offered in the current state.
          *
@@ -2551,7 +2551,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000006`: not allowed: a cross-site request, or the user lacks permission. */
+        /** @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address. */
         "E-403-E0000006-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2667,7 +2667,7 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, or the user lacks permission.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
          *
          *     `E0000079`: this step is not offered in the current state.
          */
@@ -2697,7 +2697,7 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000006`: not allowed: a cross-site request, or the user lacks permission. */
+        /** @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address. */
         "E-403-E0000006": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2781,7 +2781,7 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, or the user lacks permission.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
          *
          *     `sign_in_again`: the last sign-in is too old for this; sign in again, within the session.
          */
@@ -2813,7 +2813,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `E0000006`: not allowed: a cross-site request, or the user lacks permission. */
+        /** @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address. */
         "E-403-E0000006-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
