@@ -64,6 +64,42 @@ describe('a user’s own recovery (A4)', () => {
     expect((await signIn(pageOfVictim, AMELIA)).json.status).toBe('SUCCESS')
   })
 
+  test('that is started here ends nothing either', async () => {
+    const browser = await session(AMELIA)
+    const stranger = await harness.visit()
+    const fields = { username: AMELIA, factorType: 'EMAIL' }
+    const started = await stranger.post('/api/v1/authn/recovery/password', fields)
+    expect(started.json.status).toBe('RECOVERY_CHALLENGE')
+    await isDelivered('user.account.reset_password')
+    expect(await isOpen(browser)).toBe(true)
+  })
+
+  test.each(['start', 'completion'] as const)(
+    'that is completed here ends the other sessions, and its own stays (logged at its %s)',
+    async (recoveryLoggedAt) => {
+      harness.sandbox.settings.recoveryLoggedAt = recoveryLoggedAt
+      const older = await session(AMELIA)
+      const browser = await harness.visit()
+      const fields = { username: AMELIA, factorType: 'EMAIL' }
+      await browser.post('/api/v1/authn/recovery/password', fields)
+      await until(() => harness.sandbox.outbox.latest(AMELIA, 'recovery') !== undefined)
+      const { token: recoveryToken } = harness.sandbox.outbox.latest(AMELIA, 'recovery') ?? {}
+      const asked = await browser.post('/api/v1/authn/recovery/token', { recoveryToken })
+      const stateToken = handleOf(asked)
+      const answer = 'gatehouse'
+      const answered = await browser.post('/api/v1/authn/recovery/answer', { stateToken, answer })
+      expect(answered.json.status).toBe('PASSWORD_RESET')
+      const newPassword = NEW_PASSWORD
+      const reset = '/api/v1/authn/credentials/reset_password'
+      const done = await browser.post(reset, { stateToken, newPassword })
+      expect(done.json.status).toBe('SUCCESS')
+      expect(await isOpen(older)).toBe(false)
+      await isDelivered('user.account.reset_password')
+      await isDelivered('user.account.update_password')
+      expect(await isOpen(browser)).toBe(true)
+    },
+  )
+
   test.each(['start', 'completion'] as const)(
     'ends the sessions when the password has changed, also if it is logged at its %s',
     async (recoveryLoggedAt) => {
