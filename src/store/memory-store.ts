@@ -8,6 +8,7 @@ import {
   newWindowId,
   roundUpTtl,
   type Store,
+  shortened,
   type WindowKey,
 } from './store.ts'
 
@@ -128,12 +129,16 @@ function createIndexes(memory: Memory): Pick<Store, 'indexPut' | 'indexAll' | 'i
 function createCounters(memory: Memory, now: () => number): AttemptCounters {
   return {
     async countAttempt(request) {
-      const { keyPrefix, override, notAfterMs = Number.POSITIVE_INFINITY } = request
+      const { keyPrefix, override, shorten, notAfterMs = Number.POSITIVE_INFINITY } = request
       if (override) assertOneSlot(keyPrefix, override.ifKeyExists)
+      if (shorten) assertOneSlot(keyPrefix, shorten.unlessKeyExists)
       if (now() > notAfterMs) return { overridden: false, full: undefined, late: true, countedWindows: [] }
       const overridden = override !== undefined && memory.has(override.ifKeyExists)
       const newWindow = { count: 0, windowId: newWindowId() }
-      const states = (overridden ? override : request).windows.map((window) => {
+      const isShort = shorten !== undefined && !overridden && !memory.has(shorten.unlessKeyExists)
+      const asked = (overridden ? override : request).windows
+      const windows = isShort ? asked.map((window) => shortened(window, shorten)) : asked
+      const states = windows.map((window) => {
         const endsAt = memory.monotonic() + roundUpTtl(window.ttlMs)
         return { window, state: windowAt(memory, keyPrefix, window) ?? { ...newWindow, endsAt } }
       })
@@ -158,10 +163,10 @@ function createCounters(memory: Memory, now: () => number): AttemptCounters {
       }
     },
 
-    async clearWindows(keyPrefix, windows, marker) {
-      if (marker) assertOneSlot(keyPrefix, marker.key)
+    async clearWindows(keyPrefix, windows, markers) {
+      if (markers) assertOneSlot(keyPrefix, ...markers.keys)
       for (const { keySuffix, name } of windows) memory.deleteField(keyPrefix + keySuffix, name)
-      if (marker) memory.put(marker.key, '1', marker.ttlMs)
+      for (const key of markers?.keys ?? []) memory.put(key, '1', markers?.ttlMs ?? 0)
     },
   }
 }

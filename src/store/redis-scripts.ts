@@ -1,5 +1,5 @@
 import type { Result } from 'ioredis'
-import { CLEANUP_THRESHOLD } from './store.ts'
+import { CLEANUP_THRESHOLD, SHORT } from './store.ts'
 
 /** Functions for windows. A window is a field of a hash: "count endsAtMs windowId", the end in milliseconds since 1970. */
 const WINDOWS = `
@@ -76,16 +76,23 @@ return redis.call('HLEN', KEYS[1])`,
   },
 
   /**
-   * key prefix, and the key of the override if there is one; id for new windows, notAfterMs or '', JSON of both lists of windows →
-   * 1 if overridden, index of the full window or -1, its time left, id of each counted window, 1 if late
+   * key prefix, and the key of the override if there is one; id for new windows, notAfterMs or '', JSON of both lists of windows, the key
+   * without which windows are shortened or '', to which time to live → 1 if overridden, index of the full window or -1, its time left, id
+   * of each counted window, 1 if late, 1 if windows are shortened
    */
   countAttempt: {
     lua: `${WINDOWS}
 local time = redis.call('TIME')
 local now, keyPrefix = time[1] * 1000 + math.floor(time[2] / 1000), KEYS[1]
-if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then return {0, -1, 0, {}, 1} end
+if ARGV[2] ~= '' and now > tonumber(ARGV[2]) then return {0, -1, 0, {}, 1, 0} end
 local overridden = KEYS[2] and redis.call('EXISTS', KEYS[2]) or 0
 local windows = cjson.decode(ARGV[3])[overridden + 1]
+local short = overridden == 0 and ARGV[4] ~= '' and redis.call('EXISTS', ARGV[4]) == 0
+if short then
+  for _, window in ipairs(windows) do
+    if window.ttlMs > tonumber(ARGV[5]) then window.keySuffix, window.ttlMs = '${SHORT.keySuffix}', tonumber(ARGV[5]) end
+  end
+end
 local full, left, running = -1, -1, {}
 for i, window in ipairs(windows) do
   local count, ends, windowId = windowAt(keyPrefix .. window.keySuffix, window.name)
@@ -93,7 +100,7 @@ for i, window in ipairs(windows) do
   running[i] = {count, ends, windowId}
   if count >= window.maxAttempts and ends - now > left then full, left = i - 1, ends - now end
 end
-if full >= 0 then return {overridden, full, left, {}, 0} end
+if full >= 0 then return {overridden, full, left, {}, 0, 0} end
 local ids = {}
 for i, window in ipairs(windows) do
   local key, count, ends = keyPrefix .. window.keySuffix, running[i][1], running[i][2]
@@ -103,7 +110,7 @@ for i, window in ipairs(windows) do
   writeWindow(key, window.name, count + 1, ends or now + ttl, ids[i])
   if not ends and redis.call('PTTL', key) < ttl then redis.call('PEXPIRE', key, ttl) end
 end
-return {overridden, -1, 0, ids, 0}`,
+return {overridden, -1, 0, ids, 0, short and 1 or 0}`,
   },
 
   /** key prefix; JSON of the counted windows */
@@ -118,10 +125,10 @@ for _, counted in ipairs(cjson.decode(ARGV[1])) do
 end`,
   },
 
-  /** key prefix, and the marker if there is one; JSON of the windows, ttl of the marker */
+  /** key prefix, and the markers; JSON of the windows, ttl of the markers */
   clearWindows: {
     lua: `
-if KEYS[2] then redis.call('SET', KEYS[2], '1', 'PX', ARGV[2]) end
+for i = 2, #KEYS do redis.call('SET', KEYS[i], '1', 'PX', ARGV[2]) end
 for _, window in ipairs(cjson.decode(ARGV[1])) do
   redis.call('HDEL', KEYS[1] .. window.keySuffix, window.name)
 end`,
@@ -129,7 +136,14 @@ end`,
 } as const
 
 type Argument = string | number
-export type CountReply = [overridden: 0 | 1, full: number, leftMs: number, windowIds: string[], late: 0 | 1]
+export type CountReply = [
+  overridden: 0 | 1,
+  full: number,
+  leftMs: number,
+  windowIds: string[],
+  late: 0 | 1,
+  isShort: 0 | 1,
+]
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {

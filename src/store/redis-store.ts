@@ -10,6 +10,7 @@ import {
   newWindowId,
   roundUpTtl,
   type Store,
+  shortened,
 } from './store.ts'
 
 export interface RedisStoreOptions {
@@ -213,14 +214,17 @@ function createIndexes(redis: Client, run: Run): Pick<Store, 'indexPut' | 'index
 function createCounters(redis: Client, run: Run): AttemptCounters {
   return {
     async countAttempt(request) {
-      const { keyPrefix, windows, override, notAfterMs = '' } = request
+      const { keyPrefix, windows, override, shorten, notAfterMs = '' } = request
       if (override) assertOneSlot(keyPrefix, override.ifKeyExists)
+      if (shorten) assertOneSlot(keyPrefix, shorten.unlessKeyExists)
       const lists = JSON.stringify([windows, override?.windows ?? []])
       const keys = override ? [keyPrefix, override.ifKeyExists] : [keyPrefix]
-      const [overridden, full, leftMs, windowIds, late] = await run(
-        redis.countAttempt(keys.length, ...keys, newWindowId(), notAfterMs, lists),
+      const { unlessKeyExists = '', toTtlMs = 0 } = shorten ?? {}
+      const [overridden, full, leftMs, windowIds, late, isShort] = await run(
+        redis.countAttempt(keys.length, ...keys, newWindowId(), notAfterMs, lists, unlessKeyExists, toTtlMs),
       )
-      const counted = overridden === 1 ? (override?.windows ?? []) : windows
+      const asked = overridden === 1 ? (override?.windows ?? []) : windows
+      const counted = isShort === 1 && shorten ? asked.map((window) => shortened(window, shorten)) : asked
       return {
         overridden: overridden === 1,
         full: full < 0 ? undefined : { index: full, leftMs },
@@ -236,11 +240,12 @@ function createCounters(redis: Client, run: Run): AttemptCounters {
       if (counted.length > 0) await run(redis.refundAttempt(keyPrefix, JSON.stringify(counted)))
     },
 
-    async clearWindows(keyPrefix, windows, marker) {
+    async clearWindows(keyPrefix, windows, markers) {
       const names = JSON.stringify(windows)
-      if (marker) {
-        assertOneSlot(keyPrefix, marker.key)
-        await run(redis.clearWindows(2, keyPrefix, marker.key, names, roundUpTtl(marker.ttlMs)))
+      if (markers) {
+        const { keys, ttlMs } = markers
+        assertOneSlot(keyPrefix, ...keys)
+        await run(redis.clearWindows(1 + keys.length, keyPrefix, ...keys, names, roundUpTtl(ttlMs)))
       } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, names))
     },
   }

@@ -113,11 +113,11 @@ export interface AttemptCounters {
   /** Refunds an attempt to the windows in which it was counted. Windows that have ended are not changed. */
   refundAttempt(keyPrefix: string, counted: readonly CountedWindow[]): Promise<void>
 
-  /** Ends windows early and sets the marker key, in one step. The marker shares the hash tag of the prefix. */
+  /** Ends windows early and sets the marker keys, in one step. The markers share the hash tag of the prefix. */
   clearWindows(
     keyPrefix: string,
     windows: readonly WindowKey[],
-    marker?: { readonly key: string; readonly ttlMs: number },
+    markers?: { readonly keys: readonly string[]; readonly ttlMs: number },
   ): Promise<void>
 }
 
@@ -128,11 +128,29 @@ export interface CountRequest {
   /** If the key exists, these windows replace `windows`. The key shares the hash tag of the prefix. */
   readonly override?: { readonly ifKeyExists: string; readonly windows: readonly LimitWindow[] }
   /**
+   * Unless the key exists, those of `windows` that are longer than `toTtlMs` are as short as that, and fields of the hash of the
+   * prefix itself (`shortened`). The key shares the hash tag of the prefix.
+   */
+  readonly shorten?: Shorten
+  /**
    * Milliseconds since 1970. If the store's clock is later, nothing is counted: a store that was paused executes old commands
    * when it resumes, after their callers have given up.
    */
   readonly notAfterMs?: number
 }
+
+export interface Shorten {
+  readonly unlessKeyExists: string
+  readonly toTtlMs: number
+}
+
+/** The window that counts instead of one that is too long. */
+export function shortened<Window extends LimitWindow>(window: Window, { toTtlMs }: Shorten): Window {
+  return window.ttlMs > toTtlMs ? { ...window, ...SHORT, ttlMs: toTtlMs } : window
+}
+
+/** Where shortened windows are. */
+export const SHORT = { keySuffix: '' } as const
 
 export interface WindowKey {
   /** Appended to the prefix. Windows of about the same length share a key. */

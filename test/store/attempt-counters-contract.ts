@@ -106,19 +106,21 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [window('a', 1)] }))).toBe(false)
     })
 
-    test('windows are cleared and the marker is set in one step, with its own time to live', async () => {
+    test('windows are cleared and the markers are set in one step, with their own time to live', async () => {
       const keyPrefix = newKeyPrefix()
       const [one, other] = [window('a', 1), window('b', 1)]
       await store().countAttempt({ keyPrefix, windows: [one, other] })
-      const mark = { key: `${keyPrefix}:mark`, ttlMs: 20_000 }
-      await store().clearWindows(keyPrefix, [one], mark)
-      expect(await store().get(mark.key)).toBe('1')
-      expect(await ttlOf(mark.key)).toBeGreaterThan(15_000)
-      expect(await ttlOf(mark.key)).toBeLessThanOrEqual(20_000)
+      const marks = { keys: [`${keyPrefix}:mark`, `${keyPrefix}:other-mark`], ttlMs: 20_000 }
+      await store().clearWindows(keyPrefix, [one], marks)
+      for (const key of marks.keys) {
+        expect(await store().get(key)).toBe('1')
+        expect(await ttlOf(key)).toBeGreaterThan(15_000)
+        expect(await ttlOf(key)).toBeLessThanOrEqual(20_000)
+      }
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [one] }))).toBe(true)
       expect(wasCounted(await store().countAttempt({ keyPrefix, windows: [other] }))).toBe(false)
-      await store().clearWindows(keyPrefix, [], { ...mark, ttlMs: 40_000 })
-      expect(await ttlOf(mark.key)).toBeGreaterThan(35_000)
+      await store().clearWindows(keyPrefix, [], { ...marks, ttlMs: 40_000 })
+      for (const key of marks.keys) expect(await ttlOf(key)).toBeGreaterThan(35_000)
     })
 
     test('if the override key exists, the windows of the override count instead', async () => {
@@ -140,6 +142,45 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       expect(await store().countAttempt(counting)).toMatchObject({ overridden: true, full: { index: 0 } })
       await store().delete(ifKeyExists)
       expect(await store().countAttempt(counting)).toMatchObject({ overridden: false, full: { index: 0 } })
+    })
+
+    test('unless a key exists, long windows are shortened, and are fields of the key of the shorter ones', async () => {
+      const keyPrefix = newKeyPrefix()
+      const shorten = { unlessKeyExists: `${keyPrefix}:mark`, toTtlMs: 30_000 }
+      const windows = [window('a', 9, 20_000), window('b', 2, 80_000, ':long')]
+      const one = await store().countAttempt({ keyPrefix, windows, shorten })
+      expect(one.countedWindows.map((counted) => counted.window)).toMatchObject([
+        { name: 'a', keySuffix: '' },
+        { name: 'b', keySuffix: '' },
+      ])
+      expect(await ttlOf(keyPrefix)).toBeGreaterThan(20_000)
+      expect(await ttlOf(keyPrefix)).toBeLessThanOrEqual(30_000)
+      expect(await tested().timeToLive(`${keyPrefix}:long`)).toBeUndefined()
+
+      await store().countAttempt({ keyPrefix, windows, shorten })
+      const { full } = await store().countAttempt({ keyPrefix, windows, shorten })
+      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) })
+      expect(full?.leftMs).toBeLessThanOrEqual(30_000)
+      await store().refundAttempt(keyPrefix, one.countedWindows)
+      expect(wasCounted(await store().countAttempt({ keyPrefix, windows, shorten }))).toBe(true)
+
+      await store().set(shorten.unlessKeyExists, '1', 60_000)
+      const long = await store().countAttempt({ keyPrefix, windows, shorten })
+      expect(long.countedWindows).toMatchObject([{}, { window: { name: 'b', keySuffix: ':long' } }])
+      expect(await ttlOf(`${keyPrefix}:long`)).toBeGreaterThan(60_000)
+    })
+
+    test('the windows of an override are not shortened', async () => {
+      const keyPrefix = newKeyPrefix()
+      const ifKeyExists = `${keyPrefix}:known`
+      await store().set(ifKeyExists, '1', 60_000)
+      const { countedWindows } = await store().countAttempt({
+        keyPrefix,
+        windows: [window('a', 9)],
+        override: { ifKeyExists, windows: [window('b', 2, 80_000, ':long')] },
+        shorten: { unlessKeyExists: `${keyPrefix}:mark`, toTtlMs: 30_000 },
+      })
+      expect(countedWindows).toMatchObject([{ window: { name: 'b', keySuffix: ':long' } }])
     })
 
     test('an attempt after notAfterMs on the store’s clock is not counted and is reported as late', async () => {
@@ -176,8 +217,12 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       await expect(
         store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [], override }),
       ).rejects.toThrow('hash tag')
-      const mark = { key: newKeyPrefix(), ttlMs: 1000 }
-      await expect(store().clearWindows(newKeyPrefix(), [window('a', 1)], mark)).rejects.toThrow('hash tag')
+      const shorten = { unlessKeyExists: newKeyPrefix(), toTtlMs: 1000 }
+      await expect(store().countAttempt({ keyPrefix: newKeyPrefix(), windows: [], shorten })).rejects.toThrow(
+        'hash tag',
+      )
+      const marks = { keys: [newKeyPrefix()], ttlMs: 1000 }
+      await expect(store().clearWindows(newKeyPrefix(), [window('a', 1)], marks)).rejects.toThrow('hash tag')
     })
   })
 }

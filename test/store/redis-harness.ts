@@ -74,7 +74,7 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['clearWindows', (store) => store.clearWindows('gatehouse:c:{c}', [WINDOW])],
   [
     'clearWindows, leaving a mark',
-    (store) => store.clearWindows('gatehouse:c:{c}', [WINDOW], { key: 'gatehouse:m:{c}', ttlMs: 1000 }),
+    (store) => store.clearWindows('gatehouse:c:{c}', [WINDOW], { keys: ['gatehouse:m:{c}'], ttlMs: 1000 }),
   ],
   ['ping', (store) => store.ping()],
 ]

@@ -187,6 +187,11 @@ export function byUserId(userId: string): NamedUser {
   return soleUser('user', userId)
 }
 
+/** Whether Okta has named the user. */
+export function isUserId({ shared: [kind] }: NamedUser): boolean {
+  return kind === 'user'
+}
+
 export function byLogin({ canonical, distinct, candidates }: LoginNames, login: string): NamedUser {
   return {
     shared: ['login', canonical(login)],

@@ -8,6 +8,7 @@ import {
   type LimitWindow,
   limitKeyPrefix,
   limitWindow,
+  SHORT,
   type Store,
   type WindowKey,
 } from '../../store/store.ts'
@@ -19,6 +20,7 @@ import {
   byLogin,
   byUserId,
   countedUser,
+  isUserId,
   type NamedUser,
 } from './attempts.ts'
 import type { ReachedLimit } from './limit-reached.ts'
@@ -50,6 +52,7 @@ const WINDOWS = ['burst', 'sustained', 'inARow'] as const
  *     <prefix>limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
  *     <prefix>limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
  *     <prefix>known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
+ *     <prefix>signed-in:{<user>}                exists if a user has signed in with this login; else all windows are in the first key
  *     <prefix>limit:{<address>}                 all windows of an IPv4 address, or of an IPv6 /64, /56 or /48,
  *                                               each in a slot of its own
  */
@@ -65,6 +68,9 @@ export interface AttemptWindows extends CountRequest {
   /** While SECRET_KEYS are rotated: the keys that mark the device as known, made with the older ones. */
   readonly formerKnownDeviceKeys?: readonly string[]
 }
+
+/** Windows of names with which nobody has signed in here are at most this long. */
+const DAY_MS = 86_400_000
 
 export interface WindowGroup {
   readonly keyPrefix: string
@@ -97,12 +103,12 @@ export function isOfCall({ name }: WindowKey): boolean {
   return name.startsWith('call:')
 }
 
-/** For each name of the user: the windows that a full sign-in ends, and the key that marks the device as known. */
+/** For each name of the user: the windows that a full sign-in ends, and the keys that it sets. */
 export function windowsEndedBySignIn(
   deps: LimitsDeps,
   user: UserNames,
   client: Client,
-): readonly (WindowGroup & { readonly knownDeviceKey: string })[] {
+): readonly (WindowGroup & { readonly knownDeviceKey: string; readonly signedInKey?: string })[] {
   const users = [byUserId(user.userId), ...user.logins.map((login) => byLogin(deps.logins, login))]
   const distinct = new Map(users.map((one) => [JSON.stringify(one.distinct), one]))
   return [...distinct.values()].map((one) => endedUnder(deps, one, client))
@@ -119,7 +125,7 @@ export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly Windo
   return [byUserId(user.userId), ...byLogins].flatMap(({ shared, candidates }) => {
     const ids = [...new Set(['', ...candidates.map((name) => idIn(names, shared, name))])]
     const windows = ATTEMPT_KINDS.flatMap((kind) => [
-      ...windowsIn(limits[kind], kind, 'perUser', '', ids),
+      ...windowsIn(limits[kind], kind, 'perUser', '', ids).flatMap(withShort),
       ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownUser', id)),
     ])
     return names
@@ -133,16 +139,18 @@ export function reachedLimits(attempt: AttemptWindows, { overridden, full }: Cou
   const windows = overridden && attempt.override ? attempt.override.windows : attempt.windows
   const window = full && windows[full.index]
   if (full === undefined || window === undefined) return []
+  // A longer time would show that somebody has signed in with this login.
+  const leftMs = overridden || attempt.shorten === undefined ? full.leftMs : Math.min(full.leftMs, DAY_MS)
   // such as `password_user`; the stored name says `person`
   const label = window.name.split(':').slice(0, 2).join('_').replace('person', 'user')
-  return [{ label, max: window.maxAttempts, leftMs: full.leftMs }]
+  return [{ label, max: window.maxAttempts, leftMs }]
 }
 
 function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   const { names, logins } = deps
   const user = countedUser(logins, attempt)
   if (user === undefined) return []
-  const { keyPrefix, device, known } = deviceKeys(deps, user, client)
+  const { keyPrefix, device, known, signedIn } = deviceKeys(deps, user, client)
   const { kind, handle } = attempt
   const inARow = user.candidates.map((candidate) => idIn(names, user.shared, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
@@ -158,7 +166,17 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
     ...perTransaction,
   ]
   const [ifKeyExists, ...formerKnownDeviceKeys] = known
-  return [{ keyPrefix, windows, override: { ifKeyExists, windows: windowsIfKnown }, formerKnownDeviceKeys }]
+  // Anyone can make up names, but not the ids of Okta's users.
+  const shorten = isUserId(user) ? undefined : { unlessKeyExists: signedIn, toTtlMs: DAY_MS }
+  return [
+    {
+      keyPrefix,
+      windows,
+      override: { ifKeyExists, windows: windowsIfKnown },
+      ...(shorten && { shorten }),
+      formerKnownDeviceKeys,
+    },
+  ]
 }
 
 /** One request for each network: an IPv6 address has three, which are counted in the same round trip. */
@@ -176,14 +194,20 @@ function ofAddress(
 }
 
 function endedUnder(deps: LimitsDeps, user: NamedUser, client: Client) {
-  const { keyPrefix, device, known } = deviceKeys(deps, user, client)
+  const { keyPrefix, device, known, signedIn } = deviceKeys(deps, user, client)
   const id = idIn(deps.names, user.shared, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
-    windowName(kind, 'perUser', id, 'inARow'),
+    ...withShort(windowName(kind, 'perUser', id, 'inARow')),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
     windowName(kind, 'perKnownUser', id, 'inARow'),
   ])
-  return { keyPrefix, windows, knownDeviceKey: known[0] }
+  const ended = { keyPrefix, windows, knownDeviceKey: known[0] }
+  return isUserId(user) ? ended : { ...ended, signedInKey: signedIn }
+}
+
+/** A window, and where it is if it is shortened. */
+function withShort(window: WindowKey): WindowKey[] {
+  return window.keySuffix === SHORT.keySuffix ? [window] : [window, { ...window, ...SHORT }]
 }
 
 /** The windows of one scope. `id` separates windows under one key prefix; each id of `inARow` has its own window. */
@@ -213,7 +237,7 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
   }
 }
 
-/** One of the keys in `known` exists if the device is known. */
+/** One of the keys in `known` exists if the device is known, `signedIn` if any device of the login is or was within 90 days. */
 function deviceKeys(
   { store, names }: Pick<LimitsDeps, 'store' | 'names'>,
   { shared, distinct }: NamedUser,
@@ -224,7 +248,8 @@ function deviceKeys(
   const knownKey = (user: string, key: number) => `${store.keyPrefix}known:{${user}}:${devices[key]}`
   const [newest, ...former] = users
   const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
-  return { keyPrefix: limitKeyPrefix(store, newest), device: devices[0], known }
+  const signedIn = `${store.keyPrefix}signed-in:{${newest}}`
+  return { keyPrefix: limitKeyPrefix(store, newest), device: devices[0], known, signedIn }
 }
 
 /** Separates users who share a key prefix. Empty for the user whose name is that of the prefix. */

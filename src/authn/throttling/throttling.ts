@@ -69,8 +69,11 @@ export function createThrottling(deps: ThrottlingDeps) {
     /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
     async rememberDevice(user: UserNames, client: Client): Promise<void> {
       const ended = windowsEndedBySignIn(deps, user, client)
-      const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey }) => [
-        store.clearWindows(keyPrefix, windows, { key: knownDeviceKey, ttlMs: KNOWN_MS }),
+      const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey, signedInKey }) => [
+        store.clearWindows(keyPrefix, windows, {
+          keys: [knownDeviceKey, ...(signedInKey === undefined ? [] : [signedInKey])],
+          ttlMs: KNOWN_MS,
+        }),
         knownDevices.add(user.userId, knownDeviceKey, KNOWN_MS),
       ])
       try {

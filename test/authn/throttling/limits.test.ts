@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
-import { windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
+import { windowsEndedBySignIn, windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { createLoginNames } from '../../../src/session/login-names.ts'
@@ -74,6 +74,22 @@ test('windows of 30 days have their own key', () => {
     ['password:device:{id}:burst', ''],
     ['password:device:{id}:sustained', ''],
   ])
+})
+
+test('windows are at most a day long for a name with which nobody has signed in here, but not for a user of Okta', () => {
+  const shortenOf = (attempt: Attempt) => ofUser(attempt)?.shorten
+  const ofAda = shortenOf({ ...password, login: 'ada' })
+  expect(ofAda).toEqual({
+    unlessKeyExists: expect.stringMatching(/^gatehouse:signed-in:\{[\w-]{43}\}$/),
+    toTtlMs: 86_400_000,
+  })
+  expect(shortenOf({ ...code, login: 'Ada' })).toEqual(ofAda)
+  expect(shortenOf({ ...code, login: 'bob' })).not.toEqual(ofAda)
+  expect(shortenOf({ ...code, handle: 'h' })).toMatchObject({ toTtlMs: 86_400_000 })
+  expect(shortenOf({ ...code, login: 'ada', userId: '00u1' })).toBeUndefined()
+  expect(
+    windowsEndedBySignIn(deps, { userId: '00u1', logins: ['ada'] }, client).map((one) => one.signedInKey),
+  ).toEqual([undefined, ofAda?.unlessKeyExists])
 })
 
 test('an attempt in a transaction has a window of the transaction, also on known devices', () => {

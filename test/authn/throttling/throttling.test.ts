@@ -246,6 +246,11 @@ describe('a refusal', () => {
     expect((await metrics.limitHits.get()).values).toMatchObject([{ labels: { limit } }])
   })
 
+  test('does not show whether anybody has signed in with the name: it lasts a day at most', async () => {
+    const { error } = await refusedBy(full(20 * 86_400_000, 2), available)
+    expect(error).toMatchObject({ status: 429, headers: { 'Retry-After': '86400' } })
+  })
+
   test('for a known device depends on its own limits, not on those of its address', async () => {
     const known = { ...available, overridden: true }
     expect((await refusedBy(known, full(9000))).error).toBeUndefined()
@@ -325,6 +330,59 @@ describe('a known device', () => {
       'password:known_person:burst',
       'password:known_person:sustained',
     ])
+  })
+})
+
+describe('failures in a row', () => {
+  const DAY_MS = 86_400_000
+  const strangers = throttlingOnEach()
+  /** A wrong password for `ada` from new devices and addresses. The status. */
+  function throttlingOnEach() {
+    let n = 0
+    return async () => {
+      n += 1
+      const device = { id: `${n}`.padStart(32, '0'), returned: true }
+      const from: Client = { ...client, address: `198.18.${n >> 8}.${n & 255}`, device }
+      return throttlingOn()
+        .step(password, from, async () => ended('E0000004'))
+        .then(
+          () => 401,
+          (error) => error.status,
+        )
+    }
+  }
+  /** As many as are counted within the other limits, on so many days. */
+  async function fail(days: number): Promise<number> {
+    let failures = 0
+    for (let day = 0; day < days; day++, clock.now += DAY_MS) {
+      for (let part = 0; part < 4; part++, clock.now += 600_000)
+        for (let n = 0; n < 8; n++) if ((await strangers()) === 401) failures += 1
+    }
+    return failures
+  }
+
+  test('by strangers: 60 in 30 days if the user has signed in here, else 20 a day', async () => {
+    expect(await fail(6)).toBe(120)
+    await throttlingOn().rememberDevice({ userId: '00u1ada', logins: ['ada'] }, client)
+    expect(await fail(6)).toBe(60)
+  })
+
+  test('begin anew with a full sign-in, wherever they are counted', async () => {
+    const inARow = () => counted().filter(([name]) => name === 'password:person:inARow')
+    await strangers()
+    expect(inARow()).toHaveLength(1)
+    await throttlingOn().rememberDevice({ userId: '00u1ada', logins: ['ada'] }, client)
+    expect(inARow()).toEqual([])
+    await strangers()
+    expect(inARow()).toHaveLength(1)
+    await throttlingOn().resetUser({ userId: '00u1ada', logins: ['ada'] })
+    expect(inARow()).toEqual([])
+  })
+
+  test('of a name with which nobody has signed in are reset by an operator', async () => {
+    await strangers()
+    await throttlingOn().resetUser({ userId: '00u1ada', logins: ['ada'] })
+    expect(counted().filter(([name]) => name.startsWith('password:person'))).toEqual([])
   })
 })
 
