@@ -201,6 +201,23 @@ test('there are no import cycles, types included', () => {
   expect(cycles(projectSources())).toEqual([])
 })
 
+test('what a code of Okta means is known to its table alone: no other file of the sign-in names one', () => {
+  const named = projectSources()
+    .filter(({ path }) => path.startsWith('src/authn/'))
+    .flatMap((source) => codesIn(source).map((code) => `${source.path}: ${code}`))
+  expect(named).toEqual([])
+  expect(codesIn({ path: 'x.ts', text: `// E0000001\nconst a = code === 'E0000047'` })).toEqual(['E0000047'])
+})
+
+/** The error codes in the strings of a file. */
+function codesIn({ text }: Source): string[] {
+  const codes: string[] = []
+  visit(parseSync(text, { syntax: 'typescript', target: 'es2022' }).body, ({ type, value }) => {
+    if (type === 'StringLiteral' && /^E0000\d{3}$/.test(value)) codes.push(value)
+  })
+  return codes
+}
+
 test('a cycle is found, over folders and re-exports too', () => {
   const text = (statement: string) => `${statement}\nexport const here = 1`
   const sources = [

@@ -8,6 +8,7 @@ import {
   wrongCode,
 } from '../../errors.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
+import { errorOf } from '../../okta-errors.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { SendStep } from '../sign-in/send-step.ts'
@@ -148,7 +149,7 @@ function throwIfUnavailable(reply: AnsweredCall): void {
 
 /** The org's own rate limit reveals nothing about a user. */
 export function throwIfRateLimited({ errorCode, headers }: AnsweredCall): void {
-  if (errorCode !== 'E0000047') return
+  if (errorOf(errorCode)?.message !== 'rateLimited') return
   throw rateLimited({
     limit: Number(headers['X-Rate-Limit-Limit'] ?? 0),
     resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
