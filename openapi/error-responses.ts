@@ -58,7 +58,7 @@ function errorResponse(
   const anyCode = forwardsUpstreamErrors && PASSED_ON.has(status)
   const [first, ...others] = codes
   const schema = anyCode || first === undefined ? errorObjectSchema : errorSchemaOf([first, ...others])
-  const sentences = codes.map((code) => `\`${code}\`: ${STATUS_MEANINGS[status] ?? ERROR_CODES[code]}.`)
+  const sentences = codes.map((code) => `\`${code}\`: ${MEANINGS[`${status} ${code}`] ?? ERROR_CODES[code]}.`)
   if (anyCode) sentences.push('Or another error code of Okta, unchanged.')
   const content = {
     'application/json': { schema, examples: examplesOf(codes.map((code) => `${status}-${code}`)) },
@@ -101,15 +101,16 @@ function examplesOf(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, ref('examples', name)]))
 }
 
-/** Statuses that say more than their code. */
-const STATUS_MEANINGS: Readonly<Record<string, string>> = {
-  409: 'the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect',
-  413: 'the body is larger than 64 kB (of an event hook: 1 MB)',
+/** Codes that mean something special with a status. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  '409 E0000006':
+    'the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect',
+  '413 E0000001': 'the body is larger than 64 kB (of an event hook: 1 MB)',
 }
 
 /** Statuses of Okta's own errors that are passed on. */
 const PASSED_ON: ReadonlySet<string> = new Set([
-  ...['400', '401', '403', '404', '429', '500', '502', '503', '504'],
+  ...['400', '401', '403', '404', '409', '429', '500', '502', '503', '504'],
 ])
 
 /** Equal responses are one component, which zod-openapi knows by the object's identity. */

@@ -372,10 +372,10 @@ export const OKTA_ERRORS = {
   },
   E0000106: {
     statuses: [403],
-    meaning: 'the token wants its next code (RSA)',
-    counts: 'call',
+    meaning: 'the token wants its next code, too (RSA): wait for it',
+    counts: 'call', // the code was right, or nobody could be asked to wait for the next one
     apiToken: 'accepted',
-    message: 'codeUsed',
+    message: 'nextTokenCode',
   },
   E0000109: {
     statuses: [429],
@@ -400,10 +400,10 @@ export const OKTA_ERRORS = {
   },
   E0000113: {
     statuses: [409],
-    meaning: 'the token wants a new PIN (RSA); the summary is its prompt',
-    counts: 'call',
+    meaning: 'a prompt of the server behind the token (RSA), such as for a new PIN; the summary is its text',
+    counts: 'call', // the code was right, or the text is a new PIN
     apiToken: 'accepted',
-    message: 'newPinRequired',
+    message: 'tokenPrompt',
   },
   E0000118: {
     statuses: [429],

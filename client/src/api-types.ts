@@ -2114,7 +2114,7 @@ export interface components {
             }[];
         };
         /** @description A stable code, for use in programs: one of the broker, or another one of Okta. */
-        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000105" | "E0000109" | "E0000119" | "E0000133" | "E0000207" | "E0000240" | "E0000241" | "sign_in_again" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000064" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000106" | "E0000110" | "E0000112" | "E0000113" | "E0000118" | "E0000122" | "E0000146" | "E0000147" | "E0000150" | "E0000151" | "E0000186" | "E0000204" | "E0000205" | "E0000259") | UnknownValue;
+        ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000105" | "E0000109" | "E0000113" | "E0000119" | "E0000133" | "E0000207" | "E0000240" | "E0000241" | "sign_in_again" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000064" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000106" | "E0000110" | "E0000112" | "E0000118" | "E0000122" | "E0000146" | "E0000147" | "E0000150" | "E0000151" | "E0000186" | "E0000204" | "E0000205" | "E0000259") | UnknownValue;
         /** @description The sign-in has ended. */
         Cancelled: {
             relayState?: string;
@@ -2375,17 +2375,20 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"];
             };
         };
-        /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
-        "E-409-E0000006": {
+        /**
+         * @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect.
+         *
+         *     `E0000113`: a prompt of the server behind the token (RSA), such as for a new PIN; the summary is its text.
+         *
+         *     Or another error code of Okta, unchanged.
+         */
+        "E-409-E0000006-E0000113-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ErrorObject"] & {
-                    /** @enum {string} */
-                    errorCode: "E0000006";
-                };
+                "application/json": components["schemas"]["ErrorObject"];
             };
         };
         /** @description `E0000001`: the body is larger than 64 kB (of an event hook: 1 MB). */
@@ -2529,6 +2532,20 @@ export interface components {
          *     Or another error code of Okta, unchanged.
          */
         "E-403-E0000006-E0000079-upstream": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"];
+            };
+        };
+        /**
+         * @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect.
+         *
+         *     Or another error code of Okta, unchanged.
+         */
+        "E-409-E0000006-upstream": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2720,6 +2737,19 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"] & {
                     /** @enum {string} */
                     errorCode: "E0000007";
+                };
+            };
+        };
+        /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
+        "E-409-E0000006": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorObject"] & {
+                    /** @enum {string} */
+                    errorCode: "E0000006";
                 };
             };
         };
@@ -3099,7 +3129,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3150,7 +3180,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3204,7 +3234,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3258,7 +3288,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3313,7 +3343,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3364,7 +3394,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3415,7 +3445,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3466,7 +3496,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3520,7 +3550,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3574,7 +3604,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3626,7 +3656,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3681,7 +3711,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3735,7 +3765,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3823,7 +3853,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3893,7 +3923,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -3950,7 +3980,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4013,7 +4043,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4069,7 +4099,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4124,7 +4154,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4193,7 +4223,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4260,7 +4290,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4327,7 +4357,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4392,7 +4422,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4461,7 +4491,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4530,7 +4560,7 @@ export interface operations {
             401: components["responses"]["E-401-E0000004-E0000011-E0000207-upstream"];
             403: components["responses"]["E-403-E0000006-and-7-more-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-E0000113-upstream"];
             413: components["responses"]["E-413-E0000001"];
             415: components["responses"]["E-415-E0000021"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
@@ -4573,7 +4603,7 @@ export interface operations {
             400: components["responses"]["E-400-E0000001-upstream"];
             403: components["responses"]["E-403-E0000006-E0000079-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-upstream"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009-E0000240-upstream"];
@@ -4621,7 +4651,7 @@ export interface operations {
             400: components["responses"]["E-400-E0000001-upstream"];
             403: components["responses"]["E-403-E0000006-E0000079-upstream"];
             404: components["responses"]["E-404-E0000007-upstream"];
-            409: components["responses"]["E-409-E0000006"];
+            409: components["responses"]["E-409-E0000006-upstream"];
             429: components["responses"]["E-429-E0000047-E0000109-E0000133-upstream"];
             500: components["responses"]["E-500-E0000009-upstream"];
             502: components["responses"]["E-502-E0000009-E0000240-upstream"];

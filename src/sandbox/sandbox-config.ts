@@ -37,6 +37,8 @@ const factorFields = z.strictObject({
   email: z.string().optional(),
   question: z.string().optional(),
   answer: z.string().optional(),
+  /** RSA tokens: the next code leads to the prompt for a new PIN, or for the code after it (S11). */
+  tokenMode: z.enum(['new-pin', 'next-code']).optional(),
   authenticatorName: z.string().optional(),
   /** Distinguishes several security keys of one user. */
   key: z.string().optional(),

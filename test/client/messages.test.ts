@@ -150,14 +150,6 @@ test.each([
   },
 )
 
-test('a token’s prompt for a new PIN is shown as Okta words it (S11)', () => {
-  const prompt = 'Enter a new PIN having from 4 to 8 digits:'
-  expect(describeError(refused(409, 'E0000113', prompt), 'en')).toMatchObject({
-    key: 'newPinRequired',
-    details: [prompt],
-  })
-})
-
 /** One sentence of Okta names all rules of the policy. */
 const ALL_RULES =
   'Password requirements were not met. Password requirements: at least 12 characters, a lowercase letter, an uppercase letter, ' +
@@ -356,6 +348,24 @@ test('a locked account: the page can offer to unlock it, and the text names the 
   expect([english?.action, german?.action]).toEqual(['unlock', 'unlock'])
   expect(english?.text).toMatch(/If you cannot unlock it here, contact your help desk/)
   expect(german?.text).toMatch(/Wenn Sie es hier nicht entsperren können/)
+})
+
+test('a prompt of a token is shown, whatever it asks for; the field is emptied, and nothing was wrong (S11)', () => {
+  const prompt = 'Enter a new PIN having from 4 to 8 digits:'
+  for (const message of inBoth(refused(409, 'E0000113', prompt)))
+    expect(message).toMatchObject({
+      key: 'tokenPrompt',
+      action: 'continue',
+      field: 'passCode',
+      details: [prompt],
+    })
+  for (const message of inBoth(refused(403, 'E0000106', 'Wait for token to change')))
+    expect(message).toMatchObject({
+      key: 'nextTokenCode',
+      action: 'continue',
+      field: 'passCode',
+      details: [],
+    })
 })
 
 test('a user without privileged access is no error to act on', () => {

@@ -1,6 +1,13 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { clickOnce } from '../support/click.ts'
-import { expectGoodScreen, NEW_PASSWORD, PASSWORD, useDemo, type Visitor } from '../support/demo-page.ts'
+import {
+  expectGoodScreen,
+  hasFocus,
+  NEW_PASSWORD,
+  PASSWORD,
+  useDemo,
+  type Visitor,
+} from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
 /** Signs in the users of the sandbox as their descriptions say: one for each kind of screen that no other test of this folder has. */
@@ -27,14 +34,23 @@ const type =
   (label: string, text: string): Step =>
   () =>
     visitor.type(label, text)
-/** Enters the code that this app or token of the user shows. */
+/** Enters the code that this app or token of the user shows, after a PIN. */
 const codeOf =
-  (label: string): Step =>
+  (label: string, pin = ''): Step =>
   async (login) => {
     await visitor.main.getByLabel('Code').waitFor()
     const shown = demo.sandbox.phone.codes(login).find((one) => one.label === label)
-    await visitor.type('Code', shown?.code ?? `the phone shows no ${label}`)
+    await visitor.type('Code', pin + (shown?.code ?? `the phone shows no ${label}`))
     await clickOnce(visitor.main.getByRole('button', { name: 'Continue' }))
+  }
+/** The page shows this as information, and the field is empty and has the focus. */
+const asked =
+  (words: RegExp): Step =>
+  async () => {
+    await visitor.notice(words)
+    const field = visitor.main.getByLabel('Passcode')
+    expect([await field.inputValue(), await hasFocus(field)]).toEqual(['', true])
+    await expectGoodScreen(visitor.page)
   }
 const approveOnPhone: Step = async (login) => {
   await until(() => demo.sandbox.phone.request(login))
@@ -152,6 +168,23 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     greeted,
   ],
   'rosa.enterprise': [signIn, offers(2), press(/RSA-0001/), codeOf('Token RSA-0001'), greeted],
+  'rufus.newpin': [
+    signIn,
+    codeOf('Token RSA-0002'),
+    asked(/Enter a new PIN having from 4 to 8 digits/),
+    type('Passcode', '2468'),
+    press('Continue'),
+    asked(/Pin accepted, Wait for token to change/),
+    codeOf('Token RSA-0002', '2468'),
+    greeted,
+  ],
+  'nadia.nextcode': [
+    signIn,
+    codeOf('Token RSA-0003'),
+    asked(/Wait until your token shows another code/),
+    codeOf('Token RSA-0003'),
+    greeted,
+  ],
   'pablo.password': [signIn, screen('My password'), type('Password', PASSWORD), press('Continue'), greeted],
   'wanda.key': [signIn, screen(/security key/), press('Use my security key'), greeted],
   'faye.fastpass': [

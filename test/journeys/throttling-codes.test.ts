@@ -44,6 +44,24 @@ describe('wrong codes', () => {
     expect((await again.verify(TOTP, right)).json.status).toBe('SUCCESS')
   })
 
+  test('the prompts of a token are none: a PIN that its server refuses, and the wait for the next code (S11)', async () => {
+    const login = 'rufus.newpin@example.test'
+    const page = await openVerification(login)
+    const enter = async (passCode: string) => errorOf(await page.verify('token', { passCode }))
+    const prompt = [409, 'E0000113']
+    expect(await enter(harness.sandbox.totpCode(login))).toEqual(prompt)
+    for (const pin of ['1', '12', '123', 'letters', '1234']) expect(await enter(pin)).toEqual(prompt)
+    await page.verify('token', { passCode: `1234${harness.sandbox.totpCode(login)}` })
+    expect(await page.session()).toMatchObject({ login, amr: ['pwd', 'hwk', 'mfa'] })
+
+    const nadia = 'nadia.nextcode@example.test'
+    const other = await openVerification(nadia)
+    const first = await other.verify('token', { passCode: harness.sandbox.totpCode(nadia) })
+    expect(errorOf(first)).toEqual([403, 'E0000106'])
+    await other.verify('token', { passCode: harness.sandbox.totpCode(nadia) })
+    expect(await other.session()).toMatchObject({ login: nadia })
+  })
+
   test('of a recovery are limited equally for known and unknown users', async () => {
     for (const username of [AMELIA, UNKNOWN]) {
       const answers: unknown[] = []

@@ -20,6 +20,34 @@ describe('the widget, its page on the broker’s origin', () => {
     expect(widget.calls()).toEqual(calls)
   })
 
+  test('shows the prompts of an RSA token, and sends the new PIN and the next code', async () => {
+    const login = 'rufus.newpin@example.test'
+    const widget = await widgets.open()
+    await widget.signIn(login, PASSWORD)
+    const asked = widget.form(/RSA SecurID/)
+    const enter = async (answer: string) => {
+      await widget.fill(asked, { answer })
+      await widget.send(asked, 'Verify')
+    }
+    await enter(widgets.harness.sandbox.totpCode(login))
+    await asked.getByText('Enter a new PIN having from 4 to 8 digits:').waitFor()
+    await enter('1357')
+    await asked.getByText('Pin accepted, Wait for token to change').waitFor()
+    await enter(`1357${widgets.harness.sandbox.totpCode(login)}`)
+    expect(await widget.done()).toMatchObject({ user: login })
+    expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 409`, `${VERIFY} 200`])
+  })
+
+  test('offers the site that manages an expired password', async () => {
+    const widget = await widgets.open({ features: { customExpiredPassword: true } })
+    await widget.signIn('edith.elsewhere@example.test', PASSWORD)
+    await widget
+      .form(/password has expired/i)
+      .getByText('Go to Company passwords')
+      .waitFor()
+    expect(widget.calls()).toEqual(['POST /api/v1/authn 200'])
+  })
+
   test('enrolls a security question from the list', async () => {
     const widget = await widgets.open()
     await widget.signIn(ERIN, PASSWORD)

@@ -96,7 +96,11 @@ export const ENGLISH: Catalogue = {
       'This second factor is locked for now. Use another one, or contact your help desk.',
     ],
     invalidPhone: ['Check the phone number', 'Enter the number with + and the country code.'],
-    newPinRequired: ['Set a new PIN', 'Your token needs a new PIN.'],
+    tokenPrompt: ['One more step', 'Your token asks:'],
+    nextTokenCode: [
+      'Wait for the next code',
+      'Wait until your token shows another code, then enter that one.',
+    ],
     smsSent: ['We have sent you a text message', '{retry}'],
     callMade: ['We have called you', '{retry}'],
     emailSent: ['We have sent you an email', '{retry}'],

@@ -147,7 +147,11 @@ export const GERMAN: Catalogue = {
       'Dieser zweite Faktor ist vorerst gesperrt. Verwenden Sie einen anderen, oder wenden Sie sich an Ihren Helpdesk.',
     ],
     invalidPhone: ['Bitte prüfen Sie die Telefonnummer', 'Geben Sie die Nummer mit + und Ländervorwahl ein.'],
-    newPinRequired: ['Bitte eine neue PIN festlegen', 'Ihr Token verlangt eine neue PIN.'],
+    tokenPrompt: ['Noch ein Schritt', 'Ihr Token verlangt:'],
+    nextTokenCode: [
+      'Bitte auf den nächsten Code warten',
+      'Warten Sie, bis Ihr Token einen anderen Code zeigt, und geben Sie dann diesen ein.',
+    ],
     smsSent: ['Wir haben Ihnen eine SMS gesendet', '{retry}'],
     callMade: ['Wir haben Sie angerufen', '{retry}'],
     emailSent: ['Wir haben Ihnen eine E-Mail gesendet', '{retry}'],

@@ -4,6 +4,8 @@ import type { SessionEnd } from '../session-watch.ts'
 export type Action =
   /** Correct the input, and send it again. */
   | 'correct'
+  /** Enter what the message asks for into the same field, which the page empties. Show it as information, not as an error. */
+  | 'continue'
   /** Send the same again, after `retryAfterSeconds` if it is set. */
   | 'retry'
   /** Begin the sign-in again. */
@@ -78,7 +80,8 @@ export const ACTIONS = {
   codeExpired: 'correct',
   factorLocked: 'ask-for-help',
   invalidPhone: 'correct',
-  newPinRequired: 'correct',
+  tokenPrompt: 'continue',
+  nextTokenCode: 'continue',
   smsSent: 'retry',
   callMade: 'retry',
   emailSent: 'retry',
@@ -124,6 +127,8 @@ export const FIELDS: { readonly [Key in MessageKey]?: string } = {
   passwordUsedBefore: 'newPassword',
   passwordCommon: 'newPassword',
   invalidPhone: 'phoneNumber',
+  tokenPrompt: 'passCode',
+  nextTokenCode: 'passCode',
 }
 
 export const SESSION_ENDS: Readonly<Record<SessionEnd, MessageKey>> = {

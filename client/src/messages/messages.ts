@@ -62,7 +62,7 @@ export function messages(catalogue: Catalogue) {
       const key = rules.length > 1 ? 'passwordRules' : keyOf(error)
       const message = messageOf(key, retryAfterSeconds)
       if (key === 'unknown' && code !== undefined) return { ...message, details: [summary, ...causes] }
-      if (key === 'newPinRequired') return { ...message, details: [summary, ...causes] } // the prompt of the token
+      if (key === 'tokenPrompt') return { ...message, details: [summary, ...causes] }
       if (key === 'invalidInput') return { ...message, details: causes }
       if (key !== 'passwordRules') return { ...message, rules }
       const others = causes.filter((cause) => rulesIn(cause).length === 0)

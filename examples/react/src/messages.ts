@@ -35,7 +35,7 @@ export function messageOf(error: unknown): ErrorMessage {
   const { causes, requestId, retryAfterSeconds: waitSeconds = 0 } = error
   const { title, text, action, field, details } = describeError(error, language)
   const message = { title, text, action, field, details, causes, waitSeconds }
-  if (action === 'none') return { tone: 'info', ...message }
+  if (action === 'none' || action === 'continue') return { tone: 'info', ...message }
   return { tone: 'error', ...message, requestId: action === 'correct' ? undefined : requestId }
 }
 

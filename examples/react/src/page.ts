@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 import { gatehouse, RETURN_TARGETS } from './gatehouse.ts'
 import { texts } from './language/language.ts'
 import { type Message, messageOf, resultOf, sessionEndOf } from './messages.ts'
-import { labelled, markField } from './parts/mark-field.ts'
+import { emptyField, labelled, markField } from './parts/mark-field.ts'
 import { onlyChallenge } from './sign-in/factors.tsx'
 import { forgetUrlParameters, takeUrlParameters } from './url-parameters.ts'
 
@@ -196,6 +196,9 @@ export async function fail(
   else if (form && action === 'correct') {
     say({ ...message, details: details.map((detail) => labelled(form, detail)) })
     markField(form, causes, field)
-  } else say(message)
+  } else {
+    say(message)
+    if (form && action === 'continue') emptyField(form, field)
+  }
   return waitSeconds
 }

@@ -111,6 +111,11 @@ export const expiredRecoveryLink = () =>
   )
 export const expiredLink = () =>
   new AuthnError(403, 'E0000110', 'You have accessed a link that has expired or has been previously used.')
+/** The next code of a token is wanted, too. The text is that of the widget's login.properties; the status is unproven (S11). */
+export const nextTokenCode = () =>
+  new AuthnError(403, 'E0000106', 'Wait for token to change, then enter the new tokencode.')
+/** A prompt of the server behind an RSA token. */
+export const tokenPrompt = (prompt: string) => new AuthnError(409, 'E0000113', prompt)
 export const smsSentRecently = () =>
   new AuthnError(429, 'E0000109', `An SMS message was recently sent. ${WAIT}`)
 export const accountLocked = () =>

@@ -67,6 +67,7 @@ export function createOrg({
     sessionTokens: tokenStore(lifetimes.sessionTokenMinutes),
     sessions: tokenStore<User>(SESSION_MINUTES),
     pushLinks: tokenStore<string>(lifetimes.transactionMinutes),
+    rsaTokens: new Map(),
     outbox: createOutbox({ now }),
     rateLimit: createRateLimit({ limits: config.rateLimits, now }),
     signIns: [],
@@ -83,6 +84,7 @@ export function createOrg({
         org.sessionTokens,
         org.sessions,
         org.pushLinks,
+        org.rsaTokens,
         org.outbox,
         org.rateLimit,
       ])

@@ -15,6 +15,15 @@ export type Recovery = {
   relayState: string | undefined
 }
 
+/**
+ * What the RSA server knows of a token. Okta passes its prompts on as errors, and keeps the state of the transaction.
+ *
+ * - `new-pin`: the next code is right, but the user must choose a PIN first;
+ * - `pin-asked`: the next passcode is the new PIN, which then precedes each code;
+ * - `next-code`: the next code is right, but the user must enter the one after it, too.
+ */
+export type RsaToken = { mode: 'new-pin' | 'pin-asked' | 'next-code' | undefined; pin: string }
+
 /** A primary authentication attempt and its client context. */
 export type SignIn = ClientContext & { at: number; login: string; outcome: string }
 
@@ -85,6 +94,8 @@ export type Org = {
   /** Sessions at the org, by the value of its `sid` cookie. */
   sessions: TokenStore<User>
   pushLinks: TokenStore<string>
+  /** By serial number. */
+  rsaTokens: Map<string, RsaToken>
   outbox: Outbox
   rateLimit: RateLimit
   signIns: SignIn[]

@@ -74,6 +74,9 @@ describe('an attempt that Okta refused', () => {
     ['E0000064', 401, ['call']],
     ['E0000069', 403, ['call']],
     ['E0000259', 403, ['call']],
+    // a token's prompts: the code before was right, or the text is a new PIN (S11)
+    ['E0000113', 409, ['call']],
+    ['E0000106', 403, ['call']],
     ['E0000001', 400, ['call']],
     // the agent of a directory did not decide about the password, but the call was not free (S4)
     ['E0000240', 502, ['call']],

@@ -33,6 +33,55 @@ test.each([
   expect(done.body).not.toHaveProperty('stateToken')
 })
 
+/** S11: the prompts are those of the widget's RSA_ERROR_change_pin.js and its mock of the backend. */
+test('an RSA token in new-PIN mode: its prompts are 409 E0000113, and the PIN precedes each code', async () => {
+  const login = 'rufus.newpin'
+  const required = await client.signIn(login)
+  const enter = (passCode: string) => client.follow(required, link('token'), { passCode })
+  const prompt = (errorSummary: string) => ({
+    status: 409,
+    body: { errorCode: 'E0000113', errorSummary, errorLink: 'E0000113', errorCauses: [] },
+  })
+  expect(outcome(await enter('12345'))).toBe('403 E0000068')
+  expect(await enter(client.sandbox.totpCode(login))).toMatchObject(
+    prompt('Enter a new PIN having from 4 to 8 digits:'),
+  )
+  expect(await enter('abc')).toMatchObject(prompt('Enter a new PIN having from 4 to 8 digits:'))
+  expect(await enter('24680')).toMatchObject(
+    prompt('Pin accepted, Wait for token to change, then enter new passcode'),
+  )
+  expect(outcome(await enter(client.sandbox.totpCode(login)))).toBe('403 E0000068') // without the PIN
+  expect(outcome(await enter(`24680${client.sandbox.totpCode(login)}`))).toBe('200 SUCCESS')
+})
+
+test('an RSA token that wants its next code, too: 403 E0000106', async () => {
+  const login = 'nadia.nextcode'
+  const required = await client.signIn(login)
+  const enter = (passCode: string) => client.follow(required, link('token'), { passCode })
+  const first = client.sandbox.totpCode(login)
+  const refused = await enter(first)
+  expect(outcome(refused)).toBe('403 E0000106')
+  expect(refused.body.errorSummary).toBe('Wait for token to change, then enter the new tokencode.')
+  expect((await enter(first)).body.factorResult).toBe('PASSCODE_REPLAYED')
+  expect(outcome(await enter(client.sandbox.totpCode(login)))).toBe('200 SUCCESS')
+})
+
+test('an RSA token in new-PIN mode can be set up: the prompts answer the enrollment', async () => {
+  const start = await client.signIn('erin.enroll')
+  const enroll = (passCode: string) =>
+    client.follow(start, '_embedded.factors.7._links.enroll', {
+      factorType: 'token',
+      provider: 'RSA',
+      profile: { credentialId: 'NEWPIN-1' },
+      passCode,
+    })
+  expect(start.at('_embedded.factors.7.provider')).toBe('RSA')
+  expect(outcome(await enroll(client.sandbox.tokenCode('NEWPIN-1')))).toBe('409 E0000113')
+  expect(outcome(await enroll('1234'))).toBe('409 E0000113')
+  client.advance(30_000)
+  expect(outcome(await enroll(`1234${client.sandbox.tokenCode('NEWPIN-1')}`))).toBe('200 SUCCESS')
+})
+
 test.each<['reject' | 'cancel' | 'error', string]>([
   ['reject', 'REJECTED'],
   ['cancel', 'CANCELLED'],

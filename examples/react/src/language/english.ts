@@ -57,6 +57,7 @@ export const ENGLISH = {
   sendAgain: 'Send it again',
   sentAgain: 'We have sent it again.',
   code: 'Code',
+  passcode: 'Passcode: your PIN, if you have one, and the code',
   codeSent: 'We have sent you a code.',
   doNotAskAgain: 'Do not ask again on this device',
 

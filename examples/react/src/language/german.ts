@@ -59,6 +59,7 @@ export const GERMAN: Texts = {
   sendAgain: 'Erneut senden',
   sentAgain: 'Wir haben es erneut gesendet.',
   code: 'Code',
+  passcode: 'Passcode: Ihre PIN, falls Sie eine haben, und der Code',
   codeSent: 'Wir haben Ihnen einen Code gesendet.',
   doNotAskAgain: 'Auf diesem Gerät nicht mehr fragen',
 

@@ -13,6 +13,14 @@ export function markField(form: HTMLFormElement, causes: readonly string[], name
   if (field instanceof HTMLInputElement) field.select()
 }
 
+/** Empties and focuses the field with this name, for another input. */
+export function emptyField(form: HTMLFormElement, name: string | undefined): void {
+  const field = fieldsOf(form).find((one) => one.name === name)
+  if (!field) return
+  field.value = ''
+  field.focus()
+}
+
 /** The cause with the field's label instead of its name. */
 export function labelled(form: HTMLFormElement, cause: string): string {
   const label = named(form, cause)?.labels?.[0]?.firstChild?.textContent

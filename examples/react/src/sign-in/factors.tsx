@@ -2,7 +2,7 @@ import type { Factor, SignInStep } from 'gatehouse-client'
 import type { ReactNode } from 'react'
 import { fillText } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
-import { Checkbox, CodeField, Field, HiddenUsername, PasswordField } from '../parts/fields.tsx'
+import { Checkbox, CodeField, Field, HiddenUsername, PasscodeField, PasswordField } from '../parts/fields.tsx'
 
 interface Explained {
   readonly title: string
@@ -15,6 +15,8 @@ interface Kind {
   readonly send?: string
   /** The challenge begins as soon as the factor is chosen, because it costs nothing and disturbs no one. */
   readonly isAtOnce?: boolean
+  /** The field of its code. Default: for six digits. */
+  readonly code?: ReactNode
   /** The fields to fill in before the factor is set up. */
   readonly ask?: ReactNode
   /** How its challenge is answered. Default: a code, or the answer to a question. */
@@ -25,12 +27,9 @@ interface Kind {
   readonly cannotEnroll?: Explained
 }
 
-const TOKEN = (
-  <>
-    <Field name="credentialId" label={texts.serialNumber} />
-    <CodeField />
-  </>
-)
+const SERIAL_NUMBER = <Field name="credentialId" label={texts.serialNumber} />
+const PASSCODE = <PasscodeField label={texts.passcode} />
+const HARDWARE_CODE = <PasscodeField label={texts.code} />
 const PHONE = (
   <>
     <PhoneField />
@@ -48,8 +47,8 @@ const KINDS: Readonly<Record<Name, Kind>> = {
   'token:software:totp': {},
   'token:software:totp OKTA': {},
   'token:hotp': { cannotEnroll: { title: texts.tokenTitle, text: texts.tokenText } },
-  'token:hardware': { ask: TOKEN },
-  token: { ask: TOKEN },
+  'token:hardware': { code: HARDWARE_CODE, ask: withSerialNumber(HARDWARE_CODE) },
+  token: { code: PASSCODE, ask: withSerialNumber(PASSCODE) },
   sms: { send: texts.sendCode, ask: PHONE },
   call: { send: texts.callMe, ask: PHONE },
   email: { send: texts.sendCode },
@@ -59,6 +58,15 @@ const KINDS: Readonly<Record<Name, Kind>> = {
   u2f: { cannotVerify: U2F, cannotEnroll: U2F },
   web: { isAtOnce: true, answeredBy: 'duo' },
   claims_provider: { isAtOnce: true },
+}
+
+function withSerialNumber(code: ReactNode): ReactNode {
+  return (
+    <>
+      {SERIAL_NUMBER}
+      {code}
+    </>
+  )
 }
 
 export function PhoneField() {
@@ -79,7 +87,7 @@ export function ProofField({ factor, login }: ProofFieldProps) {
         <PasswordField name="password" label={texts.password} which="current" />
       </>
     )
-  if (factor.factorType !== 'question') return <CodeField />
+  if (factor.factorType !== 'question') return kindOf(factor)?.code ?? <CodeField />
   const { questionText, question } = factor.profile ?? {}
   return <Field name="answer" label={questionText ?? question?.replaceAll('_', ' ') ?? texts.yourAnswer} />
 }

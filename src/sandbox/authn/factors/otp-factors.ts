@@ -10,6 +10,7 @@ import {
   verifyHotp,
   verifyTotp,
 } from './otp.ts'
+import { checkRsaToken } from './rsa-token.ts'
 
 /** Authenticator apps: Google Authenticator and Okta Verify. */
 export const softwareToken: FactorHandler = {
@@ -56,7 +57,7 @@ export function serialToken(idPrefixes: Readonly<Record<string, string>>): Facto
     immediate: true,
     begin: () => {},
     hasAnswer: (body) => body.passCode !== undefined,
-    check,
+    check: (step) => (step.factor.provider === 'RSA' ? checkRsaToken(step, check) : check(step)),
     poll: () => ({ kind: 'waiting' }),
   }
 }
