@@ -5,6 +5,8 @@ export class GatehouseError extends Error {
   override readonly name = 'GatehouseError'
   /** The HTTP status. 0: there was no answer, or the step was not offered (`E0000079`) and nothing was sent. */
   readonly status: number
+  /** Of the request, such as `/api/v1/authn`. */
+  readonly path: string | undefined
   /** Okta's error code, or `pam_…`. Undefined without an answer of the broker. */
   readonly code: ErrorCode | undefined
   /** Each may begin with the name of a field, such as `oldPassword: …`. */
@@ -14,9 +16,14 @@ export class GatehouseError extends Error {
   /** Show it in small type: operators find the log line by it. */
   readonly requestId: string | undefined
 
-  constructor(response: Response | undefined, body: Partial<ErrorBody> = {}, cause?: unknown) {
+  constructor(
+    response: Response | undefined,
+    body: Partial<ErrorBody> = {},
+    { path, cause }: { readonly path?: string; readonly cause?: unknown } = {},
+  ) {
     super(body.errorSummary ?? 'The sign-in service did not answer.', { cause })
     this.status = response?.status ?? 0
+    this.path = path
     this.code = body.errorCode
     const { errorCauses } = body
     this.causes = Array.isArray(errorCauses) ? errorCauses.map(({ errorSummary }) => errorSummary) : []

@@ -8,7 +8,7 @@ export interface Credentials {
 
 export interface NewPassword {
   readonly newPassword: string
-  /** Ends the user's other sessions. */
+  /** Ends the user's other sessions. Default: true after a recovery, otherwise false. */
   readonly revokeSessions?: boolean
 }
 

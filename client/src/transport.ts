@@ -89,12 +89,12 @@ export function createTransport(options: TransportOptions): Transport {
       sendRequest(method, url, details, signal),
     ).catch((error: unknown) => {
       details.signal?.throwIfAborted()
-      throw new GatehouseError(undefined, {}, error)
+      throw new GatehouseError(undefined, {}, { path: url.pathname, cause: error })
     })
     details.onHeaders?.(response.headers)
     const answer = method === 'DELETE' && response.status === 204 ? {} : parseObject(text)
     if (response.ok && answer) return answer as Answer // as the OpenAPI document says
-    throw new GatehouseError(response, answer ?? {})
+    throw new GatehouseError(response, answer ?? {}, { path: url.pathname })
   }
 
   return { request, origin, now: () => Date.now() + clockOffsetMs }

@@ -1,16 +1,24 @@
+import { ENTRY_OPERATIONS } from '../../src/authn/sign-in/operations.ts'
 import { OKTA_ERRORS, type OktaError } from '../../src/okta-errors.ts'
 
 export const CLIENT_CODES_FILE = 'client/src/messages/okta-codes.ts'
 
 const errors: readonly (readonly [string, OktaError])[] = Object.entries(OKTA_ERRORS)
 
+/** The paths of the operations for which a code has a message of its own. */
+const PATHS: Readonly<Record<string, string>> = { recovery_token: ENTRY_OPERATIONS.redeemRecoveryToken.path }
+
 /** The message keys of Okta's error codes, for gatehouse-client. */
 export function clientCodes(): string {
   const codes = errors.map(([code, { message }]) => `  ${code}: '${message}',\n`)
   const variants = errors.flatMap(([code, { variants = [] }]) =>
     variants.flatMap(({ operation, status, text, message }) => {
-      if (message === undefined || operation !== undefined) return [] // the client does not know the operation
-      const conditions = [status === undefined ? '' : `, status: ${status}`, text ? `, text: ${text}` : '']
+      if (message === undefined) return []
+      const conditions = [
+        operation === undefined ? '' : `, path: '${pathOf(operation)}'`,
+        status === undefined ? '' : `, status: ${status}`,
+        text ? `, text: ${text}` : '',
+      ]
       return [`  { code: '${code}', key: '${message}'${conditions.join('')} },\n`]
     }),
   )
@@ -25,6 +33,8 @@ ${codes.join('')}}
 export interface Variant {
   readonly code: string
   readonly key: MessageKey
+  /** Okta's answer to a request of this path. It has no causes, unlike the broker's own errors with this code. */
+  readonly path?: string
   readonly status?: number
   /** In the summary or a cause. Texts of Okta follow the language of the org's brand: in another one, others apply. */
   readonly text?: RegExp
@@ -34,4 +44,10 @@ export interface Variant {
 export const VARIANTS: readonly Variant[] = [
 ${variants.join('')}]
 `
+}
+
+function pathOf(operation: string): string {
+  const path = PATHS[operation]
+  if (path === undefined) throw new Error(`the path of ${operation} is missing in PATHS`)
+  return path
 }

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import type { Factor, SignInStep } from 'gatehouse-client'
+import type { Factor, GatehouseError, SignInStep } from 'gatehouse-client'
+import { describeError } from 'gatehouse-client/messages'
 import { useFixture } from '../support/fixture.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { startHarness } from '../support/harness.ts'
@@ -180,6 +181,48 @@ test.each([
   const passCode = harness.sandbox.totpCode('tomas.berg')
   expect((await verify(factorOf<Factor>(factors, 'token:software:totp'), { passCode })).status).toBe(status)
 })
+
+test.each(['E0000105', 'E0000110', 'E0000006'] as const)(
+  'a used link, refused with %s, has the message of one (R7), and works until the password is set (R6)',
+  async (usedLink) => {
+    harness.sandbox.settings.usedLink = usedLink
+    const { gatehouse } = await open()
+    const token = harness.sandbox.recoveryToken('mila.nophone')
+    await gatehouse.redeemRecoveryToken(token)
+    const step = stepAt(await gatehouse.redeemRecoveryToken(token), 'PASSWORD_RESET')
+    await step.resetPassword({ newPassword: 'Another-Password-2' })
+    const { gatehouse: other } = await open()
+    const error = await other.redeemRecoveryToken(token).catch((refused: unknown) => refused)
+    expect(error).toMatchObject({ status: 403, code: usedLink, path: '/api/v1/authn/recovery/token' })
+    expect(describeError(error as GatehouseError, 'en')).toMatchObject({
+      key: 'linkExpired',
+      action: 'restart',
+    })
+  },
+)
+
+/** R12: how long to wait, and what the page says. */
+test.each([
+  ['E0000118', 'emma.mail', 'email', 429, 5, 'emailSent'],
+  ['E0000109', 'sana.sms', 'sms', 429, 30, 'smsSent'],
+  ['E0000133', 'carl.call', 'call', 429, 30, 'callMade'],
+  ['E0000146', 'sana.sms', 'sms', 429, 86_400, 'messagesUsedUp'],
+  ['E0000147', 'carl.call', 'call', 429, 86_400, 'messagesUsedUp'],
+  ['E0000186', 'sana.sms', 'sms', 429, 86_400, 'messagesUsedUp'],
+  ['E0000150', 'sana.sms', 'sms', 403, 60, 'tooManyMessages'],
+  ['E0000151', 'carl.call', 'call', 403, 60, 'tooManyMessages'],
+  ['E0000204', 'sana.sms', 'sms', 429, 60, 'tooManyMessages'],
+  ['E0000205', 'carl.call', 'call', 429, 60, 'tooManyMessages'],
+] as const)(
+  'the limit %s on messages: %s has to wait',
+  async (sendLimit, login, factorType, status, waitS, key) => {
+    const { required, factor } = await begin(login, factorType)
+    harness.sandbox.settings.sendLimit = sendLimit
+    const error = await required.verify(factor).catch((refused: unknown) => refused)
+    expect(error).toMatchObject({ status, code: sendLimit, retryAfterSeconds: waitS })
+    expect(describeError(error as GatehouseError, 'en').key).toBe(key)
+  },
+)
 
 test('the session: groups, directory, refresh and the sessions of other browsers', async () => {
   const here = await open()

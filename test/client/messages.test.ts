@@ -371,3 +371,25 @@ test('a prompt of a token is shown, whatever it asks for; the field is emptied, 
 test('a user without privileged access is no error to act on', () => {
   expect(inBoth(refused(404, 'pam_user_unknown')).map(({ action }) => action)).toEqual(['none', 'none'])
 })
+
+test.each([
+  [
+    'a recovery token, without causes: a used or expired link (R7)',
+    '/api/v1/authn/recovery/token',
+    [],
+    'linkExpired',
+  ],
+  [
+    'a recovery token of another user',
+    '/api/v1/authn/recovery/token',
+    otherUsersSession('recoveryToken').causes,
+    'otherUser',
+  ],
+  ['a recovery token, of the broker', '/api/v1/authn/recovery/token', ['Origin: not allowed'], 'notAllowed'],
+  ['another path', '/api/v1/authn', [], 'notAllowed'],
+] as const)('E0000006 in the answer to %s', (_name, path, causes, key) => {
+  const errorCauses = causes.map((errorSummary) => ({ errorSummary }))
+  const body = { errorCode: 'E0000006', errorSummary: 'a summary', errorLink: '', errorId: '', errorCauses }
+  const error = new GatehouseError(new Response(null, { status: 403 }), body as object, { path })
+  expect(inBoth(error).map((message) => message.key)).toEqual([key, key])
+})

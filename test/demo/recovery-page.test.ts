@@ -108,11 +108,82 @@ describe('a forgotten password', () => {
     await visitor.screen('Hello Amelia')
   })
 
-  test('a link that was already used is refused, and the user can start again', async () => {
-    const visitor = await harness.visit({ path: '/#recovery=no-such-recovery-token' })
+  test('a link works again after a reload and in another tab, until the password is set; then it is refused', async () => {
+    const token = harness.sandbox.recoveryToken('mila.nophone')
+    const link = `/#recovery=${token}`
+    const visitor = await harness.visit({ path: link })
+    await visitor.screen('Choose a new password')
+    await visitor.page.reload()
+    await visitor.screen('Choose a new password')
+    harness.sandbox.expireTransactions()
+    await visitor.type('New password', NEW_PASSWORD)
+    await visitor.press('Change password')
+    await visitor.alert(/This took too long. If you came by a link in an email, open it again/)
     await visitor.screen('Sign in')
-    await visitor.alert(/already been used/)
-    expect(visitor.page.url()).toBe(`${harness.demo.url}/`)
+
+    const again = await harness.visit({ path: link })
+    await again.screen('Choose a new password')
+    expect(await again.main.getByLabel('Sign me out everywhere else').isChecked()).toBe(true)
+    await again.type('New password', NEW_PASSWORD)
+    await again.press('Change password')
+    await again.screen('Hello Mila')
+
+    const late = await harness.visit({ path: link, isNew: true })
+    await late.screen('Sign in')
+    await late.alert(/This link has expired, or has already been used. Request a new one/)
+    expect(late.page.url()).toBe(`${harness.demo.url}/`)
+    await expectGoodScreen(late.page)
+  })
+})
+
+/** Okta sends nothing to a locked user who asks for a new password (R4), and the page must not reveal who is locked. */
+describe('a user to whom nothing is sent', () => {
+  async function ask(visitor: Visitor, login: string, way: string) {
+    await visitor.press('Forgot your password?')
+    await visitor.type('Username', `${login}@example.test`)
+    await visitor.main.getByLabel('Send me').selectOption(way)
+    await visitor.press('Send')
+    await visitor.main.getByText('Nothing arrived?').click()
+  }
+  const wordsOf = (visitor: Visitor) => visitor.main.innerText()
+
+  test('is told to unlock the account, and does so; an unknown user reads the same', async () => {
+    const shown: string[] = []
+    for (const login of ['nobody.at.all', 'luis.locked']) {
+      const visitor = await harness.visit()
+      await ask(visitor, login, 'EMAIL')
+      await visitor.screen('Check your email')
+      await expectGoodScreen(visitor.page)
+      shown.push(await wordsOf(visitor))
+    }
+    expect(shown[0]).toBe(shown[1])
+    expect(shown[0]).toMatch(/A locked account does not receive a message.*unlock it first/)
+    expect(harness.sandbox.outbox.latest('luis.locked@example.test', 'recovery')).toBeUndefined()
+
+    const visitor = await harness.visit()
+    await ask(visitor, 'luis.locked', 'SMS')
+    await visitor.screen('Enter the code')
+    await expectGoodScreen(visitor.page)
+    await visitor.press('Unlock your account')
+    await visitor.screen('Unlock your account')
+    expect(await visitor.main.getByLabel('Username').inputValue()).toBe('luis.locked@example.test')
+    await visitor.press('Unlock')
+    await visitor.screen('Check your email')
+    expect(harness.sandbox.outbox.latest('luis.locked@example.test', 'recovery')).toBeDefined()
+    await visitor.main.getByText('Nothing arrived?').click()
+    await visitor.press('Forgot your password?')
+    await visitor.screen('Forgot your password?')
+  })
+
+  test('reads it in German too', async () => {
+    const visitor = await harness.visit({ locale: 'de-DE' })
+    await visitor.press('Passwort vergessen?')
+    await visitor.type('Benutzername', 'luis.locked@example.test')
+    await visitor.press('Senden')
+    await visitor.main.getByText('Nichts angekommen?').click()
+    await visitor.main.getByText(/Ein gesperrtes Konto erhält keine Nachricht/).waitFor()
+    await visitor.press('Konto entsperren')
+    await visitor.screen('Konto entsperren')
   })
 })
 

@@ -56,7 +56,7 @@ export const ENGLISH: Catalogue = {
       'Cookies are blocked',
       'Your browser did not return our cookie. Please allow cookies for this site.',
     ],
-    expired: ['Please start again', 'This took too long, or the link has already been used.'],
+    expired: ['Please start again', 'This took too long. If you came by a link in an email, open it again.'],
     linkExpired: [
       'Link no longer valid',
       'This link has expired, or has already been used. Request a new one.',

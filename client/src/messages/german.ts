@@ -68,7 +68,10 @@ export const GERMAN: Catalogue = {
       'Cookies sind blockiert',
       'Ihr Browser hat unser Cookie nicht zurückgesendet. Bitte erlauben Sie Cookies für diese Seite.',
     ],
-    expired: ['Bitte von vorn beginnen', 'Das hat zu lange gedauert, oder der Link wurde schon benutzt.'],
+    expired: [
+      'Bitte von vorn beginnen',
+      'Das hat zu lange gedauert. Wenn Sie über einen Link aus einer E-Mail gekommen sind, öffnen Sie ihn noch einmal.',
+    ],
     linkExpired: [
       'Link nicht mehr gültig',
       'Dieser Link ist abgelaufen oder wurde schon benutzt. Fordern Sie einen neuen an.',

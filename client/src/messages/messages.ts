@@ -83,12 +83,13 @@ export function messages(catalogue: Catalogue) {
 
 const CODES: Readonly<Record<string, MessageKey>> = { ...OKTA_CODES, ...GATEHOUSE_CODES }
 
-function keyOf({ code, status, message, causes }: GatehouseError): MessageKey {
+function keyOf({ code, status, path, message, causes }: GatehouseError): MessageKey {
   if (code === undefined) return keyOfStatus(status)
   const texts = [message, ...causes]
   const variant = VARIANTS.find(
     (one) =>
       one.code === code &&
+      (one.path === undefined || (one.path === path && causes.length === 0)) &&
       (one.status ?? status) === status &&
       (one.text === undefined || texts.some((text) => one.text?.test(text))),
   )

@@ -67,6 +67,8 @@ export const OKTA_CODES: Readonly<Record<string, MessageKey>> = {
 export interface Variant {
   readonly code: string
   readonly key: MessageKey
+  /** Okta's answer to a request of this path. It has no causes, unlike the broker's own errors with this code. */
+  readonly path?: string
   readonly status?: number
   /** In the summary or a cause. Texts of Okta follow the language of the org's brand: in another one, others apply. */
   readonly text?: RegExp
@@ -76,6 +78,7 @@ export interface Variant {
 export const VARIANTS: readonly Variant[] = [
   { code: 'E0000001', key: 'offline', text: /^request: not complete in time/ },
   { code: 'E0000001', key: 'invalidPhone', text: /(invalid|not a valid) phone number/i },
+  { code: 'E0000006', key: 'linkExpired', path: '/api/v1/authn/recovery/token' },
   { code: 'E0000006', key: 'addressBlocked', text: /refuses requests from this address/ },
   { code: 'E0000006', key: 'recoveryNotAllowed', text: /^recovery: cannot be started/ },
   { code: 'E0000006', key: 'otherUser', text: /different user from the one signed in/ },

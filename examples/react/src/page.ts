@@ -54,6 +54,11 @@ function replace(view: View, message?: Message): void {
   set({ view, viewKey: state.viewKey + 1, message })
 }
 
+/** Leaves the step for a way back into the account. */
+export function showWayBack(first: 'forgot' | 'unlock'): void {
+  replace({ is: 'sign-in', step: undefined, first })
+}
+
 /** The username that was typed last. It is forgotten after a sign-in, because the next user may be another. */
 let typedUsername = ''
 

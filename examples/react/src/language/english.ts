@@ -32,6 +32,13 @@ export const ENGLISH = {
   ifCodeSent: 'If the account exists, we have sent a code to its phone.',
   checkEmail: 'Check your email',
   ifLinkSent: 'If the account exists, we have sent a link. Open it on this device.',
+  nothingArrived: 'Nothing arrived?',
+  checkNameAndSpam: 'Look into your spam folder, and check whether you entered the right username.',
+  notForLockedAccounts:
+    'A locked account does not receive a message, nor one whose password was changed only recently. If yours may be locked, unlock it first:',
+  onlyLockedAccounts:
+    'Only a locked account receives a message. If you do not know your password, request a new one instead:',
+  elseAskHelpDesk: 'If that does not help either, ask your help desk.',
   recoveryQuestion: 'Your recovery question',
   yourAnswer: 'Your answer',
 

@@ -34,6 +34,14 @@ export const GERMAN: Texts = {
   ifCodeSent: 'Wenn es das Konto gibt, haben wir einen Code an das zugehörige Telefon gesendet.',
   checkEmail: 'Prüfen Sie Ihr Postfach',
   ifLinkSent: 'Wenn es das Konto gibt, haben wir einen Link gesendet. Öffnen Sie ihn auf diesem Gerät.',
+  nothingArrived: 'Nichts angekommen?',
+  checkNameAndSpam:
+    'Sehen Sie im Spam-Ordner nach, und prüfen Sie, ob Sie den richtigen Benutzernamen eingegeben haben.',
+  notForLockedAccounts:
+    'Ein gesperrtes Konto erhält keine Nachricht, ebenso eines, dessen Passwort erst kürzlich geändert wurde. Wenn Ihres gesperrt sein könnte, entsperren Sie es zuerst:',
+  onlyLockedAccounts:
+    'Nur ein gesperrtes Konto erhält eine Nachricht. Wenn Sie Ihr Passwort nicht kennen, fordern Sie stattdessen ein neues an:',
+  elseAskHelpDesk: 'Wenn auch das nicht hilft, wenden Sie sich an Ihren Helpdesk.',
   recoveryQuestion: 'Ihre Frage zur Wiederherstellung',
   yourAnswer: 'Ihre Antwort',
 

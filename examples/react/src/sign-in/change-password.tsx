@@ -48,10 +48,15 @@ function ChangeForm({ step }: { readonly step: FormStep }) {
           <PasswordField name="oldPassword" label={texts.currentPassword} which="current" />
         )}
         <PasswordField name="newPassword" label={texts.newPassword} which="new" />
-        <Checkbox name="revokeSessions" label={texts.signOutElsewhere} />
+        <Checkbox name="revokeSessions" label={texts.signOutElsewhere} isChecked={isForgotten(step)} />
       </Form>
     </Screen>
   )
+}
+
+/** As at Gatehouse and Okta: a new password for a forgotten one signs out everywhere else by default. */
+function isForgotten({ status, answer }: FormStep): boolean {
+  return status === 'PASSWORD_RESET' && answer.recoveryType === 'PASSWORD'
 }
 
 function change(step: FormStep, { oldPassword = '', newPassword = '', revokeSessions }: Values) {

@@ -1,7 +1,8 @@
 import type * as client from 'gatehouse-client'
 import type { ReactNode } from 'react'
 import { texts } from '../language/language.ts'
-import { show } from '../page.ts'
+import { show, showWayBack } from '../page.ts'
+import { Button } from '../parts/button.tsx'
 import { CodeField, Field, Select } from '../parts/fields.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
@@ -54,9 +55,13 @@ export function RecoveryChallenge({ step }: { readonly step: client.RecoveryChal
   const { verify } = step
   if (!verify)
     return (
-      <Explanation title={texts.checkEmail} text={texts.ifLinkSent}>
-        <Ways step={step} />
-      </Explanation>
+      <Screen title={texts.checkEmail}>
+        <p>{texts.ifLinkSent}</p>
+        <NothingArrived step={step} />
+        <div className="actions">
+          <Ways step={step} />
+        </div>
+      </Screen>
     )
   return (
     <Screen title={texts.enterCode}>
@@ -68,7 +73,29 @@ export function RecoveryChallenge({ step }: { readonly step: client.RecoveryChal
       >
         <CodeField />
       </Form>
+      <NothingArrived step={step} />
     </Screen>
+  )
+}
+
+/**
+ * For everybody, because the answer does not reveal who exists. Okta sends nothing to a user who is
+ * locked or has changed the password only recently.
+ */
+function NothingArrived({ step }: { readonly step: client.RecoveryChallenge }) {
+  const isUnlock = step.answer.recoveryType === 'UNLOCK'
+  async function tryOther() {
+    await step.cancel()
+    showWayBack(isUnlock ? 'forgot' : 'unlock')
+  }
+  return (
+    <details>
+      <summary>{texts.nothingArrived}</summary>
+      <p>{texts.checkNameAndSpam}</p>
+      <p>{isUnlock ? texts.onlyLockedAccounts : texts.notForLockedAccounts}</p>
+      <Button isLink label={isUnlock ? texts.forgotPassword : texts.unlockAccount} onPress={tryOther} />
+      <p>{texts.elseAskHelpDesk}</p>
+    </details>
   )
 }
 
