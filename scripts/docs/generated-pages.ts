@@ -8,6 +8,7 @@ import type { Blocks } from './markdown.ts'
 import { metricsTable } from './metrics-table.ts'
 import { oktaErrorsTable, oktaVariantsTable } from './okta-errors-table.ts'
 import { pamErrorsTable } from './pam-errors-table.ts'
+import { upstreamCallsTable } from './upstream-calls-table.ts'
 
 /** Every page with generated blocks: path → name of the block → what makes it. */
 export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
@@ -25,4 +26,5 @@ export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
     'pam-errors': pamErrorsTable,
     metrics: metricsTable,
   },
+  'docs/security.md': { 'upstream-calls': upstreamCallsTable },
 }

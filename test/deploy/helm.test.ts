@@ -11,7 +11,7 @@ import { objectOf, REQUIRED, renderChart } from './render-chart.ts'
 const CHART = 'deploy/helm/gatehouse'
 const TUNABLES = { http: { shutdownGraceMs: 40_500 } }
 const PAM = { PAM_BASE_URL: 'https://pam.example.net', PAM_TEAM: 'your-team' }
-const OPTIONAL_SECRETS = ['EVENT_HOOK_SECRET', 'APP_TOKENS', 'OTEL_EXPORTER_OTLP_HEADERS']
+const OPTIONAL_SECRETS = ['EVENT_HOOK_SECRET', 'APP_TOKENS', 'OPS_TOKENS', 'OTEL_EXPORTER_OTLP_HEADERS']
 
 const labels = z.record(z.string(), z.string())
 const probe = z.object({
@@ -247,7 +247,7 @@ function readMounted(
   if (volume?.secret !== undefined) {
     expect(volume.secret).toMatchObject({ secretName: 'gatehouse' })
     if (key === 'SECRET_KEYS') return generateKey()
-    if (key === 'APP_TOKENS') return `portal:${generateKey()}`
+    if (key === 'APP_TOKENS' || key === 'OPS_TOKENS') return `portal:${generateKey()}`
     if (key === 'OTEL_EXPORTER_OTLP_HEADERS') return 'x-team=made-up'
     return key === 'REDIS_URL' ? 'redis://:made-up-password@redis:6379/0' : 'made-up-by-this-test'
   }
