@@ -1,6 +1,6 @@
 /**
  * `npm run setup`: installs the programs that the tests start, if they are missing: Redis, the proxies of
- * `deploy/proxies/` (nginx, Caddy, HAProxy, Apache), Prometheus's promtool, Chromium and openssl, with the system's
+ * `deploy/proxies/` (nginx with its module njs, Caddy, HAProxy, Apache), Prometheus's promtool, Chromium and openssl, with the system's
  * package manager, and the packages of `tools/` from npm. `--check` installs nothing.
  *
  * The tests start these programs themselves, on free ports. The services of some packages must not run: Debian would
@@ -22,7 +22,15 @@ const TOOLS = [
     service: ['redis-server', 'redis'],
     problem: redisProblem,
   },
-  { name: 'nginx' },
+  {
+    name: 'nginx',
+    packages: {
+      'apt-get': ['nginx libnginx-mod-http-js'],
+      dnf: ['nginx nginx-module-njs', 'nginx'], // the module is in the repository of nginx.org
+      apk: ['nginx nginx-mod-http-js'],
+    },
+    problem: nginxProblem,
+  },
   { name: 'caddy' },
   { name: 'haproxy' },
   {
@@ -71,6 +79,8 @@ const INSTALL = {
 }
 
 const POLICY = '/usr/sbin/policy-rc.d'
+
+const NGINX_MODULES = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/usr/share/nginx/modules']
 
 process.exitCode = main(process.argv.slice(2))
 
@@ -154,6 +164,12 @@ function redisProblem(path) {
   const version = /v=(\d+)\.(\d+)/.exec(output)
   const isTooOld = version !== null && Number(version[1]) * 100 + Number(version[2]) < 602
   return isTooOld ? `version ${version[1]}.${version[2]} is too old, 6.2 or later is needed` : undefined
+}
+
+/** The example of nginx filters response headers with its module njs. */
+function nginxProblem() {
+  const isThere = NGINX_MODULES.some((directory) => existsSync(join(directory, 'ngx_http_js_module.so')))
+  return isThere ? undefined : 'the module njs (ngx_http_js_module.so) is not found'
 }
 
 /** Finds a program. /sbin folders are not on every user's PATH, but all users may start their programs. */

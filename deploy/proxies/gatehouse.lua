@@ -1,5 +1,5 @@
 -- For haproxy.cfg: asks Gatehouse which user is signed in, and removes Gatehouse's cookies from requests to other
--- servers.
+-- servers and from their responses.
 
 -- The headers of the request that Gatehouse needs. HAProxy has already written X-Forwarded-For and X-Request-Id.
 local ASKED_WITH = { "cookie", "x-gatehouse-session", "x-forwarded-for", "x-request-id" }
@@ -46,4 +46,19 @@ core.register_action("remove-gatehouse-cookies", { "http-req" }, function(txn)
   end
   txn.http:req_del_header("cookie")
   if #kept > 0 then txn.http:req_set_header("cookie", table.concat(kept, "; ")) end
+end)
+
+-- Browsers ignore spaces before a name, and send a cookie without a name as if its value was the whole cookie.
+local function is_of_gatehouse(line)
+  local name = line:lower():gsub("^[%s=]+", ""):gsub("^__host%-", ""):gsub("^http%-", "")
+  return name:find("^gatehouse") ~= nil
+end
+
+core.register_action("remove-gatehouse-set-cookies", { "http-res" }, function(txn)
+  local received = txn.http:res_get_headers()["set-cookie"]
+  if received == nil then return end
+  txn.http:res_del_header("set-cookie")
+  for at = 0, #received do
+    if not is_of_gatehouse(received[at]) then txn.http:res_add_header("set-cookie", received[at]) end
+  end
 end)

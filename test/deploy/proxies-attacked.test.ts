@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
-import { APP_TOKEN, type Arrived, type Portal, startPortal } from '../support/portal.ts'
+import { APP_TOKEN, type Arrived, answeringWith, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
@@ -285,6 +285,67 @@ describe.each(NAMES)('%s', (name) => {
       ['cookie', ` ${device} ; ${session} ;`],
     ])
       expect((await passing(...headers)).join()).not.toMatch(/gatehouse/)
+  })
+
+  describe('an application cannot set Gatehouse’s cookies, which would make its own device known', () => {
+    const OWN = [
+      'theme=gatehouse; Path=/',
+      'my-gatehouse=1; Secure',
+      '__Host-app=__Host-gatehouse-device=2; Secure; Path=/; Expires=Thu, 31 Dec 2026 00:00:00 GMT',
+      'a=b=c; HttpOnly, gatehouse=3',
+      'theme=dark; Path=/app',
+      'empty=',
+    ]
+    const PLANTED = [
+      '__Host-gatehouse-device=x; Secure; HttpOnly; Path=/; SameSite=Lax',
+      '__Host-gatehouse=x; Secure; Path=/',
+      '__Host-gatehouse-app=x; Secure; Path=/',
+      '__Host-Http-gatehouse-device=x; Secure; HttpOnly; Path=/',
+      'gatehouse-device=x',
+      'gatehouse=x; Path=/',
+      'gatehouse',
+      '__host-Gatehouse-Device=x; Secure; Path=/',
+      '__Host-gatehouse-device\t =x; Secure; Path=/',
+      '=gatehouse-device=x',
+      '= \t__Host-gatehouse-device=x; Secure; Path=/',
+    ]
+    const open = (answer: Parameters<typeof answeringWith>[0], path = PROXIES[name].applicationPath) =>
+      openWith(cookie, { path: path + answeringWith(answer) })
+    const setBy = ({ headers }: PortalResponse) => (headers['set-cookie'] ?? []).filter((line) => line !== '') // browsers ignore an empty line
+    const lines = (...values: readonly string[]) =>
+      values.map((value, n) => [n % 2 === 0 ? 'Set-Cookie' : 'set-cookie', value] as const)
+
+    test.each([200, 204, 302, 401, 404, 500, 503])('with status %d', async (status) => {
+      const mixed = OWN.flatMap((own, n) => [own, ...PLANTED.slice(2 * n, 2 * n + 2)])
+      expect(mixed).toHaveLength(OWN.length + PLANTED.length)
+      for (const [given, wanted] of [
+        [mixed, OWN],
+        [PLANTED, []],
+        [OWN, OWN],
+        [OWN.slice(0, 1), OWN.slice(0, 1)],
+        ...PLANTED.map((one) => [[one], []]),
+      ] as const) {
+        const answer = await open({ status, headers: lines(...given) })
+        expect([answer.status, setBy(answer)]).toEqual([status, wanted])
+      }
+    })
+
+    test('also with headers that proxies act upon', async () => {
+      for (const header of ['X-Accel-Redirect', 'X-Sendfile', 'X-Reproxy-URL', 'X-LIGHTTPD-send-file'])
+        for (const target of ['/', '/index.html', '/api/v1/sessions/me', '/forward-auth', '@unauthorized']) {
+          const headers = [[header, target] as const, ...lines(...PLANTED, ...OWN)]
+          const answer = await open({ status: 200, headers })
+          expect([header, target, setBy(answer), answer.text]).toEqual([
+            ...[header, target],
+            ...[OWN, 'the application'],
+          ])
+        }
+    })
+
+    test('Gatehouse’s own arrive', async () => {
+      const answer = await asked({ path: '/api/v1/sessions/me' })
+      expect(setBy(answer)).toEqual([expect.stringMatching(/^__Host-gatehouse-device=[^;]/)])
+    })
   })
 
   test('no path leads to the paths of backends, signed in or not', async () => {

@@ -43,7 +43,9 @@ export async function startPortal({
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk)
     arrived.push(arrivedFrom(req, Buffer.concat(chunks).toString()))
-    res.statusCode = req.url === '/app/own-refusal' ? 401 : 200
+    const { status, headers } = answerFor(req)
+    for (const [name, value] of headers) res.appendHeader(name, value)
+    res.statusCode = status
     res.end('the application')
   })
   application.maxHeadersCount = 0
@@ -112,6 +114,22 @@ export async function startPortal({
       await stop()
     },
   }
+}
+
+/** What the application answers, as JSON in the query of the request. */
+export interface ApplicationAnswer {
+  readonly status: number
+  readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/** The query that makes the application answer this. */
+export const answeringWith = (answer: ApplicationAnswer) =>
+  `?answer=${encodeURIComponent(JSON.stringify(answer))}`
+
+function answerFor({ url = '/' }: IncomingMessage): ApplicationAnswer {
+  const [, given] = /[?&]answer=([^&]*)/.exec(url) ?? []
+  if (given !== undefined) return JSON.parse(decodeURIComponent(given)) as ApplicationAnswer // of a test
+  return { status: url === '/app/own-refusal' ? 401 : 200, headers: [] }
 }
 
 function arrivedFrom(

@@ -58,6 +58,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
         '/etc/nginx/tls/portal.pem': certificates.certFile,
         '/etc/nginx/tls/portal.key': certificates.keyFile,
+        '/etc/nginx/gatehouse.js': written(directory, 'gatehouse.js', example('gatehouse.js', {})),
         'server 127.0.0.1:8080': `server ${gatehouse[0]}`,
         'server 127.0.0.1:8081': `server ${gatehouse[1]}`,
         '18081': String(localPorts[0]),
@@ -70,6 +71,7 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
         directory,
         'nginx.conf',
         `daemon off; master_process off; pid ${directory}/nginx.pid; error_log stderr info;
+        load_module ${nginxModule('http_js')};
         events {}
         http {
           access_log off;
@@ -174,6 +176,16 @@ export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
       return ['-X', '-f', file]
     },
   },
+}
+
+const NGINX_MODULES = ['/usr/lib/nginx/modules', '/usr/lib64/nginx/modules', '/usr/share/nginx/modules']
+
+/** The file of a module, in the directory of the distribution. */
+function nginxModule(name: string): string {
+  const files = NGINX_MODULES.map((directory) => join(directory, `ngx_${name}_module.so`))
+  const file = files.find((one) => existsSync(one))
+  if (file === undefined) throw new Error(`nginx has no module ${name}: run "npm run setup"`)
+  return file
 }
 
 /** The modules that the example needs and that a distribution may have built in. */

@@ -1,0 +1,13 @@
+// For nginx.conf: removes Gatehouse's cookies from what an application sets. Browsers ignore spaces before a name, and
+// send a cookie without a name as if its value was the whole cookie.
+const OF_GATEHOUSE = /^[\s=]*(__Host-(Http-)?)?gatehouse/i
+
+function remove_gatehouse_cookies(r) {
+  const lines = r.headersOut['Set-Cookie'] || []
+  const others = lines.filter((line) => !OF_GATEHOUSE.test(line))
+  if (others.length === lines.length) return
+  if (others.length > 0) r.headersOut['Set-Cookie'] = others
+  else delete r.headersOut['Set-Cookie']
+}
+
+export default { remove_gatehouse_cookies }
