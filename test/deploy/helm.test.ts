@@ -206,7 +206,7 @@ test('there is no Secret, and a secret is only a path', () => {
   const { containers } = deployment.parse(objectOf('Deployment', objects)).spec.template.spec
   const names = Object.keys(environmentOf(containers[0]))
   for (const name of VARIABLE_NAMES.filter(isSecret))
-    expect(names.filter((one) => one.startsWith(name))).toEqual([`${name}_FILE`])
+    expect(names.filter((one) => one === name || one === `${name}_FILE`)).toEqual([`${name}_FILE`])
 })
 
 test('alerts and dashboard are the files of the chart, of which there is one copy', () => {
