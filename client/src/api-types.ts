@@ -4018,6 +4018,10 @@ export interface operations {
                     nextPassCode?: string | null;
                     attestation?: string | null;
                     clientData?: string | null;
+                    /** @description For `webauthn`: JSON as text, such as `["usb","nfc"]`. */
+                    transports?: string | null;
+                    /** @description For `webauthn`: JSON as text, such as `{"credProps":{"rk":true}}`. */
+                    clientExtensions?: string | null;
                     registrationData?: string | null;
                     version?: string | null;
                     challenge?: string | null;
@@ -4397,6 +4401,10 @@ export interface operations {
                     nextPassCode?: string | null;
                     attestation?: string | null;
                     clientData?: string | null;
+                    /** @description For `webauthn`: JSON as text, such as `["usb","nfc"]`. */
+                    transports?: string | null;
+                    /** @description For `webauthn`: JSON as text, such as `{"credProps":{"rk":true}}`. */
+                    clientExtensions?: string | null;
                     registrationData?: string | null;
                     version?: string | null;
                     challenge?: string | null;

@@ -10,7 +10,13 @@ export {
 export { GatehouseError } from './gatehouse-error.ts'
 export type { PollOptions } from './poll.ts'
 export { allowedReturnTo } from './return-to.ts'
-export { type Assertion, type Attestation, createAttestation, getAssertion } from './security-keys.ts'
+export {
+  type Assertion,
+  type Attestation,
+  createAttestation,
+  getAssertion,
+  type SecurityKeyOptions,
+} from './security-keys.ts'
 export type { SessionEnd, SessionEnding } from './session-watch.ts'
 export type * from './sign-in-step.ts'
 export type * from './step-inputs.ts'

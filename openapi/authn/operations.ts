@@ -8,7 +8,7 @@ import {
   RATE_LIMIT_HEADERS,
 } from '../description.ts'
 import { recoveryChallenge, signInAnswer } from './answer-schemas.ts'
-import { enrollBody, enrollResendBody, listFactorTypes, verifyBody } from './request-schemas.ts'
+import { activateBody, enrollBody, enrollResendBody, listFactorTypes, verifyBody } from './request-schemas.ts'
 import { cancelResponse, emptyResponse, questionsResponse } from './response-schemas.ts'
 
 /** Errors of a step, from the broker or from Okta. */
@@ -116,7 +116,7 @@ const STEPS = describe(STEP_OPERATIONS, {
     body: verifyBody,
   },
   resendChallenge: { ...FACTOR_STEP, summary: 'Resend the challenge' },
-  activateFactor: { ...FACTOR_STEP, summary: 'Activate an enrolled factor' },
+  activateFactor: { ...FACTOR_STEP, summary: 'Activate an enrolled factor', body: activateBody },
   pollActivation: { ...FACTOR_STEP, summary: 'Poll the activation' },
   completeDuo: {
     ...FACTOR_STEP,
@@ -131,6 +131,7 @@ const STEPS = describe(STEP_OPERATIONS, {
   activateUserFactor: {
     ...FACTOR_STEP,
     summary: 'Activate a factor (alternative path that Okta’s links may use)',
+    body: activateBody,
   },
   mailUserActivationLink: {
     ...FACTOR_STEP,

@@ -21,6 +21,14 @@ export const verifyBody = routes.verifyBody.extend({
   authenticatorData: authenticatorData.meta({ description: 'For `webauthn`.' }),
 })
 
+const JSON_TEXT = 'For `webauthn`: JSON as text, such as'
+export const activateBody = routes.activateBody.extend({
+  transports: routes.activateBody.shape.transports.meta({ description: `${JSON_TEXT} \`["usb","nfc"]\`.` }),
+  clientExtensions: routes.activateBody.shape.clientExtensions.meta({
+    description: `${JSON_TEXT} \`{"credProps":{"rk":true}}\`.`,
+  }),
+})
+
 /** The names of the types with this proof or challenge, in Markdown. */
 export function listFactorTypes<Member extends 'proof' | 'challenge'>(
   member: Member,

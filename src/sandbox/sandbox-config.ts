@@ -239,6 +239,11 @@ const sandboxConfig = z.strictObject({
   trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
   /** Trusted Origins of the type Redirect, to which the org sends a browser. Default: `trustedOrigins`. */
   redirectOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)).optional(),
+  /**
+   * Relying party ids that security keys may have instead of the page's host. Whether Okta accepts another one is unproven
+   * (F6).
+   */
+  relyingPartyIds: z.array(z.string()).default([]),
   /** true: a security key is refused unless the request's `Origin` header is trusted too. Whether Okta does so is unknown. */
   requiresOriginHeader: z.boolean().default(false),
   /** The portal's sign-in page, to which recovery emails lead, and identity providers send the browser back. */

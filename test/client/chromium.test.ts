@@ -147,7 +147,11 @@ test('a security key is registered and then verified, in a browser without the f
     const done = next.skip ? await next.skip() : next
     await gatehouse.signOut()
     return done.status`
-  expect(await run(page, enroll)).toBe('SUCCESS')
+  const [activation] = await Promise.all([
+    page.waitForRequest('**/lifecycle/activate'),
+    run(page, enroll).then((status) => expect(status).toBe('SUCCESS')),
+  ])
+  expect(activation.postDataJSON()).toMatchObject({ transports: '["usb"]', clientExtensions: '{}' })
   const verify = `
     const required = await signIn('erin.enroll')
     const challenge = await required.verify(required.factors.find(({ factorType }) => factorType === 'webauthn'))
@@ -160,6 +164,51 @@ test('a security key is registered and then verified, in a browser without the f
   await device.send('WebAuthn.addVirtualAuthenticator', { options })
   const other = 'return getAssertion(last).catch((error) => [error instanceof DOMException, error.name])'
   expect(await run(page, other)).toEqual([true, 'NotAllowedError'])
+})
+
+test('a relying party id that the page sets: one key for all hosts below it, and for none beside it', async () => {
+  const page = await context.newPage()
+  const key = await context.newCDPSession(page)
+  await key.send('WebAuthn.enable')
+  const { authenticatorId } = await key.send('WebAuthn.addVirtualAuthenticator', {
+    options: { protocol: 'ctap2', transport: 'usb', isUserVerified: true, automaticPresenceSimulation: true },
+  })
+  const challenge = 'AAAA'
+  const enrolled = {
+    factorType: 'webauthn',
+    provider: 'FIDO',
+    profile: { credentialId: '' },
+    _embedded: {
+      challenge: { challenge },
+      activation: {
+        challenge,
+        rp: { name: 'Portal' },
+        user: { id: 'AAAA', name: 'ada@example.test', displayName: 'Ada' },
+        pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
+      },
+    },
+  }
+  /** Runs a function of the package on this host, with Okta's answer. */
+  const runAt = async (host: string, call: string) => {
+    await page.route(`https://${host}/portal/**`, (route) => route.fulfill(fileOf(route.request().url())))
+    await page.goto(`https://${host}/portal/`)
+    await page.evaluate(`(async () => Object.assign(window, await import('/portal/index.js')))()`)
+    const step = JSON.stringify({ answer: { _embedded: {} }, factor: enrolled })
+    const result = `${call}.then(() => 'done', ({ name }) => name)`
+    return run(page, `const step = ${step}; return ${result}`)
+  }
+  const asked = (rpId: string) => `getAssertion(step, { rpId: '${rpId}' })`
+
+  const create = `createAttestation(step, { rpId: 'example.test' })`
+  expect(await runAt('portal.example.test', create)).toBe('done')
+  const { credentials } = await key.send('WebAuthn.getCredentials', { authenticatorId })
+  expect(credentials.map(({ rpId }) => rpId)).toEqual(['example.test'])
+  enrolled.profile.credentialId = Buffer.from(credentials[0]?.credentialId ?? '', 'base64').toString(
+    'base64url',
+  )
+  expect(await runAt('login.example.test', asked('example.test'))).toBe('done')
+  expect(await runAt('login.example.test', 'getAssertion(step)')).toBe('NotAllowedError') // has no such key
+  expect(await runAt('portal.another.test', asked('example.test'))).toBe('SecurityError')
 })
 
 test('after a reload, and after Back, the sign-in continues; after its end, there is nothing to continue', async () => {

@@ -147,6 +147,22 @@ describe('a security key', () => {
   )
 })
 
+/** As the widget's EnrollWebauthnController.js posts them: null, if the browser tells none (S12). */
+test.each([
+  [{ transports: '["nfc","usb"]', clientExtensions: '{"credProps":{"rk":true}}' }],
+  [{ transports: null, clientExtensions: null }],
+])('the activation of a security key passes on %j', async (told) => {
+  const page = await openEnrollment(ERIN)
+  await enroll(page, { factorType: 'webauthn', provider: 'FIDO' })
+  const nonce = String(valueAt(page.held.json, '_embedded.factor._embedded.activation.challenge'))
+  const proof = harness.sandbox.authenticator(ERIN).registerWebauthn(nonce, harness.gatehouse.url)
+  harness.clearUpstreamCalls()
+  await page.follow('_links.next', { ...proof, ...told })
+  await expectSession(page, ERIN)
+  const given = told.transports === null ? {} : told
+  expect(harness.upstreamCalls()[0]?.body).toEqual({ stateToken: expect.any(String), ...proof, ...given })
+})
+
 describe('several factors', () => {
   const question = { factorType: 'question', profile: { question: 'favorite_toy', answer: 'a top' } }
 

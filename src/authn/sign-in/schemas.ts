@@ -148,6 +148,9 @@ export const activateBody = stateBody.extend({
   nextPassCode: optional(printable(256)),
   attestation: optional(printable(32_768)),
   clientData: optional(printable(16_384)),
+  /** JSON as text, as Okta's widget sends it (S12). */
+  transports: optional(printable(1024)),
+  clientExtensions: optional(printable(16_384)),
   registrationData: optional(printable(16_384)),
   version: optional(printable(32)),
   challenge: optional(printable(1024)),

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { outcome, useSandbox } from './sandbox-client.ts'
+import { outcome, startSandbox, useSandbox } from './sandbox-client.ts'
 
 const client = useSandbox()
 
@@ -33,6 +33,25 @@ test.each([
   const sent = client.sandbox.outbox.latest('erin.enroll@example.test', 'push-activation')?.link
   expect(await client.get(String(sent))).toHaveProperty('status', 200)
   expect(outcome(await client.follow(activating, '_links.next'))).toBe('200 SUCCESS')
+})
+
+/** F6: whether Okta accepts another id than the page's host is unproven. */
+test.each([
+  ['by default, a security key must belong to the host of the page', [], '403 E0000068'],
+  ['a security key may belong to one of relyingPartyIds', ['example.test'], '200 SUCCESS'],
+])('%s', async (_row, relyingPartyIds, expected) => {
+  const other = await startSandbox((config) => Object.assign(config, { relyingPartyIds }))
+  try {
+    const start = await other.signIn(LOGIN)
+    const key = { stateToken: start.body.stateToken, factorType: 'webauthn', provider: 'FIDO' }
+    const activating = await other.post(FACTORS, key)
+    const nonce = String(activating.at('_embedded.factor._embedded.activation.challenge'))
+    const page = 'https://portal.example.test'
+    const proof = other.sandbox.authenticator(LOGIN).registerWebauthn(nonce, page, 'example.test')
+    expect(outcome(await other.follow(activating, '_links.next', proof))).toBe(expected)
+  } finally {
+    await other.close()
+  }
 })
 
 /** The sign-in widget sends `validatePhone: false` after E0000098. */

@@ -1,4 +1,5 @@
 import { createAttestation, getAssertion } from 'gatehouse-client'
+import { RELYING_PARTY_ID } from '../gatehouse.ts'
 import { texts } from '../language/language.ts'
 import { PageError } from '../messages.ts'
 import { show } from '../page.ts'
@@ -8,13 +9,16 @@ import { type ChallengeProps, submitOf } from './challenge-step.tsx'
 import { optionsOf, RememberBox } from './proof.tsx'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 
+const OPTIONS = { rpId: RELYING_PARTY_ID }
+
 export function SecurityKey({ step, title }: ChallengeProps) {
   const isNew = step.status === 'MFA_ENROLL_ACTIVATE'
   const submit = submitOf(step)
   if (!submit) return <UnknownStepScreen step={step} />
 
   async function ask(values: Values) {
-    const proof = await (isNew ? createAttestation(step) : getAssertion(step)).catch(() => {
+    const asked = isNew ? createAttestation(step, OPTIONS) : getAssertion(step, OPTIONS)
+    const proof = await asked.catch(() => {
       throw new PageError(texts.noKeyAnswered) // the browser shows the reason itself
     })
     return submit?.(proof, optionsOf(values))

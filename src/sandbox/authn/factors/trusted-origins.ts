@@ -6,12 +6,18 @@ const ANY_PORT = ':*'
 type Origins = Pick<FactorStep, 'org' | 'origin' | 'pageOrigin'>
 
 /**
- * SHA-256 of the relying party id (the host name) of the page that used a security key; undefined if the page's origin is
- * not trusted, or `requiresOriginHeader` is set and the `Origin` header is not trusted.
+ * SHA-256 of the relying party ids that a security key may have on this page: its host name, and `relyingPartyIds`. None if
+ * the page may not use keys.
  */
-export function relyingPartyHashOf(clientOrigin: string, step: Origins): Buffer | undefined {
+export function relyingPartyHashes(clientOrigin: string, step: Origins): Buffer[] {
+  if (!mayUseKeys(clientOrigin, step)) return []
+  return [new URL(clientOrigin).hostname, ...step.org.config.relyingPartyIds].map(sha256)
+}
+
+/** False if the page's origin is not trusted, or `requiresOriginHeader` is set and the `Origin` header is not trusted. */
+export function mayUseKeys(clientOrigin: string, step: Origins): boolean {
   const isAllowed = !step.org.config.requiresOriginHeader || isTrustedOrigin(step.pageOrigin, step)
-  return isAllowed && isTrustedOrigin(clientOrigin, step) ? sha256(new URL(clientOrigin).hostname) : undefined
+  return isAllowed && isTrustedOrigin(clientOrigin, step)
 }
 
 /** Whether the origin is one of `trustedOrigins` or the org's own. */

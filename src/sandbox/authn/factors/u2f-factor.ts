@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { randomChallenge } from '../issued-tokens.ts'
 import { type FactorHandler, type FactorStep, type Outcome, WRONG_CODE } from './factor-handler.ts'
-import { isTrustedOrigin, relyingPartyHashOf } from './trusted-origins.ts'
+import { isTrustedOrigin, mayUseKeys } from './trusted-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 import { isSignatureValid } from './webauthn-factor.ts'
 
@@ -46,7 +46,7 @@ function checkRegistration(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {
     const client = readClientData(body.clientData)
-    if (relyingPartyHashOf(client.origin, step) === undefined) return WRONG
+    if (!mayUseKeys(client.origin, step)) return WRONG
     if (client.typ !== 'navigator.id.finishEnrollment' || client.challenge !== challenge.nonce) return WRONG
     const data = Buffer.from(body.registrationData ?? '', 'base64')
     const point = data.subarray(1, 1 + POINT_BYTES)
@@ -71,7 +71,7 @@ function checkSignature(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {
     const client = readClientData(body.clientData)
-    if (relyingPartyHashOf(client.origin, step) === undefined) return WRONG
+    if (!mayUseKeys(client.origin, step)) return WRONG
     if (client.typ !== 'navigator.id.getAssertion' || client.challenge !== challenge.nonce) return WRONG
     const data = Buffer.from(body.signatureData ?? '', 'base64')
     const presence = data.subarray(0, 5)

@@ -10,7 +10,7 @@ import {
   type Outcome,
   WRONG_CODE,
 } from './factor-handler.ts'
-import { relyingPartyHashOf } from './trusted-origins.ts'
+import { relyingPartyHashes } from './trusted-origins.ts'
 import { createVirtualAuthenticator, sha256 } from './virtual-authenticator.ts'
 
 const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
@@ -123,8 +123,7 @@ function verifyRelyingParty(
   const userPresentFlag = 0x01
   if (client.type !== type || client.challenge !== step.challenge.nonce) return undefined
   if (((authData[32] ?? 0) & userPresentFlag) === 0) return undefined
-  const rpHash = relyingPartyHashOf(client.origin, step)
-  return rpHash?.equals(authData.subarray(0, 32)) === true ? rpHash : undefined
+  return relyingPartyHashes(client.origin, step).find((hash) => hash.equals(authData.subarray(0, 32)))
 }
 
 /** The seed of a configured key; `key` distinguishes several keys of one user. */
