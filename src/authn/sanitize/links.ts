@@ -42,8 +42,8 @@ type Members = Readonly<Record<string, unknown>>
 /** Public routes outside `/api/v1/`. */
 const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/, /^\/sso\/idps\/[^/]+$/]
 
-/** In one answer. A response of Okta has some twenty. */
-const MAX_LINKS = 2000
+/** In one answer: twice the steps that a transaction keeps. A response of Okta has some twenty. */
+const MAX_LINKS = 4000
 
 /**
  * Copies the answer first, then rewrites its links, because a link may contain a token from anywhere
