@@ -113,7 +113,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Recover a forgotten password */
+        /**
+         * Recover a forgotten password
+         * @description `relayState` is returned with every answer of this transaction, and not sent to Okta.
+         */
         post: operations["recoverPassword"];
         delete?: never;
         options?: never;
@@ -130,7 +133,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Unlock a locked account */
+        /**
+         * Unlock a locked account
+         * @description `relayState` is returned with every answer of this transaction, and not sent to Okta.
+         */
         post: operations["unlockAccount"];
         delete?: never;
         options?: never;
@@ -237,7 +243,7 @@ export interface paths {
         put?: never;
         /**
          * Choose a new password
-         * @description With `revokeSessions`, every other session of the user ends, here and at Okta.
+         * @description With `revokeSessions`, every other session of the user ends, here and at Okta. After a recovery, that is the default.
          */
         post: operations["resetPassword"];
         delete?: never;

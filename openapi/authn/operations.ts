@@ -39,6 +39,7 @@ const ENTRY = { ...STEP, cookies: { device: 'used', session: 'used' } } as const
 const RECOVERY_START = {
   ...ENTRY,
   tag: 'Recovery',
+  description: '`relayState` is returned with every answer of this transaction, and not sent to Okta.',
   responses: {
     200: jsonResponse('The same response for known and unknown users', recoveryChallenge, [
       'Set-Cookie',
@@ -104,7 +105,11 @@ const STEPS = describe(STEP_OPERATIONS, {
     summary: 'Change an expired or expiring password',
     description: REVOKES,
   },
-  resetPassword: { ...RECOVERY_STEP, summary: 'Choose a new password', description: REVOKES },
+  resetPassword: {
+    ...RECOVERY_STEP,
+    summary: 'Choose a new password',
+    description: `${REVOKES} After a recovery, that is the default.`,
+  },
   answerRecoveryQuestion: { ...RECOVERY_STEP, summary: 'Answer the recovery question' },
   verifyRecoveryFactor: { ...RECOVERY_STEP, summary: 'Verify the code sent by text message or call' },
   resendRecoveryFactor: { ...RECOVERY_STEP, summary: 'Resend the code' },

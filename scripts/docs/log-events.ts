@@ -13,7 +13,7 @@ export const LOG_EVENT_TEXTS: {
     token_leak_blocked:
       'A response from Okta contained an upstream token in an unexpected place. It was removed. → Report it with the request id: the format of Okta’s responses has probably changed.',
     recovery_token_dropped:
-      'Okta returned a recovery token although the request had only a user name. It was dropped. → Check the recovery settings of the org and the rights of the API token.',
+      'Okta returned a recovery token although the request had only a user name, and no API token. It was dropped. → Report the request id to Okta.',
     user_mismatch:
       'Okta’s response names a different user than the transaction. No session was opened. → Report the error ids to Okta.',
     too_many_steps:
@@ -100,8 +100,7 @@ export const LOG_EVENT_TEXTS: {
   info: {
     request: 'One request, logged once it has been answered or its client has disconnected (`status` 499).',
     upstream_error: 'Okta answered a step with an error; `upstreamErrorId` is Okta’s id for it.',
-    recovery_refused:
-      'Okta refused to start a recovery. The client got the same response as for a known user.',
+    recovery_refused: 'Okta refused to start a recovery. The client got the same response as for any user.',
     configured: 'The configuration at start, without secrets and addresses.',
     listening: 'A listener is open; `name` is `public` or `ops`.',
     stopping: 'The process received a signal and is shutting down.',

@@ -32,7 +32,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
     '`cross_site` after a deployment: `ALLOWED_ORIGINS`; `step_up_user_mismatch`, `token_user_mismatch`: a planted sign-in, or a user who did not sign out; `session_device_mismatch`: copied cookies, or a proxy that drops cookies; `app_token`: a token that is not one of `APP_TOKENS`; `too_many_steps`: more than 2,000 steps in one transaction; `invalid_forwarded_for`: a proxy does not name the client; `event_hook_secret`: a wrong `EVENT_HOOK_SECRET`; a few `unknown_handle`, `not_offered` and `hidden_factor` are normal',
   tokenLeaksBlocked: 'any `body` or `recovery`. `link` is normal',
   recoveriesRefused:
-    'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](connect-your-okta-org.md#1-classic-engine-or-identity-engine)); of E0000007, attackers try names',
+    'a sharp rise: of E0000034, Okta’s policy no longer allows recovery ([Identity Engine](connect-your-okta-org.md#1-classic-engine-or-identity-engine)); of E0000006 or E0000017, somebody recovers social or federated users (R11), or the org refuses an address; of E0000146, E0000147 or E0000186, the org has used up its messages (R12)',
   unknownSteps: 'any: the sign-in page may not know the step',
   coalescedRequests: '`process`: within one replica; `replicas`: over several',
   logEvents: 'any: rates of one event, such as `error` by `event`',
