@@ -130,6 +130,21 @@ describe('R6: a token of an email', () => {
   })
 })
 
+test.each(['E0000105', 'E0000110', 'E0000006'] as const)(
+  'R7: used links, refused with %s, count as guesses of their address, which is stopped after 20',
+  async (usedLink) => {
+    harness.sandbox.settings.usedLink = usedLink
+    const token = harness.sandbox.recoveryToken(MILA)
+    const browser = await harness.visit()
+    await follow(browser, await redeem(browser, token), { newPassword: NEW_PASSWORD })
+    harness.clearUpstreamCalls()
+    for (let n = 0; n < 20; n += 1)
+      expect(errorOf(await redeem(await harness.visit(), token))).toEqual([403, usedLink])
+    expect(errorOf(await redeem(await harness.visit(), token))).toEqual([429, 'E0000047'])
+    expect(harness.upstreamCalls()).toHaveLength(20)
+  },
+)
+
 test('R8: after too many wrong recovery answers the page is told that the account is locked', async () => {
   const browser = await harness.visit()
   const asked = await redeem(browser, harness.sandbox.recoveryToken(AMELIA))
