@@ -37,6 +37,12 @@ const factorFields = z.strictObject({
   email: z.string().optional(),
   question: z.string().optional(),
   answer: z.string().optional(),
+  /**
+   * Other identity providers: where the browser is after their answer. `okta`: at Okta, which has completed the sign-in for a
+   * session of its own (seen in gimme-aws-creds). `portal`: on the portal's page, which continues the sign-in. Which one, and
+   * when, is unproven (F5).
+   */
+  returnsTo: z.enum(['okta', 'portal']).default('okta'),
   /** RSA tokens: the next code leads to the prompt for a new PIN, or for the code after it (S11). */
   tokenMode: z.enum(['new-pin', 'next-code']).optional(),
   authenticatorName: z.string().optional(),
@@ -171,6 +177,8 @@ const offeredFactor = z.strictObject({
   type: z.enum(FACTOR_TYPES),
   provider: z.string().default('OKTA'),
   enrollment: z.enum(['OPTIONAL', 'REQUIRED']).default('OPTIONAL'),
+  /** As in a factor. */
+  returnsTo: factorFields.shape.returnsTo,
   /** Default: the provider. */
   vendorName: z.string().optional(),
 })

@@ -126,6 +126,12 @@ const atOtherProvider: readonly Step[] = [
   press('Continue'),
   () => clickOnce(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
 ]
+const rememberDevice: Step = () => visitor.main.getByLabel('Do not ask again on this device').check()
+/** Okta has completed the sign-in for itself: the user opens the portal again, which begins anew. */
+const atOkta: Step = async () => {
+  await visitor.page.getByRole('heading', { name: 'Signed in at Okta' }).waitFor()
+  await visitor.page.goto(demo.demo.url)
+}
 const approveInDuo: Step = () =>
   clickOnce(visitor.main.frameLocator('iframe').getByRole('button', { name: 'Approve', exact: true }))
 const APP = 'Authenticator app'
@@ -220,6 +226,16 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     press('Continue'),
     greeted,
   ],
+  'dennis.duo': [
+    signIn,
+    screen('Sign in with Duo'),
+    rememberDevice,
+    press('Continue'),
+    ...atOtherProvider,
+    atOkta,
+    signIn,
+    greeted,
+  ],
   'dina.duo': [signIn, SET_UP, press('Duo (required)'), screen('Duo'), approveInDuo, greeted],
   'iris.provider': [
     signIn,
@@ -241,15 +257,7 @@ const USERS: Readonly<Record<string, readonly Step[]>> = {
     },
     screen('Your account is locked'),
   ],
-  'dev.device': [
-    signIn,
-    async () => visitor.main.getByLabel('Do not ask again on this device').check(),
-    codeOf(APP),
-    greeted,
-    signOut,
-    signIn,
-    greeted,
-  ],
+  'dev.device': [signIn, rememberDevice, codeOf(APP), greeted, signOut, signIn, greeted],
   'anna.activate': [openWelcomeMail, greeted],
   'aida.nopassword': [
     openWelcomeMail,

@@ -112,6 +112,29 @@ describe('a factor that another identity provider verifies', () => {
   })
 })
 
+describe('Duo, as it is today', () => {
+  const DENNIS = 'dennis.duo@example.test'
+
+  test('if Okta completes the sign-in itself (F5): no session here, and the next sign-in needs no factor', async () => {
+    const page = await openVerification(DENNIS)
+    await page.follow('_embedded.factors.0._links.verify', {}, { query: '?rememberDevice=true' })
+    const link = hrefAt(page.held, '_links.next')
+    expect(await answerAtProvider(harness, page.browser, link, 'approve')).toBeNull()
+    expect(errorOf(await requestState(page))).toEqual([401, 'E0000011'])
+    expect(await page.session()).toBeUndefined()
+    const again = await openPage(harness, page.browser)
+    expect((await again.signIn(DENNIS)).json.status).toBe('SUCCESS')
+    expect(await again.session()).toMatchObject({ login: DENNIS, amr: ['pwd'] })
+  })
+
+  test('after a refusal, the sign-in here shows it and can be tried again', async () => {
+    const page = await openVerification(DENNIS)
+    await page.follow('_embedded.factors.0._links.verify')
+    await answerAtProvider(harness, page.browser, hrefAt(page.held, '_links.next'), 'reject')
+    expect((await requestState(page)).json).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'FAILED' })
+  })
+})
+
 describe('two security keys', () => {
   test('are challenged together by factor type at PUBLIC_URL, and either opens a session', async () => {
     const ids = harness.sandbox.user(KIM).factors.map(({ profile }) => String(profile?.credentialId))

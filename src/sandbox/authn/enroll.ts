@@ -135,6 +135,7 @@ function factorFrom({ org, user, body, updatePhone }: EnrollCall): Factor {
     allowReplay: false,
     answers: 'approve',
     numberChallenge: false,
+    returnsTo: offer.returnsTo,
     ...fields,
   }
   const seed = `${user.login} ${offer.type} ${offer.provider} ${org.random(8).toString('hex')}`

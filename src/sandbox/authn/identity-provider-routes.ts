@@ -1,7 +1,9 @@
 import { type Request, type Response, Router } from 'express'
 import { invalidToken, notFound, validationFailed } from './authn-error.ts'
+import { applyIdentityProviderApproval } from './enroll.ts'
 import { IDENTITY_PROVIDER_ID } from './factors/identity-provider-factors.ts'
-import { sendHtmlPage } from './html-page.ts'
+import { sendHtmlPage, sendSignInPage, signedInAs } from './html-page.ts'
+import { openOktaSession } from './okta-sessions.ts'
 import type { Org } from './org.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -9,7 +11,7 @@ const ANSWERS: ReadonlySet<unknown> = new Set(['approve', 'reject'])
 
 /**
  * For factors that an external identity provider verifies: the redirect to the provider, and the provider itself, a page
- * with two buttons. Both buttons send the browser back to the portal's sign-in page, without a token.
+ * with two buttons. Both send the browser to Okta, or back to the portal's sign-in page, without a token (`returnsTo`).
  */
 export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
@@ -34,9 +36,23 @@ export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
     if (!ANSWERS.has(answer)) throw validationFailed('answer', ['answer: must be approve or reject'])
     if (answer === 'reject') transaction.factorResult = 'FAILED'
     else if (transaction.challenge !== undefined) transaction.challenge.pushAnswer = 'approve'
-    res.redirect(303, org.config.signInPage)
+    if (transaction.factor?.config.returnsTo === 'okta') completeAtOkta(res, transaction)
+    else res.redirect(303, org.config.signInPage)
   })
   return router
+
+  /** Okta goes on with the sign-in on its own pages: at the end, it opens a session of its own, and the state token is used up. */
+  function completeAtOkta(res: Response, transaction: Transaction): void {
+    const { user } = transaction
+    applyIdentityProviderApproval(org, transaction)
+    if (transaction.status !== 'SUCCESS' || user === undefined) {
+      sendSignInPage(res)
+      return
+    }
+    org.sessionTokens.take(transaction.sessionToken ?? '')
+    openOktaSession(org, res, user)
+    sendHtmlPage(res, 'Signed in at Okta', signedInAs(user))
+  }
 
   /** @throws E0000011 if no transaction has this redirect key, or if the identity provider has already answered */
   function findPending(key: unknown): Transaction {

@@ -102,6 +102,28 @@ test('a code of several minutes ago is TIME_WINDOW_EXCEEDED', async () => {
   expect((await late).body).toMatchObject({ status: 'MFA_CHALLENGE', factorResult: 'TIME_WINDOW_EXCEEDED' })
 })
 
+/** F5: as seen in gimme-aws-creds (PR 437), which takes Okta's session from there. */
+test.each([
+  ['approve', 'Signed in at Okta', '401 E0000011'],
+  ['reject', 'Sign in at Okta', '200 MFA_CHALLENGE'],
+])('Duo, as it is today: after %s, the browser is at Okta', async (answer, title, state) => {
+  const required = await client.signIn('dennis.duo')
+  const challenged = await client.follow(required, '_embedded.factors.0._links.verify')
+  expect(challenged.body).toMatchObject({
+    status: 'MFA_CHALLENGE',
+    _embedded: { factor: { factorType: 'claims_provider', provider: 'CUSTOM', vendorName: 'Duo' } },
+    _links: { next: { name: 'redirect', hints: { allow: ['GET'] } } },
+  })
+  const atDuo = (await client.get(String(challenged.at('_links.next.href')))).headers.get('location')
+  const body = new URLSearchParams({ answer })
+  const page = await fetch(client.url + atDuo, { method: 'POST', body, redirect: 'manual' })
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining(`<h1>${title}</h1>`)])
+  const cookies = page.headers.getSetCookie().map((cookie) => cookie.split('=')[0])
+  expect(cookies).toEqual(answer === 'approve' ? ['sid'] : [])
+  const { stateToken } = challenged.body
+  expect(outcome(await client.post('/api/v1/authn', { stateToken }))).toBe(state)
+})
+
 test('a disabled factor is neither listed nor verified', async () => {
   const off = await startSandbox((config) => {
     config.enabledFactors = config.enabledFactors.filter((one) => one !== 'push:OKTA')

@@ -135,7 +135,7 @@ export const ENGLISH = {
   registerKey: 'Register my security key',
   noKeyAnswered: 'No security key responded. Please try again.',
   approveInDuo: 'Approve the request in Duo’s frame.',
-  otherPage: 'You sign in on another page, which returns you here.',
+  otherPage: 'You sign in on another page. If it does not return you here, open this page again.',
 
   hello: 'Hello {name}',
   signOut: 'Sign out',

@@ -145,7 +145,8 @@ export const GERMAN: Texts = {
   registerKey: 'Sicherheitsschlüssel registrieren',
   noKeyAnswered: 'Kein Sicherheitsschlüssel hat geantwortet. Bitte versuchen Sie es noch einmal.',
   approveInDuo: 'Bestätigen Sie die Anfrage im Fenster von Duo.',
-  otherPage: 'Sie melden sich auf einer anderen Seite an und kehren danach hierher zurück.',
+  otherPage:
+    'Sie melden sich auf einer anderen Seite an. Führt sie nicht hierher zurück, öffnen Sie diese Seite noch einmal.',
 
   hello: 'Hallo {name}',
   signOut: 'Abmelden',

@@ -5,7 +5,7 @@ import { show } from '../page.ts'
 import { Button } from '../parts/button.tsx'
 import { Form } from '../parts/form.tsx'
 import { Screen } from '../parts/screen.tsx'
-import { kindOf, nameOf, ProofField } from './factors.tsx'
+import { beginsAtOnce, kindOf, nameOf, ProofField } from './factors.tsx'
 import { optionsOf, proofOf, RememberBox } from './proof.tsx'
 import { Cancel, Explanation, UnknownStepScreen, Ways } from './ways.tsx'
 
@@ -34,7 +34,7 @@ export function ChooseFactor({ step }: { readonly step: MfaRequired }) {
           <Button
             key={factor.id}
             label={nameOf(factor, 'verify')}
-            onPress={async () => (kindOf(factor)?.isAtOnce ? show(step.verify(factor)) : choose(factor))}
+            onPress={async () => (beginsAtOnce(step, factor) ? show(step.verify(factor)) : choose(factor))}
           />
         ))}
       </div>

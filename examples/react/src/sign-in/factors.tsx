@@ -1,4 +1,4 @@
-import type { Factor, SignInStep } from 'gatehouse-client'
+import type { Factor, MfaRequired, SignInStep } from 'gatehouse-client'
 import type { ReactNode } from 'react'
 import { fillText } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
@@ -15,6 +15,8 @@ interface Kind {
   readonly send?: string
   /** The challenge begins as soon as the factor is chosen, because it costs nothing and disturbs no one. */
   readonly isAtOnce?: boolean
+  /** The challenge leads to another page. The user chooses before it whether to be asked again on this device. */
+  readonly leavesPage?: boolean
   /** The field of its code. Default: for six digits. */
   readonly code?: ReactNode
   /** The fields to fill in before the factor is set up. */
@@ -57,7 +59,7 @@ const KINDS: Readonly<Record<Name, Kind>> = {
   signed_nonce: { cannotVerify: FASTPASS, cannotEnroll: FASTPASS },
   u2f: { cannotVerify: U2F, cannotEnroll: U2F },
   web: { isAtOnce: true, answeredBy: 'duo' },
-  claims_provider: { isAtOnce: true },
+  claims_provider: { send: texts.continue, isAtOnce: true, leavesPage: true },
 }
 
 function withSerialNumber(code: ReactNode): ReactNode {
@@ -108,8 +110,13 @@ export function nameOf(factor: Factor, use: 'verify' | 'enroll'): string {
 export function onlyChallenge(step: SignInStep): (() => Promise<SignInStep>) | undefined {
   if (step.status !== 'MFA_REQUIRED') return undefined
   const [factor, ...others] = step.factors
-  if (!factor || others.length > 0 || !kindOf(factor)?.isAtOnce) return undefined
+  if (!factor || others.length > 0 || !beginsAtOnce(step, factor)) return undefined
   return () => step.verify(factor)
+}
+
+export function beginsAtOnce({ answer }: MfaRequired, factor: Factor): boolean {
+  const { isAtOnce = false, leavesPage = false } = kindOf(factor) ?? {}
+  return isAtOnce && !(leavesPage && answer._embedded.policy?.allowRememberDevice === true)
 }
 
 function nameInTables({ factorType, provider }: Factor): Name | undefined {
