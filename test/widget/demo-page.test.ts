@@ -57,7 +57,7 @@ async function signInAs(login: string): Promise<void> {
   await until(
     async () => {
       if (!sent.includes('/api/v1/authn'))
-        await click(page.getByRole('button', { name: 'Sign In' }), { timeoutMs: TRY_MS })
+        await click(page.getByRole('button', { name: 'Sign In', exact: true }), { timeoutMs: TRY_MS })
       return sent.includes('/api/v1/authn')
     },
     { everyMs: 100, what: `a request after ${login} was chosen` },
@@ -68,7 +68,7 @@ async function signInAs(login: string): Promise<void> {
 test('the demo’s widget page signs in within its Content-Security-Policy', async () => {
   await page.getByRole('textbox', { name: 'Username' }).fill(AMELIA)
   await page.locator('input[name=password]').fill(PASSWORD)
-  await click(page.getByRole('button', { name: 'Sign In' }))
+  await click(page.getByRole('button', { name: 'Sign In', exact: true }))
   await page.getByText(`Signed in as ${AMELIA}`).waitFor()
   await click(page.getByRole('link', { name: 'See your access' }))
   await page.getByRole('heading', { name: /Hello Amelia/ }).waitFor()
