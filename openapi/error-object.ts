@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { OKTA_ERRORS, type OktaErrorCode } from '../src/okta-errors.ts'
 import { openEnum } from './open-values.ts'
 
-/** The codes of Okta that the API's documentation names: those of the broker, and the most frequent ones of Okta. */
+/**
+ * The codes of Okta that the API's documentation names: those of the broker, and the most frequent
+ * ones of Okta.
+ */
 const NAMED = [
   ...(['E0000001', 'E0000003', 'E0000004', 'E0000005', 'E0000006', 'E0000007', 'E0000009'] as const),
   ...(['E0000011', 'E0000014', 'E0000021', 'E0000022', 'E0000047', 'E0000068', 'E0000069'] as const),

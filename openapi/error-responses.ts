@@ -110,7 +110,16 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 /** Statuses of Okta's own errors that are passed on. */
 const PASSED_ON: ReadonlySet<string> = new Set([
-  ...['400', '401', '403', '404', '409', '429', '500', '502', '503', '504'],
+  '400',
+  '401',
+  '403',
+  '404',
+  '409',
+  '429',
+  '500',
+  '502',
+  '503',
+  '504',
 ])
 
 /** Equal responses are one component, which zod-openapi knows by the object's identity. */

@@ -4,7 +4,10 @@ import { CLIENT_CODES_FILE, clientCodes } from './docs/client-codes.ts'
 import { GENERATED_PAGES } from './docs/generated-pages.ts'
 import { renderBlocks } from './docs/markdown.ts'
 
-/** `npm run docs`: writes the generated blocks of the pages, the schema of the audit log, and the codes of the client. */
+/**
+ * `npm run docs`: writes the generated blocks of the pages, the schema of the audit log, and the
+ * codes of the client.
+ */
 for (const [page, blocks] of Object.entries(GENERATED_PAGES)) {
   writeFileSync(page, renderBlocks(readFileSync(page, 'utf8'), blocks))
 }

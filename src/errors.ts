@@ -1,7 +1,7 @@
 /**
- * An error that Gatehouse sends: a status, a stable code, a summary for users, causes that name the wrong field or
- * setting, and a `cause` that is logged and never sent. What its code means: okta-errors.ts, and `ERROR_CODES` in
- * openapi/error-object.ts.
+ * An error that Gatehouse sends: a status, a stable code, a summary for users, causes that name the
+ * wrong field or setting, and a `cause` that is logged and never sent. What its code means:
+ * okta-errors.ts, and `ERROR_CODES` in openapi/error-object.ts.
  */
 export class BrokerError extends Error {
   override readonly name = 'BrokerError'
@@ -120,8 +120,8 @@ export const notAllowed = (...causes: string[]) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', { causes })
 
 /**
- * The org refuses the client's address, or that of the broker, before it looks at anything else (docs/operations.md). The
- * client recognizes it by the cause.
+ * The org refuses the client's address, or that of the broker, before it looks at anything else
+ * (docs/operations.md). The client recognizes it by the cause.
  */
 export const addressBlocked = (cause?: unknown) =>
   new BrokerError(403, 'E0000006', 'You do not have permission to perform the requested action', {

@@ -1,10 +1,11 @@
 /**
- * Okta's error codes: the only place that knows what each one means for the limits, for the API token, for the audit
- * log and for the message of the page. `npm run docs` makes client/src/messages/okta-codes.ts of it. `src/errors.ts`
- * creates the errors of the broker itself, with some of the same codes.
+ * Okta's error codes: the only place that knows what each one means for the limits, for the API
+ * token, for the audit log and for the message of the page. `npm run docs` makes
+ * client/src/messages/okta-codes.ts of it. `src/errors.ts` creates the errors of the broker itself,
+ * with some of the same codes.
  *
- * The codes, their statuses and English texts: okta/okta-developer-docs, error-codes.json; and Okta's widget, whose
- * fixtures show some of them in another shape.
+ * The codes, their statuses and English texts: okta/okta-developer-docs, error-codes.json; and
+ * Okta's widget, whose fixtures show some of them in another shape.
  */
 export interface OktaError {
   /** The statuses with which it comes, from Okta or from the broker. */
@@ -17,27 +18,36 @@ export interface OktaError {
   readonly message: string
   /** The audit event, if it is always the same one. */
   readonly audit?: 'factor_failed' | 'old_password_refused'
-  /** The org refuses an address, before it looks at the user. The broker answers with an error of its own. */
+  /**
+   * The org refuses an address, before it looks at the user. The broker answers with an error of
+   * its own.
+   */
   readonly refusesAddress?: boolean
   /** Nothing was sent, because of a limit on messages: the seconds to wait. */
   readonly sendLimitS?: number
-  /** What it means under further conditions. The first variant whose conditions are all met applies. */
+  /**
+   * What it means under further conditions. The first variant whose conditions are all met applies.
+   */
   readonly variants?: readonly Variant[]
 }
 
 /**
  * What a refusal counts as, for the limits (docs/security.md#throttling):
- * - `guess`: the password, code, answer or token was wrong. Counts against the user, the device and the address;
- * - `locked`: like a guess for passwords and codes, or the limits would reveal which users are locked;
+ * - `guess`: the password, code, answer or token was wrong. Counts against the user, the device and
+ *   the address;
+ * - `locked`: like a guess for passwords and codes, or the limits would reveal which users are
+ *   locked;
  * - `token`: the activation or recovery token was wrong. For other attempts, only a refused call;
  * - `call`: a refused call, against the address only;
- * - `nothing`: a failure or a limit of Okta. Not even a refused call, unless its status is a 4xx other than 429.
+ * - `nothing`: a failure or a limit of Okta. Not even a refused call, unless its status is a 4xx
+ *   other than 429.
  */
 export type Counts = 'guess' | 'locked' | 'token' | 'call' | 'nothing'
 
 /**
- * What an answer shows of the SSWS token, if its call carried it: Okta checks it before anything else, so it has
- * `accepted` it if it says something about the user. `unknown`: Okta may not have looked at it.
+ * What an answer shows of the SSWS token, if its call carried it: Okta checks it before anything
+ * else, so it has `accepted` it if it says something about the user. `unknown`: Okta may not have
+ * looked at it.
  */
 export type TokenEvidence = 'accepted' | 'unknown' | 'perhaps-refused'
 
@@ -46,8 +56,9 @@ export interface Variant extends Partial<Pick<OktaError, 'counts' | 'message' | 
   readonly operation?: string
   readonly status?: number
   /**
-   * In the summary or a cause. Okta's texts follow the language of the org's brand (S6), so this is the last resort for
-   * what no code and no field tells, and has no effect in another language. The broker's own texts are always English.
+   * In the summary or a cause. Okta's texts follow the language of the org's brand (S6), so this is
+   * the last resort for what no code and no field tells, and has no effect in another language. The
+   * broker's own texts are always English.
    */
   readonly text?: RegExp
 }
@@ -168,7 +179,8 @@ export const OKTA_ERRORS = {
     apiToken: 'accepted',
     message: 'passwordRules',
     variants: [
-      // `oldPassword: …` in the reference, with 403; `Old password is not correct` in a fixture, with 400 (S5)
+      // `oldPassword: …` in the reference, with 403; `Old password is not correct` in a fixture,
+      // with 400 (S5)
       { text: /^\s*old ?password\b/i, ...WRONG_OLD_PASSWORD },
       ...NEW_PASSWORD_REFUSED,
       { text: /password requirements|passwords? must/i, message: 'passwordRules' },

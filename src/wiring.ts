@@ -172,7 +172,9 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         limits: createCallLimits({
           limits: OPS_LIMITS,
           names: createSigner(masterKeys, 'ops-limit-names'),
-          ...{ store, metrics, now },
+          store,
+          metrics,
+          now,
         }),
       },
       ...{ log, metrics },

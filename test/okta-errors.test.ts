@@ -77,19 +77,33 @@ test('a code that is not in the table counts by its status alone', () => {
 test('every error that the broker creates with a code of Okta has a row, with its status', () => {
   const limit = { limit: 5, resetAtSeconds: 1_800_000_000, retryAfterSeconds: 7 }
   const created = [
-    ...[errors.invalidField(), errors.bodyTooLarge(1), errors.headersTooLong(), errors.requestTooSlow()],
-    ...[errors.unmetExpectation(), errors.notJson(), errors.wrongContentType('x'), errors.noSession()],
-    ...[
-      errors.addressBlocked(),
-      errors.unknownHandle(),
-      errors.notAllowed(),
-      errors.stepNotOffered(),
-      errors.wrongCode(),
-    ],
-    ...[errors.tooManyWrongCodes(), errors.notFound('x'), errors.wrongMethod('GET'), errors.sessionChanged()],
-    ...[errors.rateLimited(limit), errors.sentRecently('SMS', 30), errors.sentRecently('CALL', 30)],
-    ...[errors.internalError(), errors.storeUnavailable(), errors.upstreamUnavailable()],
-    ...[errors.upstreamTimeout(), errors.overloaded(), errors.stepInProgress()],
+    errors.invalidField(),
+    errors.bodyTooLarge(1),
+    errors.headersTooLong(),
+    errors.requestTooSlow(),
+    errors.unmetExpectation(),
+    errors.notJson(),
+    errors.wrongContentType('x'),
+    errors.noSession(),
+    errors.addressBlocked(),
+    errors.unknownHandle(),
+    errors.notAllowed(),
+    errors.stepNotOffered(),
+    errors.wrongCode(),
+
+    errors.tooManyWrongCodes(),
+    errors.notFound('x'),
+    errors.wrongMethod('GET'),
+    errors.sessionChanged(),
+    errors.rateLimited(limit),
+    errors.sentRecently('SMS', 30),
+    errors.sentRecently('CALL', 30),
+    errors.internalError(),
+    errors.storeUnavailable(),
+    errors.upstreamUnavailable(),
+    errors.upstreamTimeout(),
+    errors.overloaded(),
+    errors.stepInProgress(),
   ]
   for (const { code, status } of created)
     expect([code, errorOf(code)?.statuses]).toEqual([code, expect.arrayContaining([status])])

@@ -78,7 +78,9 @@ export interface paths {
         put?: never;
         /**
          * Begin a sign-in, get its state, or step up
-         * @description A user name and password, or an activation token, begin a sign-in. A handle alone gets the state of its sign-in. A handle with user name and password continues a step-up. `context` is accepted but ignored: the device token comes from the cookie.
+         * @description A user name and password, or an activation token, begin a sign-in. A handle
+         * alone gets the state of its sign-in. A handle with user name and password continues a
+         * step-up. `context` is accepted but ignored: the device token comes from the cookie.
          */
         post: operations["authenticate"];
         delete?: never;
@@ -115,7 +117,8 @@ export interface paths {
         put?: never;
         /**
          * Recover a forgotten password
-         * @description `relayState` is returned with every answer of this transaction, and not sent to Okta.
+         * @description `relayState` is returned with every answer of this transaction, and not sent
+         * to Okta.
          */
         post: operations["recoverPassword"];
         delete?: never;
@@ -135,7 +138,8 @@ export interface paths {
         put?: never;
         /**
          * Unlock a locked account
-         * @description `relayState` is returned with every answer of this transaction, and not sent to Okta.
+         * @description `relayState` is returned with every answer of this transaction, and not sent
+         * to Okta.
          */
         post: operations["unlockAccount"];
         delete?: never;
@@ -223,7 +227,8 @@ export interface paths {
         put?: never;
         /**
          * Change an expired or expiring password
-         * @description With `revokeSessions`, every other session of the user ends, here and at Okta.
+         * @description With `revokeSessions`, every other session of the user ends, here and at
+         * Okta.
          */
         post: operations["changePassword"];
         delete?: never;
@@ -243,7 +248,8 @@ export interface paths {
         put?: never;
         /**
          * Choose a new password
-         * @description With `revokeSessions`, every other session of the user ends, here and at Okta. After a recovery, that is the default.
+         * @description With `revokeSessions`, every other session of the user ends, here and at
+         * Okta. After a recovery, that is the default.
          */
         post: operations["resetPassword"];
         delete?: never;
@@ -331,7 +337,10 @@ export interface paths {
         put?: never;
         /**
          * Verify a factor: request a challenge, submit the code or answer, or poll a push
-         * @description Without a field, the step starts the challenge. The user approves these elsewhere, so they have no field: `push`, `signed_nonce`, `web`, `claims_provider`, `assertion:oidc`, `assertion:saml2`. If the answer’s `next` allows GET, the page navigates to it. Okta refuses `signed_nonce` here.
+         * @description Without a field, the step starts the challenge. The user approves these
+         * elsewhere, so they have no field: `push`, `signed_nonce`, `web`, `claims_provider`,
+         * `assertion:oidc`, `assertion:saml2`. If the answer’s `next` allows GET, the page
+         * navigates to it. Okta refuses `signed_nonce` here.
          */
         post: operations["verifyFactor"];
         delete?: never;
@@ -402,7 +411,8 @@ export interface paths {
         put?: never;
         /**
          * Submit the signed response of the Duo frame
-         * @description The target of the link `complete` of a Duo factor. The body is a form, not JSON. The response is empty; poll the link `next` afterwards.
+         * @description The target of the link `complete` of a Duo factor. The body is a form, not
+         * JSON. The response is empty; poll the link `next` afterwards.
          */
         post: operations["completeDuo"];
         delete?: never;
@@ -562,7 +572,10 @@ export interface paths {
         };
         /**
          * Sign in, then return: for a browser that a proxy has found without a session
-         * @description A browser with a session is redirected to `returnTo` at once, unless `amr` or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no effect; others are refused: 400.
+         * @description A browser with a session is redirected to `returnTo` at once, unless `amr`
+         * or `maxAuthAge` is not met, as in `/forward-auth`. A URL that is not percent-encoded
+         * continues to the end of the query. Parameters of `SIGN_IN_URL` and `prompt` have no
+         * effect; others are refused: 400.
          */
         get: operations["goToSignIn"];
         put?: never;
@@ -662,7 +675,9 @@ export interface paths {
         };
         /**
          * Single sign-on: continue to an app
-         * @description Requires `SSO_REDIRECTS`. Works once, within five minutes. With `OKTA_SIGN_OUT=on`, the browser goes to Okta’s sign-out first, and returns here with `signedOut`.
+         * @description Requires `SSO_REDIRECTS`. Works once, within five minutes. With
+         * `OKTA_SIGN_OUT=on`, the browser goes to Okta’s sign-out first, and returns here with
+         * `signedOut`.
          */
         get: operations["redeemSsoToken"];
         put?: never;
@@ -682,14 +697,16 @@ export interface paths {
         };
         /**
          * The current session
-         * @description Call it first on each page: it also sets the device cookie. It does not keep the session alive.
+         * @description Call it first on each page: it also sets the device cookie. It does not keep
+         * the session alive.
          */
         get: operations["getSession"];
         put?: never;
         post?: never;
         /**
          * Sign out
-         * @description The device cookie is kept. If the session had already ended (404), `X-Gatehouse-Sign-Out` is sent too.
+         * @description The device cookie is kept. If the session had already ended (404),
+         * `X-Gatehouse-Sign-Out` is sent too.
          */
         delete: operations["signOut"];
         options?: never;
@@ -708,7 +725,8 @@ export interface paths {
         put?: never;
         /**
          * Keep the session alive
-         * @description 503 if the session could not be extended because Redis cannot write. It has not ended: other calls use it until its `idleExpiresAt`.
+         * @description 503 if the session could not be extended because Redis cannot write. It has
+         * not ended: other calls use it until its `idleExpiresAt`.
          */
         post: operations["refreshSession"];
         delete?: never;
@@ -726,7 +744,9 @@ export interface paths {
         };
         /**
          * The signed-in user, in the format of Okta’s Users API
-         * @description Called by `user()` of the session that okta-auth-js’s `session.get()` returns. The data is from the time of the sign-in; Okta is not called. It does not keep the session alive.
+         * @description Called by `user()` of the session that okta-auth-js’s `session.get()`
+         * returns. The data is from the time of the sign-in; Okta is not called. It does not keep
+         * the session alive.
          */
         get: operations["getUser"];
         put?: never;
@@ -753,7 +773,8 @@ export interface paths {
         post?: never;
         /**
          * End all other sessions of the user
-         * @description The last sign-in must not be older than 15 minutes (`session.recentSignInMinutes`).
+         * @description The last sign-in must not be older than 15 minutes
+         * (`session.recentSignInMinutes`).
          */
         delete: operations["endOtherSessions"];
         options?: never;
@@ -773,7 +794,9 @@ export interface paths {
         post?: never;
         /**
          * End one of the user’s own sessions
-         * @description For the current session, this is a sign-out, like `DELETE /api/v1/sessions/me`. For another one, the last sign-in must not be older than 15 minutes.
+         * @description For the current session, this is a sign-out, like `DELETE
+         * /api/v1/sessions/me`. For another one, the last sign-in must not be older than 15
+         * minutes.
          */
         delete: operations["endSession"];
         options?: never;
@@ -790,7 +813,12 @@ export interface paths {
         };
         /**
          * The signed-in user, for a proxy
-         * @description For the authentication request of a proxy in front of an application: nginx `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No response has a body. It keeps the session alive. The query may have rules: `role` and `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the last sign-in). `headers` names further headers: `groups`, `roles`, `amr`, `email`, `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.
+         * @description For the authentication request of a proxy in front of an application: nginx
+         * `auth_request`, Traefik `forwardAuth`, Envoy `ext_authz`, Caddy `forward_auth`. No
+         * response has a body. It keeps the session alive. The query may have rules: `role` and
+         * `group` (one of those given), `amr` (all of those given), `maxAuthAge` (seconds since the
+         * last sign-in). `headers` names further headers: `groups`, `roles`, `amr`, `email`,
+         * `name`, `jwt` (with `aud`). An unknown parameter is refused: 400.
          */
         get: operations["forwardAuth"];
         put?: never;
@@ -830,7 +858,8 @@ export interface paths {
         };
         /**
          * The team’s groups
-         * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
+         * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is
+         * not set.
          */
         get: operations["listGroups"];
         put?: never;
@@ -850,7 +879,8 @@ export interface paths {
         };
         /**
          * One group of the team
-         * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is not set.
+         * @description Only for users whom `PAM_DIRECTORY` allows. Returns 404 if `PAM_BASE_URL` is
+         * not set.
          */
         get: operations["getGroup"];
         put?: never;
@@ -890,7 +920,8 @@ export interface paths {
         };
         /**
          * The team’s groups
-         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set. `PAM_DIRECTORY` does not apply.
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set.
+         * `PAM_DIRECTORY` does not apply.
          */
         get: operations["appListGroups"];
         put?: never;
@@ -910,7 +941,8 @@ export interface paths {
         };
         /**
          * One group of the team
-         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set. `PAM_DIRECTORY` does not apply.
+         * @description For backends of the portal. Returns 404 if `APP_TOKENS` is not set.
+         * `PAM_DIRECTORY` does not apply.
          */
         get: operations["appGetGroup"];
         put?: never;
@@ -950,13 +982,16 @@ export interface paths {
         };
         /**
          * Okta verifies the event hook once
-         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured: 404.
+         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured:
+         * 404.
          */
         get: operations["verifyEventHook"];
         put?: never;
         /**
          * Events of the org
-         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured: 404. The sessions of the users whom the events end are void once this is answered. Bodies have up to 1 MB. Unknown events are ignored.
+         * @description `Authorization` must be one of `EVENT_HOOK_SECRET`; if none is configured:
+         * 404. The sessions of the users whom the events end are void once this is answered. Bodies
+         * have up to 1 MB. Unknown events are ignored.
          */
         post: operations["receiveOrgEvents"];
         delete?: never;
@@ -2306,7 +2341,8 @@ export interface components {
     };
     responses: {
         /**
-         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it.
+         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names
+         * it.
          *
          *     `E0000003`: the body is not a JSON object.
          *
@@ -2322,9 +2358,11 @@ export interface components {
             };
         };
         /**
-         * @description `E0000004`: sign-in failed: wrong credentials, a locked account, a policy, or an activation token that is not valid.
+         * @description `E0000004`: sign-in failed: wrong credentials, a locked account, a policy,
+         * or an activation token that is not valid.
          *
-         *     `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong.
+         *     `E0000011`: the handle is unknown, expired or belongs to another browser: start
+         *     again; or the bearer token, or the secret of the event hook, is wrong.
          *
          *     `E0000207`: wrong user name or password.
          *
@@ -2340,9 +2378,11 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
          *
-         *     `E0000014`: the old password is wrong, or the new one violates the policy; the causes say how.
+         *     `E0000014`: the old password is wrong, or the new one violates the policy; the causes
+         *     say how.
          *
          *     `E0000068`: wrong passcode or answer.
          *
@@ -2382,9 +2422,11 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect.
+         * @description `E0000006`: the session of this browser is not the one that
+         * `X-Gatehouse-Session` names; the request had no effect.
          *
-         *     `E0000113`: a prompt of the server behind the token (RSA), such as for a new PIN; the summary is its text.
+         *     `E0000113`: a prompt of the server behind the token (RSA), such as for a new PIN; the
+         *     summary is its text.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2446,7 +2488,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2460,9 +2503,11 @@ export interface components {
             };
         };
         /**
-         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
          *
-         *     `E0000240`: the agent of the company’s directory did not answer in time; the password may be correct.
+         *     `E0000240`: the agent of the company’s directory did not answer in time; the password
+         *     may be correct.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2476,7 +2521,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2491,9 +2537,11 @@ export interface components {
             };
         };
         /**
-         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
          *
-         *     `E0000241`: no agent of the company’s directory is connected; the password may be correct.
+         *     `E0000241`: no agent of the company’s directory is connected; the password may be
+         *     correct.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2517,7 +2565,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it.
+         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names
+         * it.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2531,7 +2580,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
          *
          *     `E0000079`: this step is not offered in the current state.
          *
@@ -2547,7 +2597,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect.
+         * @description `E0000006`: the session of this browser is not the one that
+         * `X-Gatehouse-Session` names; the request had no effect.
          *
          *     Or another error code of Okta, unchanged.
          */
@@ -2690,7 +2741,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
          *
          *     `E0000079`: this step is not offered in the current state.
          */
@@ -2787,7 +2839,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it.
+         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names
+         * it.
          *
          *     `E0000003`: the body is not a JSON object.
          */
@@ -2817,9 +2870,11 @@ export interface components {
             };
         };
         /**
-         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address.
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
          *
-         *     `sign_in_again`: the last sign-in is too old for this; sign in again, within the session.
+         *     `sign_in_again`: the last sign-in is too old for this; sign in again, within the
+         *     session.
          */
         "E-403-E0000006-sign_in_again": {
             headers: {
@@ -2929,7 +2984,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
          *
          *     `pam_rate_limited`: the rate limit of the access service is exceeded.
          *
@@ -2964,7 +3020,8 @@ export interface components {
             };
         };
         /**
-         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct.
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
          *
          *     `pam_bad_request`: the access service refused the request.
          *
@@ -4698,7 +4755,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example https://portal.example.com/?returnTo=https%3A%2F%2Fportal.example.com%2Fapp%2Freport%3Fyear%3D2026
+                     * @example
+                     * https://portal.example.com/?returnTo=https%3A%2F%2Fportal.example.com%2Fapp%2Freport%3Fyear%3D2026
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4735,7 +4793,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example https://portal.example.com/?stateToken=00example_handle_not_a_secret_000000000000000
+                     * @example
+                     * https://portal.example.com/?stateToken=00example_handle_not_a_secret_000000000000000
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4774,7 +4833,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example https://your-org.example.net/login/step-up/redirect?stateToken=00example-okta-token-not-a-secret
+                     * @example
+                     * https://your-org.example.net/login/step-up/redirect?stateToken=00example-okta-token-not-a-secret
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4812,7 +4872,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example https://your-org.example.net/login/token/redirect?stateToken=00example-okta-token-not-a-secret
+                     * @example
+                     * https://your-org.example.net/login/token/redirect?stateToken=00example-okta-token-not-a-secret
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4853,7 +4914,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example https://your-org.example.net/sso/idps/0oasandboxidp000001?stateToken=00example-okta-token-not-a-secret
+                     * @example
+                     * https://your-org.example.net/sso/idps/0oasandboxidp000001?stateToken=00example-okta-token-not-a-secret
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4894,7 +4956,8 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example https://your-org.example.net/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=00example-okta-token-not-a-secret&redirectUrl=https%3A%2F%2Fapp.example.com%2Fstart
+                     * @example
+                     * https://your-org.example.net/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=00example-okta-token-not-a-secret&redirectUrl=https%3A%2F%2Fapp.example.com%2Fstart
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];

@@ -9,8 +9,9 @@ import { createTransport, type Details, type TransportOptions, withQuery } from 
 
 export interface GatehouseOptions extends TransportOptions {
   /**
-   * Leaves the page after a sign-out, for the address at Okta that ends the Okta session of this browser and leads to the
-   * sign-in page. Not called unless the operator has set `OKTA_SIGN_OUT`. Default: `location.assign`, in a browser.
+   * Leaves the page after a sign-out, for the address at Okta that ends the Okta session of this
+   * browser and leads to the sign-in page. Not called unless the operator has set `OKTA_SIGN_OUT`.
+   * Default: `location.assign`, in a browser.
    */
   readonly navigate?: (address: string) => void
 }
@@ -46,7 +47,8 @@ export interface Gatehouse {
   unlockAccount(request: RecoveryRequest): Promise<SignInStep>
   /**
    * @param recoveryToken from the link in a recovery email
-   * @param options with `multiOptionalFactorEnroll`, further factors are offered after the new password too. Default: not
+   * @param options with `multiOptionalFactorEnroll`, further factors are offered after the new
+   * password too. Default: not
    */
   redeemRecoveryToken(
     recoveryToken: string,
@@ -61,7 +63,9 @@ export interface Gatehouse {
   session(): Promise<Session | undefined>
   /** Extends the session. */
   refresh(): Promise<Session>
-  /** Ends the session in all tabs, and that at Okta (`navigate`), which may be the only one left. */
+  /**
+   * Ends the session in all tabs, and that at Okta (`navigate`), which may be the only one left.
+   */
   signOut(): Promise<void>
   /** Calls the listener when another tab has signed in, and this one has no session. @returns removes the listener */
   onSessionStart(listener: (session: Session) => void): () => void

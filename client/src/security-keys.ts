@@ -19,8 +19,9 @@ export interface Attestation {
 
 export interface SecurityKeyOptions {
   /**
-   * The relying party id that the keys belong to, such as `example.com` for keys of all its hosts. Default: the one that Okta
-   * names, else the page's host. A key can only be used with the id with which it was set up.
+   * The relying party id that the keys belong to, such as `example.com` for keys of all its hosts.
+   * Default: the one that Okta names, else the page's host. A key can only be used with the id with
+   * which it was set up.
    */
   readonly rpId?: string | undefined
 }

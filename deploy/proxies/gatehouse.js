@@ -1,5 +1,5 @@
-// For nginx.conf: removes Gatehouse's cookies from what an application sets. Browsers ignore spaces before a name, and
-// send a cookie without a name as if its value was the whole cookie.
+// For nginx.conf: removes Gatehouse's cookies from what an application sets. Browsers ignore spaces
+// before a name, and send a cookie without a name as if its value was the whole cookie.
 const OF_GATEHOUSE = /^[\s=]*(__Host-(Http-)?)?gatehouse/i
 
 function remove_gatehouse_cookies(r) {

@@ -48,7 +48,8 @@ core.register_action("remove-gatehouse-cookies", { "http-req" }, function(txn)
   if #kept > 0 then txn.http:req_set_header("cookie", table.concat(kept, "; ")) end
 end)
 
--- Browsers ignore spaces before a name, and send a cookie without a name as if its value was the whole cookie.
+-- Browsers ignore spaces before a name, and send a cookie without a name as if its value was the
+-- whole cookie.
 local function is_of_gatehouse(line)
   local name = line:lower():gsub("^[%s=]+", ""):gsub("^__host%-", ""):gsub("^http%-", "")
   return name:find("^gatehouse") ~= nil

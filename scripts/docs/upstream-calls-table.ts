@@ -148,7 +148,8 @@ const OTHERS: readonly (readonly string[])[] = [
 
 export function upstreamCallsTable(): string {
   const rows = Object.entries(OKTA_OPERATIONS).map(([name, { method, path, apiToken }]) => {
-    const { who, worst, limit } = RISKS[name as keyof typeof OKTA_OPERATIONS] // a name of the same object
+    // a name of the same object
+    const { who, worst, limit } = RISKS[name as keyof typeof OKTA_OPERATIONS]
     return [
       `\`${method} ${path.replace(/:(\w+)/g, '{$1}')}\``,
       CREDENTIALS[apiToken],

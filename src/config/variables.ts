@@ -98,7 +98,10 @@ export const VARIABLES = z.object({
   APP_TOKENS: secret(secrets.namedTokens).optional(),
 
   UPSTREAM_CA_FILE: secrets.certificates.optional(),
-  /** Node's own. Node drops it for a connection that has further authorities, so the broker reads it too. */
+  /**
+   * Node's own. Node drops it for a connection that has further authorities, so the broker reads it
+   * too.
+   */
   NODE_EXTRA_CA_CERTS: secrets.certificates.optional(),
   REDIS_CA_FILE: secrets.certificates.optional(),
   REDIS_CERT_FILE: secrets.certificates.optional(),

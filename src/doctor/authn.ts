@@ -125,7 +125,9 @@ function judgeToken({ status, json }: Answer): Finding {
   return warn('Okta’s response does not show whether the token is valid', AGAIN)
 }
 
-/** How Okta begins the texts of its errors in English, for the errors that an empty sign-in may get. */
+/**
+ * How Okta begins the texts of its errors in English, for the errors that an empty sign-in may get.
+ */
 const ENGLISH =
   /^(Api validation failed|Authentication failed|The request was not valid|The request body was not)/i
 

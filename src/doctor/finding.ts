@@ -1,6 +1,6 @@
 /**
- * The texts contain no secret, no login and no part of a response except its status and codes, addresses, and the names of
- * network zones and networks.
+ * The texts contain no secret, no login and no part of a response except its status and codes,
+ * addresses, and the names of network zones and networks.
  */
 export interface Finding {
   readonly status: 'ok' | 'warn' | 'fail' | 'skipped'

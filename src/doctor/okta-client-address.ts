@@ -19,8 +19,9 @@ export const FORWARDED_FOR_BY_HAND =
   'Sign in through the portal from another network. The System Log must show the address of that network as the client, in no zone that it does not belong to (docs/connect-your-okta-org.md, step 3).'
 
 /**
- * Reads the events of one request. Okta's examples have the text `null` as the zone of a client that is in none; whether
- * further zones are named is unproven (docs/unproven.md N2), so the zones of all events are collected.
+ * Reads the events of one request. Okta's examples have the text `null` as the zone of a client
+ * that is in none; whether further zones are named is unproven (docs/unproven.md N2), so the zones
+ * of all events are collected.
  */
 export function readSeenClient(events: readonly unknown[]): SeenClient {
   const all = (...path: string[]) => events.map((event) => valueAt(event, path))

@@ -74,7 +74,8 @@ function createDoctorClient(key: string, options: RedisClientOptions & { keyPref
       const failed = await connected(client, options.connectTimeoutMs).then(() => undefined, codeOf)
       const refused = await client.get(key).then(() => undefined, codeOf)
       if (refused !== NOT_CONNECTED) return undefined // redis.write shows any other
-      return (await state) ?? failed // a cluster that is found, but whose nodes refuse, has no reason in `state`
+      // a cluster that is found, but whose nodes refuse, has no reason in `state`
+      return (await state) ?? failed
     },
   }
 }

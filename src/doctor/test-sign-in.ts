@@ -20,9 +20,10 @@ const DEVICE_TOKEN_BY_HAND =
   'Sign in with rememberDevice=true, sign out, and sign in again. No second factor must be asked for (docs/connect-your-okta-org.md, step 4).'
 
 /**
- * Signs in twice as a trusted application, with one client address and one device token, and looks in Okta's System Log
- * for what Okta made of them. A finding instead of an event says why there is none. Unproven: that `X-Okta-Request-Id`
- * is the `transaction.id` of the events (docs/unproven.md D1), and that `dtHash` depends on the device token (D2).
+ * Signs in twice as a trusted application, with one client address and one device token, and looks
+ * in Okta's System Log for what Okta made of them. A finding instead of an event says why there is
+ * none. Unproven: that `X-Okta-Request-Id` is the `transaction.id` of the events (docs/unproven.md
+ * D1), and that `dtHash` depends on the device token (D2).
  */
 export function signInChecks(api: HttpApi, context: DoctorContext): Check[] {
   const { login, password } = context

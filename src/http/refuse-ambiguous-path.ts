@@ -4,8 +4,8 @@ import { invalidField } from '../errors.ts'
 /**
  * Refuses a path that servers read differently: some decode `%2f` and remove dot segments before
  * they compare a path, and then pass on the original. Such a proxy takes
- * `/app/v1/pam/users/..%2f..%2f..%2f..%2fapi%2fv1%2fx` for a path under `/api/v1/`. The query is not
- * part of the path.
+ * `/app/v1/pam/users/..%2f..%2f..%2f..%2fapi%2fv1%2fx` for a path under `/api/v1/`. The query is
+ * not part of the path.
  */
 export function refuseAmbiguousPath({ url }: Request, _res: Response, next: NextFunction): void {
   if (AMBIGUOUS.test(url)) throw invalidField('path: has an encoded slash, a backslash or a dot segment')

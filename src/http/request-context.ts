@@ -134,8 +134,8 @@ export function socketAddress({ remoteAddress = '' }: Socket): string {
 }
 
 /**
- * The entries of `X-Forwarded-For`. Node joins several header lines into one list (RFC 9110, section
- * 5.3), whose empty elements are ignored (section 5.6.1.2).
+ * The entries of `X-Forwarded-For`. Node joins several header lines into one list (RFC 9110,
+ * section 5.3), whose empty elements are ignored (section 5.6.1.2).
  */
 export function forwardedFor(req: IncomingMessage): string[] {
   const entries = String(req.headers['x-forwarded-for'] ?? '').split(',')

@@ -210,10 +210,11 @@ export function sendJsonText(res: ServerResponse, text: string): void {
 }
 
 /**
- * Refuses requests while too many are in flight: 503 E0000009. Their memory is bounded, and the client can retry at another replica. A request
- * counts from the arrival of its body until its handler has finished, also if the client disconnects earlier. One address, or
- * one IPv6 /48, gets half of the capacity, so that it cannot use all of it while an upstream is slow; not less, because a whole company
- * may have one address.
+ * Refuses requests while too many are in flight: 503 E0000009. Their memory is bounded, and the
+ * client can retry at another replica. A request counts from the arrival of its body until its
+ * handler has finished, also if the client disconnects earlier. One address, or one IPv6 /48, gets
+ * half of the capacity, so that it cannot use all of it while an upstream is slow; not less,
+ * because a whole company may have one address.
  */
 export function limitRequestsInFlight(
   routes: readonly Route[],

@@ -20,7 +20,8 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
  */
 export function closeUnlessRead(req: IncomingMessage, res: ServerResponse): void {
   if (!announcesBody(req) || !res.shouldKeepAlive) return
-  res.shouldKeepAlive = false // unlike a header, this can be undone: Node then sends its own headers
+  // unlike a header, this can be undone: Node then sends its own headers
+  res.shouldKeepAlive = false
   req.closesUnread = true
 }
 

@@ -121,7 +121,10 @@ export const AUDIT_LINE = {
     .regex(/^[0-9a-f]{32}$/)
     .optional(),
   audit: z.literal(true),
-  /** A random id of the process, and the number of the event in it: a gap shows that lines were lost. */
+  /**
+   * A random id of the process, and the number of the event in it: a gap shows that lines were
+   * lost.
+   */
   process: z.uuid(),
   sequence: z.int().min(1),
 } as const

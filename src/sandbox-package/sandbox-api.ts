@@ -54,7 +54,10 @@ export interface Person {
   /** Instead of `passwordChanged`: before the sandbox's start or reset. */
   readonly passwordChangedMinutesAgo?: number
   readonly passwordExpired?: boolean
-  /** Okta finds the password in a list of breached ones: at a sign-in, it expires, and the sessions end. */
+  /**
+   * Okta finds the password in a list of breached ones: at a sign-in, it expires, and the sessions
+   * end.
+   */
   readonly passwordBreached?: boolean
   readonly passwordExpiresInDays?: number
   /** The password is a temporary one that has expired: the sign-in is 401 E0000064. */

@@ -53,12 +53,16 @@ export function newEventHook(brokerUrl: string): EventHookAddress {
   return { url: `${brokerUrl}/hooks/org-events`, secret: generateKey() }
 }
 
-/** Emails, apps, identity providers and the sign-out lead to the portal's pages. The sandbox serves Duo's frame. */
+/**
+ * Emails, apps, identity providers and the sign-out lead to the portal's pages. The sandbox serves
+ * Duo's frame.
+ */
 export function forPortalAt(origin: string, config: SandboxConfig, signInPage = `${origin}/`): SandboxConfig {
   const apps = config.apps.map((app) =>
     app.signInPage === undefined ? app : { ...app, signInPage: `${origin}/signin/step-up` },
   )
-  const own = [origin, signInPage].flatMap((url) => (URL.canParse(url) ? new URL(url).origin : [])) // not checked yet
+  // not checked yet
+  const own = [origin, signInPage].flatMap((url) => (URL.canParse(url) ? new URL(url).origin : []))
   const redirectOrigins = [...(config.redirectOrigins ?? config.trustedOrigins), ...own]
   return { ...config, apps, signInPage, redirectOrigins, duoHost: null }
 }

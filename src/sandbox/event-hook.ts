@@ -8,8 +8,8 @@ export type EventHook = {
   /** Verifies this address, in place of an earlier one. If that fails, the next event repeats it. */
   register(address: EventHookAddress): Promise<void>
   /**
-   * Resolves when the delivery has ended, or at once if there is none or a fault delays it. Never rejects.
-   * The default actor is the user for what only users do, else an administrator.
+   * Resolves when the delivery has ended, or at once if there is none or a fault delays it. Never
+   * rejects. The default actor is the user for what only users do, else an administrator.
    */
   send(eventType: OrgEventType, user: User, actor?: OrgEventActor): Promise<void>
   calls: readonly HookCall[]

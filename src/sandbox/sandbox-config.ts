@@ -38,12 +38,14 @@ const factorFields = z.strictObject({
   question: z.string().optional(),
   answer: z.string().optional(),
   /**
-   * Other identity providers: where the browser is after their answer. `okta`: at Okta, which has completed the sign-in for a
-   * session of its own (seen in gimme-aws-creds). `portal`: on the portal's page, which continues the sign-in. Which one, and
-   * when, is unproven (F5).
+   * Other identity providers: where the browser is after their answer. `okta`: at Okta, which has
+   * completed the sign-in for a session of its own (seen in gimme-aws-creds). `portal`: on the
+   * portal's page, which continues the sign-in. Which one, and when, is unproven (F5).
    */
   returnsTo: z.enum(['okta', 'portal']).default('okta'),
-  /** RSA tokens: the next code leads to the prompt for a new PIN, or for the code after it (S11). */
+  /**
+   * RSA tokens: the next code leads to the prompt for a new PIN, or for the code after it (S11).
+   */
   tokenMode: z.enum(['new-pin', 'next-code']).optional(),
   authenticatorName: z.string().optional(),
   /** Distinguishes several security keys of one user. */
@@ -92,7 +94,10 @@ export const userSchema = z.strictObject({
   passwordExpired: z.boolean().default(false),
   passwordBreached: z.boolean().default(false),
   passwordExpiresInDays: z.int().min(0).optional(),
-  /** The password is managed by a different application: the name of its site, and where it is changed (S8). */
+  /**
+   * The password is managed by a different application: the name of its site, and where it is
+   * changed (S8).
+   */
   passwordSite: z.strictObject({ title: z.string(), url: z.url({ protocol: /^https?$/ }) }).optional(),
   lockedOut: z.boolean().default(false),
   /** The user must first sign in with an activation token. */
@@ -114,7 +119,10 @@ export const userSchema = z.strictObject({
   /** The user lives in Active Directory: an agent checks and changes the password. */
   activeDirectory: z
     .strictObject({
-      /** false: an expired password cannot be changed at the org, so the sign-in fails like one with a wrong password. */
+      /**
+       * false: an expired password cannot be changed at the org, so the sign-in fails like one with
+       * a wrong password.
+       */
       mayChangePassword: z.boolean().default(true),
     })
     .optional(),
@@ -210,7 +218,10 @@ const sandboxConfig = z.strictObject({
     tokenShare: z
       .strictObject({
         share: z.number().positive().max(1),
-        /** Whether the headers show this limit or the org's. Okta's behavior is unproven (docs/unproven.md L3). */
+        /**
+         * Whether the headers show this limit or the org's. Okta's behavior is unproven
+         * (docs/unproven.md L3).
+         */
         inHeaders: z.boolean(),
       })
       .optional(),
@@ -245,11 +256,14 @@ const sandboxConfig = z.strictObject({
   invalidPhoneNumbers: z.array(z.string()).default([]),
   /** The org's Trusted Origins: pages that may use security keys. The org's own origin is always trusted. */
   trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
-  /** Trusted Origins of the type Redirect, to which the org sends a browser. Default: `trustedOrigins`. */
+  /**
+   * Trusted Origins of the type Redirect, to which the org sends a browser. Default:
+   * `trustedOrigins`.
+   */
   redirectOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)).optional(),
   /**
-   * Relying party ids that security keys may have instead of the page's host. Whether Okta accepts another one is unproven
-   * (F6).
+   * Relying party ids that security keys may have instead of the page's host. Whether Okta accepts
+   * another one is unproven (F6).
    */
   relyingPartyIds: z.array(z.string()).default([]),
   /** true: a security key is refused unless the request's `Origin` header is trusted too. Whether Okta does so is unknown. */
@@ -286,15 +300,24 @@ const sandboxConfig = z.strictObject({
       language: z.enum(['en', 'de']).default('en'),
       /** The code for a wrong user name or password. */
       wrongPassword: z.enum(['E0000004', 'E0000207']).default('E0000004'),
-      /** A new password breaks rules: one cause with all rules, one cause for each broken rule, or no `errorCauses` at all. */
+      /**
+       * A new password breaks rules: one cause with all rules, one cause for each broken rule, or
+       * no `errorCauses` at all.
+       */
       passwordRules: z.enum(['all-rules', 'broken-rules', 'no-causes']).default('all-rules'),
     })
     .prefault({}),
-  /** The agent of Active Directory: `slow` looks like a wrong password, the last two are 502 E0000240 and 504 E0000241. */
+  /**
+   * The agent of Active Directory: `slow` looks like a wrong password, the last two are 502
+   * E0000240 and 504 E0000241.
+   */
   directoryAgent: z.enum(['connected', 'slow', 'timed-out', 'disconnected']).default('connected'),
   /** Zones that block access: 403 with a page, before anything else. Policies do not use them. */
   blockedZones: z.array(networkZone).default([]),
-  /** Addresses that ThreatInsight blocks: 403 E0000006 at primary authentication, before the password is checked. */
+  /**
+   * Addresses that ThreatInsight blocks: 403 E0000006 at primary authentication, before the
+   * password is checked.
+   */
   suspectedAddresses: z.array(z.string()).default([]),
   pam: z.unknown(),
 })

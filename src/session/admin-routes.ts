@@ -140,7 +140,10 @@ export interface OpsTokenDeps {
   readonly log: Logger
 }
 
-/** Checks the token for every path under `/admin`, even unknown ones. Without any token, they are disabled. */
+/**
+ * Checks the token for every path under `/admin`, even unknown ones. Without any token, they are
+ * disabled.
+ */
 export function requireOpsToken({ opsTokens, limits, log }: OpsTokenDeps): RequestHandler {
   return async function requireOpsToken(req, _res, next) {
     if (opsTokens.length === 0) throw notFound('path')

@@ -32,7 +32,9 @@ export interface ApplyOrgEventsOptions {
 const REPEATED_WITHIN_MS = 86_400_000
 /** Users whose sessions are deleted at the same time, so that requests of other users do not wait. */
 const MAX_USERS = 20
-/** Times that are recorded together, for the same reason. Okta's deliveries name far fewer users. */
+/**
+ * Times that are recorded together, for the same reason. Okta's deliveries name far fewer users.
+ */
 const MAX_TIMES = 100
 
 export function createApplyOrgEvents(options: ApplyOrgEventsOptions): ApplyOrgEvents {
@@ -84,14 +86,18 @@ async function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: 
   return store.set(key, '1', REPEATED_WITHIN_MS, 'absent')
 }
 
-/** A sign-in that is under way when Okta clears the sessions may be what made it do so. Clocks may differ, too. */
+/**
+ * A sign-in that is under way when Okta clears the sessions may be what made it do so. Clocks may
+ * differ, too.
+ */
 const SAME_SIGN_IN_MS = 30_000
 
 /** Open transactions that stay, by the type of the event: those that may have caused it. */
 const SIGN_INS_TO_KEEP: Readonly<Record<string, (publishedMs: number) => SessionsToKeep>> = {
   'user.account.update_password': (publishedMs) => ({ passwordChangedAtMs: publishedMs }),
-  // Breach protection clears the sessions during a sign-in, which goes on to a new password (A5). That a recent sign-in of another
-  // browser stays too does no harm: the credentials that it was given are still valid, so it could begin again.
+  // Breach protection clears the sessions during a sign-in, which goes on to a new password (A5).
+  // That a recent sign-in of another browser stays too does no harm: the credentials that it was
+  // given are still valid, so it could begin again.
   'user.session.clear': (publishedMs) => ({ transactionsSinceMs: publishedMs - SAME_SIGN_IN_MS }),
 }
 

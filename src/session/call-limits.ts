@@ -16,7 +16,10 @@ export function createCallLimits<Limit extends string>(deps: CallLimitsDeps<Limi
   const { limits, store, names, metrics, now } = deps
 
   return {
-    /** Counts one call of `name`, an address or the name of a token. Throws 429 if there were too many. */
+    /**
+     * Counts one call of `name`, an address or the name of a token. Throws 429 if there were too
+     * many.
+     */
     async count(limit: Limit, name: string): Promise<void> {
       const window = limitWindow({ keySuffix: '', name: limit }, limits[limit])
       const keyPrefix = limitKeyPrefix(store, names.sign(JSON.stringify([limit, name])))

@@ -39,8 +39,8 @@ export function createEndAllSessions(options: EndAllSessionsOptions) {
 }
 
 /**
- * Ends the sessions of all users, after what could open one: transactions and SSO tokens. The times at
- * which users were signed out stay: they stop sign-ins that are in flight and in no record yet.
+ * Ends the sessions of all users, after what could open one: transactions and SSO tokens. The times
+ * at which users were signed out stay: they stop sign-ins that are in flight and in no record yet.
  */
 export async function endSessionsOfAllUsers(store: Pick<Store, 'keyPrefix' | 'deleteAll'>): Promise<number> {
   const { keyPrefix } = store

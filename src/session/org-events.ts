@@ -7,9 +7,15 @@ type Effect = 'end_sessions' | 'refetch_groups'
 
 interface EventRule {
   readonly effect: Effect
-  /** Afterwards the user cannot sign in. So sessions also end that began soon after the event, as the clock may be ahead of Okta's. */
+  /**
+   * Afterwards the user cannot sign in. So sessions also end that began soon after the event, as
+   * the clock may be ahead of Okta's.
+   */
   readonly blocksUser?: true
-  /** No effect if the actor is the user or Okta: a user's own recovery is logged so too, and a stranger can start one. */
+  /**
+   * No effect if the actor is the user or Okta: a user's own recovery is logged so too, and a
+   * stranger can start one.
+   */
   readonly needsOtherActor?: true
 }
 
@@ -34,7 +40,10 @@ const MAX_CLOCK_LAG_MS = 60_000
 
 /** One event for one user. */
 export interface OrgEvent {
-  /** The same in every delivery of the event. undefined: unreadable, so a second delivery is not recognized. */
+  /**
+   * The same in every delivery of the event. undefined: unreadable, so a second delivery is not
+   * recognized.
+   */
   readonly id: string | undefined
   readonly type: string
   readonly effect: Effect
@@ -57,8 +66,9 @@ type UnreadablePart = 'uuid' | 'published' | 'target' | 'login'
 export const Delivery = z.object({ data: z.object({ events: z.array(z.unknown()) }) })
 
 /**
- * The events that have an effect, oldest first; those of them that could not be read in full; and the number of the others: of
- * unknown types, failed ones, and a user's own recoveries. None fails the delivery, because Okta does not repeat it.
+ * The events that have an effect, oldest first; those of them that could not be read in full; and
+ * the number of the others: of unknown types, failed ones, and a user's own recoveries. None fails
+ * the delivery, because Okta does not repeat it.
  *
  * @throws 400 E0000001 if the body is not a delivery
  */
@@ -82,8 +92,9 @@ interface ReadEvent {
 }
 
 /**
- * What cannot be read does not hide the rest. Without a readable time, the event counts as published now: to sign a user in again does
- * less harm than to keep the session of a user whom the org has disabled.
+ * What cannot be read does not hide the rest. Without a readable time, the event counts as
+ * published now: to sign a user in again does less harm than to keep the session of a user whom the
+ * org has disabled.
  */
 function readEvent({ eventType, uuid, published, outcome, actor, target }: Fields, nowMs: number): ReadEvent {
   const rule = RULES.get(eventType)
@@ -111,7 +122,10 @@ function readEvent({ eventType, uuid, published, outcome, actor, target }: Field
   }
 }
 
-/** The users, each once. Not complete: one of the targets may be a user who cannot be read, or none is a user. */
+/**
+ * The users, each once. Not complete: one of the targets may be a user who cannot be read, or none
+ * is a user.
+ */
 function readTargets(target: unknown) {
   const targets: readonly Fields[] = Array.isArray(target) ? target.map((one) => Object(one)) : []
   const users = new Map<string, Pick<OrgEvent, 'userId' | 'login'>>()
@@ -124,7 +138,9 @@ function readTargets(target: unknown) {
   return { users: [...users.values()], isComplete: isComplete && users.size > 0 }
 }
 
-/** Okta is the actor `SystemPrincipal`: seen for users' own recoveries in a support article (A4). */
+/**
+ * Okta is the actor `SystemPrincipal`: seen for users' own recoveries in a support article (A4).
+ */
 function isUserOrOkta(actor: unknown, userId: string): boolean {
   const { type, id }: Fields = Object(actor)
   return type === 'SystemPrincipal' || id === userId
@@ -132,7 +148,10 @@ function isUserOrOkta(actor: unknown, userId: string): boolean {
 
 const TIME = /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?)$/
 
-/** ISO 8601 with a time zone, whose minutes may be missing or follow without a colon (`+0000`). Milliseconds since 1970. */
+/**
+ * ISO 8601 with a time zone, whose minutes may be missing or follow without a colon (`+0000`).
+ * Milliseconds since 1970.
+ */
 function readTime(published: unknown): number | undefined {
   if (typeof published !== 'string' || !TIME.test(published)) return undefined
   const withColon = published.replace(

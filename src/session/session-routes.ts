@@ -37,7 +37,10 @@ export interface SessionRoutesOptions {
   readonly recentSignInMinutes: number
   readonly now: () => number
   readonly cookie: SessionCookie
-  /** Okta's sign-out, to which the page navigates after a sign-out. Undefined: the Okta session continues. */
+  /**
+   * Okta's sign-out, to which the page navigates after a sign-out. Undefined: the Okta session
+   * continues.
+   */
   readonly oktaSignOut: string | undefined
   /** Sets the device cookie if the browser has none. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
@@ -57,7 +60,8 @@ export function createSessionRoutes(options: SessionRoutesOptions): Route[] {
     signOut(req, res) {
       const found = sessions.find(req)
       if (found !== undefined) return signOut(options, found, req, res)
-      tellOktaSignOut(options, res) // the session has ended elsewhere, and that at Okta may continue
+      // the session has ended elsewhere, and that at Okta may continue
+      tellOktaSignOut(options, res)
       throw notFound(ME_SESSION)
     },
     async refreshSession(req, res) {

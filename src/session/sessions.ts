@@ -80,8 +80,8 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
   }
 
   /**
-   * Extends the session if that is due. While Redis reads and refuses to write (it is full, or read-only after a failover), the session
-   * is used until its stored end.
+   * Extends the session if that is due. While Redis reads and refuses to write (it is full, or
+   * read-only after a failover), the session is used until its stored end.
    *
    * @throws 401 E0000005 if there is no session
    */
@@ -96,7 +96,10 @@ function createRequestSessions(options: SessionsOptions, sessionStore: SessionSt
   return { find, refresh, require }
 }
 
-/** `read`: the session as Redis returned it just before. Any other failure of Redis does not tell whether the session still exists. */
+/**
+ * `read`: the session as Redis returned it just before. Any other failure of Redis does not tell
+ * whether the session still exists.
+ */
 const unlessWriteRefused = (read: Session) => (error: unknown) => {
   if (!isWriteRefused(error)) throw error
   return read

@@ -20,8 +20,9 @@ const MAX_KEYS = 1000
 const BATCH_SIZE = 100
 
 /**
- * The index user → store keys that are deleted when all sessions of the user end: open transactions, or known devices. The value of an
- * entry is when the key expires, when the transaction changed the password (or `-`), and when the entry was written.
+ * The index user → store keys that are deleted when all sessions of the user end: open
+ * transactions, or known devices. The value of an entry is when the key expires, when the
+ * transaction changed the password (or `-`), and when the entry was written.
  */
 export function createUserKeys(options: UserKeysOptions) {
   const { store, names, prefix, now } = options

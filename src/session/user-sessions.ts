@@ -27,7 +27,10 @@ export interface SessionsToKeep {
   readonly createdSinceMs?: number
   /** Transactions that changed the user's password at about this time stay. */
   readonly passwordChangedAtMs?: number | undefined
-  /** Transactions stay whose user was named at this time or later, or whose user is not known yet and that began since. */
+  /**
+   * Transactions stay whose user was named at this time or later, or whose user is not known yet
+   * and that began since.
+   */
   readonly transactionsSinceMs?: number | undefined
   /** The store keys of the transaction that ends the sessions. */
   readonly transactionKeys?: readonly string[]

@@ -66,8 +66,9 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
 }
 
 /**
- * Waits until the client is connected, a cluster's client to all its primaries, because a command for a node that is being connected
- * fails; one of them may be down. Throws after `timeoutMs` without a connection, and when the client reports an error.
+ * Waits until the client is connected, a cluster's client to all its primaries, because a command
+ * for a node that is being connected fails; one of them may be down. Throws after `timeoutMs`
+ * without a connection, and when the client reports an error.
  */
 export async function connected(client: Redis | Cluster, timeoutMs: number): Promise<void> {
   const signal = AbortSignal.timeout(timeoutMs)
@@ -81,7 +82,10 @@ export async function connected(client: Redis | Cluster, timeoutMs: number): Pro
   if (failure !== undefined && !isAnyReady) throw failure.reason
 }
 
-/** A cluster reports no error while its nodes refuse connections: the last node's error says more than the end of the time. */
+/**
+ * A cluster reports no error while its nodes refuse connections: the last node's error says more
+ * than the end of the time.
+ */
 async function ready(client: Redis | Cluster, signal: AbortSignal): Promise<void> {
   let ofNode: unknown
   const onNodeError = (error: unknown) => {
@@ -106,8 +110,9 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
 const SEARCH_EVERY_MS = 5000
 
 /**
- * Whether to reconnect after an error. A primary that was demoted to a replica keeps its connections open, and reconnecting finds the new
- * primary. While there is none, a server that is only read must not lose its connection at each write.
+ * Whether to reconnect after an error. A primary that was demoted to a replica keeps its
+ * connections open, and reconnecting finds the new primary. While there is none, a server that is
+ * only read must not lose its connection at each write.
  */
 function createPrimarySearch(now: () => number = () => performance.now()) {
   let searchedAtMs = Number.NEGATIVE_INFINITY
@@ -148,11 +153,13 @@ function createCluster(target: RedisTarget, redisOptions: Options, connectTimeou
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
   })
-  // Without a queue, ioredis rejects a command for a node that is being connected, but connects a node that is not. Primaries are
-  // connected as soon as their slots are known, before commands arrive; not earlier, because the first command is that of ioredis
-  // itself (CLUSTER INFO, to any primary), without which the cluster is never ready.
+  // Without a queue, ioredis rejects a command for a node that is being connected, but connects a
+  // node that is not. Primaries are connected as soon as their slots are known, before commands
+  // arrive; not earlier, because the first command is that of ioredis itself (CLUSTER INFO, to any
+  // primary), without which the cluster is never ready.
   const connectPrimary = (node: Redis) => {
-    if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {}) // 'node error' has the reason
+    // 'node error' has the reason
+    if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
   }
   cluster.on('ready', () => cluster.nodes('master').forEach(connectPrimary))
   cluster.on('+node', (node: Redis) => cluster.status === 'ready' && connectPrimary(node))

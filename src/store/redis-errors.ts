@@ -39,8 +39,8 @@ function failure(outcome: string, code: string): DependencyFailure {
 }
 
 /**
- * Redis still reads, but refuses every write: it is full, a replica (after a failover), cannot save, or has too few replicas
- * (`min-replicas-to-write`). The write was certainly not executed.
+ * Redis still reads, but refuses every write: it is full, a replica (after a failover), cannot
+ * save, or has too few replicas (`min-replicas-to-write`). The write was certainly not executed.
  */
 export function isWriteRefused(error: unknown): boolean {
   const { outcome, code = '' } = innermostFailure(error) ?? {}
@@ -49,7 +49,10 @@ export function isWriteRefused(error: unknown): boolean {
 
 const REFUSED_WRITES: ReadonlySet<string> = new Set(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS'])
 
-/** The start of the code of a reply to a command that is renamed (`rename-command`), or that a proxy in front of Redis does not pass on. */
+/**
+ * The start of the code of a reply to a command that is renamed (`rename-command`), or that a proxy
+ * in front of Redis does not pass on.
+ */
 export const UNKNOWN_COMMAND = 'unknown command'
 /** ioredis sends it on each connection. The code if there is no such command. */
 export const NO_INFO = `${UNKNOWN_COMMAND} INFO`

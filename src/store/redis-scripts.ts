@@ -76,9 +76,10 @@ return redis.call('HLEN', KEYS[1])`,
   },
 
   /**
-   * key prefix, and the key of the override if there is one; id for new windows, notAfterMs or '', JSON of both lists of windows, the key
-   * without which windows are shortened or '', to which time to live → 1 if overridden, index of the full window or -1, its time left, id
-   * of each counted window, 1 if late, 1 if windows are shortened
+   * key prefix, and the key of the override if there is one; id for new windows, notAfterMs or '',
+   * JSON of both lists of windows, the key without which windows are shortened or '', to which time
+   * to live → 1 if overridden, index of the full window or -1, its time left, id of each counted
+   * window, 1 if late, 1 if windows are shortened
    */
   countAttempt: {
     lua: `${WINDOWS}

@@ -43,8 +43,9 @@ export interface Store extends AttemptCounters {
   deleteIf(key: string, expected: string): Promise<boolean>
 
   /**
-   * Deletes the keys that begin with `prefix`, but not those that begin with `except`, found by a scan of all keys. One that is written during the scan may stay. After a
-   * failure, some may be deleted. Returns how many were.
+   * Deletes the keys that begin with `prefix`, but not those that begin with `except`, found by a
+   * scan of all keys. One that is written during the scan may stay. After a failure, some may be
+   * deleted. Returns how many were.
    */
   deleteAll(prefix: string, except?: string): Promise<number>
 
@@ -113,7 +114,10 @@ export interface AttemptCounters {
   /** Refunds an attempt to the windows in which it was counted. Windows that have ended are not changed. */
   refundAttempt(keyPrefix: string, counted: readonly CountedWindow[]): Promise<void>
 
-  /** Ends windows early and sets the marker keys, in one step. The markers share the hash tag of the prefix. */
+  /**
+   * Ends windows early and sets the marker keys, in one step. The markers share the hash tag of the
+   * prefix.
+   */
   clearWindows(
     keyPrefix: string,
     windows: readonly WindowKey[],
@@ -128,8 +132,9 @@ export interface CountRequest {
   /** If the key exists, these windows replace `windows`. The key shares the hash tag of the prefix. */
   readonly override?: { readonly ifKeyExists: string; readonly windows: readonly LimitWindow[] }
   /**
-   * Unless the key exists, those of `windows` that are longer than `toTtlMs` are as short as that, and fields of the hash of the
-   * prefix itself (`shortened`). The key shares the hash tag of the prefix.
+   * Unless the key exists, those of `windows` that are longer than `toTtlMs` are as short as that,
+   * and fields of the hash of the prefix itself (`shortened`). The key shares the hash tag of the
+   * prefix.
    */
   readonly shorten?: Shorten
   /**

@@ -21,15 +21,17 @@ export class UpstreamFailure extends DependencyFailure {
 
 /**
  * - `unreachable`: no connection was made, so the request did not arrive;
- * - `proxy_refused`: the egress proxy did not open a tunnel, so the request did not arrive; the code is
- *   its status, such as `PROXY_407`;
- * - `connection_lost`: the connection broke or the response was not HTTP; the request may have arrived;
+ * - `proxy_refused`: the egress proxy did not open a tunnel, so the request did not arrive; the
+ *   code is its status, such as `PROXY_407`;
+ * - `connection_lost`: the connection broke or the response was not HTTP; the request may have
+ *   arrived;
  * - `timeout`: the response was not complete in time; the request may have arrived;
  * - `response_too_large`: the response exceeded the size limit;
  * - `breaker_open`: not sent, because the upstream has failed several times in a row;
  * - `pool_exhausted`: not sent, because too many calls were in flight for too long;
  * - `address_blocked`: the upstream refused the client's address, or the broker's, and did nothing;
- * - `invalid_response`: the response is not one of the API: a proxy's page, truncated JSON, a redirect.
+ * - `invalid_response`: the response is not one of the API: a proxy's page, truncated JSON, a
+ *   redirect.
  */
 export type UpstreamOutcome = keyof typeof REACHED_UPSTREAM
 

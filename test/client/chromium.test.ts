@@ -207,7 +207,8 @@ test('a relying party id that the page sets: one key for all hosts below it, and
     'base64url',
   )
   expect(await runAt('login.example.test', asked('example.test'))).toBe('done')
-  expect(await runAt('login.example.test', 'getAssertion(step)')).toBe('NotAllowedError') // has no such key
+  // has no such key
+  expect(await runAt('login.example.test', 'getAssertion(step)')).toBe('NotAllowedError')
   expect(await runAt('portal.another.test', asked('example.test'))).toBe('SecurityError')
 })
 

@@ -56,7 +56,10 @@ test.each(['javascript:alert(1)', ' JavaScript:alert(1)', 'data:text/html,x', 'p
   },
 )
 
-/** The links of the widget's CUSTOM_PASSWORD_EXPIRED.js and CUSTOM_PASSWORD_WARN.js, and one without what tells them. */
+/**
+ * The links of the widget's CUSTOM_PASSWORD_EXPIRED.js and CUSTOM_PASSWORD_WARN.js, and one without
+ * what tells them.
+ */
 test.each([
   ['PASSWORD_EXPIRED', { title: 'Twitter', href: 'https://www.twitter.com', hints: { allow: ['GET'] } }],
   ['PASSWORD_WARN', { title: 'Google', href: 'https://www.google.com', hints: { allow: ['POST'] } }],

@@ -31,22 +31,18 @@ test('.env.example is valid except for its placeholders, which are refused', () 
   expect(problems.filter((problem) => !problem.endsWith(' the placeholder of the example'))).toEqual([])
   expect(problems.map((problem) => problem.split(':')[0]).sort()).toEqual(
     [
-      ...[
-        'AUTHN_API_TOKEN',
-        'AUTHN_BASE_URL',
-        'EVENT_HOOK_SECRET',
-        'OPS_TOKEN',
-        'OPS_TOKENS',
-        'PAM_BASE_URL',
-      ],
-      ...[
-        'PAM_KEY_ID',
-        'PAM_KEY_SECRET',
-        'APP_TOKENS',
-        'OTEL_EXPORTER_OTLP_HEADERS',
-        'REDIS_URL',
-        'SECRET_KEYS',
-      ],
+      'AUTHN_API_TOKEN',
+      'AUTHN_BASE_URL',
+      'EVENT_HOOK_SECRET',
+      'OPS_TOKEN',
+      'OPS_TOKENS',
+      'PAM_BASE_URL',
+      'PAM_KEY_ID',
+      'PAM_KEY_SECRET',
+      'APP_TOKENS',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'REDIS_URL',
+      'SECRET_KEYS',
     ].sort(),
   )
 })

@@ -136,7 +136,10 @@ describe('a forgotten password', () => {
   })
 })
 
-/** Okta sends nothing to a locked user who asks for a new password (R4), and the page must not reveal who is locked. */
+/**
+ * Okta sends nothing to a locked user who asks for a new password (R4), and the page must not
+ * reveal who is locked.
+ */
 describe('a user to whom nothing is sent', () => {
   async function ask(visitor: Visitor, login: string, way: string) {
     await visitor.press('Forgot your password?')

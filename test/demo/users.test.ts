@@ -127,7 +127,9 @@ const atOtherProvider: readonly Step[] = [
   () => clickOnce(visitor.page.getByRole('button', { name: /^(Yes|Approve)/ })),
 ]
 const rememberDevice: Step = () => visitor.main.getByLabel('Do not ask again on this device').check()
-/** Okta has completed the sign-in for itself: the user opens the portal again, which begins anew. */
+/**
+ * Okta has completed the sign-in for itself: the user opens the portal again, which begins anew.
+ */
 const atOkta: Step = async () => {
   await visitor.page.getByRole('heading', { name: 'Signed in at Okta' }).waitFor()
   await visitor.page.goto(demo.demo.url)

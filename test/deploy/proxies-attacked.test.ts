@@ -65,8 +65,8 @@ async function routesAskedBy(portal: Portal, ask: () => Promise<unknown>) {
 }
 
 /**
- * Asks for the paths of backends with a valid token, from outside. Nothing arrives, unless the proxy
- * passes on the very path that it has compared, as Apache does.
+ * Asks for the paths of backends with a valid token, from outside. Nothing arrives, unless the
+ * proxy passes on the very path that it has compared, as Apache does.
  */
 async function expectNoWayToBackendPaths(portal: Portal, cookie?: string) {
   const session = cookie === undefined ? [] : ['Cookie', cookie]
@@ -311,7 +311,8 @@ describe.each(NAMES)('%s', (name) => {
     ]
     const open = (answer: Parameters<typeof answeringWith>[0], path = PROXIES[name].applicationPath) =>
       openWith(cookie, { path: path + answeringWith(answer) })
-    const setBy = ({ headers }: PortalResponse) => (headers['set-cookie'] ?? []).filter((line) => line !== '') // browsers ignore an empty line
+    // browsers ignore an empty line
+    const setBy = ({ headers }: PortalResponse) => (headers['set-cookie'] ?? []).filter((line) => line !== '')
     const lines = (...values: readonly string[]) =>
       values.map((value, n) => [n % 2 === 0 ? 'Set-Cookie' : 'set-cookie', value] as const)
 
@@ -336,8 +337,10 @@ describe.each(NAMES)('%s', (name) => {
           const headers = [[header, target] as const, ...lines(...PLANTED, ...OWN)]
           const answer = await open({ status: 200, headers })
           expect([header, target, setBy(answer), answer.text]).toEqual([
-            ...[header, target],
-            ...[OWN, 'the application'],
+            header,
+            target,
+            OWN,
+            'the application',
           ])
         }
     })

@@ -24,7 +24,9 @@ function markdownIn(folder: string, { recursive }: { recursive: boolean }): stri
     .filter((path) => path.endsWith('.md'))
 }
 
-/** Each mark of a page: the ids after it, such as R1 and A4 in "*unproven*, R1, A4", and its line. */
+/**
+ * Each mark of a page: the ids after it, such as R1 and A4 in "*unproven*, R1, A4", and its line.
+ */
 function marksIn(text: string) {
   return [...text.matchAll(/unproven(?!\.md)(\*[,:]?\s\(?((?:[A-Z]\d+(?:,\s|\sand\s)?)+))?/gi)].map(
     (mark) => ({

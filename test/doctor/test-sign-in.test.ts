@@ -43,7 +43,9 @@ test('Okta uses the address and the device token of a test sign-in, whose transa
   expect(sent().filter((path) => path === '/api/v1/authn/cancel')).toHaveLength(2)
 })
 
-/** docs/unproven.md O1 and R3: each way to set up the org's zones, and what the doctor sees of it. */
+/**
+ * docs/unproven.md O1 and R3: each way to set up the org's zones, and what the doctor sees of it.
+ */
 test.each<[string, SandboxConfig['zones'], string]>([
   [
     'is in no zone',

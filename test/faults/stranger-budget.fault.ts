@@ -3,15 +3,17 @@ import { openBrowser } from '../support/browser.ts'
 import { useHarness } from '../support/harness.ts'
 
 /**
- * What strangers cost others with the shipped limits: one address, one IPv6 /56 (a home line), and a
- * thousand addresses. The table of docs/security.md#a-strangers-budget has these numbers.
+ * What strangers cost others with the shipped limits: one address, one IPv6 /56 (a home line), and
+ * a thousand addresses. The table of docs/security.md#a-strangers-budget has these numbers.
  */
 const REQUESTS = 1200
 const AT_ONCE = 40
 const NAMES = Array.from({ length: 60 }, (_, n) => `victim-${n}@example.test`)
 
 const two = (n: number) => (n & 255).toString(16).padStart(2, '0')
-/** The addresses of a stranger, and how many calls and messages a window of the limits allows them. */
+/**
+ * The addresses of a stranger, and how many calls and messages a window of the limits allows them.
+ */
 const STRANGERS = [
   { who: 'one address', addressOf: () => '198.51.100.7', passwords: 100, recoveries: 30 },
   {

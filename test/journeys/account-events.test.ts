@@ -6,8 +6,9 @@ import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
- * What the org's events about a user's password end here: those of the user's own recovery, of an administrator's reset, and of
- * breach protection. The sandbox sends them as Okta's log has them (docs/sandbox.md#events).
+ * What the org's events about a user's password end here: those of the user's own recovery, of an
+ * administrator's reset, and of breach protection. The sandbox sends them as Okta's log has them
+ * (docs/sandbox.md#events).
  */
 
 const SECRET = 'plainly-fake-hook-secret'

@@ -71,7 +71,8 @@ test('a path with an encoded slash, a backslash or a dot segment is 400, whateve
   expect((await ask(USER)).status).toBe(200)
   expect((await ask('/app/v1/pam/users/zo%C3%AB.%E7%8E%8B%40ex%C3%A4mple.test%2e')).status).toBe(404)
   const group = 'Database%20Readers%2e%2e'
-  expect((await ask(`/app/v1/pam/groups/${group}?x=%2f..`)).status).toBe(400) // an unknown parameter
+  // an unknown parameter
+  expect((await ask(`/app/v1/pam/groups/${group}?x=%2f..`)).status).toBe(400)
   expect((await ask('/app/v1/pam/groups?search=%2f..%5c/../')).status).toBe(200)
 })
 

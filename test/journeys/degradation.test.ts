@@ -13,7 +13,10 @@ import {
 import type { Harness } from '../support/harness.ts'
 import { until } from '../support/until.ts'
 
-/** Each cell of docs/degradation.md: the requests of a column are prepared while all is well, and sent during its fault. */
+/**
+ * Each cell of docs/degradation.md: the requests of a column are prepared while all is well, and
+ * sent during its fault.
+ */
 
 interface Table {
   readonly title: string
@@ -84,8 +87,8 @@ async function prepareAll(requests: readonly string[]): Promise<Map<string, Send
 }
 
 /**
- * A read-only Redis may have become one just before, so the client looks for a primary: reads are 503 until it is connected again. They
- * are repeated if another answer is `expected`.
+ * A read-only Redis may have become one just before, so the client looks for a primary: reads are
+ * 503 until it is connected again. They are repeated if another answer is `expected`.
  */
 async function answerOf(send: Send = async () => 0, expected = 503): Promise<number> {
   if (expected === 503) return send()
@@ -107,7 +110,10 @@ async function recover(fault: Fault): Promise<void> {
   await until(async () => (await isWell()) === 200, { what: 'a broker that has recovered' })
 }
 
-/** The tables, each with the title of its section. The first cell of a row is the request, the last one says why. */
+/**
+ * The tables, each with the title of its section. The first cell of a row is the request, the last
+ * one says why.
+ */
 function readTables(page: string): Table[] {
   return page
     .split(/^## /m)

@@ -83,7 +83,8 @@ describe('a Redis that', () => {
   const harness = useHarness({
     redis: { persist: true },
     tunables: (tunables) => ({ ...tunables, store: { connectTimeoutMs: 3000, commandTimeoutMs: 3000 } }),
-    constants: { health: { checkEveryMs: 500 }, sessions: { extendEveryMs: 0 } }, // each use of a session is written
+    // each use of a session is written
+    constants: { health: { checkEveryMs: 500 }, sessions: { extendEveryMs: 0 } },
   })
 
   /** A service that loses every replica at once helps nobody, so the state of Redis is only shown. */

@@ -147,7 +147,9 @@ describe('a security key', () => {
   )
 })
 
-/** As the widget's EnrollWebauthnController.js posts them: null, if the browser tells none (S12). */
+/**
+ * As the widget's EnrollWebauthnController.js posts them: null, if the browser tells none (S12).
+ */
 test.each([
   [{ transports: '["nfc","usb"]', clientExtensions: '{"credProps":{"rk":true}}' }],
   [{ transports: null, clientExtensions: null }],

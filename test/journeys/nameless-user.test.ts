@@ -3,7 +3,10 @@ import { useStubHarness } from '../support/harness.ts'
 import { openPage } from '../support/portal-page.ts'
 import { sendJson } from '../support/stub-upstream.ts'
 
-/** The login of a session is the user's identity at PAM and at applications, so only Okta may name it. */
+/**
+ * The login of a session is the user's identity at PAM and at applications, so only Okta may name
+ * it.
+ */
 
 const harness = useStubHarness({ answer: (_req, res) => sendJson(res, 500, {}) })
 

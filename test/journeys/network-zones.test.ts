@@ -3,8 +3,8 @@ import type { SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 import { PASSWORD, TOMAS, useHarness } from '../support/harness.ts'
 
 /**
- * The two mistakes of docs/connect-your-okta-org.md, step 3, as users of the portal see them (docs/unproven.md O1). The
- * policy asks for a second factor, except in the office.
+ * The two mistakes of docs/connect-your-okta-org.md, step 3, as users of the portal see them
+ * (docs/unproven.md O1). The policy asks for a second factor, except in the office.
  */
 
 const GATEHOUSE = '127.0.0.1'

@@ -7,8 +7,9 @@ import { AMELIA, type Harness, PASSWORD, startHarness, WALTER } from '../support
 import { until } from '../support/until.ts'
 
 /**
- * The Okta session of a browser that several users share, in Chromium: user A has signed in at Okta, user B signs in at the
- * portal. Rows A1 and A2 of what is known about Okta (docs/connect-your-okta-org.md#7-single-sign-on).
+ * The Okta session of a browser that several users share, in Chromium: user A has signed in at
+ * Okta, user B signs in at the portal. Rows A1 and A2 of what is known about Okta
+ * (docs/connect-your-okta-org.md#7-single-sign-on).
  */
 
 let harness: Harness
@@ -46,7 +47,9 @@ async function startBroker(env: Record<string, string>): Promise<Gatehouse> {
 
 const appUrl = () => `${harness.authnUrl}/home/travel/0oasandboxtravel001/aln1`
 
-/** The browser of a shared computer, in which this user has signed in at Okta, without the portal. */
+/**
+ * The browser of a shared computer, in which this user has signed in at Okta, without the portal.
+ */
 async function signedInAtOkta(username: string): Promise<Page> {
   const response = await fetch(`${harness.authnUrl}/api/v1/authn`, {
     method: 'POST',
@@ -66,7 +69,10 @@ async function signedInAtOkta(username: string): Promise<Page> {
 const userOfApp = async (page: Page) =>
   /signed in as (\S+)\./.exec(await page.locator('main').innerText())?.[1]
 
-/** Opens the portal's page, and signs this user in. @returns the path of the redemption of the SSO token */
+/**
+ * Opens the portal's page, and signs this user in. @returns the path of the redemption of the SSO
+ * token
+ */
 async function signInAtPortal(page: Page, { url }: Gatehouse, username: string): Promise<string> {
   await page.route(`${url}/portal`, (route) =>
     route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>Portal</title>' }),

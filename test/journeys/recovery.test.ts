@@ -37,7 +37,9 @@ const LOCKED = 'lars.locked@example.test'
 const REFUSED = ['yara.young', 'stella.staged', 'luis.locked', 'fiona.federated'].map(
   (name) => `${name}@example.test`,
 )
-/** Okta tells public applications that this user exists, so the broker makes a decoy transaction. */
+/**
+ * Okta tells public applications that this user exists, so the broker makes a decoy transaction.
+ */
 const FEDERATED = 'fiona.federated@example.test'
 const WITH_PHONE = AMELIA
 /** The answer to the recovery question of all users here. */

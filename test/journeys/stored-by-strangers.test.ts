@@ -3,7 +3,10 @@ import { type Browser, openBrowser } from '../support/browser.ts'
 import { AMELIA, FROM_PROXY, PASSWORD, useHarness } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 
-/** What requests without a session leave in Redis, and for how long: anyone can send them, by the million, with made-up names. */
+/**
+ * What requests without a session leave in Redis, and for how long: anyone can send them, by the
+ * million, with made-up names.
+ */
 
 const harness = useHarness({ env: { TRUST_PROXY: '127.0.0.1', STEP_UP: 'on' } })
 beforeEach(() => harness.redis.client().flushall())

@@ -104,8 +104,10 @@ describe('the connection of a request stays open', () => {
   ])('%s', async (_name, request, status) => {
     const received = await twice(request)
     expect(received.match(/HTTP\/1\.1 \d+|^Connection: [\w-]+/gim)).toEqual([
-      ...[`HTTP/1.1 ${status}`, 'Connection: keep-alive'],
-      ...['HTTP/1.1 404', 'Connection: close'],
+      `HTTP/1.1 ${status}`,
+      'Connection: keep-alive',
+      'HTTP/1.1 404',
+      'Connection: close',
     ])
   })
 })

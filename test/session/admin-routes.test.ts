@@ -37,7 +37,8 @@ async function harness(opsToken: string | null = TOKEN, named: { name: string; t
       limits: createCallLimits({
         limits: OPS_LIMITS,
         names: createSigner([Buffer.alloc(32, 1)], 'ops-limit-names'),
-        ...{ store, metrics },
+        store,
+        metrics,
         now: Date.now,
       }),
     },

@@ -298,7 +298,8 @@ describe('ending', () => {
       const oktaSignOut = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.example%2F'
       for (const options of [{ oktaSignOut }, {}]) {
         const { call, cookieHeader } = await signedIn(options)
-        const { id } = (await call('GET', ME, cookieHeader)).json as { id: string } // the response of `/sessions/me`
+        // the response of `/sessions/me`
+        const { id } = (await call('GET', ME, cookieHeader)).json as { id: string }
         const path = by === 'me' ? ME : `/api/v1/sessions/${id}`
         const { status, headers } = await call('DELETE', path, cookieHeader)
         expect([status, headers['x-gatehouse-sign-out']]).toEqual([204, options.oktaSignOut])
@@ -675,7 +676,10 @@ test('an ended session is removed from the index', async () => {
 })
 
 describe('Redis refuses to write', () => {
-  /** Of a full Redis; of a replica, after a failover; of one that cannot save; of one with too few replicas. */
+  /**
+   * Of a full Redis; of a replica, after a failover; of one that cannot save; of one with too few
+   * replicas.
+   */
   const REFUSALS = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS']
 
   test.each(REFUSALS)('%s: the session is used until its stored end, and no longer', async (code) => {

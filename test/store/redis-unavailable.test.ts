@@ -141,7 +141,8 @@ describe('Redis refuses', () => {
     const startedAt = performance.now()
     const isRefused = async () =>
       (await store.set('gatehouse:a', '1', 1000).catch(unavailableReason)) === 'redis: READONLY'
-    for (let refusal = 0; refusal < 20; refusal++) await until(isRefused) // a write may find no connection instead
+    // a write may find no connection instead
+    for (let refusal = 0; refusal < 20; refusal++) await until(isRefused)
     const elapsedMs = performance.now() - startedAt
     const reconnections = events.filter(({ event }) => event === 'store_disconnected').length
     expect(reconnections).toBeGreaterThan(0)

@@ -8,7 +8,10 @@ import type { RouteClassName } from './route-classes.ts'
 import { deadPort } from './stub-upstream.ts'
 import { handleOf, verifyHref } from './transaction-view.ts'
 
-/** The rows and columns of docs/degradation.md: requests that are prepared while all is well, and faults. */
+/**
+ * The rows and columns of docs/degradation.md: requests that are prepared while all is well, and
+ * faults.
+ */
 
 const APP_TOKEN = 'plainly-fake-token-of-the-portal'
 const HOOK_SECRET = 'plainly-fake-hook-secret'
@@ -44,7 +47,8 @@ export function startDegradationHarness(): Promise<Harness> {
           authn: { ...upstream.authn, totalTimeoutMs: TIME_LIMIT_MS },
           pam: { ...upstream.pam, totalTimeoutMs: TIME_LIMIT_MS },
         },
-        pam: { ...pam, lists: { ...pam.lists, freshMs: 1 } }, // a list that is used again is refreshed
+        // a list that is used again is refreshed
+        pam: { ...pam, lists: { ...pam.lists, freshMs: 1 } },
       }),
     constants: {
       sessions: { extendEveryMs: 0 }, // a session that is used is extended

@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** An address that leads each new connection to another server, as a name with several addresses or a load balancer does. */
+/**
+ * An address that leads each new connection to another server, as a name with several addresses or
+ * a load balancer does.
+ */
 export interface Forwarder {
   /** Of 127.0.0.1. */
   readonly port: number
@@ -56,7 +59,10 @@ export async function startForwarder(
   }
 }
 
-/** As in front of a Redis whose configuration renames a command away: the error is that of the real server. */
+/**
+ * As in front of a Redis whose configuration renames a command away: the error is that of the real
+ * server.
+ */
 export function withoutCommand(name: string): Required<ForwarderOptions> {
   const other = name.replace(/.$/, '0')
   return {

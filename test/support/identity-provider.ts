@@ -3,10 +3,11 @@ import type { Harness } from './harness.ts'
 import { navigate } from './navigate.ts'
 
 /**
- * Follows the `redirect` link of a factor that another identity provider verifies, as a browser does: through the broker to the org, to
- * the identity provider, where it presses a button.
+ * Follows the `redirect` link of a factor that another identity provider verifies, as a browser
+ * does: through the broker to the org, to the identity provider, where it presses a button.
  *
- * @returns the URL to which the identity provider redirects the browser back; null: the browser is at Okta
+ * @returns the URL to which the identity provider redirects the browser back; null: the browser is
+ * at Okta
  */
 export async function answerAtProvider(
   { gatehouse, authnUrl }: Pick<Harness, 'gatehouse' | 'authnUrl'>,

@@ -67,7 +67,9 @@ export async function startPortal({
     ...options,
     sandboxConfig: withZoe,
     env: {
-      ...{ PUBLIC_URL: PORTAL, TRUST_PROXY: '127.0.0.1', EVENT_HOOK_SECRET: HOOK_SECRET },
+      PUBLIC_URL: PORTAL,
+      TRUST_PROXY: '127.0.0.1',
+      EVENT_HOOK_SECRET: HOOK_SECRET,
       APP_TOKENS: `portal:${APP_TOKEN}`,
     },
   })
@@ -128,7 +130,8 @@ export const answeringWith = (answer: ApplicationAnswer) =>
 
 function answerFor({ url = '/' }: IncomingMessage): ApplicationAnswer {
   const [, given] = /[?&]answer=([^&]*)/.exec(url) ?? []
-  if (given !== undefined) return JSON.parse(decodeURIComponent(given)) as ApplicationAnswer // of a test
+  // of a test
+  if (given !== undefined) return JSON.parse(decodeURIComponent(given)) as ApplicationAnswer
   return { status: url === '/app/own-refusal' ? 401 : 200, headers: [] }
 }
 

@@ -4,7 +4,10 @@ import type { SessionEnd } from '../session-watch.ts'
 export type Action =
   /** Correct the input, and send it again. */
   | 'correct'
-  /** Enter what the message asks for into the same field, which the page empties. Show it as information, not as an error. */
+  /**
+   * Enter what the message asks for into the same field, which the page empties. Show it as
+   * information, not as an error.
+   */
   | 'continue'
   /** Send the same again, after `retryAfterSeconds` if it is set. */
   | 'retry'
@@ -103,7 +106,9 @@ export const ACTIONS = {
 /** Stable: a page may decide by it. */
 export type MessageKey = keyof typeof ACTIONS
 
-/** The messages for the codes that only Gatehouse has. Those of Okta, and the causes: okta-codes.ts. */
+/**
+ * The messages for the codes that only Gatehouse has. Those of Okta, and the causes: okta-codes.ts.
+ */
 export const GATEHOUSE_CODES: Readonly<Record<string, MessageKey>> = {
   sign_in_again: 'signInAgain',
   pam_bad_request: 'groupsNotAvailable',

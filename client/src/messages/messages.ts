@@ -20,7 +20,10 @@ export interface Message {
   readonly title: string
   readonly text: string
   readonly action: Action
-  /** The name of the field to correct, such as `oldPassword`, if it is known. The causes of an error may name others. */
+  /**
+   * The name of the field to correct, such as `oldPassword`, if it is known. The causes of an error
+   * may name others.
+   */
   readonly field: string | undefined
   /** BCP 47: the language of the title and the text. */
   readonly language: string

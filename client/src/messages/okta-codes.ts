@@ -67,10 +67,16 @@ export const OKTA_CODES: Readonly<Record<string, MessageKey>> = {
 export interface Variant {
   readonly code: string
   readonly key: MessageKey
-  /** Okta's answer to a request of this path. It has no causes, unlike the broker's own errors with this code. */
+  /**
+   * Okta's answer to a request of this path. It has no causes, unlike the broker's own errors with
+   * this code.
+   */
   readonly path?: string
   readonly status?: number
-  /** In the summary or a cause. Texts of Okta follow the language of the org's brand: in another one, others apply. */
+  /**
+   * In the summary or a cause. Texts of Okta follow the language of the org's brand: in another
+   * one, others apply.
+   */
   readonly text?: RegExp
 }
 

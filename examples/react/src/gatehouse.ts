@@ -5,8 +5,8 @@ import { chosenLanguage } from './language/language.ts'
 export const gatehouse = createGatehouse(chosenLanguage ? { language: chosenLanguage } : {})
 
 /**
- * The relying party id of security keys, such as `example.com` for keys of all its hosts. Undefined: the page's host. Users must set
- * up their keys again after a change.
+ * The relying party id of security keys, such as `example.com` for keys of all its hosts.
+ * Undefined: the page's host. Users must set up their keys again after a change.
  */
 export const RELYING_PARTY_ID: string | undefined = undefined
 

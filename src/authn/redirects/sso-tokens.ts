@@ -51,12 +51,14 @@ export interface Redemption {
 const PATH = '/login/sessionCookieRedirect'
 
 /**
- * Single sign-on: stores Okta's one-use session token. The browser gets an SSO token, which is a handle for one use by
- * this device. It is valid as long as the session token and the browser's session.
+ * Single sign-on: stores Okta's one-use session token. The browser gets an SSO token, which is a
+ * handle for one use by this device. It is valid as long as the session token and the browser's
+ * session.
  *
- * Okta ignores a session token if the browser has an Okta session, maybe another user's. So the browser can be sent to
- * Okta's sign-out first. It returns with the same redemption and `signedOut`, which names the handle. The URL tells it,
- * not the stored record: the second click of a double click repeats the first request, and must not skip the sign-out.
+ * Okta ignores a session token if the browser has an Okta session, maybe another user's. So the
+ * browser can be sent to Okta's sign-out first. It returns with the same redemption and
+ * `signedOut`, which names the handle. The URL tells it, not the stored record: the second click of
+ * a double click repeats the first request, and must not skip the sign-out.
  */
 export class SsoTokens {
   readonly isEnabled: boolean
@@ -82,7 +84,9 @@ export class SsoTokens {
     await this.#records.remove(handle)
   }
 
-  /** The URL at Okta: the sign-out, or the redemption with the session token, which is deleted here. */
+  /**
+   * The URL at Okta: the sign-out, or the redemption with the session token, which is deleted here.
+   */
   async redeem({ token: handle, redirectUrl, signedOut }: Redemption, client: Client): Promise<string> {
     const { allowed, upstreamOrigin, signsOut, sessions, log } = this.#options
     const { device, requestId, address } = client

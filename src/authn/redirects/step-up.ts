@@ -25,7 +25,10 @@ export interface StepUpOptions extends LimitReachedDeps {
   readonly audit: StepAudit
 }
 
-/** Longer than an imported transaction lasts that nobody continues, because the clocks of replicas may differ. */
+/**
+ * Longer than an imported transaction lasts that nobody continues, because the clocks of replicas
+ * may differ.
+ */
 const INDEX_MS = LIFETIME.defaultMs + 60_000
 
 const STATE_TOKEN = /^[\w.~-]{20,512}$/
@@ -80,10 +83,11 @@ export class StepUp {
   }
 
   /**
-   * A token that is imported several times has one transaction: each import replaces the previous one. With two
-   * handles, each transaction would miss the steps of the other. This happens if a transaction that goes on is imported
-   * again after minutes: a step may then be refused as not offered. A credential is safe, because Okta is asked just
-   * before whether it expects one. An index that lasted as long as the transaction would let anyone fill Redis.
+   * A token that is imported several times has one transaction: each import replaces the previous
+   * one. With two handles, each transaction would miss the steps of the other. This happens if a
+   * transaction that goes on is imported again after minutes: a step may then be refused as not
+   * offered. A credential is safe, because Okta is asked just before whether it expects one. An
+   * index that lasted as long as the transaction would let anyone fill Redis.
    */
   async #storeTransaction(handle: string, imported: Transaction): Promise<void> {
     const { store, transactions, tokenNames } = this.#options

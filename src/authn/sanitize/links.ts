@@ -46,8 +46,8 @@ const REDIRECTS = [/^\/login\/step-up\/redirect$/, /^\/login\/token\/redirect$/,
 const MAX_LINKS = 4000
 
 /**
- * Copies the answer first, then rewrites its links, because a link may contain a token from anywhere
- * in the answer.
+ * Copies the answer first, then rewrites its links, because a link may contain a token from
+ * anywhere in the answer.
  *
  * @throws UnusableAnswer
  */

@@ -84,8 +84,9 @@ export function createSanitizer(deps: SanitizerDeps) {
 }
 
 /**
- * The answer as clients know it. Okta may leave out the causes of an error (S7). A lockout ends the transaction, so what needs a
- * handle is left out: from primary authentication, Okta sends a link to cancel without a state token (S1).
+ * The answer as clients know it. Okta may leave out the causes of an error (S7). A lockout ends the
+ * transaction, so what needs a handle is left out: from primary authentication, Okta sends a link
+ * to cancel without a state token (S1).
  */
 function completeAnswer({ body, isError }: Pick<AuthnReply, 'body' | 'isError'>): AuthnReply['body'] {
   if (isError) return { ...body, errorCauses: body.errorCauses ?? [] }

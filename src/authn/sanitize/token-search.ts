@@ -103,7 +103,9 @@ export function removeTokens(serialized: string, tokens: readonly string[]): Rem
   return { text, removed }
 }
 
-/** Returns a function that replaces each token in a text. It makes a pattern of a token only once. */
+/**
+ * Returns a function that replaces each token in a text. It makes a pattern of a token only once.
+ */
 export function createTokenReplacer(tokens: readonly string[]) {
   const patterns = new Map<string, RegExp>()
   const patternFor = (token: string) => {

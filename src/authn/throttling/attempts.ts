@@ -153,9 +153,9 @@ function codeOf(outcome: AttemptResult['outcome']): string | undefined {
 }
 
 /**
- * Whether the call stays counted: Okta answered it with a 4xx, but not with its own rate limit; or with a code that counts
- * whatever its status; or it rejected a guess with another status. If an answer has a status, it was a success, even if
- * the broker refuses it.
+ * Whether the call stays counted: Okta answered it with a 4xx, but not with its own rate limit; or
+ * with a code that counts whatever its status; or it rejected a guess with another status. If an
+ * answer has a status, it was a success, even if the broker refuses it.
  */
 export function isRefusedCall(kind: AttemptKind, result: AttemptResult): boolean {
   const { outcome, status } = result

@@ -52,9 +52,10 @@ const WINDOWS = ['burst', 'sustained', 'inARow'] as const
  *     <prefix>limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
  *     <prefix>limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
  *     <prefix>known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
- *     <prefix>signed-in:{<user>}                exists if a user has signed in with this login; else all windows are in the first key
- *     <prefix>limit:{<address>}                 all windows of an IPv4 address, or of an IPv6 /64, /56 or /48,
- *                                               each in a slot of its own
+ *     <prefix>signed-in:{<user>}                exists if a user has signed in with this login; else all
+ *                                               windows are in the first key
+ *     <prefix>limit:{<address>}                 all windows of an IPv4 address, or of an IPv6 /64, /56
+ *                                               or /48, each in a slot of its own
  */
 
 export interface LimitsDeps {
@@ -88,7 +89,9 @@ export function windowsOfCall(deps: LimitsDeps, attempt: Attempt, client: Client
   return ofAddress(deps, { ...attempt, kind: 'call' }, client)
 }
 
-/** The windows of the attempt's kind: those of its user, if it names one, and those of its networks. */
+/**
+ * The windows of the attempt's kind: those of its user, if it names one, and those of its networks.
+ */
 export function windowsOfAttempt(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWindows[] {
   if (attempt.kind === 'call') return []
   return [...ofUser(deps, attempt, client), ...ofAddress(deps, attempt, client)]
@@ -179,7 +182,10 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   ]
 }
 
-/** One request for each network: an IPv6 address has three, which are counted in the same round trip. */
+/**
+ * One request for each network: an IPv6 address has three, which are counted in the same round
+ * trip.
+ */
 function ofAddress(
   { store, limits, names }: LimitsDeps,
   { kind }: Attempt,
@@ -237,7 +243,10 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
   }
 }
 
-/** One of the keys in `known` exists if the device is known, `signedIn` if any device of the login is or was within 90 days. */
+/**
+ * One of the keys in `known` exists if the device is known, `signedIn` if any device of the login
+ * is or was within 90 days.
+ */
 function deviceKeys(
   { store, names }: Pick<LimitsDeps, 'store' | 'names'>,
   { shared, distinct }: NamedUser,

@@ -213,7 +213,8 @@ async function countOne(
 }
 
 /**
- * Throws 429 if a limit is used up, or 403 if the attempt needs a known device. Returns where the attempt stays counted: for a known device, not at the address.
+ * Throws 429 if a limit is used up, or 403 if the attempt needs a known device. Returns where the
+ * attempt stays counted: for a known device, not at the address.
  */
 function enforceLimits(
   deps: ThrottlingDeps,

@@ -13,7 +13,9 @@ export interface StepResult {
    */
   readonly status?: string
   readonly factorResult?: string | undefined
-  /** What Okta's Error object counts as. undefined: the code of the outcome tells, if it has one. */
+  /**
+   * What Okta's Error object counts as. undefined: the code of the outcome tells, if it has one.
+   */
   readonly counts?: Counts
   readonly session?: IssuedSession
 }

@@ -22,7 +22,10 @@ export interface AuthnReply {
 
 const ERROR_CODE = /^E\d{7}$/
 
-/** Throws 502 if the response does not have the API's form, and 403 if it is a bare 403. Any 429 is an Error object. */
+/**
+ * Throws 502 if the response does not have the API's form, and 403 if it is a bare 403. Any 429 is
+ * an Error object.
+ */
 export function toReply(answer: UpstreamResponse): AuthnReply {
   if (answer.status === 429 && text(record(answer.json).errorCode) === undefined)
     return toReply({ ...answer, json: rateLimitError(answer) })
@@ -45,13 +48,17 @@ export function toReply(answer: UpstreamResponse): AuthnReply {
 /** For a 429 without an Error object, such as the page of a network in front of the org. */
 function rateLimitError({ headers }: UpstreamResponse) {
   const id = firstOf(headers['x-okta-request-id']) ?? ''
-  const error = rateLimited({ limit: 0, resetAtSeconds: 0, retryAfterSeconds: 0 }) // its headers are not used
+  // its headers are not used
+  const error = rateLimited({ limit: 0, resetAtSeconds: 0, retryAfterSeconds: 0 })
   return toErrorObject(error, /^[\w-]{1,64}$/.test(id) ? id : 'unknown')
 }
 
 const RATE_LIMIT_HEADERS = ['X-Rate-Limit-Limit', 'X-Rate-Limit-Remaining', 'X-Rate-Limit-Reset'] as const
 
-/** Rate limits only with a 429: on other answers, the remaining number would show how many calls a step of someone else cost. */
+/**
+ * Rate limits only with a 429: on other answers, the remaining number would show how many calls a
+ * step of someone else cost.
+ */
 function headersForBrowser(answer: UpstreamResponse, date: string | undefined): Record<string, string> {
   // a limit on messages is not about the rate limit in the headers
   const { sendLimitS } = errorOf(text(record(answer.json).errorCode)) ?? {}
@@ -66,7 +73,10 @@ function headersForBrowser(answer: UpstreamResponse, date: string | undefined): 
   return { ...headers, 'Retry-After': String(waitS) }
 }
 
-/** The time until the reset by Okta's clock, else Okta's own Retry-After; a minute if neither is known. */
+/**
+ * The time until the reset by Okta's clock, else Okta's own Retry-After; a minute if neither is
+ * known.
+ */
 function retryAfterSeconds(reset: string | undefined, own: Header, date: string | undefined): number {
   const dateMs = Date.parse(date ?? '')
   const leftMs = [Number(reset) * 1000 - dateMs, msUntil(own, dateMs)].find(Number.isFinite)

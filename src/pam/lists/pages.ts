@@ -80,7 +80,8 @@ async function readPage(
 
   const answer = await fetchPage(path + query, leftMs)
   const { list: sent } = fieldsOf(answer.json)
-  const list = sent === null ? [] : sent // some servers write an empty list as null; a missing one is none
+  // some servers write an empty list as null; a missing one is none
+  const list = sent === null ? [] : sent
   if (!Array.isArray(list)) throw unreadable('no list')
   if (pages.items + list.length > pageLimits.maxItems) throw unreadable('too many items')
   const groups = list.flatMap((item) => parseGroup(item) ?? [])

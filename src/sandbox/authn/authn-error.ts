@@ -39,7 +39,10 @@ export const internalError = () => new AuthnError(500, 'E0000009', 'Internal Ser
 export const invalidToken = () => new AuthnError(401, 'E0000011', 'Invalid token provided')
 const updateFailed = (status: number, causes: readonly string[] | null) =>
   new AuthnError(status, 'E0000014', 'Update of credentials failed', causes)
-/** As in the widget's recorded answer, and as in Okta's reference (docs/sandbox.md#behaviour-to-know). */
+/**
+ * As in the widget's recorded answer, and as in Okta's reference
+ * (docs/sandbox.md#behaviour-to-know).
+ */
 const WRONG_OLD_PASSWORD = {
   recorded: [400, 'Old password is not correct'],
   documented: [403, 'oldPassword: The credentials provided were incorrect.'],
@@ -49,7 +52,10 @@ export const wrongOldPassword = (form: keyof typeof WRONG_OLD_PASSWORD) => {
   const [status, cause] = WRONG_OLD_PASSWORD[form]
   return updateFailed(status, [cause])
 }
-/** As fixtures of Okta's widget have it: one code for a changed password, another one for a reset password (S7). */
+/**
+ * As fixtures of Okta's widget have it: one code for a changed password, another one for a reset
+ * password (S7).
+ */
 export const passwordTooWeak = (operation: 'change' | 'reset', causes: readonly string[] | null) =>
   operation === 'change'
     ? updateFailed(403, causes)
@@ -111,7 +117,10 @@ export const expiredRecoveryLink = () =>
   )
 export const expiredLink = () =>
   new AuthnError(403, 'E0000110', 'You have accessed a link that has expired or has been previously used.')
-/** The next code of a token is wanted, too. The text is that of the widget's login.properties; the status is unproven (S11). */
+/**
+ * The next code of a token is wanted, too. The text is that of the widget's login.properties; the
+ * status is unproven (S11).
+ */
 export const nextTokenCode = () =>
   new AuthnError(403, 'E0000106', 'Wait for token to change, then enter the new tokencode.')
 /** A prompt of the server behind an RSA token. */

@@ -58,8 +58,9 @@ export function enforceRateLimit(org: Org): RequestHandler {
 }
 
 /**
- * Refuses requests from a blocked address before anything else (S14): from one in a blocking zone with a page instead of an Error
- * object, whatever the path; from one that ThreatInsight suspects with E0000006, at primary authentication only.
+ * Refuses requests from a blocked address before anything else (S14): from one in a blocking zone
+ * with a page instead of an Error object, whatever the path; from one that ThreatInsight suspects
+ * with E0000006, at primary authentication only.
  */
 export function refuseBlockedAddress(org: Org): RequestHandler {
   return function refuseAddress(req, res, next) {

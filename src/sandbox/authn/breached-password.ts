@@ -5,9 +5,9 @@ import { revokeSessions } from './passwords.ts'
 import type { User } from './user.ts'
 
 /**
- * At a sign-in with a breached password, Okta expires the password, ends the user's sessions and sends `user.session.clear` (A5,
- * Okta's help on breached credentials protection). What becomes of this sign-in, whether the next one does the same again, and the
- * event's actor are unproven.
+ * At a sign-in with a breached password, Okta expires the password, ends the user's sessions and
+ * sends `user.session.clear` (A5, Okta's help on breached credentials protection). What becomes of
+ * this sign-in, whether the next one does the same again, and the event's actor are unproven.
  *
  * @throws E0000259 by the setting `breachedSignIn`
  */

@@ -4,8 +4,8 @@ import { accessDenied, invalidToken } from './authn-error.ts'
 import { clientAddressOf, ipChainOf, zonesOf } from './network-zones.ts'
 
 /**
- * The client of a request. `deviceToken` and `fingerprint` are read only if the request has a valid API token;
- * `X-Forwarded-For` also without one (docs/unproven.md R3).
+ * The client of a request. `deviceToken` and `fingerprint` are read only if the request has a valid
+ * API token; `X-Forwarded-For` also without one (docs/unproven.md R3).
  */
 export type ClientContext = {
   /** In `X-Okta-Request-Id` and in the System Log. */

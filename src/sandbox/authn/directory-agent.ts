@@ -3,8 +3,9 @@ import type { Org } from './org.ts'
 import type { User } from './user.ts'
 
 /**
- * For a user of Active Directory, an agent beside the directory checks and changes the password (S4). One that needs more than four
- * seconds looks like a wrong password. The sandbox does not wait for them.
+ * For a user of Active Directory, an agent beside the directory checks and changes the password
+ * (S4). One that needs more than four seconds looks like a wrong password. The sandbox does not
+ * wait for them.
  */
 export function requireAgent({ settings: { directoryAgent } }: Org, user: User): void {
   if (user.config.activeDirectory === undefined) return

@@ -1,8 +1,8 @@
 import { AuthnError } from './authn-error.ts'
 
 /**
- * The error as an org with a German brand words it (S6): codes and field names stay, summaries and causes are German. The
- * sentences are ours, not Okta's.
+ * The error as an org with a German brand words it (S6): codes and field names stay, summaries and
+ * causes are German. The sentences are ours, not Okta's.
  */
 export function inGerman(error: AuthnError): AuthnError {
   const { status, code, summary, causes, headers } = error

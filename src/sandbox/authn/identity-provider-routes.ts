@@ -10,8 +10,9 @@ import type { Transaction } from './transaction.ts'
 const ANSWERS: ReadonlySet<unknown> = new Set(['approve', 'reject'])
 
 /**
- * For factors that an external identity provider verifies: the redirect to the provider, and the provider itself, a page
- * with two buttons. Both send the browser to Okta, or back to the portal's sign-in page, without a token (`returnsTo`).
+ * For factors that an external identity provider verifies: the redirect to the provider, and the
+ * provider itself, a page with two buttons. Both send the browser to Okta, or back to the portal's
+ * sign-in page, without a token (`returnsTo`).
  */
 export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })
@@ -41,7 +42,10 @@ export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
   })
   return router
 
-  /** Okta goes on with the sign-in on its own pages: at the end, it opens a session of its own, and the state token is used up. */
+  /**
+   * Okta goes on with the sign-in on its own pages: at the end, it opens a session of its own, and
+   * the state token is used up.
+   */
   function completeAtOkta(res: Response, transaction: Transaction): void {
     const { user } = transaction
     applyIdentityProviderApproval(org, transaction)

@@ -1,11 +1,14 @@
 import type { NetworkZone, SignOnPolicy } from '../sandbox-config.ts'
 
-/** Okta looks at no more hops than this (https://help.okta.com/en-us/content/topics/security/network/about-ip-zones.htm). */
+/**
+ * Okta looks at no more hops than this
+ * (https://help.okta.com/en-us/content/topics/security/network/about-ip-zones.htm).
+ */
 const MAX_HOPS = 5
 
 /**
- * The addresses of a request's hops, the client's first: those of `X-Forwarded-For`, then the one that is connected to
- * Okta.
+ * The addresses of a request's hops, the client's first: those of `X-Forwarded-For`, then the one
+ * that is connected to Okta.
  */
 export function ipChainOf(forwardedFor: string | undefined, socketAddress: string): string[] {
   const forwarded = (forwardedFor ?? '')
@@ -16,8 +19,9 @@ export function ipChainOf(forwardedFor: string | undefined, socketAddress: strin
 }
 
 /**
- * The address that Okta takes for the client's: from the last hop, a hop that any zone has as gateway or proxy stands for
- * the one before it (docs/unproven.md R3). Nothing in `X-Forwarded-For` counts if the last hop is in no zone.
+ * The address that Okta takes for the client's: from the last hop, a hop that any zone has as
+ * gateway or proxy stands for the one before it (docs/unproven.md R3). Nothing in `X-Forwarded-For`
+ * counts if the last hop is in no zone.
  */
 export function clientAddressOf(ipChain: readonly string[], zones: readonly NetworkZone[]): string {
   const isKnown = (address: string) =>
@@ -39,8 +43,8 @@ export function matchingRule(policy: SignOnPolicy, insideOf: readonly string[]) 
 }
 
 /**
- * From the last hop: a gateway of the zone means inside, a proxy of the zone means to look one hop back, and any other
- * address means outside (docs/unproven.md O1).
+ * From the last hop: a gateway of the zone means inside, a proxy of the zone means to look one hop
+ * back, and any other address means outside (docs/unproven.md O1).
  */
 function isInside(ipChain: readonly string[], { gateways, proxies }: NetworkZone): boolean {
   const lastHopFirst = ipChain.toReversed().slice(0, MAX_HOPS)

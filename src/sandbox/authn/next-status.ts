@@ -79,8 +79,9 @@ function appliedPolicy(org: Org, { client }: Transaction, user: User): SignOnPol
 }
 
 /**
- * Whether the policy requires no factor on this device. For the `device` and `session` policies, only the device of the
- * user's last sign-in is exempt (docs/conformance.md A-5.2), and only if the user has chosen so with `rememberDevice` (S9).
+ * Whether the policy requires no factor on this device. For the `device` and `session` policies,
+ * only the device of the user's last sign-in is exempt (docs/conformance.md A-5.2), and only if the
+ * user has chosen so with `rememberDevice` (S9).
  */
 function isMfaExempt(
   org: Org,
@@ -122,7 +123,8 @@ function needsEnrollment(org: Org, transaction: Transaction, user: User): boolea
   }
   const isOptionalMissing = enrollmentOffers(org, user).some((offer) => offer.factor === undefined)
   const { multiOptionalFactorEnroll, enrolledInTransaction, passwordReset } = transaction
-  const offersMore = multiOptionalFactorEnroll && (enrolledInTransaction || passwordReset) // S10: after a reset too
+  // S10: after a reset too
+  const offersMore = multiOptionalFactorEnroll && (enrolledInTransaction || passwordReset)
   return offersMore && isOptionalMissing && !transaction.enrollmentSkipped
 }
 

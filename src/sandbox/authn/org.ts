@@ -16,7 +16,8 @@ export type Recovery = {
 }
 
 /**
- * What the RSA server knows of a token. Okta passes its prompts on as errors, and keeps the state of the transaction.
+ * What the RSA server knows of a token. Okta passes its prompts on as errors, and keeps the state
+ * of the transaction.
  *
  * - `new-pin`: the next code is right, but the user must choose a PIN first;
  * - `pin-asked`: the next passcode is the new PIN, which then precedes each code;
@@ -35,7 +36,10 @@ export type Settings = {
   resetPasswordName: 'resetPassword' | 'password'
   /** The response to a used code, or one outside the time window: a factorResult, or E0000082 and E0000083. */
   refusedCodes: 'factorResult' | 'error'
-  /** When a user's own recovery is logged as `user.account.reset_password`. Okta's behavior is unproven (A4). */
+  /**
+   * When a user's own recovery is logged as `user.account.reset_password`. Okta's behavior is
+   * unproven (A4).
+   */
   recoveryLoggedAt: 'start' | 'completion'
   /** How a sign-in with a breached password ends. Okta's behavior is unproven (A5, S3). */
   breachedSignIn: 'expired' | 'continued' | 'refused'
@@ -43,7 +47,10 @@ export type Settings = {
   breachDetected: 'always' | 'once'
   /** The response to a wrong old password: as recorded (400), or as documented (403). */
   wrongOldPassword: 'recorded' | 'documented'
-  /** Whether a session token replaces the browser's session, as with the org's early-access flag (A1). */
+  /**
+   * Whether a session token replaces the browser's session, as with the org's early-access flag
+   * (A1).
+   */
   sessionTokenReplacesSession: boolean
 } & RecoverySettings &
   PipelineSettings &

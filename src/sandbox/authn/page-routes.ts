@@ -18,7 +18,10 @@ const ORG_ID = '00osandboxorg00000001'
 
 type PageRoutesOptions = { org: Org; originOf: (req: Request) => string }
 
-/** GET routes: the org's description, the System Log, users, security questions, QR codes, logos, step-ups, and links in emails. */
+/**
+ * GET routes: the org's description, the System Log, users, security questions, QR codes, logos,
+ * step-ups, and links in emails.
+ */
 export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
   const router = Router({ caseSensitive: true, strict: true })
 

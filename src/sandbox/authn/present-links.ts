@@ -55,8 +55,9 @@ function next({ origin }: View, name: string, path: string): Link {
 }
 
 /**
- * The link to change the password here, or at the site that manages it: then with the method of the widget's recorded answers
- * (CUSTOM_PASSWORD_EXPIRED.js, CUSTOM_PASSWORD_WARN.js), of which POST is not meant.
+ * The link to change the password here, or at the site that manages it: then with the method of the
+ * widget's recorded answers (CUSTOM_PASSWORD_EXPIRED.js, CUSTOM_PASSWORD_WARN.js), of which POST is
+ * not meant.
  */
 function changePassword(view: View, methodElsewhere: 'GET' | 'POST'): Link {
   const site = view.transaction.user?.config.passwordSite

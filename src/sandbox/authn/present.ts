@@ -16,7 +16,8 @@ export function present(view: View): Json {
   const { transaction, org } = view
   const { status, app } = transaction
   if (status === 'LOCKED_OUT')
-    // as a fixture of Okta's widget has it (S1): a link to cancel, and no state token to cancel with
+    // as a fixture of Okta's widget has it (S1): a link to cancel, and no state token to cancel
+    // with
     return omitUndefined({
       status,
       relayState: transaction.relayState,

@@ -4,7 +4,10 @@ import type { ClientContext } from './client-context.ts'
 export type RateLimit = {
   /** Counts a request. The headers belong on every response, including 429. */
   count(client: ClientContext): { exceeded: boolean; headers: Record<string, string> }
-  /** Counts a sign-in of this user name. Whether Okta sends these headers with this 429 is unproven (docs/unproven.md L3). */
+  /**
+   * Counts a sign-in of this user name. Whether Okta sends these headers with this 429 is unproven
+   * (docs/unproven.md L3).
+   */
   countSignIn(username: string): { exceeded: boolean; headers: Record<string, string> }
   clear(): void
 }

@@ -16,8 +16,9 @@ export function createSessionRoutes({ org, originOf }: SessionRoutesOptions): Ro
   const ME = '/api/v1/sessions/me'
 
   /**
-   * Redeems a session token for a session cookie. Classic Engine ignores the token if the browser has a session already,
-   * whoever's it is (A1). A token that was issued before an upgrade to Identity Engine is not accepted after it (A3).
+   * Redeems a session token for a session cookie. Classic Engine ignores the token if the browser
+   * has a session already, whoever's it is (A1). A token that was issued before an upgrade to
+   * Identity Engine is not accepted after it (A3).
    */
   router.get('/login/sessionCookieRedirect', (req, res) => {
     const open = oktaSessionUser(org, req)
@@ -32,7 +33,10 @@ export function createSessionRoutes({ org, originOf }: SessionRoutesOptions): Ro
   })
   router.all('/login/sessionCookieRedirect', rejectOtherMethods('GET'))
 
-  /** An app's embed link: the app opens as the user of the browser's session, whoever is signed in at a portal (A1). */
+  /**
+   * An app's embed link: the app opens as the user of the browser's session, whoever is signed in
+   * at a portal (A1).
+   */
   router.get('/home/:name/:id/:link', (req, res) => {
     const { name, id } = req.params
     const app = org.config.apps.find((each) => each.name === name && each.id === id)
@@ -51,7 +55,9 @@ export function createSessionRoutes({ org, originOf }: SessionRoutesOptions): Ro
   })
   router.all('/login/signout', rejectOtherMethods('GET'))
 
-  /** The same for a script on a page of a trusted origin (A2), if the browser sends it the cookie. */
+  /**
+   * The same for a script on a page of a trusted origin (A2), if the browser sends it the cookie.
+   */
   router.all(ME, allowTrustedPages)
   router.delete(ME, (req, res) => {
     if (!endOktaSession(org, req, res)) throw notFound('me (Session)')

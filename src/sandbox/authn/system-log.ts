@@ -41,7 +41,8 @@ function toEvent(signIn: SignIn): object {
     actor: { type: 'User', alternateId: login },
     client: {
       userAgent: { rawUserAgent: userAgent ?? null },
-      // Okta's examples have this text for a client in no zone. Of several zones, one is named (docs/unproven.md N2).
+      // Okta's examples have this text for a client in no zone. Of several zones, one is named
+      // (docs/unproven.md N2).
       zone: zones[0] ?? 'null',
       device: 'Unknown',
       ipAddress: address,

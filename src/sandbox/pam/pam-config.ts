@@ -87,7 +87,10 @@ const pamConfig = z
     groupQuota: z.int().min(0).default(50_000),
     rateLimit: rateLimitSchema.prefault({ limit: 10_000, periodSeconds: 3600, parts: 60 }),
     errorShape: z.enum(ERROR_SHAPES).default('error'),
-    /** How a list without elements is written. In Okta's own client, it may be null; nobody has shown such a response. */
+    /**
+     * How a list without elements is written. In Okta's own client, it may be null; nobody has
+     * shown such a response.
+     */
     emptyLists: z.enum(EMPTY_LISTS).default('null'),
     /** Okta Privileged Access, or its predecessor, Advanced Server Access. It decides the form of groups and their roles. */
     edition: editionSchema.default('privileged-access'),

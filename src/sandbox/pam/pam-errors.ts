@@ -24,8 +24,9 @@ export type PamErrorName = keyof typeof PAM_ERRORS
 export const PAM_ERROR_NAMES = Object.keys(PAM_ERRORS) as [PamErrorName, ...PamErrorName[]]
 
 /**
- * The shape of an error's body is not documented. Recorded responses have the error name in `error` or `message`. `name`
- * and `code` have it in those fields; the other shapes have no error name. Okta's own client has `nottype` for some refusals (O4).
+ * The shape of an error's body is not documented. Recorded responses have the error name in `error`
+ * or `message`. `name` and `code` have it in those fields; the other shapes have no error name.
+ * Okta's own client has `nottype` for some refusals (O4).
  */
 export const ERROR_SHAPES = [
   'error',

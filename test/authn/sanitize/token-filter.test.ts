@@ -131,7 +131,8 @@ describe('an answer of a step', () => {
 
   const unusable = (code: unknown) =>
     expect.objectContaining({
-      ...{ status: 502, code: 'E0000009' },
+      status: 502,
+      code: 'E0000009',
       cause: expect.objectContaining({ outcome: 'invalid_response', code }),
     })
   const tokens = (count: number) =>

@@ -4,7 +4,10 @@ import { useFixture } from '../../support/fixture.ts'
 import { until } from '../../support/until.ts'
 import { type Answer, answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
-/** The events of a recovery, of an administrator's reset and of a breached password, as Okta's System Log has them (A4, A5). */
+/**
+ * The events of a recovery, of an administrator's reset and of a breached password, as Okta's
+ * System Log has them (A4, A5).
+ */
 
 const client = useSandbox()
 const receiver = useFixture({
@@ -36,7 +39,9 @@ async function completeRecovery(): Promise<Answer> {
   const answered = await client.follow(redeemed, '_links.next', { answer: 'gatehouse' })
   return client.follow(answered, '_links.next', { newPassword: NEW_PASSWORD })
 }
-/** Type of event, type of actor, and whether the actor is the user. There is one target: the user. */
+/**
+ * Type of event, type of actor, and whether the actor is the user. There is one target: the user.
+ */
 const received = async (count: number) => {
   await until(() => receiver.deliveries.length >= count)
   const { id } = client.sandbox.user(LOGIN)
@@ -96,7 +101,8 @@ describe('user.account.reset_password', () => {
     await startRecovery(WITHOUT_TOKEN, { username: 'nobody@example.test' })
     const unlock = { username: 'luis.locked', factorType: 'EMAIL' }
     await client.post(`${AUTHN}/recovery/unlock`, unlock, WITHOUT_TOKEN)
-    await client.sandbox.changeLifecycle(LOGIN, 'clear_sessions') // what is sent before arrives before
+    // what is sent before arrives before
+    await client.sandbox.changeLifecycle(LOGIN, 'clear_sessions')
     expect(receiver.eventTypes()).toEqual(['user.session.clear'])
   })
 })

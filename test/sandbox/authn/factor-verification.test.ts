@@ -33,7 +33,9 @@ test.each([
   expect(done.body).not.toHaveProperty('stateToken')
 })
 
-/** S11: the prompts are those of the widget's RSA_ERROR_change_pin.js and its mock of the backend. */
+/**
+ * S11: the prompts are those of the widget's RSA_ERROR_change_pin.js and its mock of the backend.
+ */
 test('an RSA token in new-PIN mode: its prompts are 409 E0000113, and the PIN precedes each code', async () => {
   const login = 'rufus.newpin'
   const required = await client.signIn(login)
@@ -50,7 +52,8 @@ test('an RSA token in new-PIN mode: its prompts are 409 E0000113, and the PIN pr
   expect(await enter('24680')).toMatchObject(
     prompt('Pin accepted, Wait for token to change, then enter new passcode'),
   )
-  expect(outcome(await enter(client.sandbox.totpCode(login)))).toBe('403 E0000068') // without the PIN
+  // without the PIN
+  expect(outcome(await enter(client.sandbox.totpCode(login)))).toBe('403 E0000068')
   expect(outcome(await enter(`24680${client.sandbox.totpCode(login)}`))).toBe('200 SUCCESS')
 })
 

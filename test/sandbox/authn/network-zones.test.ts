@@ -39,7 +39,10 @@ function policyOf({ signOnPolicies }: SandboxConfig) {
   return always
 }
 
-/** Signs in with the password. Resolves with the next status and the sandbox's record of the sign-in. */
+/**
+ * Signs in with the password. Resolves with the next status and the sandbox's record of the
+ * sign-in.
+ */
 async function signInFrom(chain: string | undefined, zones: Zones, withToken = true) {
   config.zones = zones
   const headers = {
@@ -50,7 +53,10 @@ async function signInFrom(chain: string | undefined, zones: Zones, withToken = t
   return { status: answer.body.status, ...client.sandbox.signIns.at(-1) }
 }
 
-/** Okta's support article "Okta Evaluation of Client IP Addresses from an IP Chain"; docs/unproven.md R3. */
+/**
+ * Okta's support article "Okta Evaluation of Client IP Addresses from an IP Chain";
+ * docs/unproven.md R3.
+ */
 test.each<[string, string | undefined, Zones, string]>([
   ['is used if the caller is a proxy of a zone', HOME, [OFFICE_ZONE], HOME],
   ['is used if the caller is a gateway of a zone', HOME, [zone('Portal', [CALLER])], HOME],

@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals'
 import { type Client, startSandbox, useSandbox } from './sandbox-client.ts'
 
-/** The session of a browser at the org: rows A1, A2 and A3 of what is known about Okta (docs/connect-your-okta-org.md#7-single-sign-on). */
+/**
+ * The session of a browser at the org: rows A1, A2 and A3 of what is known about Okta
+ * (docs/connect-your-okta-org.md#7-single-sign-on).
+ */
 
 const client = useSandbox()
 const PORTAL = 'http://localhost:3000/home'

@@ -29,7 +29,10 @@ test.each<[member: string, newPassword: string, unmet: string | undefined]>([
   expect(answer.body.errorCauses).toEqual(causes)
 })
 
-/** docs/conformance.md; the first one as recorded in the widget's PASSWORD_EXPIRED_error_oldpass.js (S5). */
+/**
+ * docs/conformance.md A-14.6 and A-19.4; the first one as recorded in the widget's
+ * PASSWORD_EXPIRED_error_oldpass.js (S5).
+ */
 test.each([
   ['recorded', 400, 'Old password is not correct'],
   ['documented', 403, 'oldPassword: The credentials provided were incorrect.'],

@@ -25,7 +25,9 @@ export function CodeField() {
   return <Field name="passCode" label={texts.code} className="digits" {...digits} />
 }
 
-/** The passcode of a token: its code, perhaps after a PIN, or the long text that a YubiKey types. */
+/**
+ * The passcode of a token: its code, perhaps after a PIN, or the long text that a YubiKey types.
+ */
 export function PasscodeField({ label }: { readonly label: string }) {
   return (
     <Field name="passCode" label={label} type="password" className="digits" autoComplete="one-time-code" />

@@ -1,6 +1,9 @@
 type Field = HTMLInputElement | HTMLSelectElement
 
-/** Marks and focuses the field that a cause names ("profile.phoneNumber: …"), else the one with this name, else the last one. */
+/**
+ * Marks and focuses the field that a cause names ("profile.phoneNumber: …"), else the one with this
+ * name, else the last one.
+ */
 export function markField(form: HTMLFormElement, causes: readonly string[], name?: string): void {
   const fields = fieldsOf(form)
   const field =

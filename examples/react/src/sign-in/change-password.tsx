@@ -54,7 +54,10 @@ function ChangeForm({ step }: { readonly step: FormStep }) {
   )
 }
 
-/** As at Gatehouse and Okta: a new password for a forgotten one signs out everywhere else by default. */
+/**
+ * As at Gatehouse and Okta: a new password for a forgotten one signs out everywhere else by
+ * default.
+ */
 function isForgotten({ status, answer }: FormStep): boolean {
   return status === 'PASSWORD_RESET' && answer.recoveryType === 'PASSWORD'
 }

@@ -15,7 +15,10 @@ interface Kind {
   readonly send?: string
   /** The challenge begins as soon as the factor is chosen, because it costs nothing and disturbs no one. */
   readonly isAtOnce?: boolean
-  /** The challenge leads to another page. The user chooses before it whether to be asked again on this device. */
+  /**
+   * The challenge leads to another page. The user chooses before it whether to be asked again on
+   * this device.
+   */
   readonly leavesPage?: boolean
   /** The field of its code. Default: for six digits. */
   readonly code?: ReactNode

@@ -11,7 +11,10 @@ const PIN = /^\d{4,8}$/
 /** A token with such a serial number is in new-PIN mode when it is set up. */
 const NEW_PIN_SERIAL = /^NEWPIN-/
 
-/** Checks the PIN, if the token has one, and the code after it. Throws the prompt of the RSA server (S11). */
+/**
+ * Checks the PIN, if the token has one, and the code after it. Throws the prompt of the RSA server
+ * (S11).
+ */
 export function checkRsaToken(step: FactorStep, checkCode: (step: FactorStep) => Outcome): Outcome {
   const token = tokenOf(step.org, step.factor)
   const { passCode = '' } = step.body

@@ -6,15 +6,18 @@ const ANY_PORT = ':*'
 type Origins = Pick<FactorStep, 'org' | 'origin' | 'pageOrigin'>
 
 /**
- * SHA-256 of the relying party ids that a security key may have on this page: its host name, and `relyingPartyIds`. None if
- * the page may not use keys.
+ * SHA-256 of the relying party ids that a security key may have on this page: its host name, and
+ * `relyingPartyIds`. None if the page may not use keys.
  */
 export function relyingPartyHashes(clientOrigin: string, step: Origins): Buffer[] {
   if (!mayUseKeys(clientOrigin, step)) return []
   return [new URL(clientOrigin).hostname, ...step.org.config.relyingPartyIds].map(sha256)
 }
 
-/** False if the page's origin is not trusted, or `requiresOriginHeader` is set and the `Origin` header is not trusted. */
+/**
+ * False if the page's origin is not trusted, or `requiresOriginHeader` is set and the `Origin`
+ * header is not trusted.
+ */
 export function mayUseKeys(clientOrigin: string, step: Origins): boolean {
   const isAllowed = !step.org.config.requiresOriginHeader || isTrustedOrigin(step.pageOrigin, step)
   return isAllowed && isTrustedOrigin(clientOrigin, step)
@@ -26,7 +29,10 @@ export function isTrustedOrigin(given: string | undefined, { org, origin }: Orig
   return given !== undefined && trusted.some((trustedOrigin) => matchesOrigin(given, trustedOrigin))
 }
 
-/** Whether the org redirects a browser to this URL: to its own origin, and to Trusted Origins of the type Redirect. */
+/**
+ * Whether the org redirects a browser to this URL: to its own origin, and to Trusted Origins of the
+ * type Redirect.
+ */
 export function isTrustedRedirect(
   url: unknown,
   { org, origin }: Pick<Origins, 'org' | 'origin'>,
