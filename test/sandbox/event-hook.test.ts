@@ -1,22 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { beforeEach, expect, test } from '@jest/globals'
+import { expect, test } from '@jest/globals'
 import { createDeliveryFaults } from '../../src/sandbox/delivery-faults.ts'
 import { createEventHook, type EventHook } from '../../src/sandbox/event-hook.ts'
 import { type DeliveryFaultRule, InvalidFaultRule } from '../../src/sandbox/fault-rules.ts'
-import { type ReceiverAnswer, startEventReceiver } from '../support/event-receiver.ts'
-import { useFixture } from '../support/fixture.ts'
+import { type ReceiverAnswer, useEventReceiver } from '../support/event-receiver.ts'
 import { START, useSandbox } from './authn/sandbox-client.ts'
 
 const client = useSandbox()
-const receiver = useFixture({
-  start: startEventReceiver,
-  reset: (started) => started.reset(),
-  stop: (started) => started.close(),
-})
-beforeEach(async () => {
-  await client.sandbox.eventHook.register(receiver.address)
-  receiver.reset()
-})
+const receiver = useEventReceiver(client)
 
 test('a delivery has the shape of Okta’s, with the secret', async () => {
   await client.sandbox.changeLifecycle('amelia.stone', 'suspend')

@@ -225,7 +225,8 @@ describe('headers=jwt', () => {
     await verify(harness, next, 'reports')
   })
 
-  test('a sign-in within the session gives a new one at once, with its time', async () => {
+  /** Issues tokens for the session, all at the same time. */
+  async function issuerAndSession() {
     const { sessions } = await signedIn()
     const [{ session } = { session: undefined }] = await sessions.list(GRANT.userId)
     if (session === undefined) throw new Error('there is a session')
@@ -234,6 +235,11 @@ describe('headers=jwt', () => {
       issuer: ISSUER,
       now: () => START,
     })
+    return { issue, session }
+  }
+
+  test('a sign-in within the session gives a new one at once, with its time', async () => {
+    const { issue, session } = await issuerAndSession()
     const times = [START, START + 1000].map(
       (authenticatedAtMs) => decodeJwt(issue({ ...session, authenticatedAtMs }, 'reports')).auth_time,
     )
@@ -241,14 +247,7 @@ describe('headers=jwt', () => {
   })
 
   test('another method of the same second gives a new one at once', async () => {
-    const { sessions } = await signedIn()
-    const [{ session } = { session: undefined }] = await sessions.list(GRANT.userId)
-    if (session === undefined) throw new Error('there is a session')
-    const { issue } = createIdentityTokens({
-      masterKeys: [Buffer.alloc(32)],
-      issuer: ISSUER,
-      now: () => START,
-    })
+    const { issue, session } = await issuerAndSession()
     const methods = [['pwd'], ['pwd', 'otp', 'mfa']].map(
       (amr) => decodeJwt(issue({ ...session, amr }, 'reports')).amr,
     )

@@ -2,6 +2,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
+import { beforeEach } from '@jest/globals'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import { useFixture } from './fixture.ts'
 
 /** The part of an event that tests read. */
 interface ReceivedEvent {
@@ -29,6 +32,20 @@ export interface EventReceiver {
 }
 
 export type ReceiverAnswer = number | 'never' | 'cut'
+
+/** The receiver of a test file, which gets the events of this sandbox. */
+export function useEventReceiver(client: { readonly sandbox: Sandbox }): EventReceiver {
+  const receiver = useFixture({
+    start: startEventReceiver,
+    reset: (started) => started.reset(),
+    stop: (started) => started.close(),
+  })
+  beforeEach(async () => {
+    await client.sandbox.eventHook.register(receiver.address)
+    receiver.reset() // forgets the verification
+  })
+  return receiver
+}
 
 export async function startEventReceiver(): Promise<EventReceiver> {
   const deliveries: EventReceiver['deliveries'][number][] = []

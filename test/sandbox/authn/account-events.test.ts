@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
-import { startEventReceiver } from '../../support/event-receiver.ts'
-import { useFixture } from '../../support/fixture.ts'
+import { useEventReceiver } from '../../support/event-receiver.ts'
 import { until } from '../../support/until.ts'
 import { type Answer, answerOf, outcome, useSandbox } from './sandbox-client.ts'
 
@@ -10,15 +9,7 @@ import { type Answer, answerOf, outcome, useSandbox } from './sandbox-client.ts'
  */
 
 const client = useSandbox()
-const receiver = useFixture({
-  start: startEventReceiver,
-  reset: (started) => started.reset(),
-  stop: (started) => started.close(),
-})
-beforeEach(async () => {
-  await client.sandbox.eventHook.register(receiver.address)
-  receiver.reset()
-})
+const receiver = useEventReceiver(client)
 
 const LOGIN = 'amelia.stone@example.test'
 const AUTHN = '/api/v1/authn'
