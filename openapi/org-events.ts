@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ORG_EVENT_OPERATIONS } from '../src/session/org-event-routes.ts'
+import { ORG_EVENT_OPERATIONS } from '../src/org-events/org-event-routes.ts'
 import { type Description, describe, jsonResponse } from './description.ts'
 
 const verification = z

@@ -4,7 +4,7 @@ import {
   IDENTITY_HEADERS,
   KEY_SET_OPERATIONS,
   REQUESTED_HEADERS,
-} from '../src/session/forward-auth.ts'
+} from '../src/forward-auth/forward-auth.ts'
 import { OWN_SESSIONS_OPERATIONS, SESSION_OPERATIONS } from '../src/session/session-routes.ts'
 import { describe, jsonResponse } from './description.ts'
 

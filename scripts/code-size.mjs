@@ -17,11 +17,11 @@ export const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
 const BEYOND_CORE = [
   'src/authn/redirects/return-to.ts',
   'src/observability/tracing.ts',
-  'src/session/forward-auth-rules.ts',
-  'src/session/identity-token.ts',
+  'src/forward-auth/forward-auth-rules.ts',
+  'src/forward-auth/identity-token.ts',
   'src/pam/app-routes.ts',
-  ...['org-events', 'org-event-routes', 'apply-org-events', 'recheck', 'void-times'].map(
-    (name) => `src/session/${name}.ts`,
+  ...['create-org-events', 'org-events', 'org-event-routes', 'apply-org-events', 'recheck', 'void-times'].map(
+    (name) => `src/org-events/${name}.ts`,
   ),
 ]
 export const coreFiles = files.filter((path) => !BEYOND_CORE.includes(path))

@@ -1,6 +1,13 @@
 import type { Express } from 'express'
 import { createNavigationRoutes, type NavigationRoutesOptions } from './authn/redirects/navigation-routes.ts'
 import { type AuthnRoutesOptions, createAuthnRoutes } from './authn/routes.ts'
+import {
+  beginForwardAuth,
+  createForwardAuthRoutes,
+  createKeySetRoutes,
+  FORWARD_AUTH_OPERATIONS,
+  type ForwardAuthOptions,
+} from './forward-auth/forward-auth.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes, PROBE_HEADER } from './http/doctor-probe.ts'
@@ -21,14 +28,7 @@ import {
   type Route,
   serveRoutes,
 } from './http/routes.ts'
-import {
-  beginForwardAuth,
-  createForwardAuthRoutes,
-  createKeySetRoutes,
-  FORWARD_AUTH_OPERATIONS,
-  type ForwardAuthOptions,
-} from './session/forward-auth.ts'
-import { createOrgEventRoutes, type OrgEventRoutesOptions } from './session/org-event-routes.ts'
+import { createOrgEventRoutes, type OrgEventRoutesOptions } from './org-events/org-event-routes.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,

@@ -63,7 +63,7 @@ function checkConfig(): void {
 
 async function printLoginHash(login: string): Promise<void> {
   const config = configuration()
-  const { hashLogin } = await import('./session/login-names.ts')
+  const { hashLogin } = await import('./login-names.ts')
   print(hashLogin(config.secretKeys.value, config.authn.loginDomains, login))
 }
 

@@ -14,7 +14,7 @@ import {
   createAdminRoutes,
   type OpsTokenDeps,
   requireOpsToken,
-} from './session/admin-routes.ts'
+} from './ops/admin-routes.ts'
 
 export interface OpsOptions extends AdminRoutesOptions {
   readonly access: Pick<OpsTokenDeps, 'opsTokens' | 'limits'>

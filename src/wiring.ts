@@ -3,26 +3,27 @@ import { createApp } from './app.ts'
 import type { AuthnConstants } from './authn/authn-options.ts'
 import { createDeviceCookie } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
+import { createCallLimits } from './bearer-auth/call-limits.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
+import { createIdentityTokens } from './forward-auth/identity-token.ts'
 import { createTrustedProxies } from './http/request-context.ts'
 import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import type { Tracing, TracingOptions } from './observability/tracing.ts'
 import { VERSION } from './observability/version.ts'
+import { OPS_LIMITS } from './ops/admin-routes.ts'
 import { createOps } from './ops.ts'
+import { createOrgEvents } from './org-events/create-org-events.ts'
+import { createVoidTimes } from './org-events/void-times.ts'
 import { createPam, type PamOptions } from './pam/create-pam.ts'
 import { createPamNotConfiguredRoutes } from './pam/routes.ts'
-import { OPS_LIMITS } from './session/admin-routes.ts'
-import { createCallLimits } from './session/call-limits.ts'
-import { createRevocation } from './session/create-revocation.ts'
-import { createIdentityTokens } from './session/identity-token.ts'
+import { createRevocation } from './revocation/create-revocation.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
 import { createSessions, withSession } from './session/sessions.ts'
-import { createVoidTimes } from './session/void-times.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -82,7 +83,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const sessions = createSessions({
     ...deps,
     voidTimes,
-    recheck: async (...used) => revocation.recheck?.(...used),
+    recheck: async (...used) => orgEvents.recheck?.(...used),
     cookie: sessionCookie,
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
@@ -90,14 +91,16 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     ...constants.sessions,
     maxPerUser: tunables.session.maxPerUser,
   })
-  const revocation = createRevocation({
+  const refetchAccess = async (login: string) => pam?.refetch(login)
+  const revocation = createRevocation({ ...deps, sessions, refetchAccess })
+  const orgEvents = createOrgEvents({
     ...deps,
+    ...revocation,
     eventHookSecrets,
     recheckMinutes,
-    sessions,
     voidTimes,
     readUser: (userId) => authn.readUser(userId),
-    refetchAccess: async (login) => pam?.refetch(login),
+    refetchAccess,
   })
   const authn = createAuthn({
     ...deps,
@@ -155,7 +158,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         readAccess: pam?.readAccess,
         now,
       },
-      orgEvents: revocation.orgEvents,
+      orgEvents: orgEvents.routes,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
       appRoutes: pam?.appRoutes ?? [],
       ...shared,

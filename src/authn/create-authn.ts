@@ -1,6 +1,5 @@
 import { createSeal, createSigner } from '../crypto/keys.ts'
-import type { UserLimits } from '../session/admin-routes.ts'
-import { createLoginNames } from '../session/login-names.ts'
+import { createLoginNames } from '../login-names.ts'
 import { StepAudit } from './audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
@@ -214,10 +213,10 @@ export function createAuthn(options: AuthnOptions) {
     oktaSignOut: options.oktaSignOut ? oktaSignOutUrl(options.baseUrl, options.signInUrl) : undefined,
     readUser: upstream.readUser,
     userLimits: {
-      end: ({ userId, login }) =>
+      end: ({ userId, login }: { readonly userId: string; readonly login: string | undefined }) =>
         throttling.resetUser({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
-    } satisfies UserLimits,
+    },
     close: upstream.close,
   }
 }

@@ -1,5 +1,5 @@
 import { notAllowed } from '../errors.ts'
-import type { Access } from '../session/forward-auth-rules.ts'
+import type { Access } from '../forward-auth/forward-auth-rules.ts'
 
 /** `PAM_DIRECTORY`: no user, every signed-in user, or users with one of the roles or in one of the groups. */
 export type PamDirectory =

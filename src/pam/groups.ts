@@ -1,5 +1,5 @@
 import { notFound } from '../errors.ts'
-import type { Access } from '../session/forward-auth-rules.ts'
+import type { Access } from '../forward-auth/forward-auth-rules.ts'
 import type { Session } from '../session/session.ts'
 import { type PamDirectory, requireDirectoryAccess } from './directory-access.ts'
 import { type PageQuery, selectGroups } from './lists/directory-page.ts'

@@ -1,4 +1,4 @@
-import { foldName } from '../session/login-names.ts'
+import { foldName } from '../login-names.ts'
 
 /** How a signed-in user maps to a PAM user name (`PAM_USER_NAME`). */
 export type PamUserName =

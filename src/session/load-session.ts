@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express'
 import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
+import { logHash } from '../login-names.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
-import { logHash } from './login-names.ts'
 import {
   auditFields,
   newSessionId,

@@ -10,7 +10,6 @@ import type { Metrics } from '../observability/metrics.ts'
 import { toStoreError } from '../store/redis-errors.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
-import type { VoidTimes } from './void-times.ts'
 
 /** It contains no upstream token. */
 const Session = z.object({
@@ -50,6 +49,15 @@ export interface SessionLimits {
   readonly idleMs: number
   readonly absoluteMs: number
   readonly now: () => number
+}
+
+/** The times from which on the sessions of a user are void (org-events/void-times.ts). */
+export interface VoidTimes {
+  /** The id of each session of the user ends with it. */
+  tagOf(userId: string): string
+  /** For `isVoid`. To be called in the same turn of the event loop as the record is read. */
+  timeFor(sessionId: string): Promise<number>
+  isVoid(session: Pick<Session, 'createdAtMs'>, voidBeforeMs: number): boolean
 }
 
 export interface SessionsOptions extends SessionLimits {

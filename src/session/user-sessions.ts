@@ -36,6 +36,13 @@ export interface SessionsToKeep {
   readonly transactionKeys?: readonly string[]
 }
 
+/** Ends all sessions of a user, and everything that could restore one. Returns how many sessions were ended. */
+export type EndAllSessions = (
+  userId: string,
+  reason: RevocationReason,
+  keep?: SessionsToKeep,
+) => Promise<number>
+
 /** Lists and ends a user's sessions, and limits their number. */
 export function createUserSessions(options: SessionsOptions, sessionStore: SessionStore) {
   const { maxPerUser, metrics } = options

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { IDENTITY_HEADERS } from '../../src/session/forward-auth.ts'
+import { IDENTITY_HEADERS } from '../../src/forward-auth/forward-auth.ts'
 import { AMELIA, PASSWORD, TOMAS } from '../support/harness.ts'
 import { APP_TOKEN, type Arrived, answeringWith, type Portal, startPortal } from '../support/portal.ts'
 import { OTHER_IDENTITY_HEADERS, PORTAL, PROXIES, type ProxyName, SIGN_IN } from '../support/proxies.ts'

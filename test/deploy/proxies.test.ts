@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { parse } from 'yaml'
 import { defaultTunables } from '../../src/config/tunables.ts'
+import { createRulesSchema } from '../../src/forward-auth/forward-auth-rules.ts'
 import { PAGE_LIMITS } from '../../src/pam/upstream/pam-deps.ts'
-import { createRulesSchema } from '../../src/session/forward-auth-rules.ts'
 
 /** Compares the example configurations with the code. proxies-attacked.test.ts runs them. */
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { IDENTITY_HEADERS, REQUESTED_HEADERS } from '../../src/session/forward-auth.ts'
+import { IDENTITY_HEADERS, REQUESTED_HEADERS } from '../../src/forward-auth/forward-auth.ts'
 import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness.ts'
 
 const page = readFileSync(new URL('../../docs/applications.md', import.meta.url), 'utf8')

@@ -3,8 +3,8 @@ import { expect, test } from '@jest/globals'
 import { attemptLimits } from '../../src/authn/throttling/attempt-limits.ts'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { isSecret, VARIABLE_NAMES } from '../../src/config/variables.ts'
+import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
 import { APP_LIMITS } from '../../src/pam/app-routes.ts'
-import { OPS_LIMITS } from '../../src/session/admin-routes.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 const page = read('docs/configuration.md')

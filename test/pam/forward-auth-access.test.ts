@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
-import { createIdentityTokens } from '../../src/session/identity-token.ts'
+import { createForwardAuthRoutes } from '../../src/forward-auth/forward-auth.ts'
+import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
 import { serve } from '../http/serve.ts'
 import { createTestSession, LOGIN } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'

@@ -2,22 +2,22 @@ import { randomUUID } from 'node:crypto'
 import { type Request, Router } from 'express'
 import type { Redis } from 'ioredis'
 import { storeUnavailable } from '../../src/errors.ts'
-import type { Route } from '../../src/http/routes.ts'
-import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
 import {
   beginForwardAuth,
   createForwardAuthRoutes,
   createKeySetRoutes,
   type ForwardAuthOptions,
-} from '../../src/session/forward-auth.ts'
-import { createIdentityTokens } from '../../src/session/identity-token.ts'
+} from '../../src/forward-auth/forward-auth.ts'
+import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
+import type { Route } from '../../src/http/routes.ts'
+import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
+import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import type { Recheck } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
 import { createSessions, refuseOtherSession, type Sessions, withSession } from '../../src/session/sessions.ts'
-import { createVoidTimes } from '../../src/session/void-times.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'

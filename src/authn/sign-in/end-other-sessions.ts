@@ -1,7 +1,7 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../../observability/logger.ts'
-import type { EndAllSessions } from '../../session/end-all-sessions.ts'
 import type { Sessions } from '../../session/sessions.ts'
+import type { EndAllSessions } from '../../session/user-sessions.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Transaction } from '../transaction/transaction.ts'

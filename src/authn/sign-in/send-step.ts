@@ -1,7 +1,7 @@
 import { addressBlocked, unknownHandle, upstreamUnavailable } from '../../errors.ts'
 import { innermostFailure } from '../../observability/dependency-failure.ts'
 import { readError } from '../../okta-errors.ts'
-import type { RevocationTimes } from '../../session/void-times.ts'
+import type { RevocationTimes } from '../../revocation/revocation-times.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import type { SsoTokens } from '../redirects/sso-tokens.ts'

@@ -1,6 +1,6 @@
 import { parseFactorType } from '../../factor-types.ts'
+import type { LoginNames } from '../../login-names.ts'
 import { type Counts, errorOf } from '../../okta-errors.ts'
-import type { LoginNames } from '../../session/login-names.ts'
 import { nonEmpty } from '../transaction/credentials.ts'
 import type { StepResult } from '../transaction/step-result.ts'
 import type { Transaction } from '../transaction/transaction.ts'

@@ -1,6 +1,6 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { networksForLimits } from '../../http/request-context.ts'
-import type { LoginNames } from '../../session/login-names.ts'
+import type { LoginNames } from '../../login-names.ts'
 import {
   type CountRequest,
   type CountResult,

@@ -1,7 +1,7 @@
 import { recoveryNotAvailable } from '../../errors.ts'
 import { innermostFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
-import type { UserKeys } from '../../session/user-keys.ts'
+import type { UserKeys } from '../../revocation/user-keys.ts'
 import type { CountResult, Store, WindowKey } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'

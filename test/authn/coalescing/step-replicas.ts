@@ -12,7 +12,7 @@ import { createTransaction, type Transaction } from '../../../src/authn/transact
 import { createTransactionStore, newHandle } from '../../../src/authn/transaction/transaction-store.ts'
 import { createSeal, createSigner } from '../../../src/crypto/keys.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { createUserKeys } from '../../../src/session/user-keys.ts'
+import { createUserKeys } from '../../../src/revocation/user-keys.ts'
 import { createMemoryStore, type MemoryEntry } from '../../../src/store/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { collectLog } from '../../observability/collect-log.ts'

@@ -6,7 +6,7 @@ import { createAnswer, type StepResult } from '../../../src/authn/transaction/st
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
-import { createLoginNames } from '../../../src/session/login-names.ts'
+import { createLoginNames } from '../../../src/login-names.ts'
 import { UpstreamFailure } from '../../../src/upstream/upstream-failure.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 import { CLIENT as client } from '../test-client.ts'

@@ -4,7 +4,7 @@ import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
 import { windowsEndedBySignIn, windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
-import { createLoginNames } from '../../../src/session/login-names.ts'
+import { createLoginNames } from '../../../src/login-names.ts'
 import { CLIENT as client } from '../test-client.ts'
 
 const deps = {

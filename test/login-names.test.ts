@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { createLoginNames } from '../../src/session/login-names.ts'
+import { createLoginNames } from '../src/login-names.ts'
 
 const { canonical } = createLoginNames(['Example.test', 'straße.test'])
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { keeper } from '../http/serve.ts'
-import { GRANT, startSessionHarness } from './session-harness.ts'
+import { GRANT, startSessionHarness } from '../session/session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
-import { createForwardAuthRoutes } from '../../src/session/forward-auth.ts'
-import { createIdentityTokens } from '../../src/session/identity-token.ts'
+import { createForwardAuthRoutes } from '../../src/forward-auth/forward-auth.ts'
+import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
 import type { Session } from '../../src/session/session.ts'
 import { type Answer, keeper } from '../http/serve.ts'
+import { GRANT, START, startSessionHarness } from '../session/session-harness.ts'
 import { codePoint } from '../support/code-point.ts'
-import { GRANT, START, startSessionHarness } from './session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

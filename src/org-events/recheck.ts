@@ -2,10 +2,10 @@ import type { Signer } from '../crypto/keys.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Recheck } from '../session/session.ts'
+import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamResponse } from '../upstream/http-api.ts'
-import type { EndAllSessions } from './end-all-sessions.ts'
-import type { Recheck } from './session.ts'
 import type { VoidTimes } from './void-times.ts'
 
 type From = Parameters<Recheck>[1]

@@ -1,6 +1,6 @@
 import type { Signer } from '../crypto/keys.ts'
+import type { SessionsToKeep } from '../session/user-sessions.ts'
 import type { Store } from '../store/store.ts'
-import type { SessionsToKeep } from './user-sessions.ts'
 
 export type UserKeys = ReturnType<typeof createUserKeys>
 

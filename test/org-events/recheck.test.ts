@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
-import { createRecheck } from '../../src/session/recheck.ts'
+import { createRecheck } from '../../src/org-events/recheck.ts'
 import type { Session } from '../../src/session/session.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 import type { UpstreamResponse } from '../../src/upstream/http-api.ts'
 import { UpstreamFailure } from '../../src/upstream/upstream-failure.ts'
 import { keeper } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { GRANT, START } from './session-harness.ts'
+import { GRANT, START } from '../session/session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

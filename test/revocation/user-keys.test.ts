@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
-import { createUserKeys } from '../../src/session/user-keys.ts'
+import { createUserKeys } from '../../src/revocation/user-keys.ts'
 import { clock, entries, store, useMemoryStore } from '../support/memory-store.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
+import { createCallLimits } from '../../src/bearer-auth/call-limits.ts'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
+import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
 import { createOps } from '../../src/ops.ts'
-import { OPS_LIMITS } from '../../src/session/admin-routes.ts'
-import { createCallLimits } from '../../src/session/call-limits.ts'
 import { listenFor, useKeeper } from '../http/serve.ts'
-import { GRANT, openSession, startSessionHarness } from './session-harness.ts'
+import { GRANT, openSession, startSessionHarness } from '../session/session-harness.ts'
 
 const keep = useKeeper()
 

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storeUnavailable } from '../../src/errors.ts'
-import type { Access } from '../../src/session/forward-auth-rules.ts'
-import { createIdentityTokens } from '../../src/session/identity-token.ts'
+import type { Access } from '../../src/forward-auth/forward-auth-rules.ts'
+import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
 import { keeper } from '../http/serve.ts'
-import { GRANT, ISSUER, START, startSessionHarness } from './session-harness.ts'
+import { GRANT, ISSUER, START, startSessionHarness } from '../session/session-harness.ts'
 
 const { keep, closeAll } = keeper()
 afterEach(closeAll)

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { createEndAllSessions, type EndAllSessionsOptions } from '../../src/session/end-all-sessions.ts'
+import { createEndAllSessions, type EndAllSessionsOptions } from '../../src/revocation/end-all-sessions.ts'
 
 /** Records what is called, in order. */
 function recorded(logins: readonly string[], failing: Partial<EndAllSessionsOptions> = {}) {

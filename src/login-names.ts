@@ -1,4 +1,4 @@
-import { createSigner, type MasterKeys, type Signer } from '../crypto/keys.ts'
+import { createSigner, type MasterKeys, type Signer } from './crypto/keys.ts'
 
 export type LoginNames = ReturnType<typeof createLoginNames>
 

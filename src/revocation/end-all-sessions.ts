@@ -1,11 +1,8 @@
-import type { RevocationReason } from '../observability/audit-events.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { Store } from '../store/store.ts'
-import type { Sessions } from './sessions.ts'
+import { REVOCATION_TIMES, type RevocationTimes } from './revocation-times.ts'
 import type { UserKeys } from './user-keys.ts'
-import type { SessionsToKeep } from './user-sessions.ts'
-import { REVOCATION_TIMES, type RevocationTimes } from './void-times.ts'
-
-export type EndAllSessions = ReturnType<typeof createEndAllSessions>
 
 export interface EndAllSessionsOptions {
   readonly sessions: Pick<Sessions, 'list' | 'endAll'>
@@ -16,14 +13,13 @@ export interface EndAllSessionsOptions {
   readonly refetchAccess: (login: string) => Promise<void>
 }
 
-export function createEndAllSessions(options: EndAllSessionsOptions) {
+/**
+ * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
+ */
+export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
   const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess } = options
 
-  /**
-   * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
-   * Returns how many sessions were ended.
-   */
-  return async (userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> => {
+  return async (userId, reason, keep = {}) => {
     // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
     // session of a step that has committed is already written, and is found below.
     const { transactionsSinceMs = keep.createdSinceMs } = keep

@@ -1,7 +1,7 @@
 import { createECDH, createHash, createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
-import type { Session } from './session.ts'
+import type { Session } from '../session/session.ts'
 
 export interface IdentityTokensOptions {
   readonly masterKeys: MasterKeys

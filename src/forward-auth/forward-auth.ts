@@ -4,6 +4,8 @@ import { invalidField, ruleNotMet } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { checkQuery, type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Session } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
 import {
   type Access,
   createRulesSchema,
@@ -14,8 +16,6 @@ import {
   needsAccess,
 } from './forward-auth-rules.ts'
 import type { AccessClaims, IdentityTokens } from './identity-token.ts'
-import type { Session } from './session.ts'
-import type { Sessions } from './sessions.ts'
 
 /** The proxy passes them to the application, and must remove them from the client's request. */
 export const IDENTITY_HEADERS = [

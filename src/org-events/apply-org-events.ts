@@ -3,11 +3,12 @@ import type { Signer } from '../crypto/keys.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { EndAllSessionsOptions } from '../revocation/end-all-sessions.ts'
+import type { RevocationTimes } from '../revocation/revocation-times.ts'
+import type { EndAllSessions, SessionsToKeep } from '../session/user-sessions.ts'
 import type { Store } from '../store/store.ts'
-import type { EndAllSessions, EndAllSessionsOptions } from './end-all-sessions.ts'
 import type { OrgEvent } from './org-events.ts'
-import type { SessionsToKeep } from './user-sessions.ts'
-import type { RevocationTimes, VoidTimes } from './void-times.ts'
+import type { VoidTimes } from './void-times.ts'
 
 type From = Pick<AuditFields<'sessions_revoked'>, 'requestId' | 'address'>
 

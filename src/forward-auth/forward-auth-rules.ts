@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Session } from './session.ts'
+import type { Session } from '../session/session.ts'
 
 /** The PAM groups of a user, and every role that they give. */
 export interface Access {

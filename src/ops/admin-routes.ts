@@ -1,17 +1,18 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
+import { type BearerToken, findBearer } from '../bearer-auth/bearer-token.ts'
+import type { createCallLimits } from '../bearer-auth/call-limits.ts'
 import { BrokerError, internalError, invalidField, notFound, wrongBearerToken } from '../errors.ts'
 import { addressForLimits, getRequestContext } from '../http/request-context.ts'
 import { createBodyReader, type Route, sendJson } from '../http/routes.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { endSessionsOfAllUsers } from '../revocation/end-all-sessions.ts'
+import { isUserId } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { Store } from '../store/store.ts'
-import { type BearerToken, findBearer } from './bearer-token.ts'
-import type { createCallLimits } from './call-limits.ts'
-import { type EndAllSessions, endSessionsOfAllUsers } from './end-all-sessions.ts'
-import { isUserId } from './session.ts'
-import type { Sessions } from './sessions.ts'
 
 export interface AdminRoutesOptions {
   readonly sessions: Pick<Sessions, 'list' | 'formatTimes'>

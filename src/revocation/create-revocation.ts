@@ -1,0 +1,23 @@
+import { createSigner, type MasterKeys } from '../crypto/keys.ts'
+import type { Store } from '../store/store.ts'
+import { createEndAllSessions, type EndAllSessionsOptions } from './end-all-sessions.ts'
+import { createRevocationTimes } from './revocation-times.ts'
+import { createUserKeys } from './user-keys.ts'
+
+export interface RevocationOptions extends Pick<EndAllSessionsOptions, 'sessions' | 'refetchAccess'> {
+  readonly store: Store
+  readonly masterKeys: MasterKeys
+  readonly now: () => number
+}
+
+/** Composition root of what ends a user's sessions and everything that could restore them. */
+export function createRevocation(options: RevocationOptions) {
+  const { store, masterKeys, now } = options
+  const names = createSigner(masterKeys, 'user-key-names')
+  const revocationTimes = createRevocationTimes({ store, names, now })
+  const openTransactions = createUserKeys({ store, names, prefix: `${store.keyPrefix}txn:user:`, now })
+  const knownDevices = createUserKeys({ store, names, prefix: `${store.keyPrefix}known:user:`, now })
+  const endAllSessions = createEndAllSessions({ ...options, openTransactions, knownDevices, revocationTimes })
+
+  return { revocationTimes, openTransactions, knownDevices, endAllSessions }
+}
