@@ -5,6 +5,9 @@ const RULES = [
   'authn/sanitize',
   'authn/sign-in',
   'session',
+  'forward-auth',
+  'org-events',
+  'revocation',
   'pam',
   'http/cross-site',
 ]
@@ -23,12 +26,9 @@ const SHOWN_BY_JOURNEYS = [
 const FURTHER_TESTS = {
   'authn/transaction': ['authn/sanitize/links'],
   'authn/sign-in': ['authn/transaction/offered-resources'],
-  session: [
-    'journeys/org-events',
-    'journeys/own-sessions',
-    'journeys/session-recheck',
-    'journeys/session-revocation',
-  ],
+  session: ['journeys/own-sessions', 'org-events/void-times'],
+  'org-events': ['journeys/org-events', 'journeys/session-recheck'],
+  revocation: ['journeys/session-revocation'],
 }
 
 process.env.UNTIL_TIMEOUT_MS = '3000' // test/support/until.ts: with many mutants, a test waits for an event that never occurs

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Operation } from '../src/http/routes.ts'
+import type { Operation } from '../src/http/route.ts'
 import type { ErrorCode } from './error-object.ts'
 
 /** What the document says of an operation, besides its route and the schemas with which the route parses requests. */

@@ -4,7 +4,7 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
-import { MEDIA_TYPES } from '../src/http/routes.ts'
+import { MEDIA_TYPES } from '../src/http/body-parser.ts'
 import { VERSION } from '../src/observability/version.ts'
 import { AUTHN } from './authn/operations.ts'
 import { paramsOf } from './authn/response-schemas.ts'

@@ -9,9 +9,11 @@ import {
   type ForwardAuthOptions,
 } from './forward-auth/forward-auth.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
+import { bodyParser } from './http/body-parser.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes, PROBE_HEADER } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
+import { parseQuery } from './http/query.ts'
 import { refuseAmbiguousPath } from './http/refuse-ambiguous-path.ts'
 import {
   type IsTrustedProxy,
@@ -19,15 +21,9 @@ import {
   type Telemetry,
   withHeader,
 } from './http/request-context.ts'
-import {
-  addRoutes,
-  bodyParser,
-  createExpress,
-  limitRequestsInFlight,
-  parseQuery,
-  type Route,
-  serveRoutes,
-} from './http/routes.ts'
+import { limitRequestsInFlight } from './http/requests-in-flight.ts'
+import type { Route } from './http/route.ts'
+import { addRoutes, createExpress, serveRoutes } from './http/serve-routes.ts'
 import { createOrgEventRoutes, type OrgEventRoutesOptions } from './org-events/org-event-routes.ts'
 import {
   createOwnSessionsRoutes,

@@ -8,7 +8,7 @@ import { parseSync } from '@swc/core'
  * sources, so that made-up violations can test each rule.
  */
 interface Source {
-  /** Relative to the project, such as `src/http/routes.ts`. */
+  /** Relative to the project, such as `src/http/route.ts`. */
   readonly path: string
   readonly text: string
 }
@@ -260,7 +260,7 @@ test('the rules have no cycle', () => {
 describe('a violation is found', () => {
   const OTHERS = [
     ...['config/config', 'pam/client', 'authn/broker', 'authn/sanitize/links', 'authn/throttling/throttling'],
-    ...['authn/coalescing/step-locks', 'session/session', 'store/store', 'http/routes', 'sandbox/sandbox'],
+    ...['authn/coalescing/step-locks', 'session/session', 'store/store', 'http/route', 'sandbox/sandbox'],
     ...['wiring', 'app'],
   ].map((name) => ({ path: `src/${name}.ts`, text: 'export const here = 1' }))
   const found = (path: string, text: string) =>
@@ -281,7 +281,7 @@ describe('a violation is found', () => {
     ['authn/sanitize/links', `import express from 'express'`, 'is pure and imports express'],
     ['authn/transaction/transaction', from('node:crypto'), 'is pure and imports node:crypto'],
     ['authn/transaction/transaction', from('../broker.ts'), 'is pure and imports src/authn/broker.ts'],
-    ['utils/x', from('../http/routes.ts'), 'belongs to no known module'],
+    ['utils/x', from('../http/route.ts'), 'belongs to no known module'],
     ['http/x', from('./gone.ts'), 'which does not exist'],
   ])('%s: %s', (name, text, what) => {
     expect(found(`src/${name}.ts`, text)).toEqual([expect.stringContaining(what)])

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
 import { getRequestContext } from '../http/request-context.ts'
-import { type Route, routesOf, sendJsonText } from '../http/routes.ts'
+import { type Route, routesOf } from '../http/route.ts'
+import { sendJsonText } from '../http/send-json.ts'
 import type { Client } from './browser/client.ts'
 import type { EntrySteps } from './entry-steps.ts'
 import type { RecoveryType } from './recovery/recovery.ts'

@@ -1,7 +1,9 @@
 import type { Signer } from '../crypto/keys.ts'
 import { rateLimited } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { type LimitConfig, limitKeyPrefix, limitTimes, limitWindow, type Store } from '../store/store.ts'
+import { limitKeyPrefix } from '../store/keys.ts'
+import { type LimitConfig, limitTimes, limitWindow } from '../store/limits.ts'
+import type { Store } from '../store/store.ts'
 
 export interface CallLimitsDeps<Limit extends string> {
   readonly limits: Readonly<Record<Limit, LimitConfig>>

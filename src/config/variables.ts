@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FACTOR_TYPE_NAMES } from '../factor-types.ts'
-import { KEY_PREFIX } from '../store/store.ts'
+import { KEY_PREFIX } from '../store/keys.ts'
 import { directory, userDomains } from './pam-values.ts'
 import { domain, listOf, matching, onOrOff, visibleAscii, wholeNumber } from './plain-values.ts'
 import { createSecret } from './secret.ts'

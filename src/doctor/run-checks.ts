@@ -1,6 +1,6 @@
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { describeError } from '../observability/describe-error.ts'
-import { inTime, startTimer } from '../upstream/connection-pool.ts'
+import { inTime, startTimer } from '../upstream/timer.ts'
 import type { Check, CheckGroup, CheckResult } from './check.ts'
 import { type Finding, fail, skipped } from './finding.ts'
 

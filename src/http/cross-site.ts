@@ -5,7 +5,7 @@ import { notAllowed } from '../errors.ts'
 import { createLogThrottle, type LogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import { getRequestContext, type Telemetry } from './request-context.ts'
-import type { Route } from './routes.ts'
+import type { Route } from './route.ts'
 
 export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { ADDRESS_PROBLEMS, forwardedFor, getRequestContext, normalizeAddress } from './request-context.ts'
-import { sendJson } from './routes.ts'
+import { sendJson } from './send-json.ts'
 
 /**
  * `--doctor` asks a running broker what arrives there of a request. Only a sender that has `SECRET_KEYS` gets an answer: the header is

@@ -6,7 +6,7 @@ import type { LogFields } from '../observability/log-fields.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import { getRequestContext, type RequestContext } from './request-context.ts'
-import { sendJson } from './routes.ts'
+import { sendJson } from './send-json.ts'
 
 /** The last middleware. An unexpected error becomes an opaque 500, and is logged as `unexpectedEvent`. */
 export function errorHandler({ log, unexpectedEvent, now }: ErrorHandlerOptions): ErrorRequestHandler {

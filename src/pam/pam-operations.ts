@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Operations } from '../http/routes.ts'
+import type { Operations } from '../http/route.ts'
 import { parseCursor, SORTS } from './lists/directory-page.ts'
 import { ROLES } from './roles.ts'
 

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express'
 import { noSession, notFound, signInAgain } from '../errors.ts'
-import { type Operations, type Route, routesOf, sendJson } from '../http/routes.ts'
+import { type Operations, type Route, routesOf } from '../http/route.ts'
+import { sendJson } from '../http/send-json.ts'
 import type { Logger } from '../observability/logger.ts'
 import { auditFields, type IdentifiedSession, type Session } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'

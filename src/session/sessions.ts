@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { noSession, sessionChanged } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import type { Route } from '../http/routes.ts'
+import type { Route } from '../http/route.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createDeviceSessions, prepareSession, type SessionGrant } from './prepare-session.ts'

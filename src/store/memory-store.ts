@@ -2,15 +2,18 @@ import { storeUnavailable } from '../errors.ts'
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 import {
   type AttemptCounters,
-  assertOneSlot,
   CLEANUP_THRESHOLD,
-  KEY_PREFIX,
   newWindowId,
-  roundUpTtl,
-  type Store,
   shortened,
   type WindowKey,
-} from './store.ts'
+} from './attempt-counters.ts'
+import { assertOneSlot } from './hash-slot.ts'
+import type { Indexes } from './indexes.ts'
+import { KEY_PREFIX } from './keys.ts'
+import type { StepLock } from './step-lock.ts'
+import type { Store } from './store.ts'
+import { roundUpTtl } from './time-to-live.ts'
+import type { Values } from './values.ts'
 
 export interface MemoryStoreOptions {
   /** A clock that never jumps, in milliseconds. */
@@ -60,8 +63,6 @@ export function createMemoryStore({
 
 // No operation waits for anything, so each is atomic.
 
-type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf' | 'deleteAll'>
-
 function createValues(memory: Memory): Values {
   return {
     get: async (key) => memory.text(key),
@@ -94,7 +95,7 @@ function createValues(memory: Memory): Values {
   }
 }
 
-function createSteps(memory: Memory): Pick<Store, 'acquire' | 'commit'> {
+function createSteps(memory: Memory): StepLock {
   return {
     async acquire({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)
@@ -117,7 +118,7 @@ function createSteps(memory: Memory): Pick<Store, 'acquire' | 'commit'> {
   }
 }
 
-function createIndexes(memory: Memory): Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove'> {
+function createIndexes(memory: Memory): Indexes {
   return {
     indexPut: async (key, field, value, ttlMs) =>
       memory.putField(key, field, value, memory.monotonic() + roundUpTtl(ttlMs)),

@@ -1,5 +1,5 @@
 import type { Result } from 'ioredis'
-import { CLEANUP_THRESHOLD, SHORT } from './store.ts'
+import { CLEANUP_THRESHOLD, SHORT } from './attempt-counters.ts'
 
 /** Functions for windows. A window is a field of a hash: "count endsAtMs windowId", the end in milliseconds since 1970. */
 const WINDOWS = `

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { storeUnavailable } from '../errors.ts'
+import { type AttemptCounters, newWindowId, shortened } from './attempt-counters.ts'
+import { assertOneSlot } from './hash-slot.ts'
+import type { Indexes } from './indexes.ts'
+import { KEY_PREFIX } from './keys.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
-import {
-  type AttemptCounters,
-  assertOneSlot,
-  KEY_PREFIX,
-  newWindowId,
-  roundUpTtl,
-  type Store,
-  shortened,
-} from './store.ts'
+import type { StepLock } from './step-lock.ts'
+import type { Store } from './store.ts'
+import { roundUpTtl } from './time-to-live.ts'
+import type { Values } from './values.ts'
 
 export interface RedisStoreOptions {
   readonly redis: Redis | Cluster
@@ -116,8 +115,6 @@ type Client = Redis | Cluster
 /** Throws `storeUnavailable` for any failure of a command. */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
-type Values = Pick<Store, 'get' | 'set' | 'raise' | 'swap' | 'delete' | 'deleteIf' | 'deleteAll'>
-
 function createValues(redis: Client, run: Run): Values {
   return {
     get: async (key) => (await run(redis.get(key))) ?? undefined,
@@ -181,7 +178,7 @@ async function deleteScanned(
   return count
 }
 
-function createSteps(redis: Client, run: Run): Pick<Store, 'acquire' | 'commit'> {
+function createSteps(redis: Client, run: Run): StepLock {
   return {
     async acquire({ lockKey, recordKey, token, lockTtlMs }) {
       assertOneSlot(lockKey, recordKey)
@@ -203,7 +200,7 @@ function createSteps(redis: Client, run: Run): Pick<Store, 'acquire' | 'commit'>
   }
 }
 
-function createIndexes(redis: Client, run: Run): Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove'> {
+function createIndexes(redis: Client, run: Run): Indexes {
   return {
     indexPut: async (key, field, value, ttlMs) => run(redis.indexPut(key, field, value, roundUpTtl(ttlMs))),
     indexAll: async (key) => run(redis.hgetall(key)),

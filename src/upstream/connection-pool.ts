@@ -4,11 +4,11 @@ import { rootCertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { unzip } from 'node:zlib'
 import { type AxiosAdapter, AxiosHeaders, type AxiosResponse, type InternalAxiosRequestConfig } from 'axios'
-import type { LimitFunction } from 'p-limit'
 import type undici from 'undici'
 import type { Dispatcher } from 'undici'
 import { noProxyFor } from './no-proxy.ts'
-import { toConnectionFailure, UpstreamFailure } from './upstream-failure.ts'
+import { startTimer } from './timer.ts'
+import { toConnectionFailure } from './upstream-failure.ts'
 
 const require = createRequire(import.meta.url)
 /** Without the rest of undici, mainly its `fetch`, which takes a tenth of the time to start. */
@@ -51,41 +51,6 @@ export function createDispatcher(origin: string, options: ConnectionOptions): Di
     httpProxy: '',
     httpsProxy: options.httpsProxy,
     noProxy: noProxyFor(options.noProxy ?? [], origin),
-  })
-}
-
-const RETRY_AFTER_MS = 1000
-
-/** Waits until `limit` allows another call. Returns a function that ends the turn. Throws `pool_exhausted` after `maxWaitMs`. */
-export function takeTurn(limit: LimitFunction, maxWaitMs: number, start = startTimer): Promise<() => void> {
-  return new Promise((resolve, reject) => {
-    let isLate = false
-    const stopTimer = start(() => {
-      isLate = true
-      reject(new UpstreamFailure('pool_exhausted', { retryAfterMs: RETRY_AFTER_MS }))
-    }, maxWaitMs)
-    const turn = (endTurn: () => void) => {
-      stopTimer()
-      if (isLate) endTurn()
-      else resolve(endTurn)
-    }
-    void limit(() => new Promise<void>(turn))
-  })
-}
-
-/** Calls `callback` once after `ms`. Returns a function that cancels the timer. */
-export type StartTimer = (callback: () => void, ms: number) => () => void
-
-export const startTimer: StartTimer = (callback, ms) => {
-  const timer = setTimeout(callback, ms)
-  return () => clearTimeout(timer)
-}
-
-/** undefined after `ms`. Then `work` continues, and its failure is ignored. */
-export function inTime<T>(work: Promise<T>, ms: number, start: StartTimer): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const stopTimer = start(() => resolve(undefined), ms)
-    work.finally(stopTimer).then(resolve, reject)
   })
 }
 

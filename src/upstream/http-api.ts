@@ -1,17 +1,7 @@
 import { Axios } from 'axios'
-import {
-  BrokenCircuitError,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  handleWhen,
-  type IBreaker,
-  SamplingBreaker,
-  wrap,
-} from 'cockatiel'
-import { DependencyFailure } from '../observability/dependency-failure.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracing } from '../observability/tracing.ts'
+import { type BreakerOptions, createBreaker } from './breaker.ts'
 import {
   type ConnectionOptions,
   createDispatcher,
@@ -146,89 +136,4 @@ function parseJson(contentType: string | string[] | undefined, bytes: Buffer): u
 /** The fields of a JSON object; none if it is another value. */
 export function fieldsOf(json: unknown): Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null ? { ...json } : {}
-}
-
-export interface BreakerOptions {
-  readonly consecutiveFailures?: number
-  /** What counts as a failure. Default: connections that fail. */
-  readonly outcomes?: readonly string[]
-  readonly halfOpenAfterMs?: number
-  readonly onChange?: (state: 'open' | 'closed') => void
-}
-
-/** Half of the calls in 30 seconds, if there were at least two calls per second. */
-const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
-
-/**
- * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
- * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
- * A response is no failure, whatever its status, unless the caller throws it.
- */
-export function createBreaker({
-  consecutiveFailures = 5,
-  outcomes = ['unreachable', 'proxy_refused', 'connection_lost'],
-  halfOpenAfterMs = 2000,
-  onChange,
-}: BreakerOptions = {}) {
-  const circuit = (breaker: IBreaker, counted: readonly string[]) =>
-    circuitBreaker(
-      handleWhen((error) => error instanceof DependencyFailure && counted.includes(error.outcome)),
-      { halfOpenAfter: halfOpenAfterMs, breaker },
-    )
-  const failures = circuit(new ConsecutiveBreaker(consecutiveFailures), outcomes)
-  const timeouts = circuit(new SamplingBreaker(TIMEOUT_SAMPLING), ['timeout'])
-  const both = wrap(failures, timeouts)
-  const isOpen = () => failures.state !== CircuitState.Closed || timeouts.state !== CircuitState.Closed
-
-  let wasOpen = false
-  const reportChange = () => {
-    if (isOpen() === wasOpen) return
-    wasOpen = !wasOpen
-    onChange?.(wasOpen ? 'open' : 'closed')
-  }
-  failures.onStateChange(reportChange)
-  timeouts.onStateChange(reportChange)
-
-  return {
-    async run<T>(call: () => Promise<T>): Promise<T> {
-      // cockatiel would make other calls wait for the probe
-      const isProbing = [failures, timeouts].some(({ state }) => state === CircuitState.HalfOpen)
-      if (isProbing) throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
-      try {
-        return await both.execute(call)
-      } catch (error) {
-        if (!(error instanceof BrokenCircuitError)) throw error
-        throw new UpstreamFailure('breaker_open', { retryAfterMs: halfOpenAfterMs })
-      }
-    },
-  }
-}
-
-/** `Date` has whole seconds, so estimates differ by less than this. A larger difference means that a clock was set. */
-export const CLOCK_TOLERANCE_MS = 2000
-
-/**
- * The API's clock, advanced by the monotonic clock of this process. The API's times (token expiry, rate limits) and times that
- * replicas compare are read on it, so no system clock of the broker has to be right.
- */
-export function createUpstreamClock({ now, monotonic }: { now: () => number; monotonic: () => number }) {
-  let offsetMs: number | undefined
-
-  return {
-    /** Milliseconds since 1970; the system clock until the first response. */
-    now: () => (offsetMs === undefined ? now() : monotonic() + offsetMs),
-    /** Whether there has been a response. */
-    isSet: () => offsetMs !== undefined,
-    observe({ headers }: Pick<UpstreamResponse, 'headers'>) {
-      const dateMs = typeof headers.date === 'string' ? Date.parse(headers.date) : Number.NaN
-      if (Number.isNaN(dateMs)) {
-        offsetMs ??= now() - monotonic() // without `Date`, the system clock is used
-        return
-      }
-      const seen = dateMs - monotonic()
-      // `Date` is rounded down to seconds, so the latest of the estimates that agree is the most accurate
-      const agrees = offsetMs !== undefined && Math.abs(seen - offsetMs) <= CLOCK_TOLERANCE_MS
-      offsetMs = agrees ? Math.max(seen, offsetMs ?? seen) : seen
-    },
-  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { createCrossSiteRules } from '../../src/http/cross-site.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { serve, useKeeper } from './serve.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { answerProbes, createProbe, isProofOf, PROBE_HEADER } from '../../src/http/doctor-probe.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { overloaded, storeUnavailable } from '../../src/errors.ts'
 import { getRequestContext, type RequestContext } from '../../src/http/request-context.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { until } from '../support/until.ts'
 import { serve, useKeeper } from './serve.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { refuseAmbiguousPath } from '../../src/http/refuse-ambiguous-path.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { rawExchange, serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()

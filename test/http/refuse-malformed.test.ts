@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, test } from '@jest/globals'
-import { bodyParser, type Route } from '../../src/http/routes.ts'
+import { bodyParser } from '../../src/http/body-parser.ts'
+import type { Route } from '../../src/http/route.ts'
 import { until } from '../support/until.ts'
 import { rawExchange, serve, useKeeper } from './serve.ts'
 

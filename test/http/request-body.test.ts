@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { bodyParser, type Route } from '../../src/http/routes.ts'
+import { bodyParser } from '../../src/http/body-parser.ts'
+import type { Route } from '../../src/http/route.ts'
 import { type Ask, serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()

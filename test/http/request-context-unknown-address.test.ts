@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { getRequestContext } from '../../src/http/request-context.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { until } from '../support/until.ts'
 import { serve, useKeeper } from './serve.ts'
 

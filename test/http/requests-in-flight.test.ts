@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { bodyParser, limitRequestsInFlight } from '../../src/http/routes.ts'
+import { bodyParser } from '../../src/http/body-parser.ts'
+import { limitRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
 import { type Ask, serve, useKeeper } from './serve.ts'

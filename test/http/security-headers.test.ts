@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { setSecurityHeaders } from '../../src/http/begin-request.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()

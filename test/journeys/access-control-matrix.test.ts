@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { type AppRoutesOptions, createAppRoutes } from '../../src/pam/app-routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'

@@ -9,7 +9,7 @@ import {
   type ForwardAuthOptions,
 } from '../../src/forward-auth/forward-auth.ts'
 import { createIdentityTokens } from '../../src/forward-auth/identity-token.ts'
-import type { Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'

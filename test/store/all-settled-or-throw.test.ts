@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { allSettledOrThrow } from '../../src/store/store.ts'
+import { allSettledOrThrow } from '../../src/store/all-settled-or-throw.ts'
 import { deferred } from '../support/deferred.ts'
 
 test('returns all results in order', async () => {

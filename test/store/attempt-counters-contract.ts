@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
-import type { CountResult, LimitWindow } from '../../src/store/store.ts'
+import type { CountResult, LimitWindow } from '../../src/store/attempt-counters.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
 /** The contract of `AttemptCounters`. `tested` is called when a test runs. */

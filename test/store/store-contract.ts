@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import type { RecordChange, Store } from '../../src/store/store.ts'
+import type { RecordChange } from '../../src/store/step-lock.ts'
+import type { Store } from '../../src/store/store.ts'
 import { describeCounting } from './attempt-counters-contract.ts'
 
 export interface StoreUnderTest {

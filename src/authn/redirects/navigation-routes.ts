@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { getRequestContext } from '../../http/request-context.ts'
-import { type Operation, type Operations, type Route, routesOf } from '../../http/routes.ts'
+import { type Operation, type Operations, type Route, routesOf } from '../../http/route.ts'
 import type { Client } from '../browser/client.ts'
 import { normalizePath } from '../transaction/link-paths.ts'
 import type { SsoTokens } from './sso-tokens.ts'

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { z } from 'zod'
 import { invalidField } from '../../errors.ts'
 import { deniedByProof, PROOF_RULES } from '../../forward-auth/forward-auth-rules.ts'
-import { checkQuery, parseQuery } from '../../http/routes.ts'
+import { checkQuery, parseQuery } from '../../http/query.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { allowedTarget, type RedirectPrefix } from './redirect-target.ts'
 

@@ -1,13 +1,10 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
 import { networksForLimits } from '../../http/request-context.ts'
-import {
-  allSettledOrThrow,
-  type LimitConfig,
-  limitKeyPrefix,
-  limitWindow,
-  type Store,
-} from '../../store/store.ts'
+import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
+import { limitKeyPrefix } from '../../store/keys.ts'
+import { type LimitConfig, limitWindow } from '../../store/limits.ts'
+import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Operation as ApiOperation, BodyEncoding, Operations } from '../../http/routes.ts'
+import type { BodyEncoding } from '../../http/body-parser.ts'
+import type { Operation as ApiOperation, Operations } from '../../http/route.ts'
 import type { CredentialKind } from '../transaction/credentials.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import {

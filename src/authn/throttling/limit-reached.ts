@@ -1,5 +1,5 @@
 import { type BrokerError, rateLimited } from '../../errors.ts'
-import { limitTimes } from '../../store/store.ts'
+import { limitTimes } from '../../store/limits.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'

@@ -4,14 +4,13 @@ import type { LoginNames } from '../../login-names.ts'
 import {
   type CountRequest,
   type CountResult,
-  type LimitConfig,
   type LimitWindow,
-  limitKeyPrefix,
-  limitWindow,
   SHORT,
-  type Store,
   type WindowKey,
-} from '../../store/store.ts'
+} from '../../store/attempt-counters.ts'
+import { limitKeyPrefix } from '../../store/keys.ts'
+import { type LimitConfig, limitWindow } from '../../store/limits.ts'
+import type { Store } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
 import {
   ATTEMPT_KINDS,

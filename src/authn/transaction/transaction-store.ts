@@ -3,8 +3,10 @@ import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../revocation/user-keys.ts'
+import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
-import { allSettledOrThrow, type RecordChange, type Store } from '../../store/store.ts'
+import type { RecordChange } from '../../store/step-lock.ts'
+import type { Store } from '../../store/store.ts'
 import { LIFETIME, Transaction } from './transaction.ts'
 
 export type TransactionStore = ReturnType<typeof createTransactionStore>

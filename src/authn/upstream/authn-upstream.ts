@@ -5,13 +5,13 @@ import {
   upstreamTimeout,
   upstreamUnavailable,
 } from '../../errors.ts'
-import type { BodyEncoding } from '../../http/routes.ts'
+import type { BodyEncoding } from '../../http/body-parser.ts'
 import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { tokenEvidence } from '../../okta-errors.ts'
-import { takeTurn } from '../../upstream/connection-pool.ts'
 import type { HttpApi, UpstreamRequest, UpstreamResponse } from '../../upstream/http-api.ts'
+import { takeTurn } from '../../upstream/take-turn.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import { type AuthnReply, toReply } from './read-answer.ts'

@@ -1,4 +1,4 @@
-import { inTime } from '../../upstream/connection-pool.ts'
+import { inTime } from '../../upstream/timer.ts'
 import { createCoalescing } from '../upstream/coalescing.ts'
 import type { ListRef } from '../upstream/group.ts'
 import type { CallContext } from '../upstream/pam-call.ts'

@@ -1,9 +1,5 @@
-import {
-  type BreakerOptions,
-  createBreaker,
-  type HttpApi,
-  type UpstreamResponse,
-} from '../../upstream/http-api.ts'
+import { type BreakerOptions, createBreaker } from '../../upstream/breaker.ts'
+import type { HttpApi, UpstreamResponse } from '../../upstream/http-api.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 import type { PamDeps } from './pam-deps.ts'
 import {

@@ -5,8 +5,8 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
-import { type StartTimer, startTimer } from '../../upstream/connection-pool.ts'
-import { createUpstreamClock } from '../../upstream/http-api.ts'
+import { type StartTimer, startTimer } from '../../upstream/timer.ts'
+import { createUpstreamClock } from '../../upstream/upstream-clock.ts'
 
 type ListTime = 'freshMs' | 'staleMs' | 'onErrorMs' | 'meOnErrorMs'
 

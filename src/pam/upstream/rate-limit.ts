@@ -1,7 +1,8 @@
 import pLimit from 'p-limit'
-import { takeTurn } from '../../upstream/connection-pool.ts'
-import { CLOCK_TOLERANCE_MS, type UpstreamResponse } from '../../upstream/http-api.ts'
+import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { parseNumber, parseRetryAfter } from '../../upstream/retry-after.ts'
+import { takeTurn } from '../../upstream/take-turn.ts'
+import { CLOCK_TOLERANCE_MS } from '../../upstream/upstream-clock.ts'
 import type { PamDeps } from './pam-deps.ts'
 import { PamFailure } from './pam-errors.ts'
 

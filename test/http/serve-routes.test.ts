@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
-import { parseQuery, type Route } from '../../src/http/routes.ts'
+import { parseQuery } from '../../src/http/query.ts'
+import type { Route } from '../../src/http/route.ts'
 import { serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()

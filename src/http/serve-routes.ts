@@ -1,0 +1,49 @@
+import express, { type Express, type RequestHandler } from 'express'
+import { notFound, wrongMethod } from '../errors.ts'
+import type { Route } from './route.ts'
+
+export function createExpress(): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  return app
+}
+
+/** Serves the routes, as `addRoutes`, and answers every unknown path with 404. */
+export function serveRoutes(...given: Parameters<typeof addRoutes>): void {
+  addRoutes(...given)
+  const [app] = given
+  app.use(() => {
+    throw notFound('path')
+  })
+}
+
+/**
+ * Serves the routes in their order, paths without parameters first. An unknown method is 405 with `Allow`. They are not a router of
+ * their own, which every request would pass into and out of.
+ *
+ * @param before middleware of each route
+ */
+export function addRoutes(
+  app: Express,
+  routes: readonly Route[],
+  before: (route: Route) => readonly RequestHandler[] = () => [],
+): void {
+  const paths = [...new Set(routes.map(({ path }) => path))]
+  for (const path of paths.toSorted(
+    (one, other) => Number(one.includes(':')) - Number(other.includes(':')),
+  )) {
+    const ofPath = routes.filter((route) => route.path === path)
+    const methods = ofPath.flatMap(({ method, withoutHead }) =>
+      method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],
+    )
+    const served = app.route(path).all(function checkMethod(req, _res, next) {
+      next(methods.includes(req.method) ? undefined : wrongMethod(methods.join(', ')))
+    })
+    for (const route of ofPath) served[VERBS[route.method]](...before(route), route.handle)
+  }
+}
+
+const VERBS = { GET: 'get', POST: 'post', DELETE: 'delete' } as const
