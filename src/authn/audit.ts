@@ -1,19 +1,13 @@
+import type { Counter } from 'prom-client'
 import type { Signer } from '../crypto/keys.ts'
 import { logHash } from '../login-names.ts'
 import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { readError } from '../okta-errors.ts'
 import type { Client } from './browser/client.ts'
-import { STATUSES } from './sanitize/unknown-steps.ts'
-import type { Answer } from './transaction/answer.ts'
-import type { Enrollment } from './transaction/credentials.ts'
+import type { AuditEntry, RequestFields, StepEvent } from './step-events.ts'
 import type { Transaction } from './transaction/transaction.ts'
-import type { AuthnReply } from './upstream/read-answer.ts'
 
-type Started = AuditFields<'sign_in_started'>
-/** The fields of every event. */
-type RequestFields = Pick<Started, 'requestId' | 'address' | 'deviceHash' | 'loginHash' | 'userAgent'>
 type Login = string | undefined
 
 export interface StepAuditDeps {
@@ -23,9 +17,6 @@ export interface StepAuditDeps {
   readonly canonicalLogin: (login: string) => string
 }
 
-/** Factor results with status 200 that reject a push or a code. */
-const REFUSED_FACTORS = ['REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED']
-
 /** The audit log of sign-ins. It contains user ids, addresses and keyed hashes, never a login or a code. */
 export class StepAudit {
   readonly #deps: StepAuditDeps
@@ -34,94 +25,9 @@ export class StepAudit {
     this.#deps = deps
   }
 
-  started(operation: Started['operation'], login: Login, client: Client): void {
-    this.#deps.log.audit('sign_in_started', { ...this.#from(client, login), operation })
-  }
-
-  recoveryStarted(
-    recovery: Pick<AuditFields<'recovery_started'>, 'operation' | 'factorType'>,
-    login: Login,
-    client: Client,
-  ): void {
-    this.#deps.log.audit('recovery_started', { ...this.#from(client, login), ...recovery })
-  }
-
-  /** Okta answered with an Error object. */
-  refused(
-    operation: string,
-    reply: AuthnReply,
-    { userId, login, stateToken }: Transaction,
-    client: Client,
-    factorType?: string,
-  ): void {
-    const { log, metrics } = this.#deps
-    const { status, errorCode: upstreamErrorCode = 'error' } = reply
-    metrics.signInSteps.inc({ operation, status: upstreamErrorCode })
-    const fields = { ...this.#from(client, login), operation, userId, upstreamErrorCode: reply.errorCode }
-    const { audit } = readError(reply, operation)
-    if (audit === 'factor_failed') log.audit(audit, { ...fields, factorType })
-    else if (audit !== undefined) log.audit(audit, fields)
-    else if (status !== 401 && status !== 403) return
-    else if (operation === 'recovery_token') log.audit('recovery_token_refused', fields)
-    else if (operation === 'primary') {
-      const startsWithToken = stateToken === '' && login === undefined
-      log.audit('sign_in_failed', { ...fields, reason: startsWithToken ? 'activation_token' : undefined })
-    }
-  }
-
-  /** The org refused an address, before it looked at the user. */
-  addressBlocked(operation: string, { userId, login }: Transaction, client: Client): void {
-    const { log, metrics } = this.#deps
-    metrics.signInSteps.inc({ operation, status: 'address_blocked' })
-    if (operation !== 'primary') return
-    log.audit('sign_in_failed', {
-      ...this.#from(client, login),
-      operation,
-      userId,
-      reason: 'address_blocked',
-    })
-  }
-
-  /** A code in a decoy transaction is logged like any wrong code. */
-  decoyFailed(operation: string, { login }: Transaction, factorType: string, client: Client): void {
-    this.#deps.log.audit('factor_failed', { ...this.#from(client, login), operation, factorType })
-  }
-
-  answered(
-    operation: string,
-    answer: Answer,
-    { before, after }: { readonly before: Transaction; readonly after: Transaction },
-    client: Client,
-    factorType?: string,
-  ): void {
-    const { log, metrics } = this.#deps
-    const { status: transactionStatus, factorResult } = answer
-    metrics.signInSteps.inc({ operation, status: statusLabel(transactionStatus) })
-    const { userId, login, factorFailed } = after
-    const fields = () => ({ ...this.#from(client, login), operation, userId })
-    if (factorFailed === true && before.factorFailed !== true) {
-      const [typeInUse] = Object.values(answer.factorTypes) // a state request names no factor
-      log.audit('factor_failed', { ...fields(), factorType: factorType ?? typeInUse, reason: factorResult })
-    }
-    if (operation === 'state') return // it changes nothing
-    if (factorResult !== undefined && REFUSED_FACTORS.includes(factorResult))
-      log.audit('factor_failed', { ...fields(), factorType, reason: factorResult })
-    else if (isChallenged(operation, before, answer))
-      log.audit('factor_challenged', { ...fields(), factorType, transactionStatus })
-    if (transactionStatus === 'LOCKED_OUT')
-      log.audit('sign_in_failed', { ...fields(), reason: transactionStatus })
-    if (operation === 'change_password' || operation === 'reset_password')
-      log.audit('password_changed', { ...fields(), operation, transactionStatus })
-  }
-
-  /** A factor became active, or an active one changed. */
-  enrolled(operation: string, enrollment: Enrollment, { userId, login }: Transaction, client: Client): void {
-    const { log } = this.#deps
-    const { factorType, provider, updatesPhone, replaces } = enrollment
-    const fields = { ...this.#from(client, login), operation, userId, factorType, provider }
-    if (replaces) log.audit('factor_changed', { ...fields, reason: 'enrolled_again' })
-    else log.audit('factor_enrolled', fields)
-    if (updatesPhone) log.audit('factor_changed', { ...fields, reason: 'phone_updated' })
+  /** Writes what the rules of a step have named. */
+  report(events: readonly StepEvent[], client: Client): void {
+    for (const event of events) this.#write(event, client)
   }
 
   /** `client` sent a handle or SSO token that belongs to another device. */
@@ -158,22 +64,31 @@ export class StepAudit {
     this.#deps.log.audit('limit_hit', { ...this.#from(client, login), ...fields })
   }
 
-  /** Logs Okta's error id under the broker's request id. */
-  upstreamError({ status, errorCode, body: { errorId } }: AuthnReply, { requestId }: Client): void {
-    this.#deps.log.info('upstream_error', {
-      requestId,
-      upstream: 'authn',
-      upstreamStatus: status,
-      upstreamErrorCode: errorCode,
-      upstreamErrorId: typeof errorId === 'string' ? errorId.slice(0, 64) : undefined,
-    })
-  }
-
   /** The same for every spelling of a login. */
   readonly hashLogin = (login: string): string => logHash(this.#deps.hashes, this.#deps.canonicalLogin(login))
 
   hashDevice(id: string): string {
     return logHash(this.#deps.hashes, id)
+  }
+
+  #write(event: StepEvent, client: Client): void {
+    const { log, metrics } = this.#deps
+    if ('audit' in event) log.audit(event.audit, this.#auditFields(event, client))
+    else if ('metric' in event) countIn(metrics[event.metric], event.labels)
+    else {
+      const fields = { requestId: client.requestId, ...event.fields }
+      if (event.log === 'info') log.info(event.event, fields)
+      else if (event.log === 'warn') log.warn(event.event, fields)
+      else log.error(event.event, fields)
+    }
+  }
+
+  #auditFields<Entry extends AuditEntry>(
+    { login, fields }: Entry,
+    client: Client,
+  ): AuditFields<Entry['audit']> {
+    // the type of the entry says that these are its fields
+    return { ...this.#from(client, login), ...fields } as unknown as AuditFields<Entry['audit']>
   }
 
   #from({ requestId, address, device, userAgent }: Client, login: Login): RequestFields {
@@ -182,13 +97,7 @@ export class StepAudit {
   }
 }
 
-/** Whether this answer is a new challenge, not a poll of one. */
-function isChallenged(operation: string, before: Transaction, { status }: Answer): boolean {
-  return status === 'MFA_CHALLENGE' && (operation === 'resend' || before.status !== status)
-}
-
-/** Limits the number of label values. `unknown-steps.ts` counts unknown statuses by name. */
-function statusLabel(status: string): string {
-  if (status === '') return 'none'
-  return STATUSES.has(status) ? status : 'other'
+/** The type of the entry says that these are the labels of this metric. */
+function countIn(metric: Counter, labels: Readonly<Record<string, string>>): void {
+  metric.inc({ ...labels })
 }

@@ -5,25 +5,22 @@ import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
 import { coalesceRequests } from './coalescing/request-coalescing.ts'
 import { StepLocks } from './coalescing/step-locks.ts'
-import { createEntrySteps } from './entry-steps.ts'
-import { createRecovery } from './recovery/recovery.ts'
+import { createEndOtherSessions } from './end-other-sessions.ts'
+import { createFetchOffered } from './fetch-offered.ts'
+import type { StepSettings } from './plan-step.ts'
+import { createCodeCooldown } from './recovery/code-cooldown.ts'
 import type { NavigationRoutesOptions } from './redirects/navigation-routes.ts'
 import { oktaSignOutUrl } from './redirects/okta-sign-out.ts'
 import { createReturnTo } from './redirects/return-to.ts'
 import { SsoTokens } from './redirects/sso-tokens.ts'
 import { StepUp } from './redirects/step-up.ts'
 import type { AuthnRoutesOptions } from './routes.ts'
+import { type RunStepDeps, runStep } from './run-step.ts'
 import { createSanitizer } from './sanitize/sanitize.ts'
-import { createEndOtherSessions } from './sign-in/end-other-sessions.ts'
-import { createFetchOffered } from './sign-in/fetch-offered.ts'
-import { redirectStep } from './sign-in/redirect-step.ts'
-import { createStepPipeline, type RunStep } from './sign-in/run-step.ts'
-import { createSendStep } from './sign-in/send-step.ts'
 import { attemptLimits, belowLockout } from './throttling/attempt-limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore } from './transaction/transaction-store.ts'
-import { createTransactionSteps } from './transaction-steps.ts'
 import { createAuthnUpstream } from './upstream/authn-upstream.ts'
 
 const MINUTE_MS = 60_000
@@ -119,16 +116,28 @@ export function createAuthn(options: AuthnOptions) {
     seal: seal('hand-over'),
     names: signer('hand-over-names'),
   })
-  const sendStep = createSendStep({
+  const settings: StepSettings = {
+    recoveryFrom: options.recoveryFrom,
+    publicOrigin,
+    recoveryAnswerMs: recovery.recoveryAnswerMs,
+    challengeLifetimeMs: recovery.challengeMinutes * MINUTE_MS,
+    resendAfterMs: recovery.resendAfterMs,
+    maxWrongCodes: recovery.maxWrongCodes,
+    hiddenFactors,
+    pollEveryMs,
+  }
+  const stepDeps: RunStepDeps = {
+    settings,
     upstream,
-    sessions,
-    revocationTimes,
+    locks,
+    throttling,
     transactions,
-    audit,
-    log,
-    metrics,
-    now,
-    endOtherSessions: createEndOtherSessions({
+    sessions,
+    ssoTokens,
+    sanitizer,
+    offeredResources,
+    revocationTimes,
+    endOthers: createEndOtherSessions({
       endAllSessions,
       sessions,
       audit,
@@ -136,38 +145,20 @@ export function createAuthn(options: AuthnOptions) {
       now,
       keysOf: (handle) => transactions.names(handle).map(transactions.keyOf),
     }),
-    ssoTokens,
-    throttling,
-    offeredResources,
-    sanitizer,
-    pollEveryMs,
-  })
-  const recoveries = createRecovery({
-    upstream,
-    sendStep,
+    cooldown: createCodeCooldown({
+      store,
+      names: limitNames,
+      canonicalLogin,
+      audit,
+      resendAfterMs: recovery.resendAfterMs,
+    }),
+    logins,
     store,
-    canonicalLogin,
-    publicOrigin,
     audit,
     log,
-    metrics,
     now,
-    names: limitNames,
-    answerMs: recovery.recoveryAnswerMs,
-    lifetimeMs: recovery.challengeMinutes * MINUTE_MS,
-    resendAfterMs: recovery.resendAfterMs,
-    maxWrongCodes: recovery.maxWrongCodes,
-  })
-  const steps = createTransactionSteps({
-    sendStep,
-    recovery: recoveries,
-    hiddenFactors,
-    metrics,
-    isSameLogin: logins.isSameUser,
-    deadline: upstream.deadline,
-  })
-  const pipeline = createStepPipeline({ locks, throttling, transactions, store, audit, log, metrics, now })
-  const runStep: RunStep = coalesceRequests(pipeline, {
+  }
+  const run = coalesceRequests((request, lock, client) => runStep(request, lock, client, stepDeps), {
     transactions,
     dedupKeys: signer('step-fingerprints'),
     metrics,
@@ -186,14 +177,7 @@ export function createAuthn(options: AuthnOptions) {
 
   return {
     routes: {
-      entrySteps: createEntrySteps({
-        sendStep,
-        recovery: recoveries,
-        recoveryFrom: options.recoveryFrom,
-        audit,
-      }),
-      steps,
-      runStep,
+      run,
       fetchOffered: createFetchOffered({ upstream, resources: offeredResources, throttling, sanitizer }),
       clientOf,
       sessionCookie: options.sessionCookie.setCookie,
@@ -201,8 +185,8 @@ export function createAuthn(options: AuthnOptions) {
     navigation: {
       stepUp,
       async follow(path, handle, client) {
-        const step = redirectStep(path, typeof handle === 'string' ? handle : '', client, sessions)
-        return (await runStep(step, client)).headers.Location ?? ''
+        const request = { kind: 'redirect', path, handle: typeof handle === 'string' ? handle : '' } as const
+        return (await run(request, client)).headers.Location ?? ''
       },
       ssoTokens,
       returnTo: createReturnTo({ ...options, allowed: options.returnTargets }),

@@ -3,20 +3,17 @@ import { getRequestContext } from '../http/request-context.ts'
 import { type Route, routesOf } from '../http/route.ts'
 import { sendJsonText } from '../http/send-json.ts'
 import type { Client } from './browser/client.ts'
-import type { EntrySteps } from './entry-steps.ts'
-import type { RecoveryType } from './recovery/recovery.ts'
-import type { FetchOffered } from './sign-in/fetch-offered.ts'
-import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './sign-in/operations.ts'
-import type { RunStep, Step } from './sign-in/run-step.ts'
-import { parse, primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './sign-in/schemas.ts'
+import type { FetchOffered } from './fetch-offered.ts'
+import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './operations.ts'
+import type { RecoveryType } from './recovery/recovery-template.ts'
+import { parse, primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './schemas.ts'
+import type { StepRequest } from './step-request.ts'
 import { normalizePath } from './transaction/link-paths.ts'
-import type { StepAnswer } from './transaction/step-result.ts'
-import type { TransactionSteps } from './transaction-steps.ts'
+import type { StepAnswer } from './transaction/step-outcome.ts'
 
 export interface AuthnRoutesOptions {
-  readonly entrySteps: EntrySteps
-  readonly steps: TransactionSteps
-  readonly runStep: RunStep
+  /** Runs one request of a sign-in. Throws a refusal as a BrokerError. */
+  readonly run: (request: StepRequest, client: Client) => Promise<StepAnswer>
   readonly fetchOffered: FetchOffered
   readonly clientOf: (req: Request, res: Response) => Client
   /** The `Set-Cookie` header of a session. */
@@ -24,36 +21,47 @@ export interface AuthnRoutesOptions {
 }
 
 export function createAuthnRoutes(options: AuthnRoutesOptions): Route[] {
-  const { entrySteps, steps, runStep, clientOf } = options
-  const stepHandler =
-    (stepOf: (req: Request, client: Client) => Step): Route['handle'] =>
+  const { run, clientOf } = options
+  const handler =
+    (parseRequest: (req: Request) => StepRequest): Route['handle'] =>
     async (req, res) => {
       const client = clientOf(req, res)
-      present(res, await runStep(stepOf(req, client), client), options)
+      present(res, await run(parseRequest(req), client), options)
     }
   const recoveryHandler = (recoveryType: RecoveryType) =>
-    stepHandler((req, client) => entrySteps.recovery(recoveryType, parse(recoveryBody, req.body), client))
+    handler((req) => ({ kind: 'recovery', recoveryType, body: parse(recoveryBody, req.body) }))
 
   const entryRoutes = routesOf(ENTRY_OPERATIONS, {
-    authenticate: stepHandler((req, client) => {
-      const { stateToken, ...body } = parse(primaryBody, req.body)
-      return stateToken === undefined
-        ? entrySteps.primary(body, client)
-        : steps.state({ ...body, stateToken }, client)
+    authenticate: handler((req) => {
+      const { stateToken: handle, ...fields } = parse(primaryBody, req.body)
+      return handle === undefined ? { kind: 'sign-in', body: fields } : { kind: 'state', handle, fields }
     }),
-    introspect: stepHandler((req, client) => steps.state(parse(stateBody, req.body), client)),
+    introspect: handler((req) => {
+      const { stateToken: handle } = parse(stateBody, req.body)
+      return { kind: 'state', handle, fields: {} }
+    }),
     recoverPassword: recoveryHandler('PASSWORD'),
     unlockAccount: recoveryHandler('UNLOCK'),
-    redeemRecoveryToken: stepHandler((req, client) =>
-      entrySteps.recoveryToken(parse(recoveryTokenBody, req.body), client),
-    ),
+    redeemRecoveryToken: handler((req) => ({
+      kind: 'recovery-token',
+      body: parse(recoveryTokenBody, req.body),
+    })),
   })
   const stepRoutes = OPERATIONS.map((operation) => ({
     ...operation,
-    handle: stepHandler((req, client) => {
-      const [body, query] = [parse(operation.body, req.body), parse(operation.query, req.query)]
+    handle: handler((req) => {
+      const { stateToken: handle, ...fields } = parse(operation.body, req.body)
+      const query = parse(operation.query, req.query)
       const search = req.url.replace(/^[^?]*/, '')
-      return steps.operation({ operation, params: paramsOf(req), query, search, body }, client)
+      return {
+        kind: 'operation',
+        handle,
+        operation: operation.id,
+        params: paramsOf(req),
+        query,
+        search,
+        fields,
+      }
     }),
   }))
   return [...entryRoutes, ...stepRoutes, ...offeredRoutes(options)]

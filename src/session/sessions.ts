@@ -4,7 +4,7 @@ import { getRequestContext } from '../http/request-context.ts'
 import type { Route } from '../http/route.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
-import { createDeviceSessions, prepareSession, type SessionGrant } from './prepare-session.ts'
+import { createOpening } from './open-session.ts'
 import {
   createSessionStore,
   formatTimes,
@@ -21,8 +21,6 @@ export type Sessions = ReturnType<typeof createSessions>
 export function createSessions(options: LoadSessionOptions) {
   const sessionStore = createSessionStore(options)
   const userSessions = createUserSessions(options, sessionStore)
-  const deviceSessions = createDeviceSessions(options)
-  const issuing = { ...options, sessionStore, userSessions, deviceSessions }
   const { voidTimes } = options
   const readValid = async (id: string) => {
     const [voidBeforeMs, stored] = await Promise.all([voidTimes.timeFor(id), sessionStore.read(id)])
@@ -47,11 +45,8 @@ export function createSessions(options: LoadSessionOptions) {
     /** Also true for a record that only another version can read. */
     exists: async (id: string) => (await readValid(id)) !== undefined,
 
-    /**
-     * Prepares a session with a new id. The commit of a sign-in step writes it. If `open`, the session of this browser, is of the same
-     * user, its public id is kept: the user has signed in again within the session.
-     */
-    prepare: (grant: SessionGrant, open?: Session) => prepareSession(issuing, grant, open),
+    /** For the commit of a sign-in step. */
+    opening: createOpening({ ...options, sessionStore, userSessions }),
 
     list: userSessions.list,
     end: userSessions.end,

@@ -1,22 +1,12 @@
+import { v4 as uuid } from 'uuid'
 import type { Signer } from '../../crypto/keys.ts'
 import { BrokerError, stepInProgress, unknownHandle } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Client } from '../browser/client.ts'
-import type { StepAnswer, StepOutcome } from '../transaction/step-result.ts'
+import { identityOf, isInTransaction, pollPathOf, type StepRequest } from '../step-request.ts'
+import type { StepAnswer, StepOutcome } from '../transaction/step-outcome.ts'
 import { isHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 import type { LockRequest } from './step-locks.ts'
-
-/** What identifies a step. */
-export interface IdentifiedStep {
-  /** As the browser sent it; undefined if the step begins a transaction. */
-  readonly handle: string | undefined
-  /** Path, query and body: requests of one device and handle with the same identity are identical. */
-  readonly identity: readonly unknown[]
-  /** The path, if the step is a poll. */
-  readonly pollPath?: string | undefined
-  /** How many requests of the transaction may run while this one runs, itself included. */
-  readonly maxConcurrent?: number | undefined
-}
 
 export interface RequestCoalescingDeps {
   readonly transactions: Pick<TransactionStore, 'names'>
@@ -40,67 +30,68 @@ interface InFlight {
   readonly outcomes: Map<string, Promise<StepOutcome>>
 }
 
+/** Runs a request; `lockRequest` is undefined if it begins a transaction. */
+export type Run = (
+  request: StepRequest,
+  lockRequest: LockRequest | undefined,
+  client: Client,
+) => Promise<StepOutcome>
+
 /**
- * Identical requests in flight in this process share one run of the pipeline. A later identical request is a new attempt.
- * step-locks.ts does the same for requests to different replicas. The returned function throws a refusal as a BrokerError,
- * and 503 if too many requests of the transaction are in flight, identical or not.
+ * Identical requests in flight in this process share one run. A later identical request is a new
+ * attempt. In a transaction, step-locks.ts does the same for requests to different replicas; of two
+ * that begin one on two replicas, each calls Okta. The returned function throws a refusal as a
+ * BrokerError, and 503 if too many requests of the transaction are in flight, identical or not.
  */
-export function coalesceRequests<Step extends IdentifiedStep>(
-  runPipeline: (request: LockRequest, step: Step, client: Client) => Promise<StepOutcome>,
+export function coalesceRequests(
+  run: Run,
   deps: RequestCoalescingDeps,
-): (step: Step, client: Client) => Promise<StepAnswer> {
-  const { metrics } = deps
-  /** By the newest name. */
-  const transactions = new Map<string, InFlight>()
+): (request: StepRequest, client: Client) => Promise<StepAnswer> {
+  const { transactions, dedupKeys, metrics } = deps
+  /** By the newest name, or by the dedup key of a request that begins a transaction. */
+  const byName = new Map<string, InFlight>()
 
   /** Limits the requests of one transaction, or one browser could occupy all capacity. */
   const enter = (name: string, dedupKey: string, maxConcurrent = MAX_CONCURRENT): InFlight => {
-    const inFlight = transactions.get(name) ?? { requests: 0, maxConcurrent, outcomes: new Map() }
+    const inFlight = byName.get(name) ?? { requests: 0, maxConcurrent, outcomes: new Map() }
     const max = Math.min(inFlight.maxConcurrent, maxConcurrent)
     const isFull = inFlight.outcomes.size >= MAX_STEPS && !inFlight.outcomes.has(dedupKey)
     if (inFlight.requests >= max || isFull) throw stepInProgress()
     inFlight.maxConcurrent = max
     inFlight.requests += 1
-    transactions.set(name, inFlight)
+    byName.set(name, inFlight)
     return inFlight
   }
 
-  const join = ({ outcomes }: InFlight, request: LockRequest, step: Step, client: Client) => {
-    const { dedupKey } = request
+  const join = ({ outcomes }: InFlight, dedupKey: string, start: () => Promise<StepOutcome>) => {
     const identical = outcomes.get(dedupKey)
     if (identical !== undefined) {
       metrics.coalescedRequests.inc({ scope: 'process' })
       return identical
     }
-    const outcome = runPipeline(request, step, client).finally(() => outcomes.delete(dedupKey))
+    const outcome = start().finally(() => outcomes.delete(dedupKey))
     outcomes.set(dedupKey, outcome)
     return outcome
   }
 
-  return async (step, client) => {
-    if (step.handle !== undefined && !isHandle(step.handle)) throw unknownHandleError(client, metrics)
-    const request = toLockRequest(step, client, deps)
-    const [name] = request.names
-    const inFlight = enter(name, request.dedupKey, step.maxConcurrent)
+  return async (request, client) => {
+    const handle = isInTransaction(request) ? request.handle : undefined
+    if (handle !== undefined && !isHandle(handle)) throw unknownHandleError(client, metrics)
+    const { content = [uuid()], maxConcurrent } = identityOf(request)
+    // in a transaction, the fingerprint is left out, so that varying it does not gain attempts
+    const scope = handle === undefined ? [client.device.id, client.fingerprint] : [client.device.id, handle]
+    const dedupKey = dedupKeys.sign(JSON.stringify([...scope, ...content]))
+    const names = handle === undefined ? undefined : transactions.names(handle)
+    const lockRequest = names && { names, dedupKey, pollPath: pollPathOf(request) }
+    const name = names?.[0] ?? dedupKey
+    const inFlight = enter(name, dedupKey, maxConcurrent)
     try {
-      return answerOrThrow(await join(inFlight, request, step, client))
+      return answerOrThrow(await join(inFlight, dedupKey, () => run(request, lockRequest, client)))
     } finally {
       inFlight.requests -= 1
-      if (inFlight.requests === 0) transactions.delete(name)
+      if (inFlight.requests === 0) byName.delete(name)
     }
   }
-}
-
-/** A step that begins a transaction has its own lock, which identical requests share. */
-function toLockRequest(
-  { handle, identity, pollPath }: IdentifiedStep,
-  { device, fingerprint }: Client,
-  { transactions, dedupKeys }: Pick<RequestCoalescingDeps, 'transactions' | 'dedupKeys'>,
-): LockRequest {
-  // in a transaction, the fingerprint is left out, so that varying it does not gain attempts
-  const scope = handle === undefined ? [device.id, fingerprint] : [device.id, handle]
-  const dedupKey = dedupKeys.sign(JSON.stringify([...scope, ...identity]))
-  return { names: handle === undefined ? [dedupKey] : transactions.names(handle), dedupKey, pollPath }
 }
 
 /** Throws a refusal as a BrokerError. */
@@ -111,7 +102,7 @@ function answerOrThrow(outcome: StepOutcome): StepAnswer {
 }
 
 /** 401 E0000011. Says whether the browser returned its device cookie. */
-export function unknownHandleError({ device }: Client, metrics: Metrics): BrokerError {
+function unknownHandleError({ device }: Client, metrics: Metrics): BrokerError {
   metrics.requestsRefused.inc({ reason: 'unknown_handle' })
   return unknownHandle(device.returned)
 }

@@ -8,7 +8,7 @@ import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
 import { parseStoredJson } from '../../store/sealed-records.ts'
 import type { RecordChange } from '../../store/step-lock.ts'
 import type { Store } from '../../store/store.ts'
-import { StepOutcome } from '../transaction/step-result.ts'
+import { StepOutcome } from '../transaction/step-outcome.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import type { TransactionStore } from '../transaction/transaction-store.ts'
 

@@ -1,16 +1,9 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { sentRecently } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
-import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
-
-export interface RecoveryCode {
-  readonly operation: string
-  readonly factorType: 'SMS' | 'CALL'
-  /** As typed. */
-  readonly login: string
-}
+import type { RecoveryCode } from './plan-recovery.ts'
 
 export interface CodeCooldownDeps {
   readonly store: Pick<Store, 'keyPrefix' | 'set' | 'delete'>
@@ -23,28 +16,28 @@ export interface CodeCooldownDeps {
 export type CodeCooldown = ReturnType<typeof createCodeCooldown>
 
 /**
- * The cooldown between two codes to one login by text message or call, first or resent, whether or not the user exists.
- * Throws 429 during the cooldown; otherwise starts it, and returns a function that sends the code. The cooldown ends if
- * nothing was sent.
+ * The cooldown between two codes to one login by text message or call, first or resent, whether or
+ * not the user exists.
  */
 export function createCodeCooldown(deps: CodeCooldownDeps) {
   const { store, names, canonicalLogin, audit, resendAfterMs } = deps
+  const keyOf = ({ login, factorType }: RecoveryCode) => {
+    const name = names.sign(JSON.stringify([canonicalLogin(login), factorType]))
+    return `${store.keyPrefix}limit:recovery-sent:${name}`
+  }
 
-  return async (code: RecoveryCode, client: Client) => {
-    const name = names.sign(JSON.stringify([canonicalLogin(code.login), code.factorType]))
-    const key = `${store.keyPrefix}limit:recovery-sent:${name}`
-    if (!(await store.set(key, '1', resendAfterMs, 'absent'))) {
+  return {
+    /** Throws 429 during the cooldown. */
+    async start(code: RecoveryCode, client: Client): Promise<void> {
+      if (await store.set(keyOf(code), '1', resendAfterMs, 'absent')) return
       const retryAfterSeconds = Math.ceil(resendAfterMs / 1000)
       audit.limitHit({ limit: 'recovery_sent', ...code, retryAfterSeconds }, client)
       throw sentRecently(code.factorType, retryAfterSeconds)
-    }
-    return async <T>(send: () => Promise<T>): Promise<T> => {
-      try {
-        return await send()
-      } catch (error) {
-        if (!mayHaveReachedUpstream(error)) await store.delete(key)
-        throw error
-      }
-    }
+    },
+
+    /** Nothing was sent. */
+    async end(code: RecoveryCode): Promise<void> {
+      await store.delete(keyOf(code))
+    },
   }
 }

@@ -1,5 +1,7 @@
-import { createAnswer, type StepAnswer } from '../transaction/step-result.ts'
+import { createAnswer, type StepAnswer } from '../transaction/step-outcome.ts'
 import type { OfferedStep, RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
+
+export type RecoveryType = RecoveryChallenge['recoveryType']
 
 /**
  * The template of all answers while a recovery code is awaited. Known and unknown users get the same
@@ -33,10 +35,7 @@ export function challengeAnswer(
 const SPELLING = { SMS: 'SMS', CALL: 'call' } as const
 
 /** With email, the recovery continues through the link in the message. */
-export function emailAnswer(
-  recoveryType: RecoveryChallenge['recoveryType'],
-  relayState: string | undefined,
-): StepAnswer {
+export function emailAnswer(recoveryType: RecoveryType, relayState: string | undefined): StepAnswer {
   const body = {
     status: 'RECOVERY_CHALLENGE',
     ...(relayState === undefined ? {} : { relayState }),

@@ -7,6 +7,7 @@ import { type LimitConfig, limitWindow } from '../../store/limits.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
 import type { Client } from '../browser/client.ts'
+import { signInStarted } from '../step-events.ts'
 import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'
 import { createTransaction, LIFETIME, type Transaction } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
@@ -59,7 +60,7 @@ export class StepUp {
       origin: 'imported',
       expiresAtMs: now() + LIFETIME.defaultMs,
     })
-    audit.started('step_up', undefined, client)
+    audit.report([signInStarted('step_up', undefined)], client)
     const page = new URL(signInUrl)
     page.searchParams.set('stateToken', handle)
     return page.href

@@ -2,7 +2,7 @@ import { parseFactorType } from '../../factor-types.ts'
 import type { LoginNames } from '../../login-names.ts'
 import { type Counts, errorOf } from '../../okta-errors.ts'
 import { nonEmpty } from '../transaction/credentials.ts'
-import type { StepResult } from '../transaction/step-result.ts'
+import type { StepOutcome } from '../transaction/step-outcome.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /**
@@ -35,41 +35,43 @@ export interface AttemptedStep {
   readonly factorType: string | undefined
 }
 
+/** What an attempt of an operation counts as: always the same kind, or by what is sent. */
+export type AttemptRule =
+  | 'call'
+  | 'code'
+  | 'message'
+  | 'code-if-sent'
+  | 'password-if-sent'
+  | 'resend'
+  | 'verification'
+  | 'enrollment'
+
 /** The attempt of a step in a transaction. */
 export function classifyAttempt(
+  rule: AttemptRule,
   step: AttemptedStep,
   { login, userId, awaitedFactor }: Transaction,
   handle: string,
 ): Attempt {
   const isPoll = step.factorId !== undefined && step.factorId === awaitedFactor
   const { operation, factorType } = step
-  return { kind: attemptKind(step, isPoll), operation, login, userId, handle, factorType }
+  return { kind: attemptKind(rule, step, isPoll), operation, login, userId, handle, factorType }
 }
 
-function attemptKind({ operation, fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind {
-  switch (operation) {
-    case 'change_password':
+function attemptKind(rule: AttemptRule, { fields, factorType }: AttemptedStep, isPoll: boolean): AttemptKind {
+  switch (rule) {
+    case 'password-if-sent':
       return nonEmpty(fields.oldPassword) !== undefined ? 'password' : 'call'
-    case 'verify':
-      return verificationKind(fields, factorType, isPoll)
-    case 'duo_callback':
-      return 'code'
+    case 'code-if-sent':
+      return hasCode(fields) ? 'code' : 'call'
     case 'resend': // every factor sends something
       return parseFactorType(factorType).challenge === 'approval' ? 'push' : 'message'
-    case 'enroll':
+    case 'verification':
+      return verificationKind(fields, factorType, isPoll)
+    case 'enrollment':
       return enrollmentKind(fields)
-    case 'activate':
-    case 'reset_password':
-    case 'recovery_answer':
-    case 'recovery_verify':
-      return hasCode(fields) ? 'code' : 'call'
-    case 'activate_resend':
-    case 'activate_email':
-    case 'activate_sms':
-    case 'recovery_resend':
-      return 'message'
     default:
-      return 'call'
+      return rule
   }
 }
 
@@ -117,8 +119,21 @@ function hasAddress({ profile }: AttemptedStep['fields']): boolean {
   return typeof profile === 'object' && profile !== null && ('phoneNumber' in profile || 'email' in profile)
 }
 
-/** What a step's result tells about its attempt. */
-export type AttemptResult = Omit<StepResult, 'after' | 'session'>
+/** What the answer to a step tells about its attempt. */
+export interface AttemptResult {
+  /** The answer for the browser. */
+  readonly outcome: StepOutcome
+  /**
+   * The status in Okta's answer, also if the broker refuses it. undefined: an Error object, or the
+   * broker's own answer.
+   */
+  readonly status?: string | undefined
+  readonly factorResult?: string | undefined
+  /**
+   * What Okta's Error object counts as. undefined: the code of the outcome tells, if it has one.
+   */
+  readonly counts?: Counts | undefined
+}
 
 /** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
 const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])

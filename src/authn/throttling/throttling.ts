@@ -28,7 +28,8 @@ export interface Reservation {
   /**
    * Throws 429 E0000047, audited and counted in the metric, if a limit is used up; 503 if the store is unreachable. If
    * it throws, nothing stays counted. Counts again if the attempt was refunded, or reached the store too late.
-   * `planned`: the attempt with what is known only from its transaction, which is counted too.
+   * `planned`: the attempt with what is known only from its transaction. It is counted too if the
+   * reserved one was only a call.
    */
   enforce(planned?: Attempt): Promise<void>
   /** In the background. Before `enforce` if the step lock was not acquired: then no limit is enforced or audited. */
@@ -126,7 +127,7 @@ function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Clien
       refund(deps, results, client)
       results = await countAll(deps, requests, client)
     }
-    if (planned !== attempt) results = await countMore(deps, results, planned, client)
+    if (attempt.kind === 'call') results = await countMore(deps, results, planned, client)
     return enforceLimits(deps, results, planned, client)
   }
   /** Ends the reservation: later calls find nothing to refund. */

@@ -9,8 +9,8 @@ export interface Proof {
   readonly provesUser: boolean
   /** Authentication method (RFC 8176). */
   readonly amr: string
-  /** Whether the credential belongs to the user in the answer. If it is missing, every user matches. */
-  readonly matchesUser?: (user: AnsweredUser | undefined) => boolean
+  /** The login that was sent with it, if only the user with this login proves anything. */
+  readonly ofLogin?: string
 }
 
 const AFTER_FACTOR = ['SUCCESS', 'PASSWORD_EXPIRED', 'PASSWORD_WARN', 'PASSWORD_RESET', 'MFA_ENROLL']
@@ -31,17 +31,18 @@ const ACCEPTED_STATUSES: Readonly<Record<Proof['kind'], ReadonlySet<string>>> = 
   ]),
 }
 
-/** The proof, if this answer shows that Okta accepted it. */
+/**
+ * The proof, if this answer shows that Okta accepted it.
+ *
+ * @param isOfUser whether the user in the answer is the one of `proof.ofLogin`
+ */
 export function acceptedProof(
   proof: Proof | undefined,
-  { status, factorResult, user }: Answer,
+  { status, factorResult }: Answer,
+  isOfUser: boolean,
 ): Proof | undefined {
-  if (
-    proof === undefined ||
-    !ACCEPTED_STATUSES[proof.kind].has(status) ||
-    proof.matchesUser?.(user) === false
-  )
-    return undefined
+  if (proof === undefined || !ACCEPTED_STATUSES[proof.kind].has(status)) return undefined
+  if (proof.ofLogin !== undefined && !isOfUser) return undefined
   const isFactorPending = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
   return isFactorPending ? undefined : proof
 }

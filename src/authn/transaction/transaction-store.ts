@@ -67,6 +67,13 @@ export function createTransactionStore(options: TransactionStoreOptions) {
       await allSettledOrThrow(writing, userIndex.addToUserIndex(transaction, key))
     },
 
+    /** Undoes `create`, also one that failed. */
+    async remove(handle: string, transaction: Transaction): Promise<void> {
+      const [key] = records.keysOf(handle)
+      await store.delete(key)
+      userIndex.removeFromUserIndex(transaction, key)
+    },
+
     /** Deletes a transaction. A step that is running in it can no longer commit. */
     end: (name: string) => store.delete(keyOf(name)),
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Answer } from './answer.ts'
-import { acceptedProof, Enrollment, nextEnrollment, type Proof } from './credentials.ts'
+import { Enrollment, nextEnrollment, type Proof } from './credentials.ts'
 
 /** A step that Okta offered in a transaction. */
 const OfferedStep = z.object({
@@ -103,7 +103,8 @@ export function advance(
   answer: Answer,
   step: {
     offered: readonly OfferedStep[]
-    proof: Proof | undefined
+    /** The proof that Okta has accepted. */
+    accepted: Proof | undefined
     /** The factor in the step's path. */
     factorId?: string | undefined
     /** The factor that the step sets up. */
@@ -113,7 +114,7 @@ export function advance(
     expiresAtMs: number
   },
 ): Transaction {
-  const accepted = acceptedProof(step.proof, answer)
+  const { accepted } = step
   return {
     ...transaction,
     stateToken: answer.stateToken ?? transaction.stateToken,

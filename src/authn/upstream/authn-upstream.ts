@@ -27,8 +27,6 @@ export interface AuthnCall {
   readonly encoding?: BodyEncoding | undefined
   /** The body has a state or recovery token, so E0000011 may be about that token. */
   readonly bearsToken: boolean
-  /** By the monotonic clock. Default: this is the only call of the step. */
-  readonly deadline?: number | undefined
 }
 
 export interface AuthnUpstreamOptions {
@@ -61,17 +59,17 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions) {
   const get = (call: AuthnGet) => sendCall({ method: 'GET', ...call, deadline: deadlineNow() })
 
   return {
-    /** When all calls of a step that begins now must end: for `AuthnCall.deadline`. */
+    /** When all calls of a step that begins now must end, by the monotonic clock. */
     deadline: deadlineNow,
     tokenState: token.current,
     close: () => options.api.close(),
 
     /**
-     * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504 for anything else (no
-     * answer, HTML, a redirect, an incomplete body).
+     * Sends one operation. Returns a success or an Error object of the API. Throws 502, 503 or 504
+     * for anything else (no answer, HTML, a redirect, an incomplete body).
      */
-    async send(call: AuthnCall, from: Client): Promise<AuthnReply> {
-      const reply = await post(sendCall, call, from, call.deadline ?? deadlineNow())
+    async send(call: AuthnCall, from: Client, deadline: number): Promise<AuthnReply> {
+      const reply = await post(sendCall, call, from, deadline)
       if (!call.carriesApiToken) return reply // it shows nothing about the token
       const evidence = reply.isError ? tokenEvidence(reply) : 'accepted'
       if (evidence !== 'perhaps-refused') {

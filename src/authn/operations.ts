@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import type { BodyEncoding } from '../../http/body-parser.ts'
-import type { Operation as ApiOperation, Operations } from '../../http/route.ts'
-import type { CredentialKind } from '../transaction/credentials.ts'
-import type { Transaction } from '../transaction/transaction.ts'
+import type { BodyEncoding } from '../http/body-parser.ts'
+import type { Operation as ApiOperation, Operations } from '../http/route.ts'
 import {
   activateBody,
   answerBody,
@@ -20,6 +18,9 @@ import {
   stateBody,
   verifyBody,
 } from './schemas.ts'
+import type { AttemptRule } from './throttling/attempts.ts'
+import type { CredentialKind } from './transaction/credentials.ts'
+import type { Transaction } from './transaction/transaction.ts'
 
 /**
  * Whether the call to Okta carries the API token. With it, Okta takes the start of a recovery for
@@ -54,6 +55,10 @@ export interface Operation extends OktaOperation {
   readonly allowed: 'offered' | 'always'
   /** The credential that it sends, if any. */
   readonly credential: CredentialKind | undefined
+  /** What an attempt counts as. */
+  readonly attempt: AttemptRule
+  /** If it is accepted, the user has another password. */
+  readonly changesPassword: boolean
   /** If the body has only the handle, the request is a poll, for example of a push. */
   readonly polls: boolean
   /** How many requests of the transaction may run while this one runs, itself included. */
@@ -98,8 +103,13 @@ export const OFFERED_OPERATIONS = {
 const UPDATE_PHONE = queryFlags.pick({ updatePhone: true })
 const VERIFY_FLAGS = queryFlags.pick({ rememberDevice: true, autoPush: true })
 
-const ACTIVATE = { body: activateBody, query: UPDATE_PHONE, polls: true } as const
-const SEND_LINK = { body: sendLinkBody, query: UPDATE_PHONE, apiToken: 'never' } as const
+const ACTIVATE = { body: activateBody, query: UPDATE_PHONE, attempt: 'code-if-sent', polls: true } as const
+const SEND_LINK = {
+  body: sendLinkBody,
+  query: UPDATE_PHONE,
+  attempt: 'message',
+  apiToken: 'never',
+} as const
 
 export const STEP_OPERATIONS = {
   cancel: step('cancel', `${API}/cancel`, { allowed: 'always' }),
@@ -108,34 +118,46 @@ export const STEP_OPERATIONS = {
   changePassword: step('change_password', `${API}/credentials/change_password`, {
     body: changePasswordBody,
     credential: 'password',
+    attempt: 'password-if-sent',
+    changesPassword: true,
   }),
   resetPassword: step('reset_password', `${API}/credentials/reset_password`, {
     body: resetPasswordBody,
     credential: 'new-password',
+    attempt: 'code-if-sent',
+    changesPassword: true,
     apiToken: 'not-in-recovery',
   }),
   answerRecoveryQuestion: step('recovery_answer', `${API}/recovery/answer`, {
     body: answerBody,
+    attempt: 'code-if-sent',
     apiToken: 'never',
   }),
   // deliberately delayed, and anyone can start a recovery: limit concurrent requests
   verifyRecoveryFactor: step('recovery_verify', `${API}/recovery/factors/:type/verify`, {
     body: recoveryCodeBody,
+    attempt: 'code-if-sent',
     apiToken: 'never',
     maxConcurrent: 2,
   }),
   resendRecoveryFactor: step('recovery_resend', `${API}/recovery/factors/:type/resend`, {
+    attempt: 'message',
     apiToken: 'never',
     maxConcurrent: 2,
   }),
-  enrollFactor: step('enroll', `${API}/factors`, { body: enrollBody, query: UPDATE_PHONE }),
+  enrollFactor: step('enroll', `${API}/factors`, {
+    body: enrollBody,
+    query: UPDATE_PHONE,
+    attempt: 'enrollment',
+  }),
   verifyFactor: step('verify', `${FACTOR}/verify`, {
     body: verifyBody,
     query: VERIFY_FLAGS,
     credential: 'factor',
+    attempt: 'verification',
     polls: true,
   }),
-  resendChallenge: step('resend', `${FACTOR}/verify/resend`, { query: VERIFY_FLAGS }),
+  resendChallenge: step('resend', `${FACTOR}/verify/resend`, { query: VERIFY_FLAGS, attempt: 'resend' }),
   activateFactor: step('activate', `${FACTOR}/lifecycle/activate`, ACTIVATE),
   pollActivation: step('activate_poll', `${FACTOR}/lifecycle/activate/poll`, {
     query: UPDATE_PHONE,
@@ -144,11 +166,13 @@ export const STEP_OPERATIONS = {
   // the sign-in widget posts the response of Duo's frame, and then polls
   completeDuo: step('duo_callback', `${FACTOR}/lifecycle/duoCallback`, {
     body: duoCallbackBody,
+    attempt: 'code',
     encoding: 'form',
   }),
   resendActivation: step('activate_resend', `${FACTOR}/lifecycle/resend`, {
     body: enrollResendBody,
     query: UPDATE_PHONE,
+    attempt: 'message',
   }),
   mailActivationLink: step('activate_email', `${FACTOR}/lifecycle/activate/email`, SEND_LINK),
   textActivationLink: step('activate_sms', `${FACTOR}/lifecycle/activate/sms`, SEND_LINK),
@@ -160,7 +184,12 @@ export const STEP_OPERATIONS = {
   textUserActivationLink: step('activate_sms', `${USER_FACTOR}/lifecycle/activate/sms`, SEND_LINK),
 } satisfies Operations
 
-export const OPERATIONS: readonly Operation[] = Object.values(STEP_OPERATIONS)
+export type StepOperationId = keyof typeof STEP_OPERATIONS
+
+/** Every step in a transaction, with its id. */
+export const OPERATIONS: readonly (Operation & { readonly id: StepOperationId })[] = (
+  Object.keys(STEP_OPERATIONS) as StepOperationId[]
+).map((id) => ({ id, ...STEP_OPERATIONS[id] }))
 
 function step(name: string, path: string, rest: Partial<Operation> = {}): Operation {
   return {
@@ -173,14 +202,16 @@ function step(name: string, path: string, rest: Partial<Operation> = {}): Operat
     encoding: 'json',
     allowed: 'offered',
     credential: undefined,
+    attempt: 'call',
+    changesPassword: false,
     polls: false,
     ...rest,
   }
 }
 
 /**
- * Okta's path: the template with the ids of the request's path, each encoded as one segment. Okta accepts the factor type of
- * a recovery (`SMS`, `CALL`) in any letter case.
+ * Okta's path: the template with the ids of the request's path, each encoded as one segment. Okta
+ * accepts the factor type of a recovery (`SMS`, `CALL`) in any letter case.
  */
 export function upstreamPath(operation: Operation, params: Readonly<Record<string, string>>): string {
   return operation.path.replace(/:(\w+)/g, (_, name: string) => {

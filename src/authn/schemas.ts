@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalidField } from '../../errors.ts'
+import { invalidField } from '../errors.ts'
 
 /**
  * Request bodies. Only the listed fields are copied; unknown fields are dropped. Every string has a maximum length.

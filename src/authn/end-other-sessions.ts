@@ -1,17 +1,21 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
-import type { Logger } from '../../observability/logger.ts'
-import type { Sessions } from '../../session/sessions.ts'
-import type { EndAllSessions } from '../../session/user-sessions.ts'
-import type { StepAudit } from '../audit.ts'
-import type { Client } from '../browser/client.ts'
-import type { Transaction } from '../transaction/transaction.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { EndAllSessions } from '../session/user-sessions.ts'
+import type { StepAudit } from './audit.ts'
+import type { Client } from './browser/client.ts'
+import type { Decision } from './decision.ts'
 
 /**
  * Ends all sessions of a user whose password changed. The browser cannot retry, because the password has changed and
  * the transaction is over. So if it fails, the caller gets the error, and the sessions that were open then are ended in
  * the background, within about 15 minutes. What the user begins meanwhile stays: sessions, transactions and known devices.
  */
-export type EndOtherSessions = (user: Transaction, handle: string, client: Client) => Promise<void>
+export type EndOtherSessions = (
+  user: NonNullable<Decision['endsOthersOf']>,
+  handle: string,
+  client: Client,
+) => Promise<void>
 
 export interface OtherSessionsOptions {
   readonly endAllSessions: EndAllSessions
@@ -34,7 +38,6 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
   const retryPolicy = retry(handleAll, { maxAttempts: MAX_RETRIES, backoff }).dangerouslyUnref()
 
   return async ({ userId, login }, handle, client) => {
-    if (userId === undefined) return
     const report = (count: number) => audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
     try {
       report(await endAllSessions(userId, REASON, { transactionKeys: keysOf(handle) }))

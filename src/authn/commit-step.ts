@@ -1,0 +1,244 @@
+import { stepInProgress, unknownHandle } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
+import type { RevocationTimes } from '../revocation/revocation-times.ts'
+import type { DeviceBinding } from '../session/open-session.ts'
+import type { IdentifiedSession } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
+import type { Store } from '../store/store.ts'
+import type { StepAudit } from './audit.ts'
+import type { Client } from './browser/client.ts'
+import type { StepLocks } from './coalescing/step-locks.ts'
+import type { Decision, OpenedSession } from './decision.ts'
+import type { EndOtherSessions } from './end-other-sessions.ts'
+import type { JoinedStep } from './join-step.ts'
+import type { SsoTokens } from './redirects/sso-tokens.ts'
+import type { Throttling } from './throttling/throttling.ts'
+import type { OfferedResources } from './transaction/offered-resources.ts'
+import { type StepOutcome, toRefusal } from './transaction/step-outcome.ts'
+import type { TransactionStore } from './transaction/transaction-store.ts'
+
+export interface CommitDeps {
+  readonly store: Pick<Store, 'preservesWriteOrder'>
+  readonly locks: StepLocks
+  readonly transactions: TransactionStore
+  readonly sessions: Pick<Sessions, 'opening'>
+  readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
+  readonly throttling: Pick<Throttling, 'rememberDevice'>
+  readonly offeredResources: Pick<OfferedResources, 'keep'>
+  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
+  readonly endOthers: EndOtherSessions
+  readonly audit: StepAudit
+  readonly log: Logger
+  readonly now: () => number
+}
+
+/**
+ * Ends the user's other sessions, if the decision says so. Before the other writes, even if the
+ * answer is refused, and never undone: the password has changed.
+ */
+export async function endOtherSessions(
+  decision: Decision,
+  { handle }: JoinedStep,
+  client: Client,
+  { endOthers, revocationTimes }: CommitDeps,
+): Promise<Decision> {
+  const { endsOthersOf, unlessEnded } = decision
+  if (endsOthersOf === undefined) return decision
+  // read before, because this end is none that the step must respect
+  const isEnded =
+    unlessEnded !== undefined && (await revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs))
+  await endOthers(endsOthersOf, handle, client)
+  const checked = { ...decision, unlessEnded: undefined }
+  return isEnded ? { ...checked, outcome: ENDED, after: undefined, opens: undefined } : checked
+}
+
+const ENDED = toRefusal(unknownHandle())
+
+/** How a write is undone. */
+type Undo = () => Promise<unknown>
+
+/**
+ * Writes the session, the transaction and the shared result, and releases the lock, in one turn.
+ * If a write fails, if the lock has expired and the transaction has changed since, or if all
+ * sessions of the user ended meanwhile, all writes are undone.
+ */
+export async function commitStep(
+  decision: Decision,
+  step: JoinedStep,
+  client: Client,
+  deps: CommitDeps,
+): Promise<StepOutcome> {
+  const undo: Undo[] = []
+  try {
+    const opened = decision.opens && toSession(decision.opens, client, deps)
+    const written = await writeAll(decision, opened, step, client, undo, deps)
+    if (written.isEnded) {
+      await undoAll(undo, deps)
+      return ENDED
+    }
+    if (opened !== undefined) await replaceSessions(decision, opened, written, client, deps)
+  } catch (error) {
+    await undoAll(undo, deps)
+    throw error
+  }
+  return decision.outcome
+}
+
+async function undoAll(undo: readonly Undo[], { log }: Pick<CommitDeps, 'log'>): Promise<void> {
+  const results = await Promise.allSettled(undo.map((one) => one()))
+  for (const result of results)
+    if (result.status === 'rejected') log.warn('step_rollback_failed', {}, result.reason)
+}
+
+interface Written {
+  /** Of the index of the user's sessions. */
+  readonly entries: number
+  readonly binding: DeviceBinding | undefined
+  /** All sessions of the user ended while the step ran. */
+  readonly isEnded: boolean
+}
+
+/** Sends everything in one turn of the event loop, which is one round trip. */
+async function writeAll(
+  decision: Decision,
+  opened: IdentifiedSession | undefined,
+  step: JoinedStep,
+  client: Client,
+  undo: Undo[],
+  deps: CommitDeps,
+): Promise<Written> {
+  const { sessions, store } = deps
+  const writing = opened && writeSession(decision, opened, client, undo, deps)
+  // requests must find the session as soon as another replica shares the result
+  if (!store.preservesWriteOrder) await writing
+  const transaction = writeTransaction(decision, step, undo, deps)
+  const binding =
+    opened &&
+    sessions.opening.bindDevice(opened).then((bound) => {
+      undo.push(() => sessions.opening.undoBindDevice(bound))
+      return bound
+    })
+  const committing = commitLock(decision, step, undo, deps)
+  const offering = keepOffers(decision, step, client, deps)
+  // last: if all sessions of the user end after this read, that finds what was written before it
+  const reading = store.preservesWriteOrder ? isEndedMeanwhile(decision, deps) : Promise.resolve(false)
+  const [entries, bound, , isCommitted, , isEnded] = await allSettledOrThrow(
+    Promise.resolve(writing),
+    Promise.resolve(binding),
+    transaction,
+    committing,
+    offering,
+    reading,
+  )
+  if (!isCommitted) throw stepInProgress()
+  const endsLater = !store.preservesWriteOrder && (await isEndedMeanwhile(decision, deps))
+  return { entries: entries ?? 0, binding: bound, isEnded: isEnded || endsLater }
+}
+
+async function isEndedMeanwhile(
+  { unlessEnded }: Decision,
+  { revocationTimes }: Pick<CommitDeps, 'revocationTimes'>,
+): Promise<boolean> {
+  if (unlessEnded === undefined) return false
+  return revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs)
+}
+
+function toSession(
+  { id, publicId, userId, login, profile, amr }: OpenedSession,
+  { device, userAgent }: Client,
+  { audit, now }: Pick<CommitDeps, 'audit' | 'now'>,
+): IdentifiedSession {
+  const [loginHash, deviceHash] = [audit.hashLogin(login), audit.hashDevice(device.id)]
+  const identity = { publicId, userId, login, profile, amr, deviceId: device.id, loginHash, deviceHash }
+  const nowMs = now()
+  const times = { createdAtMs: nowMs, authenticatedAtMs: nowMs, lastSeenAtMs: nowMs }
+  return { id, session: { ...identity, userAgent, ...times } }
+}
+
+/** @returns how many entries the index of the user's sessions has now */
+async function writeSession(
+  { opens }: Decision,
+  opened: IdentifiedSession,
+  client: Client,
+  undo: Undo[],
+  { sessions, ssoTokens, throttling }: CommitDeps,
+): Promise<number> {
+  let isWritten = false
+  undo.push(() => sessions.opening.undoWrite(opened, isWritten))
+  const writing = sessions.opening.write(opened)
+  const ssoToken = opens?.ssoToken
+  if (ssoToken !== undefined) undo.push(() => ssoTokens.remove(ssoToken.handle))
+  const [entries] = await allSettledOrThrow(
+    writing.then((count) => {
+      isWritten = true
+      return count
+    }),
+    ssoToken === undefined
+      ? Promise.resolve()
+      : ssoTokens.write(ssoToken.handle, ssoToken.sessionToken, opened.id, client),
+    // even if the session is undone: Okta has accepted the user's credentials
+    throttling.rememberDevice({ userId: opened.session.userId, logins: opens?.logins ?? [] }, client),
+  )
+  return entries
+}
+
+/** Creates the record of a new transaction, or keeps the index of its user as the record will be. */
+async function writeTransaction(
+  { after }: Decision,
+  { before, handle, lock }: JoinedStep,
+  undo: Undo[],
+  { transactions }: Pick<CommitDeps, 'transactions'>,
+): Promise<void> {
+  if (lock === undefined) {
+    if (after === undefined || after.status === '') return
+    undo.push(() => transactions.remove(handle, after))
+    await transactions.create(handle, after)
+  } else if (after !== undefined && after.userId !== before.userId) {
+    await transactions.addToUserIndex(after, lock.recordKey)
+  } else if (after === undefined && before.userId !== undefined) {
+    undo.push(() => transactions.addToUserIndex(before, lock.recordKey))
+    transactions.removeFromUserIndex(before, lock.recordKey)
+  }
+}
+
+/** False if the lock had expired, and the transaction has changed since. */
+async function commitLock(
+  { after, outcome, unlessEnded }: Decision,
+  { before, lock }: JoinedStep,
+  undo: Undo[],
+  { locks, transactions }: Pick<CommitDeps, 'locks' | 'transactions'>,
+): Promise<boolean> {
+  if (lock === undefined) return true
+  undo.push(() => locks.rollback(lock))
+  // a transaction that named its user in this step is over if the user's sessions ended
+  if (unlessEnded !== undefined) undo.push(() => transactions.end(lock.name))
+  return locks.commit(lock, transactions.recordChange(before, after, lock.recordKey), outcome)
+}
+
+async function keepOffers(
+  { after, offers = [] }: Decision,
+  { handle }: JoinedStep,
+  { device }: Client,
+  { offeredResources, now }: Pick<CommitDeps, 'offeredResources' | 'now'>,
+): Promise<void> {
+  if (after === undefined || offers.length === 0) return
+  const stateTokens = [after.stateToken, ...after.retiredTokens]
+  await offeredResources.keep(device.id, offers, { handle, stateTokens, ttlMs: after.expiresAtMs - now() })
+}
+
+/** After the commit: ends the sessions that the new one replaces, and audits the sign-in. */
+async function replaceSessions(
+  { opens }: Decision,
+  opened: IdentifiedSession,
+  { entries, binding }: Written,
+  client: Client,
+  { sessions, audit }: Pick<CommitDeps, 'sessions' | 'audit'>,
+): Promise<void> {
+  const { userId, login, publicId: sessionId, amr } = opened.session
+  if (binding !== undefined)
+    await sessions.opening.replace(opened, binding, client.sessionId, opens?.mayReplaceOtherUser === true)
+  const count = await sessions.opening.evict(opened, entries)
+  if (count > 0) audit.sessionsRevoked({ userId, count, reason: 'evicted' }, login, client)
+  audit.succeeded({ userId, sessionId, methods: amr.join(' ') }, login, client)
+}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { v4 as uuid } from 'uuid'
+import type { LoginNames } from '../login-names.ts'
+import type { IdentifiedSession } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { Client } from './browser/client.ts'
+import { assess, isRightCode } from './decide.ts'
+import type { Facts } from './decision.ts'
+import type { SignInPlan } from './plan.ts'
+import type { Plan } from './plan-step.ts'
+import type { SsoTokens } from './redirects/sso-tokens.ts'
+import type { Sanitizer } from './sanitize/sanitize.ts'
+import type { Transaction } from './transaction/transaction.ts'
+import { newHandle } from './transaction/transaction-store.ts'
+import { type AuthnReply, readAnswer } from './upstream/read-answer.ts'
+
+export interface ReadFactsDeps {
+  readonly sanitizer: Pick<Sanitizer, 'step'>
+  readonly sessions: Pick<Sessions, 'get' | 'opening'>
+  readonly ssoTokens: Pick<SsoTokens, 'isEnabled'>
+  readonly logins: Pick<LoginNames, 'isSameUser'>
+}
+
+/** Reads and makes up what the decision needs: only what the answer makes necessary. */
+export async function readFacts(
+  plan: Plan,
+  before: Transaction,
+  reply: AuthnReply | undefined,
+  handle: string,
+  client: Client,
+  deps: ReadFactsDeps,
+): Promise<Facts> {
+  const none = { handle, isOfUser: true }
+  if (plan.kind === 'redirect')
+    return { ...none, session: await readSession(before.sessionId ?? client.sessionId, client, deps) }
+  if (reply === undefined) return none
+  if (plan.kind === 'recovery-start')
+    return { ...none, randomStateToken: `00${randomBytes(30).toString('base64url')}` }
+  if (plan.kind === 'sign-in') return readSignInFacts(plan, before, reply, handle, client, deps)
+  if (!isRightCode(plan, reply)) return none
+  return readSignInFacts({ proof: undefined }, before, reply, handle, client, deps)
+}
+
+async function readSignInFacts(
+  { proof }: Pick<SignInPlan, 'proof'>,
+  before: Transaction,
+  reply: AuthnReply,
+  handle: string,
+  client: Client,
+  deps: ReadFactsDeps,
+): Promise<Facts> {
+  const { sanitizer, sessions, ssoTokens, logins } = deps
+  const tokens = { before, handle }
+  if (reply.isError) return { handle, isOfUser: false, shown: sanitizer.step(reply, tokens, client) }
+  const answer = readAnswer(reply.body)
+  const isOfUser =
+    proof?.ofLogin === undefined || logins.isSameUser(proof.ofLogin, answer.user?.profile.login)
+  const { opens, mayBePlanted } = assess(proof, before, answer, isOfUser)
+  const issuesSsoToken = opens && ssoTokens.isEnabled && answer.sessionToken !== undefined
+  const ssoToken = issuesSsoToken ? newHandle() : undefined
+  const shown = sanitizer.step(reply, { ...tokens, ssoToken }, client)
+  const session = opens || mayBePlanted ? await readSession(client.sessionId, client, deps) : undefined
+  if (!opens || answer.user === undefined) return { handle, isOfUser, shown, session }
+  // a user who signs in again within the session keeps its public id
+  const isSameUser = session?.session.userId === answer.user.id
+  const publicId = isSameUser ? session.session.publicId : uuid()
+  const ids = { session: sessions.opening.newId(answer.user.id), public: publicId, ssoToken }
+  return { handle, isOfUser, shown, session, ids }
+}
+
+/** A session of this browser. */
+async function readSession(
+  id: string | undefined,
+  { device }: Client,
+  { sessions }: Pick<ReadFactsDeps, 'sessions'>,
+): Promise<IdentifiedSession | undefined> {
+  const session = id === undefined ? undefined : await sessions.get(id, device.id)
+  return id === undefined || session === undefined ? undefined : { id, session }
+}

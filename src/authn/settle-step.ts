@@ -1,0 +1,70 @@
+import { BrokerError } from '../errors.ts'
+import { innermostFailure } from '../observability/dependency-failure.ts'
+import type { Logger } from '../observability/logger.ts'
+import { mayHaveReachedUpstream } from '../upstream/upstream-failure.ts'
+import type { StepAudit } from './audit.ts'
+import type { Client } from './browser/client.ts'
+import type { StepLock, StepLocks } from './coalescing/step-locks.ts'
+import type { JoinedStep } from './join-step.ts'
+import type { Plan } from './plan-step.ts'
+import type { CodeCooldown } from './recovery/code-cooldown.ts'
+import { addressRefused } from './step-events.ts'
+import { StepRefusedError } from './step-refused.ts'
+import { toRefusal } from './transaction/step-outcome.ts'
+
+export interface ReleaseLockDeps {
+  readonly locks: Pick<StepLocks, 'commit' | 'release'>
+  readonly log: Logger
+}
+
+export interface SettleDeps extends ReleaseLockDeps {
+  readonly cooldown: Pick<CodeCooldown, 'end'>
+  readonly audit: Pick<StepAudit, 'report'>
+}
+
+/** A step that failed before its commit. */
+interface FailedStep extends JoinedStep {
+  /** undefined: it was refused before it was planned. */
+  readonly plan: Plan | undefined
+  /** Whether its cooldown has started. */
+  readonly isPrepared: boolean
+}
+
+/**
+ * Ends a step that failed before its commit: refunds the attempt, ends the cooldown if nothing was
+ * sent, and releases the lock.
+ *
+ * @returns the error for the browser
+ */
+export async function settleStep(
+  thrown: unknown,
+  { plan, isPrepared, before, attempt, lock }: FailedStep,
+  client: Client,
+  deps: SettleDeps,
+): Promise<unknown> {
+  const { cooldown, audit } = deps
+  const error = thrown instanceof StepRefusedError ? thrown.error : thrown
+  if (thrown instanceof StepRefusedError) audit.report(thrown.events, client)
+  const isAddressRefused = innermostFailure(error)?.outcome === 'address_blocked'
+  if (isAddressRefused && plan?.kind === 'sign-in')
+    audit.report(addressRefused(plan.operation, { ...before, login: plan.login ?? before.login }), client)
+  attempt.consumeOrRefundOnError(error)
+  const code = isPrepared && plan !== undefined && 'cooldown' in plan ? plan.cooldown : undefined
+  if (code !== undefined && !mayHaveReachedUpstream(error)) await cooldown.end(code)
+  if (lock !== undefined) await releaseLock(lock, error, deps)
+  return error
+}
+
+/** Identical requests that wait on other replicas share a BrokerError, but no other error. */
+export async function releaseLock(
+  lock: StepLock,
+  error: unknown,
+  { locks, log }: ReleaseLockDeps,
+): Promise<void> {
+  try {
+    if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
+    else await locks.release(lock)
+  } catch (failure) {
+    log.warn('step_lock_release_failed', {}, failure) // the lock expires after its time to live
+  }
+}

@@ -1,0 +1,31 @@
+import { addressBlocked, type BrokerError, upstreamUnavailable } from '../errors.ts'
+import { readError } from '../okta-errors.ts'
+import { UpstreamFailure } from '../upstream/upstream-failure.ts'
+import type { StepEvent } from './step-events.ts'
+import type { AuthnReply } from './upstream/read-answer.ts'
+
+/** A refusal by the pure rules, with what is to be written about it. */
+export class StepRefusedError extends Error {
+  override readonly name = 'StepRefusedError'
+  readonly error: BrokerError
+  readonly events: readonly StepEvent[]
+
+  constructor(error: BrokerError, ...events: StepEvent[]) {
+    super(error.message, { cause: error })
+    this.error = error
+    this.events = events
+  }
+}
+
+/** 502: the answer has something that no answer of Okta has. */
+export function unusableAnswer(code: string, ...events: StepEvent[]): StepRefusedError {
+  const failure = new UpstreamFailure('invalid_response', { code })
+  return new StepRefusedError(upstreamUnavailable(failure), ...events)
+}
+
+/** Throws 403 if the org refuses the address, which counts against no user. */
+export function throwIfAddressRefused(reply: AuthnReply, operation: string, ...events: StepEvent[]): void {
+  if (!reply.isError || readError(reply, operation).refusesAddress !== true) return
+  const failure = new UpstreamFailure('address_blocked', { upstreamStatus: reply.status })
+  throw new StepRefusedError(addressBlocked(failure), ...events)
+}
