@@ -120,6 +120,7 @@ async function writeAll(
       return bound
     })
   const committing = commitLock(decision, step, undo, deps)
+  leaveUserIndex(decision, step, undo, deps)
   const offering = keepOffers(decision, step, client, deps)
   // last: if all sessions of the user end after this read, that finds what was written before it
   const reading = store.preservesWriteOrder ? isEndedMeanwhile(decision, deps) : Promise.resolve(false)
@@ -183,7 +184,7 @@ async function writeSession(
   return entries
 }
 
-/** Creates the record of a new transaction, or keeps the index of its user as the record will be. */
+/** Creates the record of a new transaction, or adds an existing one to its user's index once the user is known. */
 async function writeTransaction(
   { after }: Decision,
   { before, handle, lock }: JoinedStep,
@@ -196,10 +197,19 @@ async function writeTransaction(
     await transactions.create(handle, after)
   } else if (after !== undefined && after.userId !== before.userId) {
     await transactions.addToUserIndex(after, lock.recordKey)
-  } else if (after === undefined && before.userId !== undefined) {
-    undo.push(() => transactions.addToUserIndex(before, lock.recordKey))
-    transactions.removeFromUserIndex(before, lock.recordKey)
   }
+}
+
+/** A transaction that is over leaves the index of its user. */
+function leaveUserIndex(
+  { after }: Decision,
+  { before, lock }: JoinedStep,
+  undo: Undo[],
+  { transactions }: Pick<CommitDeps, 'transactions'>,
+): void {
+  if (lock === undefined || after !== undefined || before.userId === undefined) return
+  undo.push(() => transactions.addToUserIndex(before, lock.recordKey))
+  transactions.removeFromUserIndex(before, lock.recordKey)
 }
 
 /** False if the lock had expired, and the transaction has changed since. */
