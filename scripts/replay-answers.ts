@@ -1,6 +1,6 @@
 import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
 import { removeTokens } from '../src/authn/sanitize/token-search.ts'
-import { OPERATIONS } from '../src/authn/sign-in/operations.ts'
+import { OPERATIONS } from '../src/authn/operations.ts'
 import { PICTURE } from '../src/authn/transaction/link-paths.ts'
 import { advance, createTransaction, findStep, isOngoing } from '../src/authn/transaction/transaction.ts'
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'
@@ -100,7 +100,7 @@ function checkReading(
   const stateToken = typeof given.stateToken === 'string' ? given.stateToken : ''
   const after = advance(createTransaction(DEVICE, undefined, 0), answer, {
     offered,
-    proof: undefined,
+    accepted: undefined,
     expiresAtMs: 60_000,
   })
   if (after.stateToken !== stateToken) findings.push('stateToken misread')

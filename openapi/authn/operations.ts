@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, STEP_OPERATIONS } from '../../src/authn/sign-in/operations.ts'
+import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, STEP_OPERATIONS } from '../../src/authn/operations.ts'
 import {
   type Description,
   describe,

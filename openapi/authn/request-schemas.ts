@@ -1,4 +1,4 @@
-import * as routes from '../../src/authn/sign-in/schemas.ts'
+import * as routes from '../../src/authn/schemas.ts'
 import { FACTOR_TYPE_NAMES, type FactorType, getFactorType } from '../../src/factor-types.ts'
 
 /** The schemas of the routes, with descriptions of the fields that depend on the factor. */

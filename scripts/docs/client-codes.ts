@@ -1,4 +1,4 @@
-import { ENTRY_OPERATIONS } from '../../src/authn/sign-in/operations.ts'
+import { ENTRY_OPERATIONS } from '../../src/authn/operations.ts'
 import { OKTA_ERRORS, type OktaError } from '../../src/okta-errors.ts'
 
 export const CLIENT_CODES_FILE = 'client/src/messages/okta-codes.ts'

@@ -3,7 +3,7 @@ import {
   ENTRY_OPERATIONS,
   OFFERED_OPERATIONS,
   STEP_OPERATIONS,
-} from '../../src/authn/sign-in/operations.ts'
+} from '../../src/authn/operations.ts'
 import { inCell, markdownTable } from './markdown.ts'
 
 const OKTA_OPERATIONS = { ...ENTRY_OPERATIONS, ...STEP_OPERATIONS, ...OFFERED_OPERATIONS }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from '../../src/authn/sign-in/operations.ts'
+import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from '../../src/authn/operations.ts'
 import type { Browser, PageAnswer } from '../support/browser.ts'
 import { generousLimits } from '../support/generous-limits.ts'
 import { useStubHarness } from '../support/harness.ts'

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
+import { OPERATIONS } from '../../src/authn/operations.ts'
 import { type StubRequest, type StubUpstream, sendJson, startStubUpstream } from './stub-upstream.ts'
 
 /** A stub of an org and a PAM team that accept everything and offer every step. */

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/authn/sign-in/operations.ts'
+import { OPERATIONS } from '../../src/authn/operations.ts'
 
 /** The access rules of each route as data for tests. They are not derived from the code. */
 
