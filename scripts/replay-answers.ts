@@ -1,6 +1,6 @@
+import { OPERATIONS } from '../src/authn/operations.ts'
 import { rewriteAnswer } from '../src/authn/sanitize/links.ts'
 import { removeTokens } from '../src/authn/sanitize/token-search.ts'
-import { OPERATIONS } from '../src/authn/operations.ts'
 import { PICTURE } from '../src/authn/transaction/link-paths.ts'
 import { advance, createTransaction, findStep, isOngoing } from '../src/authn/transaction/transaction.ts'
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'

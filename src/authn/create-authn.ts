@@ -1,6 +1,6 @@
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import { createLoginNames } from '../login-names.ts'
-import { StepAudit } from './audit.ts'
+import { StepAudit } from './audit/step-audit.ts'
 import type { AuthnOptions } from './authn-options.ts'
 import { createClientOf } from './browser/client.ts'
 import { coalesceRequests } from './coalescing/request-coalescing.ts'

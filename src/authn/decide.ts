@@ -1,11 +1,5 @@
 import { otherUsersSession, unknownHandle, upstreamUnavailable } from '../errors.ts'
 import { readError } from '../okta-errors.ts'
-import type { Decision, Facts, OpenedSession } from './decision.ts'
-import type { SignInPlan } from './plan.ts'
-import { type Plan, planCredential, type StepSettings } from './plan-step.ts'
-import { decideChallenge, decideRecoveryStart } from './recovery/decide-recovery.ts'
-import type { ChallengePlan } from './recovery/plan-recovery.ts'
-import { decideRedirect } from './redirects/redirect-step.ts'
 import {
   factorEnrolled,
   refused,
@@ -13,9 +7,15 @@ import {
   stepAnswered,
   stepRefused,
   upstreamError,
-} from './step-events.ts'
-import { StepRefusedError, throwIfAddressRefused, unusableAnswer } from './step-refused.ts'
-import { type OperationRequest, operationOf, type StateRequest } from './step-request.ts'
+} from './audit/step-events.ts'
+import { type Plan, planCredential, type StepSettings } from './plan-step.ts'
+import { decideChallenge, decideRecoveryStart } from './recovery/decide-recovery.ts'
+import type { ChallengePlan } from './recovery/plan-recovery.ts'
+import { decideRedirect } from './redirects/redirect-step.ts'
+import type { Decision, Facts, OpenedSession } from './step/decision.ts'
+import type { SignInPlan } from './step/plan.ts'
+import { StepRefusedError, throwIfAddressRefused, unusableAnswer } from './step/step-refused.ts'
+import { type OperationRequest, operationOf, type StateRequest } from './step/step-request.ts'
 import type { Answer, AnsweredUser } from './transaction/answer.ts'
 import {
   acceptedProof,

@@ -2,9 +2,9 @@ import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
 import type { Logger } from '../observability/logger.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
-import type { StepAudit } from './audit.ts'
+import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
-import type { Decision } from './decision.ts'
+import type { Decision } from './step/decision.ts'
 
 /**
  * Ends all sessions of a user whose password changed. The browser cannot retry, because the password has changed and

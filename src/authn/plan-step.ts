@@ -1,6 +1,6 @@
 import { stepNotOffered, unknownHandle } from '../errors.ts'
+import { recoveryStarted, refused, signInStarted } from './audit/step-events.ts'
 import { carriesApiToken, ENTRY_OPERATIONS, type Operation } from './operations.ts'
-import type { SignInPlan } from './plan.ts'
 import {
   type ChallengeSettings,
   planChallengeStep,
@@ -10,8 +10,8 @@ import {
 import type { RedirectPlan } from './redirects/redirect-step.ts'
 import { type HiddenFactors, isHiddenStep } from './sanitize/hidden-factors.ts'
 import type { QueryFlags } from './schemas.ts'
-import { recoveryStarted, refused, signInStarted } from './step-events.ts'
-import { StepRefusedError } from './step-refused.ts'
+import type { SignInPlan } from './step/plan.ts'
+import { StepRefusedError } from './step/step-refused.ts'
 import {
   isInTransaction,
   type OperationRequest,
@@ -23,7 +23,7 @@ import {
   type StateFields,
   type StateRequest,
   type StepRequest,
-} from './step-request.ts'
+} from './step/step-request.ts'
 import { type Attempt, type AttemptedStep, classifyAttempt } from './throttling/attempts.ts'
 import {
   ACTIVATION_PROOF,

@@ -7,7 +7,7 @@ import type { FetchOffered } from './fetch-offered.ts'
 import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './operations.ts'
 import type { RecoveryType } from './recovery/recovery-template.ts'
 import { parse, primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './schemas.ts'
-import type { StepRequest } from './step-request.ts'
+import type { StepRequest } from './step/step-request.ts'
 import { normalizePath } from './transaction/link-paths.ts'
 import type { StepAnswer } from './transaction/step-outcome.ts'
 

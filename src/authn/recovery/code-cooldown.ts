@@ -1,7 +1,7 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { sentRecently } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
-import type { StepAudit } from '../audit.ts'
+import type { StepAudit } from '../audit/step-audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { RecoveryCode } from './plan-recovery.ts'
 

@@ -1,8 +1,8 @@
 import { stepNotOffered, unknownHandle } from '../../errors.ts'
 import type { Session } from '../../session/session.ts'
-import type { Decision } from '../decision.ts'
-import type { PlanBase } from '../plan.ts'
-import { StepRefusedError } from '../step-refused.ts'
+import type { Decision } from '../step/decision.ts'
+import type { PlanBase } from '../step/plan.ts'
+import { StepRefusedError } from '../step/step-refused.ts'
 import { createAnswer } from '../transaction/step-outcome.ts'
 import { findStep, type Transaction } from '../transaction/transaction.ts'
 

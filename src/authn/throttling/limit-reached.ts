@@ -1,6 +1,6 @@
 import { type BrokerError, rateLimited } from '../../errors.ts'
 import { limitTimes } from '../../store/limits.ts'
-import type { StepAudit } from '../audit.ts'
+import type { StepAudit } from '../audit/step-audit.ts'
 import type { Client } from '../browser/client.ts'
 import type { Attempt } from './attempts.ts'
 

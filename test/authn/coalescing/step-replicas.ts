@@ -1,5 +1,5 @@
 import { afterEach } from '@jest/globals'
-import { StepAudit } from '../../../src/authn/audit.ts'
+import { StepAudit } from '../../../src/authn/audit/step-audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { coalesceRequests } from '../../../src/authn/coalescing/request-coalescing.ts'
 import { StepLocks } from '../../../src/authn/coalescing/step-locks.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { StepAudit } from '../../../src/authn/audit.ts'
+import { StepAudit } from '../../../src/authn/audit/step-audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
 import type { Attempt } from '../../../src/authn/throttling/attempts.ts'

@@ -1,8 +1,8 @@
-import type { StepEvent } from './step-events.ts'
+import type { StepEvent } from '../audit/step-events.ts'
+import type { Attempt } from '../throttling/attempts.ts'
+import type { Enrollment, Proof } from '../transaction/credentials.ts'
+import type { AuthnCall } from '../upstream/authn-upstream.ts'
 import type { OperationRequest, StateRequest } from './step-request.ts'
-import type { Attempt } from './throttling/attempts.ts'
-import type { Enrollment, Proof } from './transaction/credentials.ts'
-import type { AuthnCall } from './upstream/authn-upstream.ts'
 
 /** What every plan has. */
 export interface PlanBase {

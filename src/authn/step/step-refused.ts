@@ -1,8 +1,8 @@
-import { addressBlocked, type BrokerError, upstreamUnavailable } from '../errors.ts'
-import { readError } from '../okta-errors.ts'
-import { UpstreamFailure } from '../upstream/upstream-failure.ts'
-import type { StepEvent } from './step-events.ts'
-import type { AuthnReply } from './upstream/read-answer.ts'
+import { addressBlocked, type BrokerError, upstreamUnavailable } from '../../errors.ts'
+import { readError } from '../../okta-errors.ts'
+import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
+import type { StepEvent } from '../audit/step-events.ts'
+import type { AuthnReply } from '../upstream/read-answer.ts'
 
 /** A refusal by the pure rules, with what is to be written about it. */
 export class StepRefusedError extends Error {

@@ -4,9 +4,9 @@ import {
   STEP_OPERATIONS,
   type StepOperationId,
   upstreamPath,
-} from './operations.ts'
-import type { RecoveryType } from './recovery/recovery-template.ts'
-import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from './schemas.ts'
+} from '../operations.ts'
+import type { RecoveryType } from '../recovery/recovery-template.ts'
+import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from '../schemas.ts'
 
 /** One request of a sign-in, parsed. Plain data. */
 export type StepRequest =

@@ -1,9 +1,9 @@
-import type { IdentifiedSession } from '../session/session.ts'
+import type { IdentifiedSession } from '../../session/session.ts'
+import type { StepEvent } from '../audit/step-events.ts'
+import type { AttemptResult } from '../throttling/attempts.ts'
+import type { StepOutcome } from '../transaction/step-outcome.ts'
+import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
 import type { SignInPlan } from './plan.ts'
-import type { StepEvent } from './step-events.ts'
-import type { AttemptResult } from './throttling/attempts.ts'
-import type { StepOutcome } from './transaction/step-outcome.ts'
-import type { OfferedStep, Transaction } from './transaction/transaction.ts'
 
 /** What follows from an answer. Plain data. */
 export interface Decision {

@@ -1,11 +1,11 @@
-import type { AuditEvent, AuditFields } from '../observability/audit-events.ts'
-import type { LogEvent } from '../observability/log-events.ts'
-import { readError } from '../okta-errors.ts'
-import { STATUSES } from './sanitize/unknown-steps.ts'
-import type { Answer } from './transaction/answer.ts'
-import type { Enrollment } from './transaction/credentials.ts'
-import type { Transaction } from './transaction/transaction.ts'
-import type { AuthnReply } from './upstream/read-answer.ts'
+import type { AuditEvent, AuditFields } from '../../observability/audit-events.ts'
+import type { LogEvent } from '../../observability/log-events.ts'
+import { readError } from '../../okta-errors.ts'
+import { STATUSES } from '../sanitize/unknown-steps.ts'
+import type { Answer } from '../transaction/answer.ts'
+import type { Enrollment } from '../transaction/credentials.ts'
+import type { Transaction } from '../transaction/transaction.ts'
+import type { AuthnReply } from '../upstream/read-answer.ts'
 
 /**
  * What a step writes to the audit log, the log and the metrics, as values: the pure rules name it,

@@ -1,12 +1,12 @@
 import type { Counter } from 'prom-client'
-import type { Signer } from '../crypto/keys.ts'
-import { logHash } from '../login-names.ts'
-import type { AuditFields } from '../observability/audit-events.ts'
-import type { Logger } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import type { Client } from './browser/client.ts'
+import type { Signer } from '../../crypto/keys.ts'
+import { logHash } from '../../login-names.ts'
+import type { AuditFields } from '../../observability/audit-events.ts'
+import type { Logger } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Client } from '../browser/client.ts'
+import type { Transaction } from '../transaction/transaction.ts'
 import type { AuditEntry, RequestFields, StepEvent } from './step-events.ts'
-import type { Transaction } from './transaction/transaction.ts'
 
 type Login = string | undefined
 
