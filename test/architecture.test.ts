@@ -25,10 +25,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['authn', 'pam', 'org-events', 'forward-auth', 'session'],
     ...['http', 'store', 'crypto', 'observability', 'errors'],
   ],
-  ops: ['revocation', 'session', 'bearer-auth', 'http', 'store', 'crypto', 'observability', 'errors'],
+  ops: [
+    ...['revocation', 'session', 'bearer-auth', 'http', 'store', 'crypto', 'observability', 'errors'],
+    'user-id',
+  ],
   authn: [
     ...['forward-auth', 'revocation', 'session', 'login-names'],
     ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'factor-types', 'okta-errors'],
+    'user-id',
   ],
   pam: [
     ...['forward-auth', 'session', 'login-names', 'bearer-auth'],
@@ -36,11 +40,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'org-events': [
     ...['revocation', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+    'user-id',
   ],
   'forward-auth': ['session', 'http', 'store', 'crypto', 'observability', 'errors'],
   revocation: ['session', 'store', 'crypto', 'observability', 'errors'],
   session: ['login-names', 'http', 'store', 'crypto', 'observability', 'errors'],
   'login-names': ['crypto'],
+  'user-id': [],
   'bearer-auth': ['store', 'crypto', 'observability', 'errors'],
   http: ['observability', 'errors'],
   upstream: ['observability', 'errors'],
@@ -203,6 +209,40 @@ test('imports follow the rules', () => {
   expect(violations(sources)).toEqual([])
 })
 
+/** The rules of a sign-in step: the order of the transaction, without anything that waits or acts. */
+const RULES = ['src/authn/plan-step.ts', 'src/authn/decide.ts']
+
+test('the rules of a step run no code but rules: no package but zod, nothing of Node', () => {
+  const sources = new Map(projectSources().map((source) => [source.path, source]))
+  const seen = new Set<string>()
+  const packages = new Set<string>()
+  const visitFile = (path: string) => {
+    if (seen.has(path)) return
+    seen.add(path)
+    for (const specifier of valueImportsOf(sources.get(path) ?? { path, text: '' }))
+      if (specifier.startsWith('.')) visitFile(posix.normalize(posix.join(posix.dirname(path), specifier)))
+      else packages.add(specifier)
+  }
+  RULES.forEach(visitFile)
+  expect(seen.size).toBeGreaterThan(15)
+  expect([...packages]).toEqual(['zod'])
+  for (const path of seen)
+    expect({ path, text: sources.get(path)?.text }).not.toMatchObject({ text: expect.stringMatching(ACTS) })
+})
+
+/** Words of code that waits, or reads a clock or chance. */
+const ACTS = /\b(?:async|await|Promise|setTimeout|Date\.now|performance\.now|Math\.random)\b/
+
+/** Without imports of types, which do not exist at run time. */
+function valueImportsOf({ text }: Source): string[] {
+  const { body } = parseSync(text, { syntax: 'typescript', target: 'es2022' })
+  return body.flatMap((node: Node) => {
+    if (node.type !== 'ImportDeclaration' || node.typeOnly) return []
+    const isOfTypes = node.specifiers.length > 0 && node.specifiers.every((one: Node) => one.isTypeOnly)
+    return isOfTypes ? [] : [String(node.source.value)]
+  })
+}
+
 test('there are no import cycles, types included', () => {
   expect(cycles(projectSources())).toEqual([])
 })
@@ -273,7 +313,7 @@ describe('a violation is found', () => {
     ['http/x', `export type X = import('../config/config.ts').C`, 'http must not import config'],
     ['authn/x', from('../pam/client.ts'), 'authn must not import pam'],
     ['authn/transaction/x', from('../sanitize/links.ts'), 'authn/transaction must not import authn/sanitize'],
-    ['authn/sign-in/x', from('../broker.ts'), 'authn/sign-in must not import authn '],
+    ['authn/step/x', from('../broker.ts'), 'authn/step must not import authn '],
     ['session/x', `export { a } from '../pam/client.ts'; export const b = 1`, 'session must not import pam'],
     ['http/x', `const a = await import('../session/session.ts')`, 'http must not import session'],
     ['app', from('./wiring.ts'), 'app must not import wiring'],

@@ -1,17 +1,20 @@
-import { unknownHandle } from '../errors.ts'
+import { BrokerError, unknownHandle } from '../errors.ts'
+import type { Logger } from '../observability/logger.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import { refused } from './audit/step-events.ts'
 import type { Client } from './browser/client.ts'
 import type { LockRequest, StepLock, StepLocks } from './coalescing/step-locks.ts'
 import { attemptOf, type StepSettings } from './plan-step.ts'
-import { type ReleaseLockDeps, releaseLock } from './settle-step.ts'
 import type { StepRequest } from './step/step-request.ts'
 import type { Reservation, Throttling } from './throttling/throttling.ts'
-import type { StepOutcome } from './transaction/step-outcome.ts'
+import { type StepOutcome, toRefusal } from './transaction/step-outcome.ts'
 import { createTransaction, type Transaction } from './transaction/transaction.ts'
 import { newHandle } from './transaction/transaction-store.ts'
 
-export type { LockRequest }
+export interface ReleaseLockDeps {
+  readonly locks: Pick<StepLocks, 'commit' | 'release'>
+  readonly log: Logger
+}
 
 export interface JoinDeps extends ReleaseLockDeps {
   readonly locks: StepLocks
@@ -78,4 +81,18 @@ async function ownTransaction(lock: StepLock, client: Client, deps: JoinDeps): P
   const error = unknownHandle(client.device.returned)
   await releaseLock(lock, error, deps)
   throw error
+}
+
+/** Identical requests that wait on other replicas share a BrokerError, but no other error. */
+export async function releaseLock(
+  lock: StepLock,
+  error: unknown,
+  { locks, log }: ReleaseLockDeps,
+): Promise<void> {
+  try {
+    if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
+    else await locks.release(lock)
+  } catch (failure) {
+    log.warn('step_lock_release_failed', {}, failure) // the lock expires after its time to live
+  }
 }

@@ -5,11 +5,11 @@ import { sendJsonText } from '../http/send-json.ts'
 import type { Client } from './browser/client.ts'
 import type { FetchOffered } from './fetch-offered.ts'
 import { ENTRY_OPERATIONS, OFFERED_OPERATIONS, OPERATIONS } from './operations.ts'
-import type { RecoveryType } from './recovery/recovery-template.ts'
 import { parse, primaryBody, recoveryBody, recoveryTokenBody, stateBody } from './schemas.ts'
 import type { StepRequest } from './step/step-request.ts'
 import { normalizePath } from './transaction/link-paths.ts'
 import type { StepAnswer } from './transaction/step-outcome.ts'
+import type { RecoveryType } from './transaction/transaction.ts'
 
 export interface AuthnRoutesOptions {
   /** Runs one request of a sign-in. Throws a refusal as a BrokerError. */

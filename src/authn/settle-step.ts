@@ -1,21 +1,12 @@
-import { BrokerError } from '../errors.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
-import type { Logger } from '../observability/logger.ts'
 import { mayHaveReachedUpstream } from '../upstream/upstream-failure.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import { addressRefused } from './audit/step-events.ts'
 import type { Client } from './browser/client.ts'
-import type { StepLock, StepLocks } from './coalescing/step-locks.ts'
-import type { JoinedStep } from './join-step.ts'
+import { type JoinedStep, type ReleaseLockDeps, releaseLock } from './join-step.ts'
 import type { Plan } from './plan-step.ts'
 import type { CodeCooldown } from './recovery/code-cooldown.ts'
 import { StepRefusedError } from './step/step-refused.ts'
-import { toRefusal } from './transaction/step-outcome.ts'
-
-export interface ReleaseLockDeps {
-  readonly locks: Pick<StepLocks, 'commit' | 'release'>
-  readonly log: Logger
-}
 
 export interface SettleDeps extends ReleaseLockDeps {
   readonly cooldown: Pick<CodeCooldown, 'end'>
@@ -53,18 +44,4 @@ export async function settleStep(
   if (code !== undefined && !mayHaveReachedUpstream(error)) await cooldown.end(code)
   if (lock !== undefined) await releaseLock(lock, error, deps)
   return error
-}
-
-/** Identical requests that wait on other replicas share a BrokerError, but no other error. */
-export async function releaseLock(
-  lock: StepLock,
-  error: unknown,
-  { locks, log }: ReleaseLockDeps,
-): Promise<void> {
-  try {
-    if (error instanceof BrokerError) await locks.commit(lock, 'keep', toRefusal(error))
-    else await locks.release(lock)
-  } catch (failure) {
-    log.warn('step_lock_release_failed', {}, failure) // the lock expires after its time to live
-  }
 }

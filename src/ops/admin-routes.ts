@@ -11,10 +11,10 @@ import type { AuditFields } from '../observability/audit-events.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { endSessionsOfAllUsers } from '../revocation/end-all-sessions.ts'
-import { isUserId } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { Store } from '../store/store.ts'
+import { isUserId } from '../user-id.ts'
 
 export interface AdminRoutesOptions {
   readonly sessions: Pick<Sessions, 'list' | 'formatTimes'>

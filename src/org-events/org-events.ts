@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalidField } from '../errors.ts'
-import { isUserId } from '../session/session.ts'
+import { isUserId } from '../user-id.ts'
 
 /** What an event of the org does to the sign-ins of its users. A lock ends nothing: strangers can lock an account. */
 type Effect = 'end_sessions' | 'refetch_groups'

@@ -5,9 +5,8 @@ import type { PlanBase } from '../step/plan.ts'
 import { StepRefusedError } from '../step/step-refused.ts'
 import type { RecoveryRequest } from '../step/step-request.ts'
 import type { Attempt } from '../throttling/attempts.ts'
-import type { RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
+import type { RecoveryChallenge, RecoveryType, Transaction } from '../transaction/transaction.ts'
 import type { AuthnCall } from '../upstream/authn-upstream.ts'
-import type { RecoveryType } from './recovery-template.ts'
 
 /*
  * Forgotten passwords and locked accounts, without revealing which users exist. The calls carry no

@@ -1,7 +1,5 @@
 import { createAnswer, type StepAnswer } from '../transaction/step-outcome.ts'
-import type { OfferedStep, RecoveryChallenge, Transaction } from '../transaction/transaction.ts'
-
-export type RecoveryType = RecoveryChallenge['recoveryType']
+import type { OfferedStep, RecoveryChallenge, RecoveryType, Transaction } from '../transaction/transaction.ts'
 
 /**
  * The template of all answers while a recovery code is awaited. Known and unknown users get the same

@@ -5,8 +5,8 @@ import {
   type StepOperationId,
   upstreamPath,
 } from '../operations.ts'
-import type { RecoveryType } from '../recovery/recovery-template.ts'
 import type { PrimaryBody, QueryFlags, RecoveryBody, RecoveryTokenBody } from '../schemas.ts'
+import type { RecoveryType } from '../transaction/transaction.ts'
 
 /** One request of a sign-in, parsed. Plain data. */
 export type StepRequest =

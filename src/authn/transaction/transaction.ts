@@ -24,6 +24,7 @@ const RecoveryChallenge = z.object({
   wrongCodes: z.number(),
 })
 export type RecoveryChallenge = Readonly<z.infer<typeof RecoveryChallenge>>
+export type RecoveryType = RecoveryChallenge['recoveryType']
 
 /** A sign-in transaction as it is stored, and below its rules. Pure: no I/O, time as a parameter. */
 export const Transaction = z.object({

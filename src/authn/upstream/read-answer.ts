@@ -1,9 +1,9 @@
 import { addressBlocked, rateLimited, toErrorObject, upstreamUnavailable } from '../../errors.ts'
 import { errorOf } from '../../okta-errors.ts'
-import { isUserId } from '../../session/session.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { parseNumber, parseRetryAfter } from '../../upstream/retry-after.ts'
 import { UpstreamFailure } from '../../upstream/upstream-failure.ts'
+import { isUserId } from '../../user-id.ts'
 import type { Answer, AnsweredUser } from '../transaction/answer.ts'
 import { factorName, nonEmpty } from '../transaction/credentials.ts'
 
