@@ -1,18 +1,24 @@
 import { expect, test } from '@jest/globals'
-import { OPERATIONS } from '../../../src/authn/sign-in/operations.ts'
-import { type AttemptedStep, classifyAttempt } from '../../../src/authn/throttling/attempts.ts'
+import { OPERATIONS } from '../../../src/authn/operations.ts'
+import {
+  type AttemptedStep,
+  type AttemptRule,
+  classifyAttempt,
+} from '../../../src/authn/throttling/attempts.ts'
 import { createTransaction } from '../../../src/authn/transaction/transaction.ts'
 
 const transaction = { ...createTransaction('device', 'ada', 0), userId: 'u1', awaitedFactor: 'awaited' }
 
-function kindOf(operation: string, step: Partial<AttemptedStep> = {}): string | undefined {
-  const whole = { operation, fields: {}, factorId: 'f1', factorType: undefined, ...step }
-  return classifyAttempt(whole, transaction, '00handle')?.kind
+/** By the rule of each operation with this name. */
+function kindsOf(name: string, step: Partial<AttemptedStep> = {}): string[] {
+  const whole = { operation: name, fields: {}, factorId: 'f1', factorType: undefined, ...step }
+  const rules = OPERATIONS.filter((operation) => operation.name === name).map(({ attempt }) => attempt)
+  return [...new Set(rules.map((rule) => classifyAttempt(rule, whole, transaction, '00handle').kind))]
 }
 
 const code = { passCode: '123456' }
 
-type Row = [operation: string, step: Partial<AttemptedStep>, kind: string | undefined]
+type Row = [operation: string, step: Partial<AttemptedStep>, kind: string]
 
 /** Steps with this type of factor, and no fields. */
 const rowsOf = (operation: string, kind: string, ...types: readonly (string | undefined)[]): Row[] =>
@@ -73,7 +79,7 @@ const TABLE: Row[] = [
 ]
 
 test.each(TABLE)('%s with %j is this kind of attempt: %s', (operation, step, kind) => {
-  expect(kindOf(operation, step)).toBe(kind)
+  expect(kindsOf(operation, step)).toEqual([kind])
 })
 
 test('the table above has every operation', () => {
@@ -81,9 +87,20 @@ test('the table above has every operation', () => {
   expect(tested).toEqual(new Set(OPERATIONS.map(({ name }) => name)))
 })
 
+test.each<[AttemptRule, kind: string]>([
+  ['call', 'call'],
+  ['code', 'code'],
+  ['message', 'message'],
+])('the rule %s is always the kind %s', (rule, kind) => {
+  for (const fields of [{}, code, { oldPassword: 'o' }]) {
+    const step = { operation: 'any', fields, factorId: 'f1', factorType: 'push' }
+    expect(classifyAttempt(rule, step, transaction, '00handle').kind).toBe(kind)
+  }
+})
+
 test('an attempt has what limits and the audit log need', () => {
   const step = { operation: 'verify', fields: code, factorId: 'f1', factorType: 'sms' }
-  expect(classifyAttempt(step, transaction, '00handle')).toEqual({
+  expect(classifyAttempt('verification', step, transaction, '00handle')).toEqual({
     kind: 'code',
     operation: 'verify',
     login: 'ada',
@@ -96,5 +113,5 @@ test('an attempt has what limits and the audit log need', () => {
 test('without an awaited factor, no step is a poll', () => {
   const step = { operation: 'verify', fields: {}, factorId: undefined, factorType: 'push' }
   const fresh = { ...transaction, awaitedFactor: undefined }
-  expect(classifyAttempt(step, fresh, '00handle')?.kind).toBe('push')
+  expect(classifyAttempt('verification', step, fresh, '00handle').kind).toBe('push')
 })

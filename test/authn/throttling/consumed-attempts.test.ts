@@ -1,8 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
-import { ATTEMPT_KINDS, type AttemptKind } from '../../../src/authn/throttling/attempts.ts'
+import {
+  ATTEMPT_KINDS,
+  type AttemptKind,
+  type AttemptResult,
+} from '../../../src/authn/throttling/attempts.ts'
 import { createThrottling, type Reservation } from '../../../src/authn/throttling/throttling.ts'
-import { createAnswer, type StepResult } from '../../../src/authn/transaction/step-result.ts'
+import { createAnswer } from '../../../src/authn/transaction/step-outcome.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { upstreamTimeout, upstreamUnavailable } from '../../../src/errors.ts'
@@ -44,17 +48,16 @@ async function isCountedAfter(kind: AttemptKind, step: (reservation: Reservation
   return refunds === 0
 }
 
-const answered = (errorCode?: string, status = 200): StepResult => ({
+const answered = (errorCode?: string, status = 200): AttemptResult => ({
   outcome: { kind: 'answer', status, body: '{}', headers: {}, errorCode, sessionId: undefined },
-  after: undefined,
 })
-const isCounted = (kind: AttemptKind, more: Partial<StepResult> = {}) =>
+const isCounted = (kind: AttemptKind, more: Partial<AttemptResult> = {}) =>
   isCountedAfter(kind, ({ consumeOrRefund }) => consumeOrRefund({ ...answered(), ...more }))
 const isCountedAfterError = (kind: AttemptKind, error: Error) =>
   isCountedAfter(kind, ({ consumeOrRefundOnError }) => consumeOrRefundOnError(error))
 
 /** The kinds of attempts that stay counted after this result. */
-async function countedKinds(result: Partial<StepResult> = {}): Promise<AttemptKind[]> {
+async function countedKinds(result: Partial<AttemptResult> = {}): Promise<AttemptKind[]> {
   const counted = await Promise.all(ATTEMPT_KINDS.map((kind) => isCounted(kind, result)))
   return ATTEMPT_KINDS.filter((_, n) => counted[n])
 }
@@ -94,13 +97,13 @@ describe('an attempt that Okta refused', () => {
 
   test('stays counted if the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000068', summary: '', causes: [], headers: {} }
-    const refused = { ...answered(), outcome } as unknown as StepResult
+    const refused = { ...answered(), outcome } as unknown as AttemptResult
     expect(await countedKinds(refused)).toEqual(['password', 'code', 'token', 'push', 'call'])
   })
 
   test('an attempt that was sent to a user stays counted if the broker refused the answer', async () => {
     const outcome = { kind: 'refusal', status: 403, code: 'E0000006', summary: '', causes: [], headers: {} }
-    const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as StepResult
+    const refused = { ...answered(), outcome, status: 'MFA_CHALLENGE' } as unknown as AttemptResult
     expect(await countedKinds(refused)).toEqual(['message', 'push', 'recovery'])
   })
 })

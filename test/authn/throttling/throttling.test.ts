@@ -2,10 +2,9 @@ import { describe, expect, test } from '@jest/globals'
 import { StepAudit } from '../../../src/authn/audit/step-audit.ts'
 import type { Client } from '../../../src/authn/browser/client.ts'
 import { attemptLimits } from '../../../src/authn/throttling/attempt-limits.ts'
-import type { Attempt } from '../../../src/authn/throttling/attempts.ts'
+import type { Attempt, AttemptResult } from '../../../src/authn/throttling/attempts.ts'
 import { windowsOfAttempt } from '../../../src/authn/throttling/limits.ts'
 import { createThrottling, type Throttling } from '../../../src/authn/throttling/throttling.ts'
-import type { StepResult } from '../../../src/authn/transaction/step-result.ts'
 import { defaultTunables } from '../../../src/config/tunables.ts'
 import { createSigner } from '../../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../../src/errors.ts'
@@ -22,9 +21,8 @@ import { CLIENT as client } from '../test-client.ts'
 const NOW = Date.now() + 3_600_000 // Ahead of the store's clock, so that no attempt is too late on a slow machine.
 const password: Attempt = { kind: 'password', operation: 'primary', login: 'ada' }
 
-const ended = (errorCode: string | undefined, status?: string): StepResult => ({
+const ended = (errorCode: string | undefined, status?: string): AttemptResult => ({
   outcome: { kind: 'answer', status: 200, body: '{}', headers: {}, errorCode, sessionId: undefined },
-  after: undefined,
   ...(status === undefined ? {} : { status }),
 })
 
@@ -74,8 +72,8 @@ const stepWith =
   async (
     attempt: Attempt | undefined,
     from: Client,
-    work: () => Promise<StepResult>,
-  ): Promise<StepResult> => {
+    work: () => Promise<AttemptResult>,
+  ): Promise<AttemptResult> => {
     const reservation = reserve(attempt, from)
     await reservation.enforce()
     try {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals'
 import type { Client } from '../../../src/authn/browser/client.ts'
+import { createFetchOffered } from '../../../src/authn/fetch-offered.ts'
 import { createSanitizer } from '../../../src/authn/sanitize/sanitize.ts'
-import { createFetchOffered } from '../../../src/authn/sign-in/fetch-offered.ts'
 import { createOfferedResources } from '../../../src/authn/transaction/offered-resources.ts'
 import {
   createTransaction,

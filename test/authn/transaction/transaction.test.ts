@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
-import { opensSession } from '../../../src/authn/transaction/credentials.ts'
+import { acceptedProof, opensSession, type Proof } from '../../../src/authn/transaction/credentials.ts'
 import {
   advance,
   afterRejectedStep,
@@ -25,10 +25,13 @@ const ANSWER: Answer = {
   activeFactors: [],
   expiresAt: undefined,
 }
-const STEP = { offered: [], proof: undefined, expiresAtMs: NOW + 300_000 }
+const STEP = { offered: [], accepted: undefined, expiresAtMs: NOW + 300_000 }
 const fresh = () => createTransaction('device', 'ada', NOW)
 const answeredWith = (answer: Partial<Answer>, step: Partial<Parameters<typeof advance>[2]> = {}) =>
   advance(fresh(), { ...ANSWER, ...answer }, { ...STEP, ...step })
+/** After the answer to a step with a proof, of the user in the answer unless stated otherwise. */
+const provedWith = (proof: Proof, answer: Partial<Answer>, isOfUser = true) =>
+  answeredWith(answer, { accepted: acceptedProof(proof, { ...ANSWER, ...answer }, isOfUser) })
 
 test('a new transaction has begun here, and nothing was offered or accepted in it', () => {
   const nothing = { status: '', offered: [], activeFactors: [], retiredTokens: [], amr: [] }
@@ -56,7 +59,7 @@ describe('an accepted credential', () => {
   ])('with %s: a password %p, a factor %p', (statuses, password, factor) => {
     for (const status of statuses.split(' ')) {
       const accepts = (proof: typeof PASSWORD | typeof FACTOR) =>
-        answeredWith({ status }, { proof }).credentialAccepted
+        provedWith(proof, { status }).credentialAccepted
       expect([status, accepts(PASSWORD), accepts(FACTOR)]).toEqual([status, password, factor])
     }
   })
@@ -66,54 +69,49 @@ describe('an accepted credential', () => {
     ...['CANCELLED', 'ERROR', 'BRAND_NEW'],
   ])('is not a factor with the result %s, whatever the status', (factorResult) => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'BRAND_NEW']) {
-      expect(answeredWith({ status, factorResult }, { proof: FACTOR }).credentialAccepted).toBe(false)
+      expect(provedWith(FACTOR, { status, factorResult }).credentialAccepted).toBe(false)
     }
-    expect(answeredWith({ status: 'SUCCESS', factorResult: 'SUCCESS' }, { proof: FACTOR }).amr).toEqual([
-      'otp',
-    ])
+    expect(provedWith(FACTOR, { status: 'SUCCESS', factorResult: 'SUCCESS' }).amr).toEqual(['otp'])
   })
 
   test('is a password whatever the factor result', () => {
     for (const factorResult of ['WAITING', 'CHALLENGE', 'BRAND_NEW']) {
-      expect(
-        answeredWith({ status: 'MFA_CHALLENGE', factorResult }, { proof: PASSWORD }).credentialAccepted,
-      ).toBe(true)
+      const answer = { status: 'MFA_CHALLENGE', factorResult }
+      expect(provedWith(PASSWORD, answer).credentialAccepted).toBe(true)
     }
   })
 
   test('proves the user only if it is the user’s own, and then the user stays proved', () => {
     const NEW_PASSWORD = { ...PASSWORD, provesUser: false }
-    const accepted = answeredWith({ status: 'SUCCESS' }, { proof: NEW_PASSWORD })
+    const accepted = provedWith(NEW_PASSWORD, { status: 'SUCCESS' })
     expect(accepted).toMatchObject({ credentialAccepted: true, userProved: false })
     expect(answeredWith({ status: 'SUCCESS' }).userProved).toBe(false)
-    expect(answeredWith({ status: 'LOCKED_OUT' }, { proof: PASSWORD }).userProved).toBe(false)
+    expect(provedWith(PASSWORD, { status: 'LOCKED_OUT' }).userProved).toBe(false)
 
-    const proved = answeredWith({ status: 'MFA_REQUIRED' }, { proof: PASSWORD })
+    const proved = provedWith(PASSWORD, { status: 'MFA_REQUIRED' })
     expect(proved.userProved).toBe(true)
     expect(advance(proved, ANSWER, STEP).userProved).toBe(true)
-    expect(advance(proved, ANSWER, { ...STEP, proof: NEW_PASSWORD }).userProved).toBe(true)
+    expect(advance(proved, ANSWER, { ...STEP, accepted: NEW_PASSWORD }).userProved).toBe(true)
   })
 
-  test('must belong to the user in the answer', () => {
-    const matchesUser = (user: Answer['user']) => user?.id === '00u1'
-    const accepted = (user: typeof USER | undefined) =>
-      answeredWith({ status: 'SUCCESS', user }, { proof: { ...PASSWORD, matchesUser } }).credentialAccepted
-    expect([accepted(USER), accepted({ ...USER, id: '00u2' }), accepted(undefined)]).toEqual([
-      true,
-      false,
-      false,
-    ])
+  test('must belong to the user in the answer, if it was sent with a login', () => {
+    const ofLogin = { ...PASSWORD, ofLogin: 'ada' }
+    const answer = { status: 'SUCCESS' }
+    expect(provedWith(ofLogin, answer, true).credentialAccepted).toBe(true)
+    expect(provedWith(ofLogin, answer, false).credentialAccepted).toBe(false)
+    expect(provedWith(PASSWORD, answer, false).credentialAccepted).toBe(true)
   })
 
   test('stays accepted, and methods are added without duplicates', () => {
-    let transaction = answeredWith({}, { proof: PASSWORD })
+    let transaction = provedWith(PASSWORD, {})
     for (const [proof, status] of [
       [{ kind: 'factor', provesUser: true, amr: 'otp' } as const, 'MFA_CHALLENGE'],
       [{ kind: 'factor', provesUser: true, amr: 'otp' } as const, 'SUCCESS'],
       [PASSWORD, 'SUCCESS'],
       [undefined, 'LOCKED_OUT'],
     ] as const) {
-      transaction = advance(transaction, { ...ANSWER, status }, { ...STEP, proof })
+      const answer = { ...ANSWER, status }
+      transaction = advance(transaction, answer, { ...STEP, accepted: acceptedProof(proof, answer, true) })
     }
     expect(transaction).toMatchObject({ credentialAccepted: true, amr: ['pwd', 'otp'] })
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import type { z } from 'zod'
-import { OPERATIONS } from '../../../src/authn/sign-in/operations.ts'
+import { OPERATIONS } from '../../src/authn/operations.ts'
 import {
   changePasswordBody,
   enrollBody,
@@ -11,9 +11,9 @@ import {
   recoveryBody,
   recoveryTokenBody,
   verifyBody,
-} from '../../../src/authn/sign-in/schemas.ts'
-import { BrokerError } from '../../../src/errors.ts'
-import { codePoint } from '../../support/code-point.ts'
+} from '../../src/authn/schemas.ts'
+import { BrokerError } from '../../src/errors.ts'
+import { codePoint } from '../support/code-point.ts'
 
 const CREDENTIALS = { username: 'ada@example.com', password: 'pa ss' }
 

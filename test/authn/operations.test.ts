@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { OPERATIONS, upstreamPath } from '../../../src/authn/sign-in/operations.ts'
+import { OPERATIONS, upstreamPath } from '../../src/authn/operations.ts'
 
 const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:id`
