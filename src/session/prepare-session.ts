@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import { otherUsersSession } from '../errors.ts'
 import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
+import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
 import { newSessionId, type Session, type SessionStore, type SessionsOptions } from './session.ts'
 import type { SessionToEnd, UserSessions } from './user-sessions.ts'
@@ -123,7 +124,7 @@ export function createDeviceSessions(
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'device-session-names'),
-    keyPattern: 'user-sess:*',
+    keyPattern: KEYS.userSessions.pattern,
     schema: z.object({ version: z.literal(1), id: z.string() }),
     kind: 'user_session',
   })

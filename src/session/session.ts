@@ -7,6 +7,7 @@ import { createSeal, type MasterKeys } from '../crypto/keys.ts'
 import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { KEYS, startOf } from '../store/keys.ts'
 import { toStoreError } from '../store/redis-errors.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
@@ -153,7 +154,7 @@ interface Records {
  * the serializer, so the record contains its own id: a copy under another id is not valid.
  */
 function redisRecords(options: SessionsOptions, redis: NonNullable<Store['redis']>): Records {
-  const prefix = `${options.store.keyPrefix}sess:`
+  const prefix = startOf(options.store, KEYS.session)
   const serializer = createSerializer(options, prefix)
   return {
     expressStore: new RedisStore({ client: redis, serializer, prefix, disableTouch: true }),

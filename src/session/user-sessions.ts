@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
+import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
 import type { IdentifiedSession, SessionStore, SessionsOptions, StoredSession } from './session.ts'
 
@@ -124,7 +125,7 @@ function createIndex(options: SessionsOptions) {
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
     names: createSigner(masterKeys, 'user-session-names'),
-    keyPattern: 'user-sess:*',
+    keyPattern: KEYS.userSessions.pattern,
     schema: IndexRecord,
     kind: 'user_session',
   })

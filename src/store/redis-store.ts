@@ -4,7 +4,7 @@ import { storeUnavailable } from '../errors.ts'
 import { type AttemptCounters, newWindowId, shortened } from './attempt-counters.ts'
 import { assertOneSlot } from './hash-slot.ts'
 import type { Indexes } from './indexes.ts'
-import { KEY_PREFIX } from './keys.ts'
+import { KEY_PREFIX, KEYS, keyOf } from './keys.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
 import type { StepLock } from './step-lock.ts'
@@ -54,11 +54,11 @@ export function createRedisStore({
 
     async ping() {
       await run(connected(redis, connectTimeoutMs))
-      await probeStore(operations, `${keyPrefix}ping:${randomUUID()}`)
+      await probeStore(operations, keyOf({ keyPrefix }, KEYS.readinessProbe, randomUUID()))
     },
 
     async close() {
-      await redis.get(`${keyPrefix}close`).catch(() => {}) // answered after all earlier commands
+      await redis.get(keyOf({ keyPrefix }, KEYS.closing)).catch(() => {}) // answered after all earlier commands
       await redis.quit().catch(() => redis.disconnect())
     },
   }
@@ -135,11 +135,9 @@ function createValues(redis: Client, run: Run): Values {
     delete: async (key) => (await run(redis.del(key))) === 1,
     deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
 
-    async deleteAll(prefix, except) {
+    async deleteAll(prefix) {
       const servers = serversOf(redis)
-      const counts = await Promise.all(
-        servers.map((server) => run(deleteScanned(redis, server, prefix, except))),
-      )
+      const counts = await Promise.all(servers.map((server) => run(deleteScanned(redis, server, prefix))))
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
@@ -159,19 +157,13 @@ function serversOf(redis: Client): Redis[] {
 /** Keys that one SCAN looks at. More would delay other commands. */
 const SCAN_COUNT = 500
 
-async function deleteScanned(
-  redis: Client,
-  server: Redis,
-  prefix: string,
-  except: string | undefined,
-): Promise<number> {
+async function deleteScanned(redis: Client, server: Redis, prefix: string): Promise<number> {
   const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}*`
   let cursor = '0'
   let count = 0
   do {
     const [next, keys] = await server.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)
-    const meant = keys.filter((key) => except === undefined || !key.startsWith(except))
-    const deleted = await Promise.all(meant.map((key) => redis.del(key)))
+    const deleted = await Promise.all(keys.map((key) => redis.del(key)))
     count += deleted.filter((one) => one === 1).length
     cursor = next
   } while (cursor !== '0')

@@ -1,5 +1,6 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { sentRecently } from '../../errors.ts'
+import { KEYS, keyOf } from '../../store/keys.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { StepAudit } from '../audit.ts'
@@ -32,7 +33,7 @@ export function createCodeCooldown(deps: CodeCooldownDeps) {
 
   return async (code: RecoveryCode, client: Client) => {
     const name = names.sign(JSON.stringify([canonicalLogin(code.login), code.factorType]))
-    const key = `${store.keyPrefix}limit:recovery-sent:${name}`
+    const key = keyOf(store, KEYS.recoverySent, name)
     if (!(await store.set(key, '1', resendAfterMs, 'absent'))) {
       const retryAfterSeconds = Math.ceil(resendAfterMs / 1000)
       audit.limitHit({ limit: 'recovery_sent', ...code, retryAfterSeconds }, client)

@@ -4,6 +4,7 @@ import { invalidField, unknownHandle } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Sessions } from '../../session/sessions.ts'
+import { KEYS } from '../../store/keys.ts'
 import { createSealedRecords, type SealedRecord } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit.ts'
@@ -70,7 +71,7 @@ export class SsoTokens {
     this.#options = options
     this.#records = createSealedRecords({
       ...options,
-      keyPattern: 'sso:*',
+      keyPattern: KEYS.ssoToken.pattern,
       schema: SsoRecord,
       kind: 'sso',
     })

@@ -8,7 +8,7 @@ import {
   SHORT,
   type WindowKey,
 } from '../../store/attempt-counters.ts'
-import { limitKeyPrefix } from '../../store/keys.ts'
+import { IN_A_ROW_SUFFIX, KEYS, keyOf, limitKeyPrefix } from '../../store/keys.ts'
 import { type LimitConfig, limitWindow } from '../../store/limits.ts'
 import type { Store } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
@@ -44,18 +44,6 @@ type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitConfig | u
 
 /** `inARow` counts consecutive failures: the user's next full sign-in ends that window. */
 const WINDOWS = ['burst', 'sustained', 'inARow'] as const
-
-/*
- * Redis keys contain users, addresses, devices and handles as HMACs only:
- *
- *     <prefix>limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
- *     <prefix>limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
- *     <prefix>known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
- *     <prefix>signed-in:{<user>}                exists if a user has signed in with this login; else all
- *                                               windows are in the first key
- *     <prefix>limit:{<address>}                 all windows of an IPv4 address, or of an IPv6 /64, /56
- *                                               or /48, each in a slot of its own
- */
 
 export interface LimitsDeps {
   readonly store: Pick<Store, 'keyPrefix'>
@@ -237,7 +225,7 @@ const ID_CHARS = 20
 function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {
   const ids = id === '' ? [] : [id.slice(0, ID_CHARS)]
   return {
-    keySuffix: window === 'inARow' ? ':in_a_row' : '',
+    keySuffix: window === 'inARow' ? IN_A_ROW_SUFFIX : '',
     name: [kind, SCOPE_NAMES[scope], ...ids, window].join(':'),
   }
 }
@@ -253,10 +241,10 @@ function deviceKeys(
 ) {
   const users = names.signAll(JSON.stringify(shared))
   const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
-  const knownKey = (user: string, key: number) => `${store.keyPrefix}known:{${user}}:${devices[key]}`
+  const knownKey = (user: string, key: number) => keyOf(store, KEYS.knownDevice, user, devices[key] ?? '')
   const [newest, ...former] = users
   const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
-  const signedIn = `${store.keyPrefix}signed-in:{${newest}}`
+  const signedIn = keyOf(store, KEYS.signedIn, newest)
   return { keyPrefix: limitKeyPrefix(store, newest), device: devices[0], known, signedIn }
 }
 
