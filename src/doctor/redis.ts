@@ -219,7 +219,7 @@ async function checkLatency(client: Client, key: string): Promise<Finding> {
     await client.get(key)
     times.push(performance.now() - startedAt)
   }
-  const medianMs = times.sort((one, other) => one - other)[Math.floor(SAMPLES / 2)] ?? 0
+  const medianMs = times.sort((a, b) => a - b)[Math.floor(SAMPLES / 2)] ?? 0
   const detail = `a read takes ${medianMs.toFixed(1)} ms (median of ${SAMPLES})`
   if (medianMs <= SLOW_MS) return ok(detail)
   return warn(detail, 'Run Redis close to the broker: each step of a sign-in has several round trips.')

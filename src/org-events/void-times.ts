@@ -21,17 +21,17 @@ const TAG_CHARS = 15
  * user, so that a request can read this time together with the session's record, whose user is not known yet: one round trip.
  */
 export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesOptions) {
-  const names = createSigner(masterKeys, 'session-tags')
+  const tagSigner = createSigner(masterKeys, 'session-tags')
   const toTag = (name: string) => name.slice(0, TAG_CHARS)
   const keyFor = (tag: string) => keyOf(store, KEYS.voidTime, tag)
 
   return {
-    tagOf: (userId: string) => toTag(names.sign(userId)),
+    tagOf: (userId: string) => toTag(tagSigner.sign(userId)),
 
     /** All sessions of the user that were created before this time are void. A later time that is recorded already stays. */
     async record(userId: string, beforeMs: number): Promise<void> {
       await Promise.all(
-        names.signAll(userId).map((name) => store.raise(keyFor(toTag(name)), beforeMs, ttlMs)),
+        tagSigner.signAll(userId).map((name) => store.raise(keyFor(toTag(name)), beforeMs, ttlMs)),
       )
     },
 

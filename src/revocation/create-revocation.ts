@@ -14,15 +14,15 @@ export interface RevocationOptions extends Pick<EndAllSessionsOptions, 'sessions
 /** Composition root of what ends a user's sessions and everything that could restore them. */
 export function createRevocation(options: RevocationOptions) {
   const { store, masterKeys, now } = options
-  const names = createSigner(masterKeys, 'user-key-names')
-  const revocationTimes = createRevocationTimes({ store, names, now })
+  const nameSigner = createSigner(masterKeys, 'user-key-names')
+  const revocationTimes = createRevocationTimes({ store, nameSigner, now })
   const openTransactions = createUserKeys({
     store,
-    names,
+    nameSigner,
     prefix: startOf(store, KEYS.transactionsOfUser),
     now,
   })
-  const knownDevices = createUserKeys({ store, names, prefix: startOf(store, KEYS.devicesOfUser), now })
+  const knownDevices = createUserKeys({ store, nameSigner, prefix: startOf(store, KEYS.devicesOfUser), now })
   const endAllSessions = createEndAllSessions({ ...options, openTransactions, knownDevices, revocationTimes })
 
   return { revocationTimes, openTransactions, knownDevices, endAllSessions }

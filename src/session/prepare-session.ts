@@ -72,7 +72,7 @@ export function prepareSession(
       const replaced = await readReplaced(options, bound, presentedId, deviceId)
       const hasOtherUser = replaced.some(({ session }) => session !== undefined && session.userId !== userId)
       if (hasOtherUser && !mayReplaceOtherUser) throw otherUsersSession('stateToken')
-      await Promise.all(replaced.map((one) => userSessions.end(one, 'replaced')))
+      await Promise.all(replaced.map((session) => userSessions.end(session, 'replaced')))
       return entries > maxPerUser ? userSessions.evict(userId) : 0
     },
 
@@ -123,7 +123,7 @@ export function createDeviceSessions(
   const { keysOf, open, seal } = createSealedRecords({
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
-    names: createSigner(masterKeys, 'device-session-names'),
+    nameSigner: createSigner(masterKeys, 'device-session-names'),
     keyPattern: KEYS.userSessions.pattern,
     schema: z.object({ version: z.literal(1), id: z.string() }),
     kind: 'user_session',
@@ -139,7 +139,7 @@ export function createDeviceSessions(
         store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
         throw error
       })
-      const reading = older.map(async (one) => open(await store.get(one), one))
+      const reading = older.map(async (formerKey) => open(await store.get(formerKey), formerKey))
       const [before, ...others] = await Promise.all([swapping, ...reading])
       return {
         /** The sessions that the device had before. There is more than one only during a key rotation. */

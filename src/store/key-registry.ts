@@ -53,7 +53,8 @@ export function judgeKeys(
     if (!(Number(expiresAt) > nowMs)) return { id, verdict: 'expired' }
     return { id, verdict: seal.open(sealed, registry) === undefined ? 'unopened' : 'opened' }
   })
-  const idsOf = (verdict: string) => verdicts.filter((one) => one.verdict === verdict).map(({ id }) => id)
+  const idsOf = (verdict: string) =>
+    verdicts.filter((judged) => judged.verdict === verdict).map(({ id }) => id)
   return { opened: idsOf('opened'), unopened: idsOf('unopened'), expired: idsOf('expired') }
 }
 

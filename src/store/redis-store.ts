@@ -148,8 +148,8 @@ function serversOf(redis: Client): Redis[] {
   if (!redis.isCluster) return [redis as Redis]
   const cluster = redis as Cluster
   const primaries = cluster.nodes('master')
-  const names = primaries.map(({ options: { host, port } }) => `${host}:${port}`)
-  if (primaries.length === 0 || cluster.slots.some(([owner = '']) => !names.includes(owner)))
+  const addresses = primaries.map(({ options: { host, port } }) => `${host}:${port}`)
+  if (primaries.length === 0 || cluster.slots.some(([owner = '']) => !addresses.includes(owner)))
     throw storeUnavailable()
   return primaries
 }
@@ -164,7 +164,7 @@ async function deleteScanned(redis: Client, server: Redis, prefix: string): Prom
   do {
     const [next, keys] = await server.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)
     const deleted = await Promise.all(keys.map((key) => redis.del(key)))
-    count += deleted.filter((one) => one === 1).length
+    count += deleted.filter((result) => result === 1).length
     cursor = next
   } while (cursor !== '0')
   return count
@@ -230,12 +230,12 @@ function createCounters(redis: Client, run: Run): AttemptCounters {
     },
 
     async clearWindows(keyPrefix, windows, markers) {
-      const names = JSON.stringify(windows)
+      const windowKeys = JSON.stringify(windows)
       if (markers) {
         const { keys, ttlMs } = markers
         assertOneSlot(keyPrefix, ...keys)
-        await run(redis.clearWindows(1 + keys.length, keyPrefix, ...keys, names, roundUpTtl(ttlMs)))
-      } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, names))
+        await run(redis.clearWindows(1 + keys.length, keyPrefix, ...keys, windowKeys, roundUpTtl(ttlMs)))
+      } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, windowKeys))
     },
   }
 }

@@ -21,7 +21,7 @@ export interface SealedRecord<Value> {
 export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> {
   readonly store: Pick<Store, 'keyPrefix' | 'get' | 'set' | 'delete' | 'deleteIf'>
   /** For the HMAC of the name. */
-  readonly names: Signer
+  readonly nameSigner: Signer
   /** Of its Redis keys (`KEYS`), with `*` for the HMAC. */
   readonly keyPattern: `${string}*${string}`
 }
@@ -45,13 +45,13 @@ export interface SealedValuesOptions<Value> {
  * newer replica may be able to read it.
  */
 export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>) {
-  const { store, names, keyPattern } = options
+  const { store, nameSigner, keyPattern } = options
   const values = createSealedValues(options)
 
   const keyFor = (hmac: string) => keyOf(store, { pattern: keyPattern }, hmac)
   /** The Redis keys that the record can have, newest first. */
   const keysOf = (name: string): readonly [string, ...string[]] => {
-    const [newest, ...older] = names.signAll(name)
+    const [newest, ...older] = nameSigner.signAll(name)
     return [keyFor(newest), ...older.map(keyFor)]
   }
 
@@ -71,7 +71,7 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
 
     /** Under the newest key. */
     async write(name: string, value: Value, ttlMs: number): Promise<void> {
-      const key = keyFor(names.sign(name))
+      const key = keyFor(nameSigner.sign(name))
       await store.set(key, values.seal(value, key), ttlMs)
     },
 

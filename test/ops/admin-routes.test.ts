@@ -36,7 +36,7 @@ async function harness(opsToken: string | null = TOKEN, named: { name: string; t
       opsTokens: [...(opsToken === null ? [] : [{ name: undefined, token: opsToken }]), ...named],
       limits: createCallLimits({
         limits: OPS_LIMITS,
-        names: createSigner([Buffer.alloc(32, 1)], 'ops-limit-names'),
+        nameSigner: createSigner([Buffer.alloc(32, 1)], 'ops-limit-names'),
         store,
         metrics,
         now: Date.now,

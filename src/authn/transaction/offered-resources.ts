@@ -56,7 +56,7 @@ export type OfferedResources = ReturnType<typeof createOfferedResources>
  */
 export function createOfferedResources(deps: OfferedResourcesDeps) {
   const { store, names, transactions } = deps
-  const records = createSealedRecords({ ...deps, ...STORED })
+  const records = createSealedRecords({ ...deps, ...STORED, nameSigner: names })
 
   /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
   const pictureHandle = (device: string, upstreamPath: string): string =>

@@ -40,7 +40,10 @@ export function createTransactionStore(options: TransactionStoreOptions) {
   const keyFor = (name: string) => keyOf(store, KEYS.transaction, name)
   const records = createSealedRecords<Transaction>({
     ...options,
-    ...{ keyPattern: KEYS.transaction.pattern, schema: Transaction, kind: 'transaction' },
+    nameSigner: names,
+    keyPattern: KEYS.transaction.pattern,
+    schema: Transaction,
+    kind: 'transaction',
   })
 
   const userIndex = createUserIndex({ openTransactions, now }, (handle) => records.keysOf(handle)[0])

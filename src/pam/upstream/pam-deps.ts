@@ -51,7 +51,7 @@ export function createPamDeps(options: PamDepsOptions) {
   const { now = Date.now, monotonic = () => performance.now() } = options
   const { origin, pathname } = new URL(baseUrl)
   const basePath = pathname.replace(/\/$/, '')
-  const names = createSigner(masterKeys, 'pam')
+  const nameSigner = createSigner(masterKeys, 'pam')
   const scope = JSON.stringify([baseUrl, team.toLowerCase()])
   return {
     ...{ store, tunables, maxConnections, log, metrics, monotonic, team, origin, basePath },
@@ -60,12 +60,12 @@ export function createPamDeps(options: PamDepsOptions) {
     teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
     /** A Redis key for this API and team. It has an HMAC of the names. */
     keyOf: (kind: PamKey, given: readonly string[] = []) =>
-      keyOf(store, KEYS[kind], names.sign(JSON.stringify([scope, ...given]))),
+      keyOf(store, KEYS[kind], nameSigner.sign(JSON.stringify([scope, ...given]))),
     recordsOf: <Value extends object>(record: PamRecord, schema: z.ZodType<Value>) => {
       const kind = KINDS[record]
       return createSealedRecords({
         store,
-        names,
+        nameSigner,
         kind,
         log,
         metrics,
