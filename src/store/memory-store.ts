@@ -44,9 +44,7 @@ export function createMemoryStore({
   const memory = createMemory(entries, monotonic, assertOpen)
   const sweep = startSweep(entries, monotonic)
   return {
-    redis: undefined,
     keyPrefix: KEY_PREFIX,
-    traced: (reply) => reply,
     preservesWriteOrder: true,
     ...createValues(memory),
     ...createSteps(memory),

@@ -19,7 +19,8 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
-  readonly traced?: Store['traced'] | undefined
+  /** Adds the span of a wait for Redis, if there are traces. */
+  readonly traced?: Run | undefined
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
@@ -48,7 +49,7 @@ export function createRedisStore({
     ...createCounters(redis, run),
   }
   return {
-    ...{ redis, keyPrefix, traced },
+    keyPrefix,
     preservesWriteOrder: !redis.isCluster,
     ...operations,
 
@@ -112,7 +113,7 @@ export async function probeStore(
 }
 
 type Client = Redis | Cluster
-/** Throws `storeUnavailable` for any failure of a command. */
+/** Waits for the reply to a command. That of the store throws `storeUnavailable` for any failure. */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
 function createValues(redis: Client, run: Run): Values {
