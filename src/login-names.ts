@@ -7,7 +7,7 @@ export function createLoginNames(loginDomains: readonly string[]) {
   const suffixes = [...new Set(loginDomains.map((domain) => `@${foldLogin(domain)}`))]
   const canonical = (login: string) => {
     const name = foldLogin(login)
-    const suffix = suffixes.find((one) => name.endsWith(one))
+    const suffix = suffixes.find((domain) => name.endsWith(domain))
     return suffix === undefined ? name : name.slice(0, -suffix.length)
   }
   const isOneDomain = suffixes.length <= 1

@@ -578,7 +578,7 @@ export function errorOf(code: string | undefined): OktaError | undefined {
 function applies({ operation, status, text }: Variant, reply: ErrorReply, current: string): boolean {
   if (operation !== undefined && operation !== current) return false
   if (status !== undefined && status !== reply.status) return false
-  return text === undefined || textsIn(reply.body).some((one) => text.test(one))
+  return text === undefined || textsIn(reply.body).some((found) => text.test(found))
 }
 
 /** The summary and the causes. Okta may leave out the causes (S7). */

@@ -68,10 +68,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const log = createLogger({ level: config.logLevel, now, metrics, stream: logStream })
   metrics.buildInfo.set({ version: VERSION, revision: config.revision }, 1)
   const tracing = config.tracing && options.createTracing?.({ ...config.tracing, log })
-  const shared = { log, metrics, now, constants, tracing }
-  const store = createStore(config, shared)
+  const common = { log, metrics, now, constants, tracing }
+  const store = createStore(config, common)
   const masterKeys = config.secretKeys.value
-  const deps = { store, masterKeys, ...shared }
+  const deps = { store, masterKeys, ...common }
   const { secure } = publicUrl
   const absoluteMs = config.session.absoluteHours * HOUR_MS
   const sessionCookie = createSessionCookie({ masterKeys, secure, sameSite: config.session.sameSite })
@@ -105,7 +105,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const authn = createAuthn({
     ...deps,
     ...config.authn,
-    api: createApi('authn', config.authn.baseUrl, config, shared),
+    api: createApi('authn', config.authn.baseUrl, config, common),
     timeoutMs: tunables.upstream.authn.totalTimeoutMs,
     maxConnections: tunables.upstream.authn.maxConnections,
     apiToken: config.authn.apiToken.value,
@@ -161,7 +161,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       orgEvents: orgEvents.routes,
       pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
       appRoutes: pam?.appRoutes ?? [],
-      ...shared,
+      ...common,
     }),
     ops: createOps({
       revision: config.revision,
@@ -174,7 +174,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         opsTokens: config.ops.tokens.value,
         limits: createCallLimits({
           limits: OPS_LIMITS,
-          names: createSigner(masterKeys, 'ops-limit-names'),
+          nameSigner: createSigner(masterKeys, 'ops-limit-names'),
           store,
           metrics,
           now,
@@ -192,7 +192,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   }
 }
 
-interface Shared {
+interface Common {
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
@@ -200,7 +200,7 @@ interface Shared {
   readonly tracing: Tracing | undefined
 }
 
-function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }: Shared): Store {
+function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }: Common): Store {
   return openStore({
     ...redis,
     ...{ url: redis.url.value, privateKey: redis.privateKey?.value, now },
@@ -214,7 +214,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession' | 'hashLogin'> & Shared
+type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession' | 'hashLogin'> & Common
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined
@@ -236,7 +236,7 @@ function createApi(
   name: 'authn' | 'pam',
   baseUrl: string,
   { tunables, egress }: Pick<Config, 'tunables' | 'egress'>,
-  { log, metrics, tracing, constants: { upstream = {} } }: Shared,
+  { log, metrics, tracing, constants: { upstream = {} } }: Common,
 ) {
   return createHttpApi({
     baseUrl,

@@ -264,6 +264,13 @@ function codesIn({ text }: Source): string[] {
   return codes
 }
 
+test('the names of keys in Redis are known to their table alone', () => {
+  const spelled = (text: string) => /keyPrefix\}[a-z]|\bkeyPattern: *['"`][a-z]/.test(text)
+  const named = projectSources().filter(({ path, text }) => path !== 'src/store/keys.ts' && spelled(text))
+  expect(named.map(({ path }) => path)).toEqual([])
+  expect(['`$' + '{keyPrefix}txn:`', 'keyPattern: `sso:*`'].every(spelled)).toBe(true)
+})
+
 test('a cycle is found, over folders and re-exports too', () => {
   const text = (statement: string) => `${statement}\nexport const here = 1`
   const sources = [

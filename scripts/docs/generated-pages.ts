@@ -8,6 +8,7 @@ import type { Blocks } from './markdown.ts'
 import { metricsTable } from './metrics-table.ts'
 import { oktaErrorsTable, oktaVariantsTable } from './okta-errors-table.ts'
 import { pamErrorsTable } from './pam-errors-table.ts'
+import { redisKeysTable } from './redis-keys-table.ts'
 import { upstreamCallsTable } from './upstream-calls-table.ts'
 
 /** Every page with generated blocks: path → name of the block → what makes it. */
@@ -26,5 +27,6 @@ export const GENERATED_PAGES: Readonly<Record<string, Blocks>> = {
     'pam-errors': pamErrorsTable,
     metrics: metricsTable,
   },
+  'docs/operations.md': { 'redis-keys': redisKeysTable },
   'docs/security.md': { 'upstream-calls': upstreamCallsTable },
 }

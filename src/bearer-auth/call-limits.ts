@@ -8,14 +8,14 @@ import type { Store } from '../store/store.ts'
 export interface CallLimitsDeps<Limit extends string> {
   readonly limits: Readonly<Record<Limit, LimitConfig>>
   readonly store: Pick<Store, 'keyPrefix' | 'countAttempt'>
-  readonly names: Signer
+  readonly nameSigner: Signer
   readonly metrics: Pick<Metrics, 'limitHits'>
   readonly now: () => number
 }
 
 /** Limits on calls with bearer tokens. Not for sign-ins: nothing is refunded. */
 export function createCallLimits<Limit extends string>(deps: CallLimitsDeps<Limit>) {
-  const { limits, store, names, metrics, now } = deps
+  const { limits, store, nameSigner, metrics, now } = deps
 
   return {
     /**
@@ -24,7 +24,7 @@ export function createCallLimits<Limit extends string>(deps: CallLimitsDeps<Limi
      */
     async count(limit: Limit, name: string): Promise<void> {
       const window = limitWindow({ keySuffix: '', name: limit }, limits[limit])
-      const keyPrefix = limitKeyPrefix(store, names.sign(JSON.stringify([limit, name])))
+      const keyPrefix = limitKeyPrefix(store, nameSigner.sign(JSON.stringify([limit, name])))
       const { full } = await store.countAttempt({ keyPrefix, windows: [window] })
       if (full === undefined) return
       metrics.limitHits.inc({ limit })

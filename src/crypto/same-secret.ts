@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 /** Compares two secrets in a time that depends on neither their content nor their length. */
-export function isSameSecret(one: string, other: string): boolean {
+export function isSameSecret(a: string, b: string): boolean {
   const digest = (secret: string) => createHash('sha256').update(secret).digest()
-  return timingSafeEqual(digest(one), digest(other))
+  return timingSafeEqual(digest(a), digest(b))
 }

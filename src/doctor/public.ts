@@ -59,7 +59,7 @@ async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): 
   const missing = expected.filter((attribute) => !attributes.includes(attribute))
   const added = attributes.filter((attribute) => attribute.startsWith('domain='))
   if (missing.length + added.length > 0) {
-    const changes = [...missing.map((one) => `${one} is missing`), ...added.map(() => 'domain is added')]
+    const changes = [...missing.map((name) => `${name} is missing`), ...added.map(() => 'domain is added')]
     return fail(`the proxy changes the attributes of cookies: ${changes.join(', ')}`, fix)
   }
   if (value === '') return fail('the device cookie is empty', fix)
@@ -78,7 +78,7 @@ async function checkCookies({ plain }: Reached, api: HttpApi, secure: boolean): 
 }
 
 function cookieOf({ headers }: Answer, name: string): string | undefined {
-  return [headers['set-cookie'] ?? []].flat().find((one) => one.startsWith(`${name}=`))
+  return [headers['set-cookie'] ?? []].flat().find((cookie) => cookie.startsWith(`${name}=`))
 }
 
 /** A host name that never exists (RFC 2606). */
@@ -93,7 +93,8 @@ async function checkHeaders(
   const options = { secure, isTrustedProxy: createTrustedProxies(config.trustProxy) }
   if (answer === undefined) {
     const cause = causeOf(plain)
-    const addressProblem = (['missing', 'empty'] as const).find((one) => cause.includes(one)) ?? 'malformed'
+    const addressProblem =
+      (['missing', 'empty'] as const).find((problem) => cause.includes(problem)) ?? 'malformed'
     const refused = { address: '', addressProblem } as const
     const isRefused = cause.startsWith('X-Forwarded-For:')
     return judgeClientAddress(isRefused ? refused : undefined, isRefused ? refused : undefined, options)
@@ -101,7 +102,7 @@ async function checkHeaders(
   const headers = { Origin: FOREIGN_ORIGIN, 'Sec-Fetch-Site': 'cross-site' }
   const seen = await probe({ headers })
   const forged = await probe({ headers: { ...headers, 'X-Forwarded-For': FORGED_ADDRESS } })
-  const unanswered = [seen, forged].find((one) => one.answer === undefined)
+  const unanswered = [seen, forged].find((probe) => probe.answer === undefined)
   if (unanswered !== undefined)
     return fail(
       `the proxy refuses requests of browsers, with Origin or Sec-Fetch-Site (${outcomeOf(unanswered)})`,

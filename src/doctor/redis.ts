@@ -3,6 +3,7 @@ import { Cluster, type Redis } from 'ioredis'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { judgeKeys, registryKey, unknownKeys } from '../store/key-registry.ts'
+import { KEYS, keyOf } from '../store/keys.ts'
 import { connected, createRedisClient, type RedisClientOptions } from '../store/redis-client.ts'
 import { NO_DATABASE, NO_INFO, NOT_CONNECTED, redisFailure, UNKNOWN_COMMAND } from '../store/redis-errors.ts'
 import { createRedisStore, probeStore } from '../store/redis-store.ts'
@@ -22,7 +23,7 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const target = parseRedisUrl(url)
-  const key = `${keyPrefix}doctor:{${randomUUID()}}`
+  const key = keyOf({ keyPrefix }, KEYS.doctorProbe, randomUUID())
   const { client, store, connect, close } = createDoctorClient(key, { target, keyPrefix, ...tls, ...limits })
   let code: string | undefined
   const needs = ['redis.database']
@@ -218,7 +219,7 @@ async function checkLatency(client: Client, key: string): Promise<Finding> {
     await client.get(key)
     times.push(performance.now() - startedAt)
   }
-  const medianMs = times.sort((one, other) => one - other)[Math.floor(SAMPLES / 2)] ?? 0
+  const medianMs = times.sort((a, b) => a - b)[Math.floor(SAMPLES / 2)] ?? 0
   const detail = `a read takes ${medianMs.toFixed(1)} ms (median of ${SAMPLES})`
   if (medianMs <= SLOW_MS) return ok(detail)
   return warn(detail, 'Run Redis close to the broker: each step of a sign-in has several round trips.')

@@ -20,7 +20,7 @@ export function toText(results: readonly CheckResult[]): string {
     ...(fix === null ? [] : [`${' '.repeat(STATUS_WIDTH + NAME_WIDTH)}→ ${fix}`]),
   ])
   const counts = STATUSES.map(
-    (status) => `${results.filter((one) => one.status === status).length} ${status}`,
+    (status) => `${results.filter((result) => result.status === status).length} ${status}`,
   )
   return [...lines, counts.join(', ')].join('\n')
 }

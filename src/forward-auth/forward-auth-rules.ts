@@ -69,7 +69,7 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** A group is named by its id or its name. What looks like an id is one: a group could have another group's id as its name. */
 export function deniedByAccess({ role, group }: ForwardAuthRules, access: Access): DeniedBy | undefined {
-  if (role?.some((one) => access.roles.includes(one)) === false) return 'role'
+  if (role?.some((name) => access.roles.includes(name)) === false) return 'role'
   const isMember = (given: string) =>
     access.groups.some(({ id, name }) => given === (UUID.test(given) ? id : name))
   return group?.some(isMember) === false ? 'group' : undefined

@@ -153,7 +153,7 @@ function setIdentity(res: ServerResponse, { userId, login, publicId }: Session):
 
 /** Okta's response has no email address, but a login usually is one. */
 function requestedHeaders(
-  names: ForwardAuthRules['headers'],
+  wanted: ForwardAuthRules['headers'],
   { amr, login, profile: { email = login.includes('@') ? login : '', firstName, lastName } }: Session,
   { groups, roles }: AccessClaims,
 ): Record<string, string> {
@@ -161,9 +161,9 @@ function requestedHeaders(
   const headers = {
     'X-Auth-Request-Groups': groups,
     'X-Auth-Request-Roles': roles,
-    'X-Auth-Request-Amr': names.includes('amr') ? amr : undefined,
-    'X-Auth-Request-Email': names.includes('email') ? [String(email)] : undefined,
-    'X-Auth-Request-Name': names.includes('name') ? [fullName.join(' ')] : undefined,
+    'X-Auth-Request-Amr': wanted.includes('amr') ? amr : undefined,
+    'X-Auth-Request-Email': wanted.includes('email') ? [String(email)] : undefined,
+    'X-Auth-Request-Name': wanted.includes('name') ? [fullName.join(' ')] : undefined,
   } satisfies Partial<Record<(typeof REQUESTED_HEADERS)[number], readonly string[] | undefined>>
   const given = Object.entries(headers).flatMap(([name, values]) =>
     values === undefined ? [] : [[name, values.map(percentEncode).join()]],

@@ -21,8 +21,8 @@ export type IdentityTokens = ReturnType<typeof createIdentityTokens>
 const LIFETIME_SECONDS = 60
 /** A token is used again for this time, as a signature costs more than the rest of the request. */
 const REUSE_SECONDS = 30
-/** Of the kept tokens and their claims: some ten thousand without groups. */
-const MAX_KEPT_CHARS = 8_000_000
+/** Of the issued tokens and their claims: some ten thousand without groups. */
+const MAX_ISSUED_CHARS = 8_000_000
 
 /**
  * JSON Web Tokens (RFC 7519) that name the user of a session, signed with ES256. The keys are derived from the master keys, so all
@@ -31,8 +31,8 @@ const MAX_KEPT_CHARS = 8_000_000
 export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokensOptions) {
   const [first, ...rest] = labelledKeys(masterKeys, 'sign/identity-token')
   const newest = toSigningKey(first)
-  const kept = new LRUCache<string, { readonly token: string; readonly iat: number }>({
-    maxSize: MAX_KEPT_CHARS,
+  const issued = new LRUCache<string, { readonly token: string; readonly iat: number }>({
+    maxSize: MAX_ISSUED_CHARS,
     sizeCalculation: ({ token }, name) => name.length + token.length,
   })
 
@@ -45,7 +45,7 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
       const iat = Math.floor(now() / 1000)
       const auth_time = Math.floor(authenticatedAtMs / 1000)
       const name = JSON.stringify([sub, sid, aud, amr, auth_time, access])
-      const last = kept.get(name)
+      const last = issued.get(name)
       if (last !== undefined && iat - last.iat < REUSE_SECONDS && iat >= last.iat) return last.token
       const claims = {
         iss: issuer,
@@ -59,7 +59,7 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
         exp: iat + LIFETIME_SECONDS,
       }
       const token = newest.sign(claims)
-      kept.set(name, { token, iat })
+      issued.set(name, { token, iat })
       return token
     },
   }

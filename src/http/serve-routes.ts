@@ -32,9 +32,7 @@ export function addRoutes(
   before: (route: Route) => readonly RequestHandler[] = () => [],
 ): void {
   const paths = [...new Set(routes.map(({ path }) => path))]
-  for (const path of paths.toSorted(
-    (one, other) => Number(one.includes(':')) - Number(other.includes(':')),
-  )) {
+  for (const path of paths.toSorted((a, b) => Number(a.includes(':')) - Number(b.includes(':')))) {
     const ofPath = routes.filter((route) => route.path === path)
     const methods = ofPath.flatMap(({ method, withoutHead }) =>
       method === 'GET' && !withoutHead ? ['GET', 'HEAD'] : [method],

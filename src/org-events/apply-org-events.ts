@@ -6,6 +6,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { EndAllSessionsOptions } from '../revocation/end-all-sessions.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
 import type { EndAllSessions, SessionsToKeep } from '../session/user-sessions.ts'
+import { KEYS, keyOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { OrgEvent } from './org-events.ts'
 import type { VoidTimes } from './void-times.ts'
@@ -20,7 +21,7 @@ export type ApplyOrgEvents = (events: readonly OrgEvent[], from: From) => Promis
 
 export interface ApplyOrgEventsOptions {
   readonly store: Pick<Store, 'keyPrefix' | 'set'>
-  readonly names: Signer
+  readonly nameSigner: Signer
   readonly voidTimes: Pick<VoidTimes, 'record'>
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly endAllSessions: EndAllSessions
@@ -81,9 +82,12 @@ function groupByUser(events: readonly OrgEvent[]): Map<string, OrgEvent[]> {
 }
 
 /** Only now: if the time could not be recorded, the delivery that repeats the event must record it. */
-async function isFirst({ store, names }: ApplyOrgEventsOptions, { id, userId }: OrgEvent): Promise<boolean> {
+async function isFirst(
+  { store, nameSigner }: ApplyOrgEventsOptions,
+  { id, userId }: OrgEvent,
+): Promise<boolean> {
   if (id === undefined) return true
-  const key = `${store.keyPrefix}event:${names.sign(`${id} ${userId}`)}`
+  const key = keyOf(store, KEYS.orgEvent, nameSigner.sign(`${id} ${userId}`))
   return store.set(key, '1', REPEATED_WITHIN_MS, 'absent')
 }
 

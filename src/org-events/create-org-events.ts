@@ -23,10 +23,10 @@ export function createOrgEvents(options: OrgEventsOptions) {
   const routes: OrgEventRoutesOptions = {
     ...options,
     secrets,
-    applyEvents: createApplyOrgEvents({ ...options, names: createSigner(masterKeys, 'event-names') }),
-    addressNames: createSigner(masterKeys, 'limit-names'),
+    applyEvents: createApplyOrgEvents({ ...options, nameSigner: createSigner(masterKeys, 'event-names') }),
+    addressSigner: createSigner(masterKeys, 'limit-names'),
   }
-  const recheckOptions = { ...options, names: createSigner(masterKeys, 'user-key-names') }
+  const recheckOptions = { ...options, nameSigner: createSigner(masterKeys, 'user-key-names') }
   const recheck =
     recheckMinutes === undefined
       ? undefined

@@ -28,7 +28,7 @@ export interface OrgEventRoutesOptions {
   readonly secrets: readonly string[] | undefined
   readonly applyEvents: ApplyOrgEvents
   readonly store: Pick<Store, 'keyPrefix' | 'countAttempt'>
-  readonly addressNames: Signer
+  readonly addressSigner: Signer
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
@@ -82,13 +82,13 @@ function createUnreadableReport({ log, metrics, now }: OrgEventRoutesOptions) {
 const WRONG_SECRETS = { attempts: 20, perSeconds: 600 }
 
 async function checkSecret(options: OrgEventRoutesOptions, req: Request): Promise<void> {
-  const { secrets, store, addressNames, log, metrics, now } = options
+  const { secrets, store, addressSigner, log, metrics, now } = options
   if (secrets === undefined) throw notFound('path')
   const given = req.headers.authorization ?? ''
   if (secrets.map((secret) => isSameSecret(given, secret)).includes(true)) return // compares all: constant time
   const { requestId, address } = getRequestContext(req)
   const { full } = await store.countAttempt({
-    keyPrefix: limitKeyPrefix(store, addressNames.sign(addressForLimits(address))),
+    keyPrefix: limitKeyPrefix(store, addressSigner.sign(addressForLimits(address))),
     windows: [limitWindow({ keySuffix: '', name: 'event_hook' }, WRONG_SECRETS)],
   })
   metrics.requestsRefused.inc({ reason: 'event_hook_secret' })

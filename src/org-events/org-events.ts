@@ -76,11 +76,11 @@ export function readDelivery(body: unknown, nowMs: number) {
   const delivery = Delivery.safeParse(body)
   if (!delivery.success) throw invalidField('data.events: must be the events of an event hook')
   const read = delivery.data.data.events.map((sent) => readEvent(Object(sent), nowMs))
-  const events = read.flatMap((one) => one.events)
+  const events = read.flatMap((event) => event.events)
   return {
-    events: events.toSorted((one, other) => one.publishedMs - other.publishedMs),
-    unreadable: read.flatMap((one) => one.unreadable ?? []),
-    ignored: read.filter((one) => one.events.length === 0 && one.unreadable === undefined).length,
+    events: events.toSorted((a, b) => a.publishedMs - b.publishedMs),
+    unreadable: read.flatMap((event) => event.unreadable ?? []),
+    ignored: read.filter((event) => event.events.length === 0 && event.unreadable === undefined).length,
   }
 }
 
@@ -127,7 +127,7 @@ function readEvent({ eventType, uuid, published, outcome, actor, target }: Field
  * is a user.
  */
 function readTargets(target: unknown) {
-  const targets: readonly Fields[] = Array.isArray(target) ? target.map((one) => Object(one)) : []
+  const targets: readonly Fields[] = Array.isArray(target) ? target.map((entry) => Object(entry)) : []
   const users = new Map<string, Pick<OrgEvent, 'userId' | 'login'>>()
   let isComplete = true
   for (const { type, id, alternateId } of targets) {

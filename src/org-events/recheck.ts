@@ -4,6 +4,7 @@ import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Recheck } from '../session/session.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
+import { KEYS, keyOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import type { UpstreamResponse } from '../upstream/http-api.ts'
 import type { VoidTimes } from './void-times.ts'
@@ -13,7 +14,7 @@ type From = Parameters<Recheck>[1]
 export interface RecheckOptions {
   readonly everyMs: number
   readonly store: Pick<Store, 'keyPrefix' | 'set' | 'delete'>
-  readonly names: Signer
+  readonly nameSigner: Signer
   /** Okta's answer, whatever it is. */
   readonly readUser: (userId: string) => Promise<UpstreamResponse>
   readonly voidTimes: Pick<VoidTimes, 'record'>
@@ -32,11 +33,9 @@ const ENDED = new Set<unknown>(['DEPROVISIONED', 'SUSPENDED'])
 /**
  * Asks Okta whether the user of a session that is in use may still sign in: once in `everyMs` for all replicas. It runs with the
  * write that extends the session once a minute, so that no request makes a round trip for it. An error ends no session.
- *
- *     <prefix>recheck:<user>   exists until the next check is due
  */
 export function createRecheck(options: RecheckOptions): Recheck {
-  const { everyMs, store, names, readUser, metrics, now } = options
+  const { everyMs, store, nameSigner, readUser, metrics, now } = options
   const budget = createMinuteBudget(now)
   const judge = createJudge(now)
   const reportFailure = createFailureReport(options)
@@ -44,7 +43,7 @@ export function createRecheck(options: RecheckOptions): Recheck {
   return async (session, from) => {
     const { userId, authenticatedAtMs } = session
     if (now() - authenticatedAtMs < everyMs || budget.left() === 0) return
-    const key = `${store.keyPrefix}recheck:${names.sign(userId)}`
+    const key = keyOf(store, KEYS.recheck, nameSigner.sign(userId))
     try {
       const isDue = await store.set(key, '1', everyMs, 'absent')
       if (!isDue) return
@@ -82,7 +81,7 @@ function createJudge(now: () => number) {
 
   return (userId: string, { status, json }: UpstreamResponse): 'active' | 'ended' | 'failed' => {
     const { id, status: userStatus, errorCode } = Object(json)
-    const others = readable.filter((one) => one.userId !== userId && now() - one.atMs < PROOF_MS)
+    const others = readable.filter((user) => user.userId !== userId && now() - user.atMs < PROOF_MS)
     if (status === 200 && id === userId && typeof userStatus === 'string') {
       readable = [{ userId, atMs: now() }, ...others.slice(0, 1)]
       return ENDED.has(userStatus) ? 'ended' : 'active'

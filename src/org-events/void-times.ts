@@ -1,4 +1,5 @@
 import { createSigner, type MasterKeys } from '../crypto/keys.ts'
+import { KEYS, keyOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 
 export type VoidTimes = ReturnType<typeof createVoidTimes>
@@ -18,25 +19,25 @@ const TAG_CHARS = 15
 /**
  * When Okta ends a user, one write makes all older sessions void, before they are deleted. The id of a session ends with a tag of its
  * user, so that a request can read this time together with the session's record, whose user is not known yet: one round trip.
- *
- *     <prefix>event:void:<tag>   milliseconds since 1970
  */
 export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesOptions) {
-  const names = createSigner(masterKeys, 'session-tags')
+  const tagSigner = createSigner(masterKeys, 'session-tags')
   const toTag = (name: string) => name.slice(0, TAG_CHARS)
-  const keyOf = (tag: string) => `${store.keyPrefix}event:void:${tag}`
+  const keyFor = (tag: string) => keyOf(store, KEYS.voidTime, tag)
 
   return {
-    tagOf: (userId: string) => toTag(names.sign(userId)),
+    tagOf: (userId: string) => toTag(tagSigner.sign(userId)),
 
     /** All sessions of the user that were created before this time are void. A later time that is recorded already stays. */
     async record(userId: string, beforeMs: number): Promise<void> {
-      await Promise.all(names.signAll(userId).map((name) => store.raise(keyOf(toTag(name)), beforeMs, ttlMs)))
+      await Promise.all(
+        tagSigner.signAll(userId).map((name) => store.raise(keyFor(toTag(name)), beforeMs, ttlMs)),
+      )
     },
 
     /** For `isVoid`. To be called in the same turn of the event loop as the record is read. */
     async timeFor(sessionId: string): Promise<number> {
-      return isUsed ? Number((await store.get(keyOf(sessionId.slice(-TAG_CHARS)))) ?? 0) : 0
+      return isUsed ? Number((await store.get(keyFor(sessionId.slice(-TAG_CHARS)))) ?? 0) : 0
     },
 
     isVoid: ({ createdAtMs }: { readonly createdAtMs: number }, voidBeforeMs: number) =>

@@ -30,12 +30,12 @@ export const APP_LIMITS = {
 export function createAppRoutes(options: AppRoutesOptions): Route[] {
   if (options.appTokens.length === 0) return []
   const { masterKeys, store, metrics, now = Date.now } = options
-  const names = createSigner(masterKeys, 'app-limit-names')
-  const limits = createCallLimits({ limits: APP_LIMITS, store, names, metrics, now })
-  const { me, list, one } = createLookups(options.groups, async (req) =>
+  const nameSigner = createSigner(masterKeys, 'app-limit-names')
+  const limits = createCallLimits({ limits: APP_LIMITS, store, nameSigner, metrics, now })
+  const { me, list, group } = createLookups(options.groups, async (req) =>
     identify({ ...options, limits }, req),
   )
-  return routesOf(APP_OPERATIONS, { appGetAccess: me, appListGroups: list, appGetGroup: one })
+  return routesOf(APP_OPERATIONS, { appGetAccess: me, appListGroups: list, appGetGroup: group })
 }
 
 type Deps = AppRoutesOptions & {

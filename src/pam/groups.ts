@@ -56,7 +56,7 @@ export function createGroups({ cache, userName, directory }: GroupsOptions) {
     },
 
     /** One group of the team. */
-    async one(client: PamLogin, requestId: string, id: string): Promise<LookupResult> {
+    async group(client: PamLogin, requestId: string, id: string): Promise<LookupResult> {
       const served = await getDirectory(client, requestId)
       const group = served.list.groups.find((candidate) => candidate.id === id.toLowerCase())
       if (group === undefined) throw notFound('group (Group)')

@@ -36,7 +36,7 @@ function findOwner(name: string, domains: readonly PamUserDomain[]): PamUserDoma
   const folded = foldName(name)
   return domains
     .filter(({ prefix }) => folded.startsWith(foldName(prefix)))
-    .sort((one, other) => other.prefix.length - one.prefix.length)[0]
+    .sort((a, b) => b.prefix.length - a.prefix.length)[0]
 }
 
 /** Also for a server that normalizes Unicode before it reads a path. */

@@ -50,7 +50,9 @@ export function createLookupPresenter(): (req: Request, res: Response, result: L
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   const opaque = etag.slice(2)
-  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === opaque)
+  return ifNoneMatch
+    .split(',')
+    .some((etag) => etag.trim() === '*' || etag.trim().replace(/^W\//, '') === opaque)
 }
 
 /** The ETag covers the data and whether it is stale, but not the times: the same list, read later, keeps its ETag. */

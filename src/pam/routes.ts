@@ -54,8 +54,8 @@ export function createLookups(groups: Groups, identify: (req: Request) => Promis
   return {
     me: lookup('me', PAM_OPERATIONS.getAccess, groups.me),
     list: lookup('list', PAM_OPERATIONS.listGroups, groups.list),
-    one: lookup('one', PAM_OPERATIONS.getGroup, (client, requestId, _query, { params }) =>
-      groups.one(client, requestId, String(params.id)),
+    group: lookup('one', PAM_OPERATIONS.getGroup, (client, requestId, _query, { params }) =>
+      groups.group(client, requestId, String(params.id)),
     ),
   }
 }
@@ -68,14 +68,14 @@ export interface PamRoutesOptions {
 
 /** For a user in a browser. */
 export function createPamRoutes({ groups, requireSession, log }: PamRoutesOptions): Route[] {
-  const { me, list, one } = createLookups(groups, async (req) => {
+  const { me, list, group } = createLookups(groups, async (req) => {
     const session = await requireSession(req)
     return {
       login: session.login,
       audit: (lookup) => log.audit('group_lookup', { ...auditFields(req, session), ...lookup }),
     }
   })
-  return routesOf(PAM_OPERATIONS, { getAccess: me, listGroups: list, getGroup: one })
+  return routesOf(PAM_OPERATIONS, { getAccess: me, listGroups: list, getGroup: group })
 }
 
 /** The same paths, if `PAM_BASE_URL` is not set: 404. */

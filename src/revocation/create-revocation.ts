@@ -1,4 +1,5 @@
 import { createSigner, type MasterKeys } from '../crypto/keys.ts'
+import { KEYS, startOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import { createEndAllSessions, type EndAllSessionsOptions } from './end-all-sessions.ts'
 import { createRevocationTimes } from './revocation-times.ts'
@@ -13,10 +14,15 @@ export interface RevocationOptions extends Pick<EndAllSessionsOptions, 'sessions
 /** Composition root of what ends a user's sessions and everything that could restore them. */
 export function createRevocation(options: RevocationOptions) {
   const { store, masterKeys, now } = options
-  const names = createSigner(masterKeys, 'user-key-names')
-  const revocationTimes = createRevocationTimes({ store, names, now })
-  const openTransactions = createUserKeys({ store, names, prefix: `${store.keyPrefix}txn:user:`, now })
-  const knownDevices = createUserKeys({ store, names, prefix: `${store.keyPrefix}known:user:`, now })
+  const nameSigner = createSigner(masterKeys, 'user-key-names')
+  const revocationTimes = createRevocationTimes({ store, nameSigner, now })
+  const openTransactions = createUserKeys({
+    store,
+    nameSigner,
+    prefix: startOf(store, KEYS.transactionsOfUser),
+    now,
+  })
+  const knownDevices = createUserKeys({ store, nameSigner, prefix: startOf(store, KEYS.devicesOfUser), now })
   const endAllSessions = createEndAllSessions({ ...options, openTransactions, knownDevices, revocationTimes })
 
   return { revocationTimes, openTransactions, knownDevices, endAllSessions }

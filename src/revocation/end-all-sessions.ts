@@ -1,7 +1,8 @@
 import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
+import { KEYS, startOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
-import { REVOCATION_TIMES, type RevocationTimes } from './revocation-times.ts'
+import type { RevocationTimes } from './revocation-times.ts'
 import type { UserKeys } from './user-keys.ts'
 
 export interface EndAllSessionsOptions {
@@ -39,8 +40,7 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
  * at which users were signed out stay: they stop sign-ins that are in flight and in no record yet.
  */
 export async function endSessionsOfAllUsers(store: Pick<Store, 'keyPrefix' | 'deleteAll'>): Promise<number> {
-  const { keyPrefix } = store
-  await store.deleteAll(`${keyPrefix}txn:`, keyPrefix + REVOCATION_TIMES)
-  await store.deleteAll(`${keyPrefix}sso:`)
-  return store.deleteAll(`${keyPrefix}sess:`)
+  await store.deleteAll(startOf(store, KEYS.transaction))
+  await store.deleteAll(startOf(store, KEYS.ssoToken))
+  return store.deleteAll(startOf(store, KEYS.session))
 }

@@ -6,7 +6,7 @@ export type UserKeys = ReturnType<typeof createUserKeys>
 
 export interface UserKeysOptions {
   readonly store: Pick<Store, 'indexPut' | 'indexAll' | 'indexRemove' | 'delete'>
-  readonly names: Signer
+  readonly nameSigner: Signer
   /** Of the Redis keys of the index. */
   readonly prefix: string
   readonly now: () => number
@@ -25,8 +25,8 @@ const BATCH_SIZE = 100
  * transaction changed the password (or `-`), and when the entry was written.
  */
 export function createUserKeys(options: UserKeysOptions) {
-  const { store, names, prefix, now } = options
-  const indexesOf = (userId: string) => names.signAll(userId).map((name) => `${prefix}${name}`)
+  const { store, nameSigner, prefix, now } = options
+  const indexesOf = (userId: string) => nameSigner.signAll(userId).map((name) => `${prefix}${name}`)
 
   return {
     /**
@@ -34,7 +34,7 @@ export function createUserKeys(options: UserKeysOptions) {
      * are deleted, so that `deleteAll` stays fast however often a user signs in.
      */
     async add(userId: string, key: string, ttlMs: number, passwordChangedAtMs?: number): Promise<void> {
-      const index = `${prefix}${names.sign(userId)}`
+      const index = `${prefix}${nameSigner.sign(userId)}`
       const nowMs = Math.ceil(now())
       const times = `${Math.ceil(nowMs + ttlMs)} ${passwordChangedAtMs ?? '-'} ${nowMs}`
       const count = await store.indexPut(index, key, times, ttlMs)
@@ -83,7 +83,7 @@ async function prune({ store, now }: UserKeysOptions, index: string): Promise<vo
   const live = keys.filter(({ expiresAtMs }) => expiresAtMs >= now())
   const excess = Math.min(live.length - MAX_KEYS, BATCH_SIZE) // the rest is deleted when the index is pruned again
   if (excess <= 0) return
-  const byExpiry = live.toSorted((one, other) => one.expiresAtMs - other.expiresAtMs)
+  const byExpiry = live.toSorted((a, b) => a.expiresAtMs - b.expiresAtMs)
   const oldest = byExpiry.slice(0, excess).map(({ key }) => key)
   await deleteEach(store, index, oldest)
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import { otherUsersSession } from '../errors.ts'
 import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
+import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
 import { type IdentifiedSession, newSessionId, type SessionStore, type SessionsOptions } from './session.ts'
 import type { SessionToEnd, UserSessions } from './user-sessions.ts'
@@ -115,8 +116,8 @@ function createDeviceSessions(options: Pick<SessionsOptions, 'store' | 'masterKe
   const { keysOf, open, seal } = createSealedRecords({
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
-    names: createSigner(masterKeys, 'device-session-names'),
-    keyPattern: 'user-sess:*',
+    nameSigner: createSigner(masterKeys, 'device-session-names'),
+    keyPattern: KEYS.userSessions.pattern,
     schema: z.object({ version: z.literal(1), id: z.string() }),
     kind: 'user_session',
   })

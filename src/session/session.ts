@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { RedisStore } from 'connect-redis'
 import type { Request } from 'express'
-import session, { type Store as ExpressStore, type SessionData } from 'express-session'
+import type { SessionData } from 'express-session'
 import { z } from 'zod'
 import { createSeal, type MasterKeys } from '../crypto/keys.ts'
 import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { toStoreError } from '../store/redis-errors.ts'
+import { KEYS, startOf } from '../store/keys.ts'
 import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
 
@@ -101,41 +101,50 @@ export function newSessionId(tag: string): string {
 }
 
 /**
- * The records of sessions, in the store of express-session: connect-redis, or its MemoryStore if there is no Redis. All reads and
- * deletions go through it. express-session itself never saves: a session is created in the commit of a sign-in step, and extended only
- * if it still exists, so that a sign-out is final.
+ * The records of sessions, in express-session's store: connect-redis, over the broker's own store.
+ * express-session only reads: a session is created in the commit of a sign-in step, and extended
+ * only if it still exists, so that a sign-out is final.
  */
 export function createSessionStore(options: SessionsOptions) {
-  const { redis, traced } = options.store
-  const { expressStore, write } = redis === undefined ? embeddedRecords() : redisRecords(options, redis)
-  const toError = (error: unknown) => {
-    options.metrics.storeFailures.inc()
-    return toStoreError(error)
-  }
+  const { store } = options
+  const prefix = startOf(store, KEYS.session)
+  const serializer = createSerializer(options, prefix)
+  const expressStore = new RedisStore({
+    client: toRedisClient(store),
+    prefix,
+    serializer,
+    ttl: ({ stored }) => Math.ceil((stored ? remainingMs(stored.session, options) : options.idleMs) / 1000),
+    disableTouch: true,
+  })
 
   return {
     expressStore,
 
-    /** The 503 for an error of `expressStore`. */
-    toError,
-
     /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. It may be void. */
     async read(id: string): Promise<StoredSession | undefined> {
-      const data = await traced(promised<SessionData>((done) => expressStore.get(id, done), toError))
-      if (!data) return undefined
+      const data: SessionData | null = await expressStore.get(id)
+      if (data === null) return undefined
       const { stored } = data
       if (stored?.id !== id) return { session: undefined }
       return remainingMs(stored.session, options) > 0 ? stored : undefined
     },
 
     async create(id: string, session: Session): Promise<void> {
-      await write({ id, session })
+      await expressStore.set(id, { cookie, stored: { id, session } })
     },
 
-    /** False: the session was ended after it was read, and is not written. */
-    extend: (id: string, session: Session) => write({ id, session }, 'present'),
+    /**
+     * False: the session was ended after it was read, and is not written. connect-redis would write
+     * it again.
+     */
+    extend(id: string, session: Session): Promise<boolean> {
+      const value = serializer.stringify({ cookie, stored: { id, session } })
+      return store.set(prefix + id, value, remainingMs(session, options), 'present')
+    },
 
-    destroy: (id: string) => traced(promised<void>((done) => expressStore.destroy(id, done), toError)),
+    async destroy(id: string): Promise<void> {
+      await expressStore.destroy(id)
+    },
   }
 }
 
@@ -143,63 +152,25 @@ export interface StoredSession {
   readonly session: Session | undefined
 }
 
-interface Records {
-  readonly expressStore: ExpressStore
-  write(stored: IdentifiedSession, when?: 'present'): Promise<boolean>
-}
-
-/**
- * The id is in the Redis key. Reading Redis is not enough to use a session, as its cookie is signed. connect-redis does not pass the key to
- * the serializer, so the record contains its own id: a copy under another id is not valid.
- */
-function redisRecords(options: SessionsOptions, redis: NonNullable<Store['redis']>): Records {
-  const prefix = `${options.store.keyPrefix}sess:`
-  const serializer = createSerializer(options, prefix)
+/** What connect-redis needs of an ioredis client to read, write and delete a session. */
+function toRedisClient(store: Pick<Store, 'get' | 'set' | 'delete'>) {
   return {
-    expressStore: new RedisStore({ client: redis, serializer, prefix, disableTouch: true }),
-    write(stored, when) {
-      const ttlMs = remainingMs(stored.session, options)
-      return options.store.set(prefix + stored.id, serializer.stringify({ cookie, stored }), ttlMs, when)
-    },
+    get: async (key: string) => (await store.get(key)) ?? null,
+    set: (key: string, value: string, _unit: 'EX', seconds: number) => store.set(key, value, seconds * 1000),
+    del: (keys: readonly string[]) => Promise.all(keys.map((key) => store.delete(key))),
   }
-}
-
-function embeddedRecords(): Records {
-  const expressStore = new EmbeddedSessions()
-  return {
-    expressStore,
-    async write(stored, when) {
-      if (when === 'present' && !(stored.id in expressStore.sessions)) return false
-      expressStore.set(stored.id, { cookie, stored })
-      return true
-    },
-  }
-}
-
-class EmbeddedSessions extends session.MemoryStore {
-  /** By id. Its type does not name this property of every MemoryStore. */
-  declare readonly sessions: Readonly<Record<string, string>>
-}
-
-function promised<Result>(
-  call: (done: (error: unknown, result?: Result | null) => void) => void,
-  toError: (error: unknown) => Error,
-): Promise<Result | null | undefined> {
-  return new Promise((resolve, reject) => {
-    call((error, result) => (error ? reject(toError(error)) : resolve(result)))
-  })
 }
 
 /** The attributes of the cookie are configured, not stored. */
 const cookie = { originalMaxAge: null }
 
 /**
- * express-session hashes the JSON of a session at the beginning and at the end of each request, to see whether it has changed. A
- * session never does. Without its fields, this takes a tenth less CPU time of a session check (S) and of forward-auth (F).
+ * Seals the records. The id is in the Redis key: reading Redis is not enough to use a session, as
+ * its cookie is signed. connect-redis does not pass the key to the serializer, so the record contains
+ * its own id: a copy under another id is not valid.
+ *
+ * @param prefix of the Redis keys, the associated data
  */
-const toJSON = () => undefined
-
-/** `prefix`: of the Redis keys, the associated data. */
 function createSerializer(options: SessionsOptions, prefix: string) {
   const values = createSealedValues({
     ...options,
@@ -211,8 +182,8 @@ function createSerializer(options: SessionsOptions, prefix: string) {
     parse(raw: string): SessionData {
       const record = values.open(raw, prefix)
       if (record === undefined) return { cookie }
-      const stored = { ...record, toJSON }
-      return { cookie, stored }
+      const { id, session } = record
+      return { cookie, stored: { id, session } }
     },
     stringify({ stored }: SessionData): string {
       if (stored === undefined) throw new TypeError('there is no session to save')

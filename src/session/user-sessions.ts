@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
+import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
 import type { IdentifiedSession, SessionStore, SessionsOptions, StoredSession } from './session.ts'
 
@@ -81,7 +82,7 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
     /** Ends the oldest sessions above the limit, and returns how many. */
     async evict(userId: string): Promise<number> {
       const excess = (await list(userId)).slice(maxPerUser)
-      await Promise.all(excess.map((one) => end(one, 'evicted')))
+      await Promise.all(excess.map((session) => end(session, 'evicted')))
       return excess.length
     },
   }
@@ -110,8 +111,8 @@ function createReader(index: ReturnType<typeof createIndex>, sessionStore: Sessi
 }
 
 /** The order is the same on every replica; otherwise two replicas that evict at once would end different sessions. */
-function newestFirst({ session: one }: IdentifiedSession, { session: other }: IdentifiedSession): number {
-  return other.createdAtMs - one.createdAtMs || (other.publicId < one.publicId ? -1 : 1)
+function newestFirst({ session: a }: IdentifiedSession, { session: b }: IdentifiedSession): number {
+  return b.createdAtMs - a.createdAtMs || (b.publicId < a.publicId ? -1 : 1)
 }
 
 /** Longer than any store operation takes. */
@@ -123,8 +124,8 @@ function createIndex(options: SessionsOptions) {
   const { keysOf, open, seal } = createSealedRecords({
     ...options,
     seal: createSeal(masterKeys, 'user-session'),
-    names: createSigner(masterKeys, 'user-session-names'),
-    keyPattern: 'user-sess:*',
+    nameSigner: createSigner(masterKeys, 'user-session-names'),
+    keyPattern: KEYS.userSessions.pattern,
     schema: IndexRecord,
     kind: 'user_session',
   })
@@ -135,7 +136,7 @@ function createIndex(options: SessionsOptions) {
       const [key, ...older] = keysOf(userId)
       const counts = await Promise.all([
         store.indexPut(key, id, seal({ version: 1, id, createdAtMs }, key), ttlMs),
-        ...older.map(async (one) => Object.keys(await store.indexAll(one)).length),
+        ...older.map(async (formerKey) => Object.keys(await store.indexAll(formerKey)).length),
       ])
       return counts.reduce((sum, count) => sum + count)
     },

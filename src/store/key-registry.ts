@@ -1,8 +1,9 @@
 import { createSeal, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
+import { KEYS, keyOf } from './keys.ts'
 import type { Store } from './store.ts'
 
 /** An index with one value for each of the SECRET_KEYS in use; the field is the id of the key, as in every sealed value. */
-export const registryKey = ({ keyPrefix }: Pick<Store, 'keyPrefix'>) => `${keyPrefix}keys`
+export const registryKey = (store: Pick<Store, 'keyPrefix'>) => keyOf(store, KEYS.keyRegistry)
 const LABEL = 'keys'
 
 export interface KeyRegistryOptions {
@@ -52,7 +53,8 @@ export function judgeKeys(
     if (!(Number(expiresAt) > nowMs)) return { id, verdict: 'expired' }
     return { id, verdict: seal.open(sealed, registry) === undefined ? 'unopened' : 'opened' }
   })
-  const idsOf = (verdict: string) => verdicts.filter((one) => one.verdict === verdict).map(({ id }) => id)
+  const idsOf = (verdict: string) =>
+    verdicts.filter((judged) => judged.verdict === verdict).map(({ id }) => id)
   return { opened: idsOf('opened'), unopened: idsOf('unopened'), expired: idsOf('expired') }
 }
 

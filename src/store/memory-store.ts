@@ -44,9 +44,7 @@ export function createMemoryStore({
   const memory = createMemory(entries, monotonic, assertOpen)
   const sweep = startSweep(entries, monotonic)
   return {
-    redis: undefined,
     keyPrefix: KEY_PREFIX,
-    traced: (reply) => reply,
     preservesWriteOrder: true,
     ...createValues(memory),
     ...createSteps(memory),
@@ -87,10 +85,8 @@ function createValues(memory: Memory): Values {
 
     delete: async (key) => memory.delete(key),
     deleteIf: async (key, expected) => memory.text(key) === expected && memory.delete(key),
-    async deleteAll(prefix, except) {
-      const isMeant = (key: string) =>
-        key.startsWith(prefix) && (except === undefined || !key.startsWith(except))
-      return memory.keys().filter((key) => isMeant(key) && memory.delete(key)).length
+    async deleteAll(prefix) {
+      return memory.keys().filter((key) => key.startsWith(prefix) && memory.delete(key)).length
     },
   }
 }

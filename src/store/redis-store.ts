@@ -4,7 +4,7 @@ import { storeUnavailable } from '../errors.ts'
 import { type AttemptCounters, newWindowId, shortened } from './attempt-counters.ts'
 import { assertOneSlot } from './hash-slot.ts'
 import type { Indexes } from './indexes.ts'
-import { KEY_PREFIX } from './keys.ts'
+import { KEY_PREFIX, KEYS, keyOf } from './keys.ts'
 import { connected } from './redis-client.ts'
 import { toStoreError } from './redis-errors.ts'
 import type { StepLock } from './step-lock.ts'
@@ -19,7 +19,8 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number
   /** Called once for each operation that ended in `storeUnavailable`. */
   readonly onFailure?: () => void
-  readonly traced?: Store['traced'] | undefined
+  /** Adds the span of a wait for Redis, if there are traces. */
+  readonly traced?: Run | undefined
 }
 
 /** The store on Redis 6.2 or later: standalone, with Sentinel, or Redis Cluster. */
@@ -48,17 +49,17 @@ export function createRedisStore({
     ...createCounters(redis, run),
   }
   return {
-    ...{ redis, keyPrefix, traced },
+    keyPrefix,
     preservesWriteOrder: !redis.isCluster,
     ...operations,
 
     async ping() {
       await run(connected(redis, connectTimeoutMs))
-      await probeStore(operations, `${keyPrefix}ping:${randomUUID()}`)
+      await probeStore(operations, keyOf({ keyPrefix }, KEYS.readinessProbe, randomUUID()))
     },
 
     async close() {
-      await redis.get(`${keyPrefix}close`).catch(() => {}) // answered after all earlier commands
+      await redis.get(keyOf({ keyPrefix }, KEYS.closing)).catch(() => {}) // answered after all earlier commands
       await redis.quit().catch(() => redis.disconnect())
     },
   }
@@ -112,7 +113,7 @@ export async function probeStore(
 }
 
 type Client = Redis | Cluster
-/** Throws `storeUnavailable` for any failure of a command. */
+/** Waits for the reply to a command. That of the store throws `storeUnavailable` for any failure. */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
 function createValues(redis: Client, run: Run): Values {
@@ -135,11 +136,9 @@ function createValues(redis: Client, run: Run): Values {
     delete: async (key) => (await run(redis.del(key))) === 1,
     deleteIf: async (key, expected) => (await run(redis.deleteIf(key, expected))) === 1,
 
-    async deleteAll(prefix, except) {
+    async deleteAll(prefix) {
       const servers = serversOf(redis)
-      const counts = await Promise.all(
-        servers.map((server) => run(deleteScanned(redis, server, prefix, except))),
-      )
+      const counts = await Promise.all(servers.map((server) => run(deleteScanned(redis, server, prefix))))
       return counts.reduce((sum, count) => sum + count, 0)
     },
   }
@@ -150,8 +149,8 @@ function serversOf(redis: Client): Redis[] {
   if (!redis.isCluster) return [redis as Redis]
   const cluster = redis as Cluster
   const primaries = cluster.nodes('master')
-  const names = primaries.map(({ options: { host, port } }) => `${host}:${port}`)
-  if (primaries.length === 0 || cluster.slots.some(([owner = '']) => !names.includes(owner)))
+  const addresses = primaries.map(({ options: { host, port } }) => `${host}:${port}`)
+  if (primaries.length === 0 || cluster.slots.some(([owner = '']) => !addresses.includes(owner)))
     throw storeUnavailable()
   return primaries
 }
@@ -159,20 +158,14 @@ function serversOf(redis: Client): Redis[] {
 /** Keys that one SCAN looks at. More would delay other commands. */
 const SCAN_COUNT = 500
 
-async function deleteScanned(
-  redis: Client,
-  server: Redis,
-  prefix: string,
-  except: string | undefined,
-): Promise<number> {
+async function deleteScanned(redis: Client, server: Redis, prefix: string): Promise<number> {
   const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}*`
   let cursor = '0'
   let count = 0
   do {
     const [next, keys] = await server.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_COUNT)
-    const meant = keys.filter((key) => except === undefined || !key.startsWith(except))
-    const deleted = await Promise.all(meant.map((key) => redis.del(key)))
-    count += deleted.filter((one) => one === 1).length
+    const deleted = await Promise.all(keys.map((key) => redis.del(key)))
+    count += deleted.filter((result) => result === 1).length
     cursor = next
   } while (cursor !== '0')
   return count
@@ -238,12 +231,12 @@ function createCounters(redis: Client, run: Run): AttemptCounters {
     },
 
     async clearWindows(keyPrefix, windows, markers) {
-      const names = JSON.stringify(windows)
+      const windowKeys = JSON.stringify(windows)
       if (markers) {
         const { keys, ttlMs } = markers
         assertOneSlot(keyPrefix, ...keys)
-        await run(redis.clearWindows(1 + keys.length, keyPrefix, ...keys, names, roundUpTtl(ttlMs)))
-      } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, names))
+        await run(redis.clearWindows(1 + keys.length, keyPrefix, ...keys, windowKeys, roundUpTtl(ttlMs)))
+      } else if (windows.length > 0) await run(redis.clearWindows(1, keyPrefix, windowKeys))
     },
   }
 }

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Seal, Signer } from '../crypto/keys.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { keyOf } from './keys.ts'
 import type { Store } from './store.ts'
 
 export interface SealedValues<Value> {
@@ -20,9 +21,9 @@ export interface SealedRecord<Value> {
 export interface SealedRecordsOptions<Value> extends SealedValuesOptions<Value> {
   readonly store: Pick<Store, 'keyPrefix' | 'get' | 'set' | 'delete' | 'deleteIf'>
   /** For the HMAC of the name. */
-  readonly names: Signer
-  /** The Redis key without the store's prefix, with `*` for the HMAC. */
-  readonly keyPattern: string
+  readonly nameSigner: Signer
+  /** Of its Redis keys (`KEYS`), with `*` for the HMAC. */
+  readonly keyPattern: `${string}*${string}`
 }
 
 export interface SealedValuesOptions<Value> {
@@ -44,14 +45,14 @@ export interface SealedValuesOptions<Value> {
  * newer replica may be able to read it.
  */
 export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>) {
-  const { store, names, keyPattern } = options
+  const { store, nameSigner, keyPattern } = options
   const values = createSealedValues(options)
 
-  const keyOf = (hmac: string) => store.keyPrefix + keyPattern.replace('*', hmac)
+  const keyFor = (hmac: string) => keyOf(store, { pattern: keyPattern }, hmac)
   /** The Redis keys that the record can have, newest first. */
   const keysOf = (name: string): readonly [string, ...string[]] => {
-    const [newest, ...older] = names.signAll(name)
-    return [keyOf(newest), ...older.map(keyOf)]
+    const [newest, ...older] = nameSigner.signAll(name)
+    return [keyFor(newest), ...older.map(keyFor)]
   }
 
   return {
@@ -70,7 +71,7 @@ export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>)
 
     /** Under the newest key. */
     async write(name: string, value: Value, ttlMs: number): Promise<void> {
-      const key = keyOf(names.sign(name))
+      const key = keyFor(nameSigner.sign(name))
       await store.set(key, values.seal(value, key), ttlMs)
     },
 

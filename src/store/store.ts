@@ -1,4 +1,3 @@
-import type { Cluster, Redis } from 'ioredis'
 import type { AttemptCounters } from './attempt-counters.ts'
 import type { Indexes } from './indexes.ts'
 import type { StepLock } from './step-lock.ts'
@@ -13,14 +12,8 @@ import type { Values } from './values.ts'
  * "not found".
  */
 export interface Store extends Values, StepLock, Indexes, AttemptCounters {
-  /** The client, for connect-redis. Undefined for the embedded store. */
-  readonly redis: Redis | Cluster | undefined
-
   /** The start of every key: `REDIS_KEY_PREFIX`. Several deployments can share a Redis, each with its own. */
   readonly keyPrefix: string
-
-  /** Adds the span of a wait for `redis`, if there are traces. */
-  readonly traced: <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
   /** Whether writes are executed in the order of their calls. False for Redis Cluster, where they go to several servers. */
   readonly preservesWriteOrder: boolean

@@ -18,9 +18,8 @@ export interface Values {
   deleteIf(key: string, expected: string): Promise<boolean>
 
   /**
-   * Deletes the keys that begin with `prefix`, but not those that begin with `except`, found by a
-   * scan of all keys. One that is written during the scan may stay. After a failure, some may be
-   * deleted. Returns how many were.
+   * Deletes the keys that begin with `prefix`, found by a scan of all keys. One that is written
+   * during the scan may stay. After a failure, some may be deleted. Returns how many were.
    */
-  deleteAll(prefix: string, except?: string): Promise<number>
+  deleteAll(prefix: string): Promise<number>
 }

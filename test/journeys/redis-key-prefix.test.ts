@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { KEYS } from '../../src/store/keys.ts'
 import { type Browser, openBrowser } from '../support/browser.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 import { AMELIA, type Harness, PASSWORD, PRIYA, startHarness, TOMAS } from '../support/harness.ts'
 import { navigate } from '../support/navigate.ts'
 import { delivery, orgEvent } from '../support/org-event.ts'
+import { kindsOf } from '../support/redis-keys.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
@@ -87,16 +89,21 @@ test('every key begins with the prefix, whatever happens', async () => {
   aheadMs += 11 * 60_000 // the re-check is due
   expect((await browser.get('/forward-auth')).status).toBe(200)
   await until(async () => (await keys('portal:recheck:*')).length > 0)
-  const kinds = (await keys('*')).map((key) => /^portal:([a-z-]+(:void)?)/.exec(key)?.[1])
-  expect(KINDS.filter((kind) => !kinds.includes(kind))).toEqual([])
+  const found = (await keys('*')).map((key) => ({ key, kinds: kindsOf(key, 'portal:') }))
+  const unknown = found.filter(({ key, kinds }) => kinds.length === 0 && !key.startsWith('other:'))
+  expect(unknown).toEqual([])
+  const patterns = found.flatMap(({ kinds }) => kinds)
+  expect(LASTING.filter(({ pattern }) => !patterns.includes(pattern))).toEqual([])
   expect((await browser.delete('/api/v1/sessions')).status).toBe(204)
   expect(await acl('LOG')).toEqual([]) // no command with another key was tried
 })
 
 /** Those that live for more than seconds. */
-const KINDS = [
-  ...['event', 'event:void', 'imported', 'known', 'limit', 'pam-groups', 'pam-token'],
-  ...['recheck', 'sess', 'sso', 'txn', 'user-sess'],
+const LASTING = [
+  ...[KEYS.orgEvent, KEYS.voidTime, KEYS.recheck, KEYS.session, KEYS.userSessions],
+  ...[KEYS.transaction, KEYS.transactionsOfUser, KEYS.revocationTime, KEYS.importedToken, KEYS.ssoToken],
+  ...[KEYS.limit, KEYS.knownDevice, KEYS.signedIn, KEYS.devicesOfUser, KEYS.recoverySent],
+  ...[KEYS.pamToken, KEYS.pamGroups, KEYS.keyRegistry],
 ]
 const RECOVERY = { username: TOMAS, factorType: 'SMS' }
 

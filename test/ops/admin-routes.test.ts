@@ -36,7 +36,7 @@ async function harness(opsToken: string | null = TOKEN, named: { name: string; t
       opsTokens: [...(opsToken === null ? [] : [{ name: undefined, token: opsToken }]), ...named],
       limits: createCallLimits({
         limits: OPS_LIMITS,
-        names: createSigner([Buffer.alloc(32, 1)], 'ops-limit-names'),
+        nameSigner: createSigner([Buffer.alloc(32, 1)], 'ops-limit-names'),
         store,
         metrics,
         now: Date.now,
@@ -264,7 +264,7 @@ describe('with the token', () => {
     const { admin, signIn, call, entries, store, metrics, audited } = await harness()
     const { cookieHeader } = await signIn()
     const before = [...entries.keys()]
-    for (const kind of ['txn:a', 'sso:a', 'limit:a', 'known:txn:a'])
+    for (const kind of ['txn:{a}', 'sso:a', 'limit:a', 'known:txn:{a}'])
       await store.set(`gatehouse:${kind}`, '1', 60_000)
     const { status, json } = await admin('DELETE', EVERYONE)
     expect([status, json]).toEqual([200, { ended: 1 }])
@@ -273,7 +273,7 @@ describe('with the token', () => {
     ])
     expect((await call('GET', ME, cookieHeader)).status).toBe(404)
     const kept = before.filter((key) => !key.startsWith('gatehouse:sess:'))
-    expect([...entries.keys()]).toEqual([...kept, 'gatehouse:limit:a', 'gatehouse:known:txn:a'])
+    expect([...entries.keys()]).toEqual([...kept, 'gatehouse:limit:a', 'gatehouse:known:txn:{a}'])
     expect(audited()).toEqual([
       expect.objectContaining({ operation: 'end_sessions_of_all_users', status: 200, count: 1 }),
     ])

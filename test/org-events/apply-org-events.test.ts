@@ -29,13 +29,13 @@ function harness(failing: Partial<ApplyOrgEventsOptions> = {}) {
       return result
     }
   const store = keep(createMemoryStore())
-  const names = createSigner([Buffer.alloc(32, 1)], 'test')
-  const revocationTimes = createRevocationTimes({ store, names, now: Date.now })
+  const nameSigner = createSigner([Buffer.alloc(32, 1)], 'test')
+  const revocationTimes = createRevocationTimes({ store, nameSigner, now: Date.now })
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const replica = () =>
     createApplyOrgEvents({
-      ...{ store, names, revocationTimes, log, metrics },
+      ...{ store, nameSigner, revocationTimes, log, metrics },
       voidTimes: { record: note('void', undefined) },
       endAllSessions: note('end', 1),
       refetchAccess: note('groups', undefined),

@@ -42,7 +42,7 @@ async function hook({
       return apply(events, from)
     },
     store: keep(createMemoryStore()),
-    addressNames: createSigner([Buffer.alloc(32, 1)], 'test'),
+    addressSigner: createSigner([Buffer.alloc(32, 1)], 'test'),
     log: collected.log,
     metrics,
     now: Date.now,

@@ -39,7 +39,7 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
     createRecheck({
       everyMs,
       store,
-      names: createSigner([Buffer.alloc(32, 1)], 'test'),
+      nameSigner: createSigner([Buffer.alloc(32, 1)], 'test'),
       async readUser(userId) {
         asked.push(userId)
         const reply = answers[userId] ?? user('ACTIVE', userId)

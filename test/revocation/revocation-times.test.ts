@@ -8,7 +8,7 @@ const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 useMemoryStore()
 
 const replica = (...keys: Buffer[]) =>
-  createRevocationTimes({ store, names: createSigner(keys, 'user-key-names'), now: () => clock.now })
+  createRevocationTimes({ store, nameSigner: createSigner(keys, 'user-key-names'), now: () => clock.now })
 
 test('everything that started before the revocation or at the same time is revoked, but nothing later or of other users', async () => {
   expect(await replica(OLD).revokedSince('one', 0)).toBe(false)

@@ -12,7 +12,7 @@ useMemoryStore()
 const replica = (...keys: Buffer[]) =>
   createUserKeys({
     store,
-    names: createSigner(keys, 'user-key-names'),
+    nameSigner: createSigner(keys, 'user-key-names'),
     prefix: PREFIX,
     now: () => clock.now,
   })

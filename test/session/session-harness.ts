@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { type Request, Router } from 'express'
-import type { Redis } from 'ioredis'
 import { storeUnavailable } from '../../src/errors.ts'
 import {
   beginForwardAuth,
@@ -66,7 +65,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
   const traffic: Traffic = { writes: 0, reads: 0, unavailable: false, refusesWritesWith: undefined }
-  const store = withRedis(countTraffic(createMemoryStore({ monotonic: now, entries }), traffic))
+  const store = countTraffic(createMemoryStore({ monotonic: now, entries }), traffic)
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const { object: cookie, restartWith: restartCookie } = restartable([FIRST_KEY], (masterKeys) =>
@@ -196,15 +195,6 @@ export async function openSession(
   await write()
   await bindDevice()
   return { id, publicId, evicted: await replace(presentedId, true) }
-}
-
-/** The commands that connect-redis uses, on the entries of the embedded store, so that a test can control their clock. */
-function withRedis(store: Store): Store {
-  const redis = {
-    get: async (key: string) => (await store.get(key)) ?? null,
-    del: (keys: readonly string[]) => Promise.all(keys.map(store.delete)),
-  }
-  return { ...store, redis: redis as unknown as Redis } // connect-redis calls nothing else
 }
 
 const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {

@@ -1,54 +1,45 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import type { Redis } from 'ioredis'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
+import { endSessionsOfAllUsers } from '../../src/revocation/end-all-sessions.ts'
 import { createSessionStore, newSessionId, type Session } from '../../src/session/session.ts'
-import { openStore } from '../../src/store/open-store.ts'
+import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
+import { type OpenStoreOptions, openStore } from '../../src/store/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { type RedisServer, startRedis } from '../support/redis-server.ts'
-import { until } from '../support/until.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const IDLE_MS = 60_000
 const clock = { now: 0 }
 
 let server: RedisServer
-let redis: Redis
-const opened: Store[] = []
 beforeAll(async () => {
   server = await startRedis()
-  redis = server.client()
 })
 afterAll(() => server.stop())
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((store) => store.close()))
-  await redis.flushall()
-})
 
-async function sessionsAt(url: string, keys: readonly Buffer[] = [OLD], traced?: Store['traced']) {
+/** The session store with these keys. Several can share a store. */
+function sessionsOn(store: Store, ...keys: readonly Buffer[]) {
   clock.now = Date.now()
-  const store = openStore({ url, connectTimeoutMs: 500, commandTimeoutMs: 500, traced })
-  opened.push(store)
-  await until(() => store.redis === undefined || store.redis.status === 'ready')
   const metrics = createMetrics({ processMetrics: false })
+  const masterKeys = keys.length === 0 ? [OLD] : keys
   const sessions = createSessionStore({
     store,
     metrics,
-    masterKeys: keys,
+    masterKeys,
     readDeviceId: () => undefined,
     idleMs: IDLE_MS,
     absoluteMs: 10 * IDLE_MS,
     extendEveryMs: 1000,
     maxPerUser: 5,
-    voidTimes: createVoidTimes({ store, masterKeys: keys, ttlMs: IDLE_MS, isUsed: false }),
+    voidTimes: createVoidTimes({ store, masterKeys, ttlMs: IDLE_MS, isUsed: false }),
     log: collectLog().log,
     now: () => clock.now,
   })
   return { ...sessions, metrics }
 }
-const onRedis = (keys?: readonly Buffer[]) => sessionsAt(server.url, keys)
 
 const newSession = (): Session => ({
   publicId: 'public-id',
@@ -65,45 +56,150 @@ const newSession = (): Session => ({
   lastSeenAtMs: clock.now,
 })
 
+interface StoreUnderTest {
+  readonly store: Store
+  /** Milliseconds until the key expires, read without the store. */
+  timeToLive(key: string): Promise<number>
+}
+
+async function embedded(): Promise<StoreUnderTest> {
+  const entries = new Map<string, MemoryEntry>()
+  return {
+    store: createMemoryStore({ entries, monotonic: () => clock.now }),
+    timeToLive: async (key) => (entries.get(key)?.expiresAt ?? 0) - clock.now,
+  }
+}
+
+async function onRedis(): Promise<StoreUnderTest> {
+  const client = server.client()
+  return { store: await connect(), timeToLive: (key) => client.pttl(key) }
+}
+
+async function connect(options: Partial<OpenStoreOptions> = {}): Promise<Store> {
+  const store = openStore({ url: server.url, connectTimeoutMs: 500, commandTimeoutMs: 500, ...options })
+  await store.ping()
+  return store
+}
+
 describe.each([
-  ['MemoryStore', () => 'memory:'],
-  ['connect-redis', () => server.url],
-])('on %s', (_name, url) => {
+  ['the embedded store', embedded],
+  ['Redis', onRedis],
+])('on %s', (_name, open) => {
+  let store: Store
+  let timeToLive: StoreUnderTest['timeToLive']
+  beforeAll(async () => {
+    ;({ store, timeToLive } = await open())
+  })
+  afterAll(() => store.close())
+  afterEach(() => store.deleteAll('gatehouse:'))
+
   test('a session is read as it was created and extended, until it is destroyed', async () => {
-    const { create, read, extend, destroy } = await sessionsAt(url())
+    const { create, read, extend, destroy } = sessionsOn(store)
     const [id, session] = [newSessionId(''), newSession()]
     expect(await read(id)).toBeUndefined()
     await create(id, session)
     await create('another', { ...session, userId: '00u2other' })
-    expect(await read(id)).toMatchObject({ session })
+    expect(await read(id)).toEqual({ id, session })
     const extended = { ...session, lastSeenAtMs: clock.now + 1000 }
     expect(await extend(id, extended)).toBe(true)
-    expect(await read(id)).toMatchObject({ session: extended })
+    expect(await read(id)).toEqual({ id, session: extended })
     await destroy(id)
     expect(await read(id)).toBeUndefined()
     expect(await read('another')).toMatchObject({ session: { userId: '00u2other' } })
   })
 
   test('an extension does not restore a session that has ended', async () => {
-    const { create, read, extend, destroy } = await sessionsAt(url())
+    const { create, read, extend, destroy } = sessionsOn(store)
     await create('one', newSession())
     await destroy('one')
     expect(await extend('one', newSession())).toBe(false)
     expect(await read('one')).toBeUndefined()
   })
+
+  test('the sessions of all users end, and are counted', async () => {
+    const { create, read } = sessionsOn(store)
+    const ids = ['one', 'two']
+    for (const id of ids) await create(id, newSession())
+    expect(await endSessionsOfAllUsers(store)).toBe(2)
+    for (const id of ids) expect(await read(id)).toBeUndefined()
+  })
+
+  describe('a record', () => {
+    const KEY = 'gatehouse:sess:one'
+    const sealed = (value: unknown, keys = [OLD]) =>
+      createSeal(keys, 'session').seal(JSON.stringify(value), 'gatehouse:sess:')
+    const write = (raw: string, key = KEY) => store.set(key, raw, IDLE_MS)
+
+    test('expires at the idle limit, and with an extension at the new one', async () => {
+      const { create, extend } = sessionsOn(store)
+      const session = newSession()
+      const expectTtl = async (ttlMs: number) => {
+        const actualMs = await timeToLive(KEY)
+        expect(actualMs).toBeLessThanOrEqual(ttlMs)
+        expect(actualMs).toBeGreaterThan(ttlMs - 10_000)
+      }
+      await create('one', session)
+      await expectTtl(IDLE_MS)
+      await extend('one', { ...session, lastSeenAtMs: clock.now + 30_000 })
+      await expectTtl(IDLE_MS + 30_000)
+    })
+
+    test('that was sealed with a retired key is read; with a removed key it cannot be', async () => {
+      const { create } = sessionsOn(store, OLD)
+      const session = newSession()
+      await create('one', session)
+      expect(await sessionsOn(store, NEW, OLD).read('one')).toMatchObject({ session })
+      expect(await sessionsOn(store, NEW).read('one')).toEqual({ session: undefined })
+    })
+
+    test('as a copy under another id is not valid, but exists', async () => {
+      const { create, read } = sessionsOn(store)
+      await create('one', newSession())
+      await write((await store.get(KEY)) ?? '', 'gatehouse:sess:two')
+      expect(await read('two')).toEqual({ session: undefined })
+    })
+
+    const record = () => ({ version: 1, id: 'one', session: newSession() })
+    test.each<[string, () => string]>([
+      ['of another version', () => sealed({ ...record(), version: 2 })],
+      ['without an id', () => sealed({ version: 1, session: newSession() })],
+      ['without a session', () => sealed({ version: 1, id: 'one' })],
+      ['that is null', () => sealed(null)],
+      ['that was not sealed', () => JSON.stringify(record())],
+      ['that was cut', () => sealed(record()).slice(0, 20)],
+      ...Object.keys(newSession()).flatMap((field): [string, () => string][] => [
+        [`without ${field}`, () => sealed({ ...record(), session: { ...newSession(), [field]: undefined } })],
+        [`with a wrong ${field}`, () => sealed({ ...record(), session: { ...newSession(), [field]: true } })],
+      ]),
+    ])('%s cannot be read, and is counted and kept', async (_what, raw) => {
+      const { read, metrics } = sessionsOn(store)
+      await write(sealed(record()))
+      expect(await read('one')).toMatchObject({ id: 'one', session: newSession() })
+      const damaged = raw()
+      await write(damaged)
+      expect(await read('one')).toEqual({ session: undefined })
+      expect(await metrics.registry.metrics()).toMatch(/unreadable_records_total\{kind="session"\} 1/)
+      expect(await store.get(KEY)).toBe(damaged)
+    })
+  })
 })
 
 test('each operation is one wait for Redis in traces', async () => {
   const waits: unknown[] = []
-  const { create, read, extend, destroy } = await sessionsAt(server.url, [OLD], async (reply) => {
-    waits.push(reply)
-    return reply
+  const store = await connect({
+    async traced(reply) {
+      waits.push(reply)
+      return reply
+    },
   })
+  waits.length = 0
+  const { create, read, extend, destroy } = sessionsOn(store)
   await create('one', newSession())
   await read('one')
   await extend('one', newSession())
   await destroy('one')
   expect(waits).toHaveLength(4)
+  await store.close()
 })
 
 test('an id is 256 random bits and the tag of its user', () => {
@@ -113,79 +209,27 @@ test('an id is 256 random bits and the tag of its user', () => {
   expect(one).not.toBe(two)
 })
 
-describe('a record in Redis', () => {
-  const KEY = 'gatehouse:sess:one'
-  const sealed = (value: unknown, keys = [OLD]) =>
-    createSeal(keys, 'session').seal(JSON.stringify(value), 'gatehouse:sess:')
-
-  test('expires at the idle limit, and with an extension at the new one', async () => {
-    const { create, extend } = await onRedis()
-    const session = newSession()
-    const expectTtl = async (ttlMs: number) => {
-      const actualMs = await redis.pttl(KEY)
-      expect(actualMs).toBeLessThanOrEqual(ttlMs)
-      expect(actualMs).toBeGreaterThan(ttlMs - 10_000)
+test('without Redis, each operation is 503, names the cause but no argument, and is counted once', async () => {
+  let failures = 0
+  const store = await connect({ onFailure: () => (failures += 1) })
+  const { create, read, extend, destroy } = sessionsOn(store)
+  server.pause()
+  try {
+    const calls = [
+      () => create('one', newSession()),
+      () => read('one'),
+      () => extend('one', newSession()),
+      () => destroy('one'),
+    ]
+    for (const [index, call] of calls.entries()) {
+      const error = await call().catch((thrown: unknown) => thrown)
+      const cause = { outcome: expect.stringMatching(/^(timeout|unreachable)$/) }
+      expect(error).toMatchObject({ status: 503, code: 'E0000009', cause })
+      expect(JSON.stringify(error)).not.toContain('gatehouse:sess')
+      expect(failures).toBe(index + 1)
     }
-    await create('one', session)
-    await expectTtl(IDLE_MS)
-    await extend('one', { ...session, lastSeenAtMs: clock.now + 30_000 })
-    await expectTtl(IDLE_MS + 30_000)
-  })
-
-  test('that was sealed with a retired key is read; with a removed key it cannot be', async () => {
-    const { create } = await onRedis([OLD])
-    const session = newSession()
-    await create('one', session)
-    expect(await (await onRedis([NEW, OLD])).read('one')).toMatchObject({ session })
-    expect(await (await onRedis([NEW])).read('one')).toEqual({ session: undefined })
-  })
-
-  test('as a copy under another id is not valid, but exists', async () => {
-    const { create, read } = await onRedis()
-    await create('one', newSession())
-    await redis.copy(KEY, 'gatehouse:sess:two')
-    expect(await read('two')).toEqual({ session: undefined })
-  })
-
-  const record = () => ({ version: 1, id: 'one', session: newSession() })
-  test.each<[string, () => string]>([
-    ['of another version', () => sealed({ ...record(), version: 2 })],
-    ['without an id', () => sealed({ version: 1, session: newSession() })],
-    ['without a session', () => sealed({ version: 1, id: 'one' })],
-    ['that is null', () => sealed(null)],
-    ['that was not sealed', () => JSON.stringify(record())],
-    ['that was cut', () => sealed(record()).slice(0, 20)],
-    ...Object.keys(newSession()).flatMap((field): [string, () => string][] => [
-      [`without ${field}`, () => sealed({ ...record(), session: { ...newSession(), [field]: undefined } })],
-      [`with a wrong ${field}`, () => sealed({ ...record(), session: { ...newSession(), [field]: true } })],
-    ]),
-  ])('%s cannot be read, and is counted and kept', async (_name, raw) => {
-    const { read, metrics } = await onRedis()
-    await redis.set(KEY, sealed(record()))
-    expect(await read('one')).toMatchObject({ id: 'one', session: newSession() })
-    const damaged = raw()
-    await redis.set(KEY, damaged)
-    expect(await read('one')).toEqual({ session: undefined })
-    expect(await metrics.registry.metrics()).toMatch(/unreadable_records_total\{kind="session"\} 1/)
-    expect(await redis.get(KEY)).toBe(damaged)
-  })
-
-  test('without Redis: 503, without the arguments of the command, and counted', async () => {
-    const { create, read, destroy, metrics } = await onRedis()
-    await create('one', newSession())
-    server.pause()
-    try {
-      for (const call of [read('one'), destroy('one')]) {
-        const error = await call.then(
-          () => undefined,
-          (thrown: unknown) => thrown,
-        )
-        expect(error).toMatchObject({ status: 503, code: 'E0000009' })
-        expect(JSON.stringify(error)).not.toContain('gatehouse:sess')
-      }
-    } finally {
-      server.resume()
-    }
-    expect(await metrics.registry.metrics()).toMatch(/store_failures_total 2/)
-  })
+  } finally {
+    server.resume()
+  }
+  await store.close()
 })

@@ -22,7 +22,7 @@ function harness() {
     createSealedRecords({
       store,
       seal: createSeal(masterKeys, 'test'),
-      names: createSigner(masterKeys, 'test-names'),
+      nameSigner: createSigner(masterKeys, 'test-names'),
       keyPattern: 'test:*',
       schema,
       kind: 'test',

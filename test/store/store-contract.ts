@@ -170,15 +170,6 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
       expect(await store.deleteAll(prefix)).toBe(0)
     })
 
-    test('deleteAll keeps the keys that begin with another, longer prefix', async () => {
-      const { store } = tested
-      const prefix = `${someKey()}:`
-      const keys = ['one', 'kept:one', 'kept:two', 'keptOther'].map((name) => prefix + name)
-      await Promise.all(keys.map((key) => store.set(key, '1', 60_000)))
-      expect(await store.deleteAll(prefix, `${prefix}kept:`)).toBe(2)
-      expect(await Promise.all(keys.map((key) => store.get(key)))).toEqual([undefined, '1', '1', undefined])
-    })
-
     describe('acquire', () => {
       test('acquires the lock and reads the record', async () => {
         const { lockKey, recordKey } = someRecord()

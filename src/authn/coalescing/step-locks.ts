@@ -5,6 +5,7 @@ import type { Seal } from '../../crypto/keys.ts'
 import { stepInProgress } from '../../errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
+import { KEYS, keyOf } from '../../store/keys.ts'
 import { parseStoredJson } from '../../store/sealed-records.ts'
 import type { RecordChange } from '../../store/step-lock.ts'
 import type { Store } from '../../store/store.ts'
@@ -198,11 +199,11 @@ export class StepLocks {
   }
 
   #lockKey(name: string): string {
-    return `${this.#options.store.keyPrefix}lock:{${name}}`
+    return keyOf(this.#options.store, KEYS.stepLock, name)
   }
 
   #sharedKey({ name, dedupKey }: Pick<StepLock, 'name' | 'dedupKey'>): string {
-    return `${this.#lockKey(name)}:${dedupKey}`
+    return keyOf(this.#options.store, KEYS.sharedResult, name, dedupKey)
   }
 
   /** An answer must not name a session before the session is stored. */

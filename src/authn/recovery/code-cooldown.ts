@@ -1,5 +1,6 @@
 import type { Signer } from '../../crypto/keys.ts'
 import { sentRecently } from '../../errors.ts'
+import { KEYS, keyOf } from '../../store/keys.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit/step-audit.ts'
 import type { Client } from '../browser/client.ts'
@@ -21,15 +22,13 @@ export type CodeCooldown = ReturnType<typeof createCodeCooldown>
  */
 export function createCodeCooldown(deps: CodeCooldownDeps) {
   const { store, names, canonicalLogin, audit, resendAfterMs } = deps
-  const keyOf = ({ login, factorType }: RecoveryCode) => {
-    const name = names.sign(JSON.stringify([canonicalLogin(login), factorType]))
-    return `${store.keyPrefix}limit:recovery-sent:${name}`
-  }
+  const keyFor = ({ login, factorType }: RecoveryCode) =>
+    keyOf(store, KEYS.recoverySent, names.sign(JSON.stringify([canonicalLogin(login), factorType])))
 
   return {
     /** Throws 429 during the cooldown. */
     async start(code: RecoveryCode, client: Client): Promise<void> {
-      if (await store.set(keyOf(code), '1', resendAfterMs, 'absent')) return
+      if (await store.set(keyFor(code), '1', resendAfterMs, 'absent')) return
       const retryAfterSeconds = Math.ceil(resendAfterMs / 1000)
       audit.limitHit({ limit: 'recovery_sent', ...code, retryAfterSeconds }, client)
       throw sentRecently(code.factorType, retryAfterSeconds)
@@ -37,7 +36,7 @@ export function createCodeCooldown(deps: CodeCooldownDeps) {
 
     /** Nothing was sent. */
     async end(code: RecoveryCode): Promise<void> {
-      await store.delete(keyOf(code))
+      await store.delete(keyFor(code))
     },
   }
 }

@@ -4,6 +4,7 @@ import { invalidField, unknownHandle } from '../../errors.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Sessions } from '../../session/sessions.ts'
+import { KEYS } from '../../store/keys.ts'
 import { createSealedRecords, type SealedRecord } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit/step-audit.ts'
@@ -70,7 +71,8 @@ export class SsoTokens {
     this.#options = options
     this.#records = createSealedRecords({
       ...options,
-      keyPattern: 'sso:*',
+      nameSigner: options.names,
+      keyPattern: KEYS.ssoToken.pattern,
       schema: SsoRecord,
       kind: 'sso',
     })
@@ -94,15 +96,15 @@ export class SsoTokens {
     if (target === undefined) throw invalidField('redirectUrl: is not among the allowed targets')
     if (typeof handle !== 'string' || !isHandle(handle)) throw unknownHandle(device.returned)
     const isDue = !signsOut || this.#isReturn(handle, signedOut)
-    const kept = isDue ? await this.#take(handle, client) : (await this.#find(handle, client))?.value
-    const session = kept === undefined ? undefined : await sessions.get(kept.sessionId, device.id)
-    if (kept === undefined || session === undefined) throw unknownHandle(device.returned)
+    const record = isDue ? await this.#take(handle, client) : (await this.#find(handle, client))?.value
+    const session = record === undefined ? undefined : await sessions.get(record.sessionId, device.id)
+    if (record === undefined || session === undefined) throw unknownHandle(device.returned)
     if (!isDue) return oktaSignOutUrl(upstreamOrigin, this.#returnUrl(handle, target))
     const { userId, loginHash, publicId: sessionId, deviceHash } = session
     log.audit('sso_token_redeemed', { requestId, address, userId, loginHash, deviceHash, sessionId })
     const url = new URL(PATH, upstreamOrigin)
     url.searchParams.set('checkAccountSetupComplete', 'true')
-    url.searchParams.set('token', kept.sessionToken)
+    url.searchParams.set('token', record.sessionToken)
     url.searchParams.set('redirectUrl', target)
     return url.href
   }

@@ -2,7 +2,7 @@ import type { Signer } from '../../crypto/keys.ts'
 import { invalidField, notAllowed, notFound } from '../../errors.ts'
 import { networksForLimits } from '../../http/request-context.ts'
 import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
-import { limitKeyPrefix } from '../../store/keys.ts'
+import { KEYS, keyOf, limitKeyPrefix } from '../../store/keys.ts'
 import { type LimitConfig, limitWindow } from '../../store/limits.ts'
 import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit/step-audit.ts'
@@ -92,9 +92,9 @@ export class StepUp {
     const creating = transactions.create(handle, imported)
     if (!store.preservesWriteOrder) await creating // another import that reads the index must also find the record
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
-    const keyOf = (hmac: string) => `${store.keyPrefix}imported:${hmac}`
-    const swapping = store.swap(keyOf(newest), transactions.names(handle)[0], INDEX_MS)
-    const reading = older.map((hmac) => store.get(keyOf(hmac))) // while keys are rotated
+    const keyFor = (hmac: string) => keyOf(store, KEYS.importedToken, hmac)
+    const swapping = store.swap(keyFor(newest), transactions.names(handle)[0], INDEX_MS)
+    const reading = older.map((hmac) => store.get(keyFor(hmac))) // while keys are rotated
     const [, ...former] = await allSettledOrThrow(creating, swapping, ...reading)
     await Promise.all(former.filter((name) => name !== undefined).map((name) => transactions.end(name)))
   }

@@ -91,7 +91,7 @@ function copyAnswer(answer: Members, { handle, upstreamOrigins }: RewriteOptions
   const linkNames = new Set<string>()
 
   const copyOf = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.filter((one) => !isUnsafeLink(one)).map(copyOf)
+    if (Array.isArray(value)) return value.filter((link) => !isUnsafeLink(link)).map(copyOf)
     return isRecord(value) ? copyMembers(value) : value
   }
 

@@ -75,7 +75,7 @@ export function tokenList(tokens: readonly string[]): string[] {
 
 function distinct(tokens: readonly string[]): string[] {
   const real = new Set(tokens.filter((token) => token.length >= MIN_TOKEN_CHARS))
-  return [...real].sort((one, other) => other.length - one.length)
+  return [...real].sort((a, b) => b.length - a.length)
 }
 
 interface Removed {

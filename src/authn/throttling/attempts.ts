@@ -187,7 +187,7 @@ export function isRefusal(status = 0): boolean {
 /** A user as named in an attempt. Users whose logins differ only in the domain (LOGIN_DOMAINS) share a key prefix. */
 export interface NamedUser {
   /** Names the key prefix. */
-  readonly shared: readonly string[]
+  readonly keyName: readonly string[]
   /** The user who has signed in, after a full sign-in with this name. */
   readonly distinct: readonly string[]
   /** All users that the name may mean. A failure counts in the `inARow` window of each. */
@@ -195,7 +195,7 @@ export interface NamedUser {
 }
 
 function soleUser(...name: readonly string[]): NamedUser {
-  return { shared: name, distinct: name, candidates: [name] }
+  return { keyName: name, distinct: name, candidates: [name] }
 }
 
 export function byUserId(userId: string): NamedUser {
@@ -203,13 +203,13 @@ export function byUserId(userId: string): NamedUser {
 }
 
 /** Whether Okta has named the user. */
-export function isUserId({ shared: [kind] }: NamedUser): boolean {
+export function isUserId({ keyName: [kind] }: NamedUser): boolean {
   return kind === 'user'
 }
 
 export function byLogin({ canonical, distinct, candidates }: LoginNames, login: string): NamedUser {
   return {
-    shared: ['login', canonical(login)],
+    keyName: ['login', canonical(login)],
     distinct: ['login', distinct(login)],
     candidates: candidates(login).map((name) => ['login', name]),
   }

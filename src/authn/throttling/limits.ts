@@ -8,7 +8,7 @@ import {
   SHORT,
   type WindowKey,
 } from '../../store/attempt-counters.ts'
-import { limitKeyPrefix } from '../../store/keys.ts'
+import { IN_A_ROW_SUFFIX, KEYS, keyOf, limitKeyPrefix } from '../../store/keys.ts'
 import { type LimitConfig, limitWindow } from '../../store/limits.ts'
 import type { Store } from '../../store/store.ts'
 import type { Client } from '../browser/client.ts'
@@ -44,18 +44,6 @@ type Windows = Readonly<Partial<Record<(typeof WINDOWS)[number], LimitConfig | u
 
 /** `inARow` counts consecutive failures: the user's next full sign-in ends that window. */
 const WINDOWS = ['burst', 'sustained', 'inARow'] as const
-
-/*
- * Redis keys contain users, addresses, devices and handles as HMACs only:
- *
- *     <prefix>limit:{<user>}                    the windows of a day or less, as fields: `password:person:burst`, …
- *     <prefix>limit:{<user>}:in_a_row           the windows of 30 days, so that the other key expires sooner
- *     <prefix>known:{<user>}:<device and user>  exists if the device is known; in the same slot as the user's windows
- *     <prefix>signed-in:{<user>}                exists if a user has signed in with this login; else all
- *                                               windows are in the first key
- *     <prefix>limit:{<address>}                 all windows of an IPv4 address, or of an IPv6 /64, /56
- *                                               or /48, each in a slot of its own
- */
 
 export interface LimitsDeps {
   readonly store: Pick<Store, 'keyPrefix'>
@@ -112,8 +100,8 @@ export function windowsEndedBySignIn(
   client: Client,
 ): readonly (WindowGroup & { readonly knownDeviceKey: string; readonly signedInKey?: string })[] {
   const users = [byUserId(user.userId), ...user.logins.map((login) => byLogin(deps.logins, login))]
-  const distinct = new Map(users.map((one) => [JSON.stringify(one.distinct), one]))
-  return [...distinct.values()].map((one) => endedUnder(deps, one, client))
+  const distinct = new Map(users.map((named) => [JSON.stringify(named.distinct), named]))
+  return [...distinct.values()].map((named) => endedUnder(deps, named, client))
 }
 
 /**
@@ -124,14 +112,14 @@ export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly Windo
   const { limits, names, logins } = deps
   // logins with and without a domain share one key prefix
   const byLogins = user.logins.map((login) => byLogin(logins, logins.canonical(login)))
-  return [byUserId(user.userId), ...byLogins].flatMap(({ shared, candidates }) => {
-    const ids = [...new Set(['', ...candidates.map((name) => idIn(names, shared, name))])]
+  return [byUserId(user.userId), ...byLogins].flatMap(({ keyName, candidates }) => {
+    const ids = [...new Set(['', ...candidates.map((name) => idIn(names, keyName, name))])]
     const windows = ATTEMPT_KINDS.flatMap((kind) => [
       ...windowsIn(limits[kind], kind, 'perUser', '', ids).flatMap(withShort),
       ...ids.flatMap((id) => windowsIn(limits[kind], kind, 'perKnownUser', id)),
     ])
     return names
-      .signAll(JSON.stringify(shared))
+      .signAll(JSON.stringify(keyName))
       .map((signed) => ({ keyPrefix: limitKeyPrefix(deps.store, signed), windows }))
   })
 }
@@ -154,17 +142,17 @@ function ofUser(deps: LimitsDeps, attempt: Attempt, client: Client): AttemptWind
   if (user === undefined) return []
   const { keyPrefix, device, known, signedIn } = deviceKeys(deps, user, client)
   const { kind, handle } = attempt
-  const inARow = user.candidates.map((candidate) => idIn(names, user.shared, candidate))
+  const inARow = user.candidates.map((candidate) => idIn(names, user.keyName, candidate))
   const windowsOf = (scope: Scope, id = '', ids = [id]) => windowsIn(deps.limits[kind], kind, scope, id, ids)
   const ofName = (scope: Scope, ...name: string[]) =>
     deps.limits[kind][scope] === undefined ? [] : windowsOf(scope, hmac(names, ...name))
   const perTransaction = handle === undefined ? [] : ofName('perTransaction', 'transaction', handle)
-  const perDevice = ofName('perDevice', 'device', client.device.id, ...user.shared)
+  const perDevice = ofName('perDevice', 'device', client.device.id, ...user.keyName)
   const windows = [...windowsOf('perUser', '', inARow), ...perDevice, ...perTransaction]
   const windowsIfKnown = [
     ...windowsIn(deps.limits.call, 'call', 'perKnownDevice', device),
     ...(kind === 'call' ? [] : windowsOf('perKnownDevice', device)),
-    ...windowsOf('perKnownUser', idIn(names, user.shared, user.distinct)),
+    ...windowsOf('perKnownUser', idIn(names, user.keyName, user.distinct)),
     ...perTransaction,
   ]
   const [ifKeyExists, ...formerKnownDeviceKeys] = known
@@ -200,7 +188,7 @@ function ofAddress(
 
 function endedUnder(deps: LimitsDeps, user: NamedUser, client: Client) {
   const { keyPrefix, device, known, signedIn } = deviceKeys(deps, user, client)
-  const id = idIn(deps.names, user.shared, user.distinct)
+  const id = idIn(deps.names, user.keyName, user.distinct)
   const windows = (['password', 'code'] as const).flatMap((kind) => [
     ...withShort(windowName(kind, 'perUser', id, 'inARow')),
     windowName(kind, 'perKnownDevice', device, 'inARow'),
@@ -227,7 +215,7 @@ function windowsIn(
     const limit = limits[scope]?.[window]
     if (limit === undefined) return []
     const ids = window === 'inARow' ? inARow : [id]
-    return ids.map((one) => limitWindow(windowName(kind, scope, one, window), limit))
+    return ids.map((id) => limitWindow(windowName(kind, scope, id, window), limit))
   })
 }
 
@@ -237,7 +225,7 @@ const ID_CHARS = 20
 function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {
   const ids = id === '' ? [] : [id.slice(0, ID_CHARS)]
   return {
-    keySuffix: window === 'inARow' ? ':in_a_row' : '',
+    keySuffix: window === 'inARow' ? IN_A_ROW_SUFFIX : '',
     name: [kind, SCOPE_NAMES[scope], ...ids, window].join(':'),
   }
 }
@@ -248,21 +236,21 @@ function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof W
  */
 function deviceKeys(
   { store, names }: Pick<LimitsDeps, 'store' | 'names'>,
-  { shared, distinct }: NamedUser,
+  { keyName, distinct }: NamedUser,
   client: Client,
 ) {
-  const users = names.signAll(JSON.stringify(shared))
+  const users = names.signAll(JSON.stringify(keyName))
   const devices = names.signAll(JSON.stringify(['device', client.device.id, ...distinct]))
-  const knownKey = (user: string, key: number) => `${store.keyPrefix}known:{${user}}:${devices[key]}`
+  const knownKey = (user: string, key: number) => keyOf(store, KEYS.knownDevice, user, devices[key] ?? '')
   const [newest, ...former] = users
   const known = [knownKey(newest, 0), ...former.map((user, n) => knownKey(user, n + 1))] as const
-  const signedIn = `${store.keyPrefix}signed-in:{${newest}}`
+  const signedIn = keyOf(store, KEYS.signedIn, newest)
   return { keyPrefix: limitKeyPrefix(store, newest), device: devices[0], known, signedIn }
 }
 
 /** Separates users who share a key prefix. Empty for the user whose name is that of the prefix. */
-function idIn(names: Signer, shared: readonly string[], name: readonly string[]): string {
-  return name.join() === shared.join() ? '' : hmac(names, ...name)
+function idIn(names: Signer, keyName: readonly string[], name: readonly string[]): string {
+  return name.join() === keyName.join() ? '' : hmac(names, ...name)
 }
 
 function hmac(names: Signer, ...parts: string[]): string {

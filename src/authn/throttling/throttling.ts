@@ -187,8 +187,8 @@ async function countAll(
   notAfterMs?: number,
 ): Promise<readonly CountedWindows[]> {
   const outcomes = await Promise.allSettled(requests.map((request) => countOne(deps, request, notAfterMs)))
-  const results = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  const failure = outcomes.find((one) => one.status === 'rejected')
+  const results = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected')
   if (failure === undefined) return results
   refund(deps, results, client)
   throw failure.reason
@@ -231,7 +231,7 @@ function enforceLimits(
   }
   const applied = results.filter(({ overridden }) => overridden === isKnown)
   const usedUp = applied.flatMap((result) => reachedLimits(result.request, result))
-  const [longest] = usedUp.sort((one, other) => other.leftMs - one.leftMs)
+  const [longest] = usedUp.sort((a, b) => b.leftMs - a.leftMs)
   const refunded = longest === undefined ? results.filter((result) => !applied.includes(result)) : results
   refund(deps, refunded, client)
   if (longest !== undefined) throw limitReachedError(deps, longest, attempt, client)

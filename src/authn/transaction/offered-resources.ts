@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Seal, Signer } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { KEYS } from '../../store/keys.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import { PICTURE } from './link-paths.ts'
@@ -44,7 +45,7 @@ const StoredResource = z.object({
   transactions: z.array(z.string()),
 })
 type StoredResource = z.infer<typeof StoredResource>
-const STORED = { keyPattern: 'offer:*', schema: StoredResource, kind: 'offer' }
+const STORED = { keyPattern: KEYS.offeredResource.pattern, schema: StoredResource, kind: 'offer' }
 
 export type OfferedResources = ReturnType<typeof createOfferedResources>
 
@@ -55,7 +56,7 @@ export type OfferedResources = ReturnType<typeof createOfferedResources>
  */
 export function createOfferedResources(deps: OfferedResourcesDeps) {
   const { store, names, transactions } = deps
-  const records = createSealedRecords({ ...deps, ...STORED })
+  const records = createSealedRecords({ ...deps, ...STORED, nameSigner: names })
 
   /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
   const pictureHandle = (device: string, upstreamPath: string): string =>

@@ -4,6 +4,7 @@ import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { UserKeys } from '../../revocation/user-keys.ts'
 import { allSettledOrThrow } from '../../store/all-settled-or-throw.ts'
+import { KEYS, keyOf } from '../../store/keys.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { RecordChange } from '../../store/step-lock.ts'
 import type { Store } from '../../store/store.ts'
@@ -33,16 +34,16 @@ export function isHandle(value: string): boolean {
   return HANDLE.test(value)
 }
 
-/** The hash tag keeps a transaction, its lock and its shared results in one Redis Cluster slot. */
-const KEY_PATTERN = 'txn:{*}'
-
 /** Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names. */
 export function createTransactionStore(options: TransactionStoreOptions) {
   const { store, names, openTransactions, now } = options
-  const keyOf = (name: string) => store.keyPrefix + KEY_PATTERN.replace('*', name)
+  const keyFor = (name: string) => keyOf(store, KEYS.transaction, name)
   const records = createSealedRecords<Transaction>({
     ...options,
-    ...{ keyPattern: KEY_PATTERN, schema: Transaction, kind: 'transaction' },
+    nameSigner: names,
+    keyPattern: KEYS.transaction.pattern,
+    schema: Transaction,
+    kind: 'transaction',
   })
 
   const userIndex = createUserIndex({ openTransactions, now }, (handle) => records.keysOf(handle)[0])
@@ -50,14 +51,14 @@ export function createTransactionStore(options: TransactionStoreOptions) {
   return {
     /** One name for each of SECRET_KEYS, the newest first. */
     names: names.signAll,
-    keyOf,
+    keyOf: keyFor,
     /** undefined if there is no record, or it is unreadable: the transaction counts as expired. */
     open: records.open,
     ...userIndex,
 
     /** Reads a transaction without its step lock. */
     async read(name: string): Promise<Transaction | undefined> {
-      const key = keyOf(name)
+      const key = keyFor(name)
       return records.open(await store.get(key), key)
     },
 
@@ -75,7 +76,7 @@ export function createTransactionStore(options: TransactionStoreOptions) {
     },
 
     /** Deletes a transaction. A step that is running in it can no longer commit. */
-    end: (name: string) => store.delete(keyOf(name)),
+    end: (name: string) => store.delete(keyFor(name)),
 
     /** The change that a commit makes to the record at this key. */
     recordChange(before: Transaction, after: Transaction | undefined, key: string): RecordChange {

@@ -159,8 +159,8 @@ export function findStep(
   )
 }
 
-function mergeMethods(one: readonly string[], other: readonly string[]): string[] {
-  return one.length === 0 || other.length === 0 ? [] : [...new Set([...one, ...other])]
+function mergeMethods(a: readonly string[], b: readonly string[]): string[] {
+  return a.length === 0 || b.length === 0 ? [] : [...new Set([...a, ...b])]
 }
 
 const MAX_RETIRED_TOKENS = 5

@@ -57,7 +57,7 @@ function sortedBy(sort: Sort, list: GroupList): readonly SortedGroup[] {
       const nameKey = `${foldedName.slice(0, MAX_SORTED_CHARS)}${SEPARATOR}${group.id}`
       return { key: sort === 'id' ? group.id : nameKey, foldedName, group }
     })
-    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
   sortedLists[sort].set(list, sorted)
   return sorted
 }

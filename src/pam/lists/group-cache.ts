@@ -66,7 +66,7 @@ function createSharedRead({ lists, reader, ...deps }: GroupCacheOptions) {
 
   return function read(ref: ListRef, place: Place, context: CallContext): Promise<GroupList> {
     const calledAt = deps.monotonic()
-    return coalesce(deps.keyOf('lock:pam-groups', [place.name]), {
+    return coalesce(deps.keyOf('pamGroupsLock', [place.name]), {
       background: context.background,
       async read() {
         const { list } = await lists.load(ref, place.name)

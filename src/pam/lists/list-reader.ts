@@ -30,9 +30,9 @@ export type ListReader = ReturnType<typeof createListReader>
 /** Reads whole lists from the API, and stores them. */
 export function createListReader(options: ListReaderOptions) {
   const { store, lists, clock } = options
-  const pauseKey = options.keyOf('limit:pam-team')
+  const pauseKey = options.keyOf('pamTeamPause')
   /** The pages of reads that a failure interrupted, such as a rate limit. Each replica can continue them. */
-  const interrupted = options.recordsOf('pam-groups', ListPages)
+  const interrupted = options.recordsOf('pamGroups', ListPages)
   let state: 'ok' | 'failing' | 'unknown' = 'unknown'
 
   return {

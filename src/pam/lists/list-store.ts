@@ -38,7 +38,7 @@ export type ListStore = ReturnType<typeof createListStore>
  */
 export function createListStore(deps: PamDeps) {
   const { monotonic, tunables } = deps
-  const records = deps.recordsOf('pam-groups', ListPages)
+  const records = deps.recordsOf('pamGroups', ListPages)
   const memory = createMemory(deps)
   const generations = createGenerations(deps)
 
@@ -78,7 +78,7 @@ export function createListStore(deps: PamDeps) {
 }
 
 function createGenerations({ store, scope, keyOf }: PamDeps) {
-  const keyOfId = (id: string) => keyOf('limit:pam-purge', [id])
+  const keyOfId = (id: string) => keyOf('pamGeneration', [id])
   return {
     begin: (id: string) => store.set(keyOfId(id), randomUUID(), GENERATION_MS),
     /** The name of the list's record. */

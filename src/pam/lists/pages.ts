@@ -61,7 +61,7 @@ export async function readPages(
   }
   // A list that changes between two pages may contain a group twice: the later one is used. With a fixed order, cursors keep their position.
   const groups = [...new Map(pages.groups.map((group) => [group.id, group])).values()]
-  pages.groups = groups.sort((one, other) => (one.id < other.id ? -1 : 1))
+  pages.groups = groups.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 async function readPage(

@@ -47,7 +47,7 @@ const NOT_COUNTED: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held
 /** The limits and the pauses apply to this id and secret on all replicas, so a replica that starts with another key mints at once. */
 export function createMint(options: MintOptions) {
   const { call, key, path, team, store, clock, log, metrics } = options
-  const keyOf = (name: string) => options.keyOf('limit:pam-key', [name, key.id, key.secret])
+  const keyOf = (name: string) => options.keyOf('pamKeyPause', [name, key.id, key.secret])
   const pausedKey = keyOf('paused')
   const lastPauseKey = keyOf('last pause')
 

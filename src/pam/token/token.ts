@@ -96,11 +96,11 @@ type IsEnough = (token: IssuedToken) => boolean
 function createTokenSource(options: MintOptions) {
   const { scope, keyOf, clock, log, metrics } = options
   const mint = createMint(options)
-  const records = options.recordsOf('pam-token', IssuedToken)
+  const records = options.recordsOf('pamToken', IssuedToken)
   const coalesce = createCoalescing<IssuedToken | undefined>(options)
 
   return ({ background, requestId }: CallContext, isEnough: IsEnough, purpose: MintPurpose) =>
-    coalesce(keyOf('lock:pam-token'), {
+    coalesce(keyOf('pamTokenLock'), {
       background,
       async read() {
         const stored = (await records.read(scope))?.value

@@ -33,6 +33,6 @@ export function parseGroup(data: unknown): Group | undefined {
 const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
 
 /** Team names are case-insensitive. */
-export function isSameTeam(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
+export function isSameTeam(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase()
 }

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { createSeal, createSigner, type MasterKeys } from '../../crypto/keys.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { KEYS, keyOf } from '../../store/keys.ts'
 import { createSealedRecords } from '../../store/sealed-records.ts'
 import type { Store } from '../../store/store.ts'
 import { type StartTimer, startTimer } from '../../upstream/timer.ts'
@@ -36,7 +37,11 @@ export const PAGE_LIMITS = { maxPages: 500, maxItems: 50_000, maxTotalMs: 30_000
 /** What a caller waits in all for the rate limit and for a free connection, and for PAM itself if an older list can be served. */
 const MAX_WAIT_MS = 2000
 
-type KeyKind = 'limit:pam-key' | 'limit:pam-team' | 'limit:pam-purge' | 'lock:pam-token' | 'lock:pam-groups'
+type PamKey = 'pamKeyPause' | 'pamTeamPause' | 'pamGeneration' | 'pamTokenLock' | 'pamGroupsLock'
+type PamRecord = 'pamToken' | 'pamGroups'
+
+/** The labels of their seals and of `gatehouse_unreadable_records_total`. */
+const KINDS = { pamToken: 'pam-token', pamGroups: 'pam-groups' } as const satisfies Record<PamRecord, string>
 
 /** Dependencies that the components of this module share. */
 export type PamDeps = ReturnType<typeof createPamDeps>
@@ -46,7 +51,7 @@ export function createPamDeps(options: PamDepsOptions) {
   const { now = Date.now, monotonic = () => performance.now() } = options
   const { origin, pathname } = new URL(baseUrl)
   const basePath = pathname.replace(/\/$/, '')
-  const names = createSigner(masterKeys, 'pam')
+  const nameSigner = createSigner(masterKeys, 'pam')
   const scope = JSON.stringify([baseUrl, team.toLowerCase()])
   return {
     ...{ store, tunables, maxConnections, log, metrics, monotonic, team, origin, basePath },
@@ -54,15 +59,21 @@ export function createPamDeps(options: PamDepsOptions) {
     scope,
     teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,
     /** A Redis key for this API and team. It has an HMAC of the names. */
-    keyOf: (kind: KeyKind, given: readonly string[] = []) =>
-      `${store.keyPrefix}${kind}:${names.sign(JSON.stringify([scope, ...given]))}`,
-    recordsOf: <Value extends object>(kind: 'pam-token' | 'pam-groups', schema: z.ZodType<Value>) =>
-      createSealedRecords({
-        ...{ store, names, kind, log, metrics },
+    keyOf: (kind: PamKey, given: readonly string[] = []) =>
+      keyOf(store, KEYS[kind], nameSigner.sign(JSON.stringify([scope, ...given]))),
+    recordsOf: <Value extends object>(record: PamRecord, schema: z.ZodType<Value>) => {
+      const kind = KINDS[record]
+      return createSealedRecords({
+        store,
+        nameSigner,
+        kind,
+        log,
+        metrics,
         seal: createSeal(masterKeys, kind),
-        keyPattern: `${kind}:*`,
+        keyPattern: KEYS[record].pattern,
         schema,
-      }),
+      })
+    },
     /** The API's time. */
     clock: createUpstreamClock({ now, monotonic }),
     random: options.random ?? Math.random,

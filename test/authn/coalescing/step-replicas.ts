@@ -103,7 +103,7 @@ export async function replicas({
       names: createSigner(keys, 'transaction-names'),
       openTransactions: createUserKeys({
         store: itsStore,
-        names: createSigner(keys, 'user-names'),
+        nameSigner: createSigner(keys, 'user-names'),
         prefix: USER_INDEX,
         now,
       }),

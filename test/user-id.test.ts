@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { isUserId } from '../../src/session/session.ts'
+import { isUserId } from '../src/user-id.ts'
 
 test('a user id consists of at most 100 letters, digits, hyphens and underscores', () => {
   for (const id of ['00u1abcDEF', 'a', '00u-with_both-0', 'u'.repeat(100)]) expect(isUserId(id)).toBe(true)
