@@ -56,7 +56,9 @@ export function logHash(hashes: Signer, value: string): string {
   return hashes.sign(value).slice(0, HASH_CHARS)
 }
 
-/** The `loginHash` of the log, for `--login-hash`. */
-export function hashLogin(masterKeys: MasterKeys, loginDomains: readonly string[], login: string): string {
-  return logHash(createSigner(masterKeys, 'log-hashes'), createLoginNames(loginDomains).canonical(login))
+/** Returns a function that makes the `loginHash` of the log: the same for every spelling of a login. */
+export function createLoginHash(masterKeys: MasterKeys, loginDomains: readonly string[]) {
+  const hashes = createSigner(masterKeys, 'log-hashes')
+  const { canonical } = createLoginNames(loginDomains)
+  return (login: string): string => logHash(hashes, canonical(login))
 }

@@ -63,8 +63,8 @@ function checkConfig(): void {
 
 async function printLoginHash(login: string): Promise<void> {
   const config = configuration()
-  const { hashLogin } = await import('./login-names.ts')
-  print(hashLogin(config.secretKeys.value, config.authn.loginDomains, login))
+  const { createLoginHash } = await import('./login-names.ts')
+  print(createLoginHash(config.secretKeys.value, config.authn.loginDomains)(login))
 }
 
 /** Undefined if the arguments are not valid. */

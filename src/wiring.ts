@@ -3,12 +3,14 @@ import { createApp } from './app.ts'
 import type { AuthnConstants } from './authn/authn-options.ts'
 import { createDeviceCookie } from './authn/browser/client.ts'
 import { createAuthn } from './authn/create-authn.ts'
+import { createAuthnUpstream } from './authn/upstream/authn-upstream.ts'
 import { createCallLimits } from './bearer-auth/call-limits.ts'
 import { ConfigError } from './config/config-error.ts'
 import type { Config } from './config/load-config.ts'
 import { createSigner } from './crypto/keys.ts'
 import { createIdentityTokens } from './forward-auth/identity-token.ts'
 import { createTrustedProxies } from './http/request-context.ts'
+import { createLoginHash } from './login-names.ts'
 import { createHealth, type Health, type HealthOptions } from './observability/health.ts'
 import { createLogger, type Logger } from './observability/logger.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
@@ -23,7 +25,7 @@ import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createRevocation } from './revocation/create-revocation.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
-import { createSessions, withSession } from './session/sessions.ts'
+import { createSessionRecords, createSessions, withSession } from './session/sessions.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -80,35 +82,48 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
   const eventHookSecrets = config.session.eventHookSecrets?.value
   const isUsed = eventHookSecrets !== undefined || recheckMinutes !== undefined
   const voidTimes = createVoidTimes({ store, masterKeys, ttlMs: absoluteMs, isUsed })
-  const sessions = createSessions({
+  const pam = createPamIfConfigured(config, {
+    ...deps,
+    hashLogin: createLoginHash(masterKeys, config.authn.loginDomains),
+  })
+  const apiToken = config.authn.apiToken.value
+  const { totalTimeoutMs: timeoutMs, maxConnections } = tunables.upstream.authn
+  const okta = createAuthnUpstream({
+    api: createApi('authn', config.authn.baseUrl, config, common),
+    apiToken,
+    timeoutMs,
+    maxConnections,
+    ...common,
+  })
+  const sessionOptions = {
     ...deps,
     voidTimes,
-    recheck: async (...used) => orgEvents.recheck?.(...used),
     cookie: sessionCookie,
     readDeviceId: deviceCookie.idIn,
     idleMs: config.session.idleMinutes * MINUTE_MS,
     absoluteMs,
     ...constants.sessions,
     maxPerUser: tunables.session.maxPerUser,
-  })
-  const refetchAccess = async (login: string) => pam?.refetch(login)
-  const revocation = createRevocation({ ...deps, sessions, refetchAccess })
+  }
+  const records = createSessionRecords(sessionOptions)
+  const refetchAccess = pam?.refetch ?? (async () => {})
+  const revocation = createRevocation({ ...deps, sessions: records, refetchAccess })
   const orgEvents = createOrgEvents({
     ...deps,
     ...revocation,
     eventHookSecrets,
     recheckMinutes,
     voidTimes,
-    readUser: (userId) => authn.readUser(userId),
+    readUser: okta.readUser,
     refetchAccess,
   })
+  const sessions = createSessions(records, { ...sessionOptions, recheck: orgEvents.recheck })
   const authn = createAuthn({
     ...deps,
     ...config.authn,
-    api: createApi('authn', config.authn.baseUrl, config, common),
-    timeoutMs: tunables.upstream.authn.totalTimeoutMs,
-    maxConnections: tunables.upstream.authn.maxConnections,
-    apiToken: config.authn.apiToken.value,
+    upstream: okta,
+    apiToken,
+    timeoutMs,
     publicOrigin: publicUrl.origin,
     forwardedOrigins: config.authn.forwardOrigin ? [publicUrl.origin, ...config.allowedOrigins] : [],
     signInUrl: config.signInUrl,
@@ -119,11 +134,6 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     sessionCookie,
     ...revocation,
   })
-  const pam = createPamIfConfigured(config, {
-    ...deps,
-    requireSession: sessions.require,
-    hashLogin: authn.userLimits.hashLogin,
-  })
   const registerKeys = createKeyRegistry({ store, masterKeys, ttlMs: absoluteMs, now })
   const health = createHealth({
     async checkStore() {
@@ -132,7 +142,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         throw new ConfigError(`SECRET_KEYS: ${unknownKeys(registryKey(store)).join('. ')}`)
     },
     ...constants.health,
-    upstreams: { authn_token: authn.tokenState, ...(pam === undefined ? {} : { pam: pam.state }) },
+    upstreams: { authn_token: okta.tokenState, ...(pam === undefined ? {} : { pam: pam.state }) },
     log,
   })
 
@@ -159,7 +169,10 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         now,
       },
       orgEvents: orgEvents.routes,
-      pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
+      pamRoutes:
+        pam === undefined
+          ? createPamNotConfiguredRoutes()
+          : withSession(sessions, pam.routes(sessions.require)),
       appRoutes: pam?.appRoutes ?? [],
       ...common,
     }),
@@ -187,7 +200,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
     metrics,
     async close() {
       health.stop()
-      await Promise.all([authn.close(), pam?.close(), store.close(), tracing?.close()])
+      await Promise.all([okta.close(), pam?.close(), store.close(), tracing?.close()])
     },
   }
 }
@@ -214,7 +227,7 @@ function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }
   })
 }
 
-type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'requireSession' | 'hashLogin'> & Common
+type PamDeps = Pick<PamOptions, 'store' | 'masterKeys' | 'hashLogin'> & Common
 
 function createPamIfConfigured({ pam: options, ...config }: Config, deps: PamDeps) {
   if (options === undefined) return undefined

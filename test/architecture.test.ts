@@ -19,7 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   doctor: ['config', 'pam', 'http', 'upstream', 'store', 'crypto', 'observability', 'okta-errors'],
   wiring: [
     ...['app', 'ops', 'config', 'authn', 'pam', 'org-events', 'forward-auth', 'revocation', 'session'],
-    ...['bearer-auth', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+    ...['login-names', 'bearer-auth', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   ],
   app: [
     ...['authn', 'pam', 'org-events', 'forward-auth', 'session'],

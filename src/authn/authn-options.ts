@@ -8,12 +8,12 @@ import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { LimitConfig } from '../store/limits.ts'
 import type { Store } from '../store/store.ts'
-import type { HttpApi } from '../upstream/http-api.ts'
 import type { DeviceCookie } from './browser/client.ts'
 import type { RecoveryFrom } from './recovery/plan-recovery.ts'
 import type { RedirectPrefix } from './redirects/redirect-target.ts'
 import type { TunedLimits } from './throttling/attempt-limits.ts'
 import type { AttemptLimits } from './throttling/limits.ts'
+import type { AuthnUpstream } from './upstream/authn-upstream.ts'
 
 /** The module's tunables, as `config/default.json` groups them. */
 export interface AuthnTunables {
@@ -35,16 +35,14 @@ export interface AuthnConstants {
 }
 
 export interface AuthnOptions {
-  readonly api: HttpApi
+  readonly upstream: AuthnUpstream
   /** For all calls of one step. */
   readonly timeoutMs: number
-  /** Calls to Okta in flight. */
-  readonly maxConnections: number
   /** The org's origin. */
   readonly baseUrl: string
   /** The org's other origins, which may appear in links. */
   readonly linkOrigins: readonly string[]
-  /** The SSWS token. */
+  /** The SSWS token, which is removed from every answer. */
   readonly apiToken: string
   readonly stepUp: boolean
   /** The Okta session ends with the portal's, and before an SSO token is redeemed. */

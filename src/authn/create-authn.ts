@@ -21,7 +21,6 @@ import { attemptLimits, belowLockout } from './throttling/attempt-limits.ts'
 import { createThrottling } from './throttling/throttling.ts'
 import { createOfferedResources } from './transaction/offered-resources.ts'
 import { createTransactionStore } from './transaction/transaction-store.ts'
-import { createAuthnUpstream } from './upstream/authn-upstream.ts'
 
 const MINUTE_MS = 60_000
 /** A step lock outlives the calls to Okta, and another step waits for as long. */
@@ -34,7 +33,7 @@ const POLL_EVERY_MS = 1000
 /** Creates the sign-in module. */
 export function createAuthn(options: AuthnOptions) {
   const { store, masterKeys, sessions, publicOrigin, log, metrics, now, tunables } = options
-  const { openTransactions, knownDevices, revocationTimes, endAllSessions } = options
+  const { upstream, openTransactions, knownDevices, revocationTimes, endAllSessions } = options
   const { recovery } = tunables
   const constants = options.constants.authn ?? {}
   const { pollEveryMs = POLL_EVERY_MS } = constants
@@ -53,7 +52,6 @@ export function createAuthn(options: AuthnOptions) {
     sessionIdIn: options.sessionCookie.readId,
     forwardedOrigins: options.forwardedOrigins,
   })
-  const upstream = createAuthnUpstream(options)
   const transactions = createTransactionStore({
     store,
     openTransactions,
@@ -192,15 +190,12 @@ export function createAuthn(options: AuthnOptions) {
       returnTo: createReturnTo({ ...options, allowed: options.returnTargets }),
       clientOf,
     } satisfies NavigationRoutesOptions,
-    tokenState: upstream.tokenState,
     /** Where a browser goes after a sign-out here. */
     oktaSignOut: options.oktaSignOut ? oktaSignOutUrl(options.baseUrl, options.signInUrl) : undefined,
-    readUser: upstream.readUser,
     userLimits: {
       end: ({ userId, login }: { readonly userId: string; readonly login: string | undefined }) =>
         throttling.resetUser({ userId, logins: login === undefined ? [] : [login] }),
       hashLogin: audit.hashLogin,
     },
-    close: upstream.close,
   }
 }

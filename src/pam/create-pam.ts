@@ -15,8 +15,7 @@ export interface PamOptions
     Pick<AppRoutesOptions, 'appTokens' | 'hashLogin'>,
     Pick<GroupsOptions, 'userName' | 'directory'>,
     Pick<MintOptions, 'key'>,
-    Pick<PamCallOptions, 'api' | 'breaker'>,
-    Pick<PamRoutesOptions, 'requireSession'> {
+    Pick<PamCallOptions, 'api' | 'breaker'> {
   readonly keyExpiresAtMs?: number | undefined
   /** With the placeholder `{team_name}`. */
   readonly tokenPath: string
@@ -24,7 +23,7 @@ export interface PamOptions
 
 /** Composition root of the module. */
 export function createPam(options: PamOptions) {
-  const { api, breaker, key, keyExpiresAtMs, team, userName, directory, requireSession, log } = options
+  const { api, breaker, key, keyExpiresAtMs, team, userName, directory, log } = options
   const deps = createPamDeps(options)
   const tokenPath = deps.basePath + options.tokenPath.replaceAll('{team_name}', encodeURIComponent(team))
   const call = createPamCall({ ...deps, api, breaker })
@@ -37,7 +36,9 @@ export function createPam(options: PamOptions) {
   if (keyExpiresAtMs !== undefined) options.metrics.pamKeyExpiry.set(Math.floor(keyExpiresAtMs / 1000))
 
   return {
-    routes: createPamRoutes({ groups, requireSession, log }),
+    /** For users in browsers. */
+    routes: (requireSession: PamRoutesOptions['requireSession']) =>
+      createPamRoutes({ groups, requireSession, log }),
     appRoutes: createAppRoutes({ ...options, groups: allGroups }),
     state: reader.state,
     readAccess: groups.readAccess,

@@ -69,8 +69,6 @@ export interface SessionsOptions extends SessionLimits {
   readonly extendEveryMs?: number
   readonly maxPerUser: number
   readonly voidTimes: VoidTimes
-  /** Called whenever a session is extended. Never throws. */
-  readonly recheck?: Recheck
   readonly log: Logger
   readonly metrics: Metrics
 }

@@ -8,6 +8,7 @@ import { createOpening } from './open-session.ts'
 import {
   createSessionStore,
   formatTimes,
+  type Recheck,
   remainingMs,
   type Session,
   type SessionStore,
@@ -15,10 +16,10 @@ import {
 } from './session.ts'
 import { createUserSessions } from './user-sessions.ts'
 
-export type Sessions = ReturnType<typeof createSessions>
+export type SessionRecords = ReturnType<typeof createSessionRecords>
 
-/** Creates, reads, extends and ends sessions. */
-export function createSessions(options: LoadSessionOptions) {
+/** Reads, lists and ends sessions, whatever request asks for it. */
+export function createSessionRecords(options: SessionsOptions) {
   const sessionStore = createSessionStore(options)
   const userSessions = createUserSessions(options, sessionStore)
   const { voidTimes } = options
@@ -29,10 +30,7 @@ export function createSessions(options: LoadSessionOptions) {
   }
 
   return {
-    ...createRequestSessions(options, sessionStore),
-
-    /** To be called before `find`, `require` and `refresh`. */
-    load: createLoadSession(options, sessionStore),
+    sessionStore,
 
     formatTimes: (session: Session) => formatTimes(session, options),
 
@@ -54,8 +52,26 @@ export function createSessions(options: LoadSessionOptions) {
   }
 }
 
+export type Sessions = ReturnType<typeof createSessions>
+
+export interface RequestSessionsOptions extends LoadSessionOptions {
+  /** Called whenever a session is extended. Never throws. */
+  readonly recheck?: Recheck | undefined
+}
+
+/** Sessions, with access to that of a request. */
+export function createSessions(records: SessionRecords, options: RequestSessionsOptions) {
+  return {
+    ...records,
+    ...createRequestSessions(options, records.sessionStore),
+
+    /** To be called before `find`, `require` and `refresh`. */
+    load: createLoadSession(options, records.sessionStore),
+  }
+}
+
 /** Access to the loaded session of a request. */
-function createRequestSessions(options: SessionsOptions, sessionStore: SessionStore) {
+function createRequestSessions(options: RequestSessionsOptions, sessionStore: SessionStore) {
   const { idleMs, now } = options
   const extendAfterMs = Math.min(options.extendEveryMs ?? 60_000, idleMs / 2)
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { noSession } from '../../src/errors.ts'
 import { parseQuery } from '../../src/http/query.ts'
@@ -44,7 +44,7 @@ export interface BrokerAnswer {
   readonly body: Record<string, unknown>
 }
 
-export interface PamBrokerOptions extends Partial<Omit<PamOptions, 'tunables' | 'requireSession'>> {
+export interface PamBrokerOptions extends Partial<Omit<PamOptions, 'tunables'>> {
   readonly baseUrl: string
   readonly tunables?: (same: PamOptions['tunables']) => PamOptions['tunables']
   readonly totalTimeoutMs?: number
@@ -106,13 +106,15 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
         .replace(/[^a-z]/g, '')
         .slice(0, 16)
         .padEnd(16, '_'),
-    requireSession: async (req) => sessionOf(req.headers['x-test-login'], req.headers['x-test-session']),
     log,
     metrics,
     random: () => 0,
     sleep: (ms) => delay(Math.min(ms, 5)),
     ...parts,
   })
+
+  const requireSession = async (req: Request) =>
+    sessionOf(req.headers['x-test-login'], req.headers['x-test-session'])
 
   let received = 0
   const countRequest: RequestHandler = (_req, _res, next) => {
@@ -121,7 +123,7 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   }
   const served = await serve({
     before: [countRequest],
-    routes: [...pam.routes, ...pam.appRoutes],
+    routes: [...pam.routes(requireSession), ...pam.appRoutes],
     prepare: (app) => app.set('query parser', parseQuery),
     patience: LONG_TIMEOUTS,
     collected,

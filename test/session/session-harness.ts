@@ -16,7 +16,13 @@ import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import type { Recheck } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
-import { createSessions, refuseOtherSession, type Sessions, withSession } from '../../src/session/sessions.ts'
+import {
+  createSessionRecords,
+  createSessions,
+  refuseOtherSession,
+  type Sessions,
+  withSession,
+} from '../../src/session/sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type Answer, serve } from '../http/serve.ts'
@@ -80,8 +86,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   const { object: voidTimes, restartWith: restartVoidTimes } = restartable([FIRST_KEY], (masterKeys) =>
     createVoidTimes({ store, masterKeys, ttlMs: ABSOLUTE_MS, isUsed: usesVoidTimes }),
   )
-  const { object: sessions, restartWith: restartSessions } = restartable([FIRST_KEY], (masterKeys) =>
-    createSessions({
+  const { object: sessions, restartWith: restartSessions } = restartable([FIRST_KEY], (masterKeys) => {
+    const sessionOptions = {
       store,
       masterKeys,
       cookie,
@@ -91,12 +97,13 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       extendEveryMs: EXTEND_EVERY_MS,
       maxPerUser: MAX_PER_USER,
       voidTimes,
-      ...(recheck === undefined ? {} : { recheck }),
+      recheck,
       log,
       metrics,
       now,
-    }),
-  )
+    }
+    return createSessions(createSessionRecords(sessionOptions), sessionOptions)
+  })
   const routesOptions = {
     publicOrigin: 'https://portal.example',
     sessions,
