@@ -66,6 +66,8 @@ export const LOG_EVENT_TEXTS: {
       'An attempt could not be refunded. It stays counted until its window ends. → If frequent, check Redis.',
     known_device_not_stored:
       'A user signed in, but the device could not be stored as known. The next sign-in stores it. → If frequent, check Redis.',
+    groups_not_cleared:
+      'The sessions of a user have ended, but the user’s PAM groups could not be removed from the cache. They are served until they are old, at most 5 minutes. → If frequent, check Redis.',
     org_event_not_cleared:
       'An event of the org made the sessions of a user void, but they, open transactions or known devices could not be deleted. They expire. → Call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
     org_event_unreadable:

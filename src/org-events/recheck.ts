@@ -64,7 +64,9 @@ async function endSessions(options: RecheckOptions, userId: string, from: From):
   const { voidTimes, endAllSessions, log, now } = options
   await voidTimes.record(userId, now())
   const reason = 'by_org'
-  log.audit('sessions_revoked', { ...from, userId, reason, count: await endAllSessions(userId, reason) })
+  await endAllSessions(userId, reason, (count) =>
+    log.audit('sessions_revoked', { ...from, userId, reason, count }),
+  )
 }
 
 /** How long a user whom the token could read shows that a 404 for another user is true. */

@@ -47,8 +47,9 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
         return reply
       },
       voidTimes: { record: async (...given) => void done.push(['void', ...given]) },
-      async endAllSessions(...given) {
-        done.push(['end', ...given])
+      async endAllSessions(userId, reason, audit) {
+        done.push(['end', userId, reason])
+        audit(2)
         return 2
       },
       log,

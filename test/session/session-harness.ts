@@ -12,6 +12,7 @@ import type { Route } from '../../src/http/route.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
+import { createRevocation } from '../../src/revocation/create-revocation.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import type { Recheck } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
@@ -52,6 +53,7 @@ export interface HarnessOptions {
   readonly usesVoidTimes?: boolean
   readonly recheck?: Recheck
   readonly oktaSignOut?: string
+  readonly refetchAccess?: (login: string) => Promise<void>
 }
 
 /** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
@@ -60,7 +62,7 @@ export const DEVICE_HEADER = 'x-test-device'
 /** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
 export async function startSessionHarness(options: HarnessOptions = {}) {
   const { secure = true, sameSite = 'lax', idleMs = IDLE_MS, readAccess } = options
-  const { usesVoidTimes = false, recheck, oktaSignOut } = options
+  const { usesVoidTimes = false, recheck, oktaSignOut, refetchAccess = async () => {} } = options
   const clock = { now: START }
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
@@ -97,10 +99,13 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       now,
     }),
   )
+  const { endAllSessions } = createRevocation({
+    ...{ store, masterKeys: [FIRST_KEY], sessions, refetchAccess, log, now },
+  })
   const routesOptions = {
     publicOrigin: 'https://portal.example',
     sessions,
-    endAllSessions: sessions.endAll,
+    endAllSessions,
     cookie,
     oktaSignOut,
     ensureDevice: () => undefined,
@@ -171,6 +176,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     ...{ store, entries },
     traffic,
     sessions,
+    endAllSessions,
     voidTimes,
     /** The keys of session records, without those of the indexes. */
     stored: () => [...entries.keys()].filter((key) => key.startsWith('gatehouse:sess:')),
