@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Request, Router } from 'express'
-import { storeUnavailable } from '../../src/errors.ts'
+import { noSession, storeUnavailable } from '../../src/errors.ts'
 import {
   beginForwardAuth,
   createForwardAuthRoutes,
@@ -133,6 +133,18 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       path: '/need',
       async handle(req, res) {
         res.json(await sessions.require(req))
+      },
+    },
+    {
+      // a mistake that the types forbid: the session is changed and signed out in one request
+      method: 'DELETE',
+      path: '/change',
+      async handle(req, res) {
+        const found = sessions.find(req)
+        if (found === undefined) throw noSession()
+        Object.assign(found.session, { login: 'changed@example.com' })
+        await sessions.end(found, 'signed_out')
+        res.status(204).end()
       },
     },
   ])
