@@ -28,7 +28,7 @@ export const AUDIT_TEXTS: Readonly<Record<AuditEvent, string>> = {
   session_device_mismatch:
     'a session cookie comes with the device cookie of another device, or with none, and is refused. Each replica writes one line a minute for each session and device',
   sessions_revoked:
-    'sessions of a user end, except by sign-out or by a new sign-in in the same browser; `count` may be 0',
+    'sessions of a user end, except by sign-out or by a new sign-in in the same browser; `count` is the number that has ended, 0 too, even if the call then fails',
   event_hook_refused: 'a request to `/hooks/org-events` has none of `EVENT_HOOK_SECRET`',
   limit_hit: 'a limit refuses an attempt; nothing is sent to Okta',
   limits_ended:

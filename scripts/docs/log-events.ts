@@ -66,12 +66,14 @@ export const LOG_EVENT_TEXTS: {
       'An attempt could not be refunded. It stays counted until its window ends. → If frequent, check Redis.',
     known_device_not_stored:
       'A user signed in, but the device could not be stored as known. The next sign-in stores it. → If frequent, check Redis.',
+    groups_not_cleared:
+      'The sessions of a user have ended, but the user’s PAM groups could not be removed from the cache. They are served until they are old, at most 5 minutes. → If frequent, check Redis.',
     org_event_not_cleared:
-      'An event of the org made the sessions of a user void, but they, open transactions or known devices could not be deleted. They expire. → Call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
+      'An event of the org, or a re-check, made the sessions of a user void, but they, open transactions or known devices could not be deleted. They expire. → Call `DELETE /admin/users/{uid}/sessions` with this `userId`.',
     org_event_unreadable:
       'Of an event of the org whose type (`operation`) has an effect here, the parts in `reason` could not be read: `uuid`, `published` (the event then counts as published now), `target` (one of the users, or all), `login` (groups are not fetched again). The rest took effect. One line a minute for each type and parts; `count` is the number of events since the last one. → Find the event in Okta’s System Log, end the sessions of its user with `DELETE /admin/users/{uid}/sessions`, and report it.',
     recheck_failed:
-      'Okta could not be asked about the user of an open session, or its answer (`upstreamStatus`) does not tell. No session ended. One line a minute for each status. → If it lasts, run the doctor: `authn.users`.',
+      'Okta could not be asked about the user of an open session, or its answer (`upstreamStatus`) does not tell. No session ended. The check is repeated when a session of the user is next extended; while checks fail, 5 a minute. One line a minute for each status. → If it lasts, run the doctor: `authn.users`.',
     step_lock_release_failed:
       'The step lock of a failed step could not be released. It expires within seconds. → If frequent, check Redis.',
     step_rollback_failed:

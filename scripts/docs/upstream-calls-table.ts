@@ -121,7 +121,7 @@ const OTHERS: readonly (readonly string[])[] = [
     'API token',
     'a user with a session, with `SESSION_RECHECK_MINUTES`',
     'a call of the rate limit',
-    'one for a user in the period; 60 a minute',
+    'one for a user in the period; 60 a minute; while they fail, 5 a minute',
   ],
   [
     '`POST` to `PAM_TOKEN_PATH`',

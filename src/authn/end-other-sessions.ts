@@ -40,16 +40,21 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
   return async ({ userId, login }, handle, client) => {
     const report = (count: number) => audit.sessionsRevoked({ userId, count, reason: REASON }, login, client)
     try {
-      report(await endAllSessions(userId, REASON, { transactionKeys: keysOf(handle) }))
+      await endAllSessions(userId, REASON, report, { transactionKeys: keysOf(handle) })
     } catch (error) {
       const { requestId } = client
       const createdSinceMs = now()
       log.error('session_revocation_failed', { requestId, userId }, error)
+      let count = 0
+      const onEnd = () => {
+        count += 1
+      }
       retryPolicy
-        .execute(async () => report(await sessions.endAll(userId, REASON, { createdSinceMs })))
+        .execute(() => sessions.endAll(userId, REASON, { createdSinceMs }, onEnd))
         .catch((failure: unknown) =>
           log.error('session_revocation_abandoned', { requestId, userId }, failure),
         )
+        .finally(() => report(count))
       throw error
     }
   }

@@ -36,6 +36,7 @@ interface LogEvents {
     | 'unknown_step'
     | 'attempt_refund_failed'
     | 'known_device_not_stored'
+    | 'groups_not_cleared'
     | 'org_event_not_cleared'
     | 'org_event_unreadable'
     | 'recheck_failed'

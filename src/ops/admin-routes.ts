@@ -97,8 +97,9 @@ const listSessions: UserOperation = async ({ sessions }, userId) => {
 
 const endSessions: UserOperation = async ({ endAllSessions, log }, userId, req) => {
   const reason = 'by_admin'
-  const count = await endAllSessions(userId, reason)
-  log.audit('sessions_revoked', { ...requestFields(req), userId, reason, count })
+  const audit = (count: number) =>
+    log.audit('sessions_revoked', { ...requestFields(req), userId, reason, count })
+  const count = await endAllSessions(userId, reason, audit)
   return { body: { ended: count }, count }
 }
 

@@ -114,6 +114,8 @@ async function clearAway(options: ApplyOrgEventsOptions, event: OrgEvent, from: 
   const keep = { createdSinceMs: publishedMs, ...SIGN_INS_TO_KEEP[operation]?.(publishedMs) }
   // The user has changed the password here, or a later event came first: what is open now is newer.
   const isOver = await revocationTimes.revokedSince(userId, publishedMs)
-  const count = isOver ? 0 : await endAllSessions(userId, reason, keep)
-  log.audit('sessions_revoked', { ...from, userId, reason, count, eventId, operation })
+  const audit = (count: number) =>
+    log.audit('sessions_revoked', { ...from, userId, reason, count, eventId, operation })
+  if (isOver) audit(0)
+  else await endAllSessions(userId, reason, audit, keep)
 }

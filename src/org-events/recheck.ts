@@ -26,13 +26,17 @@ export interface RecheckOptions {
 
 /** Of this replica. More sessions than this are checked later. */
 const MAX_PER_MINUTE = 60
+/** While checks fail: enough to notice that Okta answers again, or that the token may read users. */
+const MAX_PER_MINUTE_FAILING = 5
 const MINUTE_MS = 60_000
 /** Okta's statuses of users who may not sign in, and stay so until an administrator changes it. */
 const ENDED = new Set<unknown>(['DEPROVISIONED', 'SUSPENDED'])
 
 /**
- * Asks Okta whether the user of a session that is in use may still sign in: once in `everyMs` for all replicas. It runs with the
- * write that extends the session once a minute, so that no request makes a round trip for it. An error ends no session.
+ * Asks Okta whether the user of a session that is in use may still sign in: once in `everyMs` for
+ * all replicas. It runs with the write that extends the session once a minute, so that no request
+ * makes a round trip for it. An error ends no session, and nothing was learned: the check is due
+ * again when a session of the user is next extended.
  */
 export function createRecheck(options: RecheckOptions): Recheck {
   const { everyMs, store, nameSigner, readUser, metrics, now } = options
@@ -44,28 +48,42 @@ export function createRecheck(options: RecheckOptions): Recheck {
     const { userId, authenticatedAtMs } = session
     if (now() - authenticatedAtMs < everyMs || budget.left() === 0) return
     const key = keyOf(store, KEYS.recheck, nameSigner.sign(userId))
+    const makeDue = () => store.delete(key).catch(() => {}) // else it is due after `everyMs`
     try {
       const isDue = await store.set(key, '1', everyMs, 'absent')
       if (!isDue) return
-      if (!budget.take()) return void (await store.delete(key)) // due when the session is extended again
+      if (!budget.take()) return void (await makeDue())
       const answer = await readUser(userId)
       const result = judge(userId, answer)
-      metrics.sessionRechecks.inc({ result })
-      if (result === 'failed') reportFailure(from, answer.status)
       if (result === 'ended') await endSessions(options, userId, from)
+      metrics.sessionRechecks.inc({ result })
+      budget.observe(result)
+      if (result !== 'failed') return
+      reportFailure(from, answer.status)
     } catch (error) {
       metrics.sessionRechecks.inc({ result: 'failed' })
+      budget.observe('failed')
       reportFailure(from, undefined, error)
     }
+    await makeDue()
   }
 }
 
+/** Once they are void, no request uses them, so the check would not be repeated. */
 async function endSessions(options: RecheckOptions, userId: string, from: From): Promise<void> {
   const { voidTimes, endAllSessions, log, now } = options
   await voidTimes.record(userId, now())
   const reason = 'by_org'
-  log.audit('sessions_revoked', { ...from, userId, reason, count: await endAllSessions(userId, reason) })
+  try {
+    await endAllSessions(userId, reason, (count) =>
+      log.audit('sessions_revoked', { ...from, userId, reason, count }),
+    )
+  } catch (error) {
+    log.warn('org_event_not_cleared', { requestId: from.requestId, userId }, error)
+  }
 }
+
+type Result = 'active' | 'ended' | 'failed'
 
 /** How long a user whom the token could read shows that a 404 for another user is true. */
 const PROOF_MS = 5 * MINUTE_MS
@@ -79,7 +97,7 @@ const PROOF_MS = 5 * MINUTE_MS
 function createJudge(now: () => number) {
   let readable: readonly { readonly userId: string; readonly atMs: number }[] = []
 
-  return (userId: string, { status, json }: UpstreamResponse): 'active' | 'ended' | 'failed' => {
+  return (userId: string, { status, json }: UpstreamResponse): Result => {
     const { id, status: userStatus, errorCode } = Object(json)
     const others = readable.filter((user) => user.userId !== userId && now() - user.atMs < PROOF_MS)
     if (status === 200 && id === userId && typeof userStatus === 'string') {
@@ -92,8 +110,8 @@ function createJudge(now: () => number) {
 
 /** A window of a minute begins with its first check. */
 function createMinuteBudget(now: () => number) {
-  let [endsAtMs, used] = [0, 0]
-  const left = () => (now() < endsAtMs ? MAX_PER_MINUTE - used : MAX_PER_MINUTE)
+  let [endsAtMs, used, max] = [0, 0, MAX_PER_MINUTE]
+  const left = () => Math.max(0, now() < endsAtMs ? max - used : max)
   return {
     left,
     take(): boolean {
@@ -101,6 +119,9 @@ function createMinuteBudget(now: () => number) {
       if (now() >= endsAtMs) [endsAtMs, used] = [now() + MINUTE_MS, 0]
       used += 1
       return true
+    },
+    observe(result: Result): void {
+      max = result === 'failed' ? MAX_PER_MINUTE_FAILING : MAX_PER_MINUTE
     },
   }
 }

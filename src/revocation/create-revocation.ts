@@ -5,7 +5,7 @@ import { createEndAllSessions, type EndAllSessionsOptions } from './end-all-sess
 import { createRevocationTimes } from './revocation-times.ts'
 import { createUserKeys } from './user-keys.ts'
 
-export interface RevocationOptions extends Pick<EndAllSessionsOptions, 'sessions' | 'refetchAccess'> {
+export interface RevocationOptions extends Pick<EndAllSessionsOptions, 'sessions' | 'refetchAccess' | 'log'> {
   readonly store: Store
   readonly masterKeys: MasterKeys
   readonly now: () => number

@@ -1,3 +1,4 @@
+import type { Logger } from '../observability/logger.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import { KEYS, startOf } from '../store/keys.ts'
@@ -10,28 +11,47 @@ export interface EndAllSessionsOptions {
   readonly openTransactions: Pick<UserKeys, 'deleteAll'>
   readonly knownDevices: Pick<UserKeys, 'deleteAll'>
   readonly revocationTimes: Pick<RevocationTimes, 'record'>
-  /** Makes all replicas read the user's PAM groups again. Never throws. */
+  /** Makes all replicas read the user's PAM groups again. */
   readonly refetchAccess: (login: string) => Promise<void>
+  readonly log: Logger
 }
 
 /**
  * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
  */
 export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
-  const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess } = options
+  const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess, log } = options
 
-  return async (userId, reason, keep = {}) => {
-    // Transactions first: a running step then finds its transaction deleted when it commits, and rolls its session back. The
-    // session of a step that has committed is already written, and is found below.
-    const { transactionsSinceMs = keep.createdSinceMs } = keep
-    const [recorded] = await Promise.allSettled([revocationTimes.record(userId, transactionsSinceMs)])
-    await openTransactions.deleteAll(userId, keep)
-    const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
-    const count = await sessions.endAll(userId, reason, keep)
-    await Promise.all([...logins].map(refetchAccess))
-    if (keep.id === undefined) await knownDevices.deleteAll(userId) // last: they only select limits
-    if (recorded.status === 'rejected') throw recorded.reason // a full store refuses writes, but deletes
-    return count
+  /** No session comes back if this fails: the groups in the cache are served until they are old. */
+  const refetch = (userId: string) => async (login: string) => {
+    try {
+      await refetchAccess(login)
+    } catch (error) {
+      log.warn('groups_not_cleared', { userId }, error)
+    }
+  }
+
+  return async (userId, reason, audit, keep = {}) => {
+    let count = 0
+    const onEnd = () => {
+      count += 1
+    }
+    try {
+      // Transactions first: a running step then finds its transaction deleted when it commits, and
+      // rolls its session back. The session of a step that has committed is already written, and is
+      // found below.
+      const { transactionsSinceMs = keep.createdSinceMs } = keep
+      const [recorded] = await Promise.allSettled([revocationTimes.record(userId, transactionsSinceMs)])
+      await openTransactions.deleteAll(userId, keep)
+      const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
+      await sessions.endAll(userId, reason, keep, onEnd)
+      await Promise.all([...logins].map(refetch(userId)))
+      if (keep.id === undefined) await knownDevices.deleteAll(userId) // last: they only select limits
+      if (recorded.status === 'rejected') throw recorded.reason // a full store refuses writes, but deletes
+      return count
+    } finally {
+      audit(count)
+    }
   }
 }
 

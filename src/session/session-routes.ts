@@ -94,7 +94,8 @@ export function createOwnSessionsRoutes(options: SessionRoutesOptions): Route[] 
     async endOtherSessions(req, res) {
       const { id, session } = findSession(sessions, req)
       requireRecentSignIn(session, options)
-      auditRevoked(req, session, await endAllSessions(session.userId, 'by_user', { id }))
+      const audit = (count: number) => auditRevoked(req, session, count)
+      await endAllSessions(session.userId, 'by_user', audit, { id })
       res.status(204).end()
     },
     async endSession(req, res) {

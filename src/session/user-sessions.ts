@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { createSeal, createSigner } from '../crypto/keys.ts'
 import type { RevocationReason } from '../observability/audit-events.ts'
+import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
 import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
 import type { IdentifiedSession, SessionStore, SessionsOptions, StoredSession } from './session.ts'
@@ -37,10 +38,15 @@ export interface SessionsToKeep {
   readonly transactionKeys?: readonly string[]
 }
 
-/** Ends all sessions of a user, and everything that could restore one. Returns how many sessions were ended. */
+/**
+ * Ends all sessions of a user, and everything that could restore one. Returns how many sessions
+ * were ended. `audit` is called once with that number, before an error is thrown too: what has
+ * ended is audited, whatever fails afterwards.
+ */
 export type EndAllSessions = (
   userId: string,
   reason: RevocationReason,
+  audit: (count: number) => void,
   keep?: SessionsToKeep,
 ) => Promise<number>
 
@@ -63,19 +69,30 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
     list,
     end,
 
-    /** Returns how many sessions were ended. */
-    async endAll(userId: string, reason: RevocationReason, keep: SessionsToKeep = {}): Promise<number> {
+    /**
+     * Returns how many sessions were ended. If one of them cannot be, the others end. `onEnd` is
+     * called for each that has ended, before an error is thrown too.
+     */
+    async endAll(
+      userId: string,
+      reason: RevocationReason,
+      keep: SessionsToKeep = {},
+      onEnd: () => void = () => {},
+    ): Promise<number> {
       const { createdSinceMs = Number.POSITIVE_INFINITY } = keep
-      const all = await readAll(userId)
-      const ended = all
+      let count = 0
+      const ending = (await readAll(userId))
         .filter(({ entry }) => entry.id !== keep.id && entry.createdAtMs < createdSinceMs)
         .map(async ({ entry, stored }) => {
           await sessionStore.destroy(entry.id)
+          if (stored !== undefined) {
+            count += 1
+            metrics.sessionsEnded.inc({ reason })
+            onEnd()
+          }
           if (stored !== undefined || !index.isRecent(entry)) await index.remove(userId, entry.id)
-          return stored !== undefined
         })
-      const count = (await Promise.all(ended)).filter(Boolean).length
-      if (count > 0) metrics.sessionsEnded.inc({ reason }, count)
+      await allSettledOrThrow(...ending)
       return count
     },
 

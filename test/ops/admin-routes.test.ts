@@ -5,7 +5,7 @@ import { storeUnavailable } from '../../src/errors.ts'
 import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
 import { createOps } from '../../src/ops.ts'
 import { listenFor, useKeeper } from '../http/serve.ts'
-import { GRANT, openSession, startSessionHarness } from '../session/session-harness.ts'
+import { GRANT, type HarnessOptions, openSession, startSessionHarness } from '../session/session-harness.ts'
 
 const keep = useKeeper()
 
@@ -16,15 +16,18 @@ const EVERYONE = '/admin/sessions'
 const ME = '/api/v1/sessions/me'
 
 /** The public and the operations listener on the same store. */
-async function harness(opsToken: string | null = TOKEN, named: { name: string; token: string }[] = []) {
-  const own = keep(await startSessionHarness())
+async function harness(
+  opsToken: string | null = TOKEN,
+  named: { name: string; token: string }[] = [],
+  options: HarnessOptions = {},
+) {
+  const own = keep(await startSessionHarness(options))
   const endedLimits: { userId: string; login: string | undefined }[] = []
-  const { metrics, store, sessions, log } = own
+  const { metrics, store, sessions, endAllSessions, log } = own
   const app = createOps({
     revision: 'unknown',
     health: { readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' } }) },
-    ...{ metrics, store, sessions },
-    endAllSessions: sessions.endAll,
+    ...{ metrics, store, sessions, endAllSessions },
     limits: {
       async end(person) {
         if (own.traffic.unavailable) throw storeUnavailable()
@@ -258,6 +261,20 @@ describe('with the token', () => {
     expect((await metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'by_admin' }, value: 2 }),
     ])
+  })
+
+  test('if the PAM groups cannot be removed from the cache, the answer and the audit tell what has ended', async () => {
+    const refetchAccess = () => Promise.reject(storeUnavailable())
+    const { admin, signIn, call, lines, audited } = await harness(TOKEN, [], { refetchAccess })
+    const { cookieHeader } = await signIn()
+    const answer = await admin('DELETE', SESSIONS)
+    expect([answer.status, answer.json]).toEqual([200, { ended: 1 }])
+    expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+    expect(audited()).toMatchObject([{ operation: 'end_sessions', status: 200, count: 1 }])
+    const revoked = { event: 'sessions_revoked', userId: '00u1person', reason: 'by_admin', count: 1 }
+    expect(lines()).toContainEqual(expect.objectContaining(revoked))
+    const warning = { event: 'groups_not_cleared', level: 'warn', userId: '00u1person' }
+    expect(lines()).toContainEqual(expect.objectContaining(warning))
   })
 
   test('the sessions of all users are ended after their transactions and SSO tokens, and nothing else', async () => {

@@ -37,7 +37,11 @@ function harness(failing: Partial<ApplyOrgEventsOptions> = {}) {
     createApplyOrgEvents({
       ...{ store, nameSigner, revocationTimes, log, metrics },
       voidTimes: { record: note('void', undefined) },
-      endAllSessions: note('end', 1),
+      async endAllSessions(userId, reason, audit, sessionsToKeep) {
+        done.push(['end', userId, reason, sessionsToKeep])
+        audit(1)
+        return 1
+      },
       refetchAccess: note('groups', undefined),
       ...failing,
     })
@@ -145,16 +149,18 @@ test('what the user has begun since the sessions were last ended here is left al
 
 test('if clearing away fails, that is logged, and other users are not affected', async () => {
   const { one, lines } = harness({
-    async endAllSessions(userId) {
+    async endAllSessions(userId, _reason, audit) {
+      audit(1)
       if (userId === 'a') throw storeUnavailable()
       return 1
     },
   })
   ;(await one([event('1', 'a', 1), event('2', 'b', 1)], FROM))()
-  await until(() => lines().length === 2)
+  await until(() => lines().length === 3)
   const seen = lines().map(({ event: name, userId }) => [name, userId])
   expect(seen.sort()).toEqual([
     ['org_event_not_cleared', 'a'],
+    ['sessions_revoked', 'a'],
     ['sessions_revoked', 'b'],
   ])
 })

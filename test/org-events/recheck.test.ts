@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createSigner } from '../../src/crypto/keys.ts'
+import { storeUnavailable } from '../../src/errors.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createRecheck } from '../../src/org-events/recheck.ts'
 import type { Session } from '../../src/session/session.ts'
@@ -33,6 +34,7 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
   const store = keep(createMemoryStore({ monotonic: now, now }))
   const asked: string[] = []
   const done: unknown[][] = []
+  const failing = { record: false, end: false }
   const { log, lines } = collectLog()
   const metrics = createMetrics({ processMetrics: false })
   const replica = () =>
@@ -46,9 +48,16 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
         if (reply instanceof Error) throw reply
         return reply
       },
-      voidTimes: { record: async (...given) => void done.push(['void', ...given]) },
-      async endAllSessions(...given) {
-        done.push(['end', ...given])
+      voidTimes: {
+        async record(...given) {
+          if (failing.record) throw storeUnavailable()
+          done.push(['void', ...given])
+        },
+      },
+      async endAllSessions(userId, reason, audit) {
+        if (failing.end) throw storeUnavailable()
+        done.push(['end', userId, reason])
+        audit(2)
         return 2
       },
       log,
@@ -58,7 +67,7 @@ function harness(answers: Readonly<Record<string, UpstreamResponse | Error>> = {
   const [one, two] = [replica(), replica()]
   const use = (userId: string, { by = one, authenticatedAtMs = START } = {}) =>
     by({ ...GRANT, publicId: 'p', userId, authenticatedAtMs } as Session, FROM)
-  return { clock, asked, done, lines, metrics, use, one, two }
+  return { clock, asked, done, failing, lines, metrics, use, one, two }
 }
 
 describe('a check', () => {
@@ -98,6 +107,65 @@ describe('a check', () => {
     for (const userId of users) await use(userId)
     expect(new Set(asked)).toEqual(new Set(users))
     expect(asked).toHaveLength(100)
+  })
+})
+
+describe('a check that failed', () => {
+  const DOWN = new UpstreamFailure('timeout')
+
+  test('is due again when a session of the user is next extended, on any replica', async () => {
+    const answers: Record<string, UpstreamResponse | Error> = { a: DOWN }
+    const { use, two, clock, asked, done } = harness(answers)
+    await use('a')
+    clock.now += MINUTE_MS
+    answers.a = user('SUSPENDED')
+    await use('a', { by: two })
+    expect(asked).toEqual(['a', 'a'])
+    expect(done.map(([what]) => what)).toEqual(['void', 'end'])
+  })
+
+  test('leaves five a minute on this replica, until one succeeds', async () => {
+    const answers: Record<string, UpstreamResponse | Error> = { a: DOWN }
+    const { use, two, clock, asked } = harness(answers)
+    const users = Array.from({ length: 20 }, (_, n) => `u${n}`)
+    for (const userId of users) answers[userId] = DOWN
+    await use('a')
+    for (const userId of users) await use(userId)
+    expect(asked).toHaveLength(5)
+    await use('a', { by: two })
+    expect(asked).toHaveLength(6)
+    clock.now += MINUTE_MS
+    for (const userId of users) answers[userId] = user('ACTIVE', userId)
+    for (const userId of users) await use(userId)
+    expect(asked).toHaveLength(26)
+  })
+
+  test('is also one that could not make the sessions void', async () => {
+    const { use, clock, asked, done, failing, lines } = harness({ a: user('SUSPENDED') })
+    failing.record = true
+    await use('a')
+    expect(lines().map(({ event }) => event)).toEqual(['recheck_failed'])
+    failing.record = false
+    clock.now += MINUTE_MS
+    await use('a')
+    expect(asked).toEqual(['a', 'a'])
+    expect(done.map(([what]) => what)).toEqual(['void', 'end'])
+  })
+
+  test('is not one whose sessions are void, but could not be deleted', async () => {
+    const { use, asked, failing, lines, metrics } = harness({ a: user('SUSPENDED') })
+    failing.end = true
+    await use('a')
+    await use('a')
+    expect(asked).toEqual(['a'])
+    expect(lines()).toEqual([
+      expect.objectContaining({ event: 'org_event_not_cleared', userId: 'a', requestId: FROM.requestId }),
+    ])
+    const counted = await metrics.registry.getSingleMetricAsString('gatehouse_session_rechecks_total')
+    expect([counted.includes('result="ended"} 1'), counted.includes('result="failed"')]).toEqual([
+      true,
+      false,
+    ])
   })
 })
 

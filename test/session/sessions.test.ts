@@ -666,6 +666,15 @@ test('a session that is signed out while it is extended is 401, and stays signed
   expect(stored()).toEqual([])
 })
 
+test('express-session never writes a session, not even one that was changed: a sign-out is final', async () => {
+  const { call, stored, traffic, cookieHeader } = await signedIn()
+  traffic.writes = 0
+  const answer = await call('DELETE', '/change', cookieHeader)
+  expect([answer.status, answer.headers['set-cookie']]).toEqual([204, undefined])
+  expect([traffic.writes, stored()]).toEqual([2, []]) // the deletions of the record and of its index entry
+  expect((await call('GET', ME, cookieHeader)).status).toBe(404)
+})
+
 test('an ended session is removed from the index', async () => {
   const { sessions, entries, stored } = await harness()
   const { id } = await openSession(sessions, { ...GRANT, deviceId: 'a device' })
