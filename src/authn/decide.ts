@@ -141,7 +141,7 @@ function decideSignIn(
   const after = advanced.credentialAccepted ? advanced : { ...advanced, login: before.login }
   const events = answeredEvents(plan, answer, before, advanced)
   const attempt = { outcome, status: answer.status, factorResult: answer.factorResult }
-  const answered = { ...aboutUser(plan, before, after), attempt, events }
+  const answered = { ...endsOthers(plan, after), ...unlessEnded(plan, after), attempt, events }
 
   const { session } = facts
   const isOthers = answer.user !== undefined && session?.session.userId !== answer.user.id
@@ -164,14 +164,14 @@ function decideSignIn(
   return { ...answered, outcome, after: nextTransaction(after, offered, session?.id, nowMs), offers: offered }
 }
 
-/** The sessions that end, and those that may have ended meanwhile. */
-function aboutUser(plan: SignInPlan, before: Transaction, after: Transaction) {
-  const { userId, login } = after
-  if (userId === undefined) return {}
-  return {
-    ...(plan.endsOtherSessions ? { endsOthersOf: { userId, login } } : {}),
-    ...(plan.isUserStored ? {} : { unlessEnded: { userId, sinceMs: before.createdAtMs } }),
-  }
+/** The user's other sessions end if this step ends them. */
+function endsOthers({ endsOtherSessions }: SignInPlan, { userId, login }: Transaction) {
+  return endsOtherSessions && userId !== undefined ? { endsOthersOf: { userId, login } } : {}
+}
+
+/** No stored record names the user of this transaction: an end of all sessions could not find it. */
+function unlessEnded({ isUserStored }: SignInPlan, { createdAtMs, userId }: Transaction) {
+  return isUserStored || userId === undefined ? {} : { unlessEnded: { userId, sinceMs: createdAtMs } }
 }
 
 /** Okta rejected the step. */
@@ -189,7 +189,8 @@ function decideRefused(
   // Okta no longer knows the state token
   const isGone = reply.status === 401 && reply.errorCode === unknownHandle().code
   const after = isGone ? undefined : afterRejectedStep(before, plan)
-  return { outcome, after, attempt: { outcome, counts }, events }
+  // an earlier call of this request may have named the user
+  return { outcome, after, ...unlessEnded(plan, before), attempt: { outcome, counts }, events }
 }
 
 /** Throws 502 if the answer has no status, or names a different user than before. */
