@@ -166,7 +166,8 @@ function planImported(request: StateRequest | OperationRequest, before: Transact
     request.kind === 'state' ? request.fields.username !== undefined : plan.proof !== undefined
   if (!sendsCredential) return plan
   const fields = request.kind === 'state' ? withoutCredentials(request.fields) : {}
-  return { ...planState(fields, before), attempt: plan.attempt, credential: request }
+  const { attempt, changesPassword } = plan
+  return { ...planState(fields, before), attempt, changesPassword, credential: request }
 }
 
 function withoutCredentials({ username: _login, password: _password, ...fields }: StateFields): StateFields {
