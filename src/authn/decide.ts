@@ -153,7 +153,7 @@ function decideSignIn(
   }
   if (opensSession(after, answer)) {
     const opens = openSession(answer, after, facts)
-    if (opens === undefined) throw unusableAnswer('no login', ...events)
+    if (opens === undefined) throw unusableAnswer('no login', events, answered.endsOthersOf)
     const opened = { ...outcome, sessionId: opens.id }
     const next = nextTransaction(after, offered, opens.id, nowMs)
     return { ...answered, outcome: opened, after: next, attempt: { ...attempt, outcome: opened }, opens }
@@ -183,7 +183,7 @@ function decideRefused(
   outcome: StepAnswer,
 ): Decision {
   const { operation, factorType } = plan
-  throwIfAddressRefused(reply, operation, upstreamError(reply))
+  throwIfAddressRefused(reply, operation, [upstreamError(reply)])
   const { counts } = readError(reply, operation)
   const events = [upstreamError(reply), ...stepRefused(operation, reply, named, factorType)]
   // Okta no longer knows the state token
@@ -197,11 +197,9 @@ function decideRefused(
 function assertUsable(operation: string, before: Transaction, answer: Answer): void {
   if (answer.status === '' && operation !== 'cancel') throw unusableAnswer('no status')
   if (isDifferentUser(before, answer))
-    throw new StepRefusedError(upstreamUnavailable(new Error('the answer is about another person')), {
-      log: 'error',
-      event: 'user_mismatch',
-      fields: { operation },
-    })
+    throw new StepRefusedError(upstreamUnavailable(new Error('the answer is about another person')), [
+      { log: 'error', event: 'user_mismatch', fields: { operation } },
+    ])
 }
 
 /** A response of Okta offers some twenty; each answer of a transaction adds its own. */
@@ -226,7 +224,7 @@ function advanceTransaction(
   const count = after.offered.length
   if (count <= MAX_OFFERED_STEPS) return after
   const logged = { log: 'error', event: 'too_many_steps', fields: { operation, count } } as const
-  throw unusableAnswer('too many steps', refused('too_many_steps'), logged)
+  throw unusableAnswer('too many steps', [refused('too_many_steps'), logged])
 }
 
 interface AcceptedAnswer {

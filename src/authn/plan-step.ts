@@ -88,7 +88,7 @@ export function planStep(
   }
   // only the redirects of such a transaction can be used
   if (before.origin === 'redirect-only')
-    throw new StepRefusedError(unknownHandle(), refused('unknown_handle'))
+    throw new StepRefusedError(unknownHandle(), [refused('unknown_handle')])
   if (request.kind === 'operation') assertAllowed(request, before, settings)
   if (before.recovery !== undefined)
     return planChallengeStep(challengeStepOf(request, before), before, before.recovery, nowMs, settings)
@@ -299,10 +299,10 @@ function assertAllowed(
   const isOffered =
     operationOf(request).allowed === 'always' ||
     findStep(before.offered, 'POST', pathOf(request)) !== undefined
-  if (!isOffered) throw new StepRefusedError(stepNotOffered(), refused('not_offered'))
+  if (!isOffered) throw new StepRefusedError(stepNotOffered(), [refused('not_offered')])
   const factorType = before.factorTypes[request.params.id ?? '']
   if (isHiddenStep(factorType, request.fields, hiddenFactors))
-    throw new StepRefusedError(stepNotOffered(), refused('hidden_factor'))
+    throw new StepRefusedError(stepNotOffered(), [refused('hidden_factor')])
 }
 
 /** The request as a step while a recovery code is awaited. */

@@ -31,8 +31,7 @@ export async function readFacts(
   deps: ReadFactsDeps,
 ): Promise<Facts> {
   const none = { handle, isOfUser: true }
-  if (plan.kind === 'redirect')
-    return { ...none, session: await readSession(before.sessionId ?? client.sessionId, client, deps) }
+  if (plan.kind === 'redirect') return { ...none, session: await readRedirectSession(before, client, deps) }
   if (reply === undefined) return none
   if (plan.kind === 'recovery-start')
     return { ...none, randomStateToken: `00${randomBytes(30).toString('base64url')}` }
@@ -66,6 +65,15 @@ async function readSignInFacts(
   const publicId = isSameUser ? session.session.publicId : uuid()
   const ids = { session: sessions.opening.newId(answer.user.id), public: publicId, ssoToken }
   return { handle, isOfUser, shown, session, ids }
+}
+
+/** The session on which the redirects of a finished transaction depend. */
+async function readRedirectSession(
+  { origin, sessionId }: Transaction,
+  client: Client,
+  deps: ReadFactsDeps,
+): Promise<IdentifiedSession | undefined> {
+  return origin === 'redirect-only' ? readSession(sessionId ?? client.sessionId, client, deps) : undefined
 }
 
 /** A session of this browser. */

@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { innermostFailure } from '../observability/dependency-failure.ts'
+import { addressRefused } from './audit/step-events.ts'
 import type { Client } from './browser/client.ts'
 import type { LockRequest } from './coalescing/step-locks.ts'
 import { type CommitDeps, commitStep, endOtherSessions } from './commit-step.ts'
@@ -82,13 +84,20 @@ async function callAndDecide(
   const { upstream, audit, settings, now } = deps
   const deadline = upstream.deadline()
   let [plan, before]: [Plan, Transaction] = [first, step.before]
-  for (;;) {
-    const reply = plan.call && (await upstream.send(plan.call, client, deadline))
-    const facts = await readFacts(plan, before, reply, step.handle, client, deps)
-    const decision = decide(plan, before, reply, facts, now(), settings)
-    audit.report(decision.events, client)
-    if (decision.next === undefined || decision.after === undefined) return decision
-    ;[plan, before] = [decision.next, decision.after]
+  try {
+    for (;;) {
+      const reply = plan.call && (await upstream.send(plan.call, client, deadline))
+      const facts = await readFacts(plan, before, reply, step.handle, client, deps)
+      const decision = decide(plan, before, reply, facts, now(), settings)
+      audit.report(decision.events, client)
+      if (decision.next === undefined || decision.after === undefined) return decision
+      ;[plan, before] = [decision.next, decision.after]
+    }
+  } catch (error) {
+    const isAddressRefused = innermostFailure(error)?.outcome === 'address_blocked'
+    if (isAddressRefused && plan.kind === 'sign-in')
+      audit.report(addressRefused(plan.operation, { ...before, login: plan.login ?? before.login }), client)
+    throw error
   }
 }
 

@@ -1,8 +1,7 @@
-import { innermostFailure } from '../observability/dependency-failure.ts'
 import { mayHaveReachedUpstream } from '../upstream/upstream-failure.ts'
 import type { StepAudit } from './audit/step-audit.ts'
-import { addressRefused } from './audit/step-events.ts'
 import type { Client } from './browser/client.ts'
+import type { EndOtherSessions } from './end-other-sessions.ts'
 import { type JoinedStep, type ReleaseLockDeps, releaseLock } from './join-step.ts'
 import type { Plan } from './plan-step.ts'
 import type { CodeCooldown } from './recovery/code-cooldown.ts'
@@ -10,6 +9,7 @@ import { StepRefusedError } from './step/step-refused.ts'
 
 export interface SettleDeps extends ReleaseLockDeps {
   readonly cooldown: Pick<CodeCooldown, 'end'>
+  readonly endOthers: EndOtherSessions
   readonly audit: Pick<StepAudit, 'report'>
 }
 
@@ -29,19 +29,34 @@ interface FailedStep extends JoinedStep {
  */
 export async function settleStep(
   thrown: unknown,
-  { plan, isPrepared, before, attempt, lock }: FailedStep,
+  { plan, isPrepared, handle, attempt, lock }: FailedStep,
   client: Client,
   deps: SettleDeps,
 ): Promise<unknown> {
-  const { cooldown, audit } = deps
-  const error = thrown instanceof StepRefusedError ? thrown.error : thrown
-  if (thrown instanceof StepRefusedError) audit.report(thrown.events, client)
-  const isAddressRefused = innermostFailure(error)?.outcome === 'address_blocked'
-  if (isAddressRefused && plan?.kind === 'sign-in')
-    audit.report(addressRefused(plan.operation, { ...before, login: plan.login ?? before.login }), client)
+  const error = thrown instanceof StepRefusedError ? await applyRefusal(thrown, handle, client, deps) : thrown
   attempt.consumeOrRefundOnError(error)
   const code = isPrepared && plan !== undefined && 'cooldown' in plan ? plan.cooldown : undefined
-  if (code !== undefined && !mayHaveReachedUpstream(error)) await cooldown.end(code)
+  if (code !== undefined && !mayHaveReachedUpstream(error)) await deps.cooldown.end(code)
   if (lock !== undefined) await releaseLock(lock, error, deps)
   return error
+}
+
+/**
+ * Writes the events of the refusal, and ends the sessions that end all the same.
+ *
+ * @returns the error for the browser
+ */
+async function applyRefusal(
+  { error, events, endsOthersOf }: StepRefusedError,
+  handle: string,
+  client: Client,
+  { audit, endOthers }: Pick<SettleDeps, 'audit' | 'endOthers'>,
+): Promise<unknown> {
+  audit.report(events, client)
+  try {
+    if (endsOthersOf !== undefined) await endOthers(endsOthersOf, handle, client)
+    return error
+  } catch (failure) {
+    return failure
+  }
 }

@@ -2,6 +2,7 @@ import type { StepSettings } from '../../src/authn/plan-step.ts'
 import type { Facts } from '../../src/authn/step/decision.ts'
 import type { OfferedStep, RecoveryChallenge, Transaction } from '../../src/authn/transaction/transaction.ts'
 import type { AuthnReply } from '../../src/authn/upstream/read-answer.ts'
+import type { IdentifiedSession } from '../../src/session/session.ts'
 
 /*
  * Values for the tests of the pure rules of a step. Each builder has defaults; a test names only
@@ -150,3 +151,22 @@ export function refusalOf(rule: () => unknown): unknown {
   }
   throw new Error('nothing was refused')
 }
+
+/** The session of this browser. */
+export const sessionOf = (userId: string): IdentifiedSession => ({
+  id: `session-of-${userId}`,
+  session: {
+    publicId: `public-of-${userId}`,
+    userId,
+    login: `${userId}@example.com`,
+    profile: {},
+    amr: ['pwd'],
+    deviceId: 'device',
+    loginHash: 'hash',
+    deviceHash: 'hash',
+    userAgent: 'test',
+    createdAtMs: NOW - 1,
+    authenticatedAtMs: NOW - 1,
+    lastSeenAtMs: NOW - 1,
+  },
+})

@@ -84,7 +84,7 @@ export function decideChallenge(
   const events = reply === undefined ? [] : challengeEvents(plan, before, reply)
   if (reply !== undefined) {
     const ofUser = challenge.decoy ? [] : events
-    throwIfAddressRefused(reply, operation, ...ofUser)
+    throwIfAddressRefused(reply, operation, ofUser)
     throwIfUnavailable(reply, temporarilyUnavailable, ofUser)
   }
   switch (plan.kind) {
@@ -140,10 +140,10 @@ function throwIfUnavailable(
       resetAtSeconds: Number(headers['X-Rate-Limit-Reset'] ?? 0),
       retryAfterSeconds: Number(headers['Retry-After'] ?? 60),
     }
-    throw new StepRefusedError(rateLimited(limit), ...events)
+    throw new StepRefusedError(rateLimited(limit), events)
   }
   if (status >= 500) {
     const failure = new DependencyFailure('invalid_response', { upstreamStatus: status })
-    throw new StepRefusedError(unavailable(failure), ...events)
+    throw new StepRefusedError(unavailable(failure), events)
   }
 }
