@@ -23,7 +23,7 @@ import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createRevocation } from './revocation/create-revocation.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
-import { createSessions, withSession } from './session/sessions.ts'
+import { createSessions } from './session/sessions.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -159,7 +159,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         now,
       },
       orgEvents: orgEvents.routes,
-      pamRoutes: pam === undefined ? createPamNotConfiguredRoutes() : withSession(sessions, pam.routes),
+      pamRoutes: pam?.routes ?? createPamNotConfiguredRoutes(),
       appRoutes: pam?.appRoutes ?? [],
       ...common,
     }),
