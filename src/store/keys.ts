@@ -154,8 +154,8 @@ export const KEYS = {
     life: '10 seconds to 15 minutes',
   },
   pamRateLimit: {
-    pattern: 'pam-limit',
-    names: [],
+    pattern: 'pam-limit:*',
+    names: ['HMAC of API and team'],
     content: 'until when PAM’s rate limit is used up: milliseconds since 1970 by PAM’s clock',
     life: 'at most 5 minutes',
   },
