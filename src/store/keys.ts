@@ -145,7 +145,7 @@ export const KEYS = {
     pattern: 'lock:pam-token:*',
     names: ['HMAC of API and team'],
     content: 'one replica requests a token',
-    life: '35 seconds',
+    life: '3 seconds, renewed meanwhile',
   },
   pamKeyPause: {
     pattern: 'limit:pam-key:*',
@@ -169,7 +169,7 @@ export const KEYS = {
     pattern: 'lock:pam-groups:*',
     names: ['HMAC of API, team and list'],
     content: 'one replica reads the list',
-    life: '35 seconds',
+    life: '3 seconds, renewed meanwhile',
   },
   pamGeneration: {
     pattern: 'limit:pam-purge:*',
