@@ -5,32 +5,27 @@ import {
   beginForwardAuth,
   createForwardAuthRoutes,
   createKeySetRoutes,
-  FORWARD_AUTH_OPERATIONS,
   type ForwardAuthOptions,
 } from './forward-auth/forward-auth.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
-import { bodyParser } from './http/body-parser.ts'
+import { parseBody } from './http/body-parser.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
-import { type AnswerProbesOptions, answerProbes, PROBE_HEADER } from './http/doctor-probe.ts'
+import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
+import { type Guard, type GuardRow, guarded, guardsOf } from './http/guards.ts'
 import { parseQuery } from './http/query.ts'
 import { refuseAmbiguousPath } from './http/refuse-ambiguous-path.ts'
-import {
-  type IsTrustedProxy,
-  refuseUnknownAddress,
-  type Telemetry,
-  withHeader,
-} from './http/request-context.ts'
-import { limitRequestsInFlight } from './http/requests-in-flight.ts'
-import type { Route } from './http/route.ts'
+import { type IsTrustedProxy, refuseUnknownAddress, type Telemetry } from './http/request-context.ts'
+import { createInFlightLimit } from './http/requests-in-flight.ts'
+import { kindOf, type Route, type RouteKind } from './http/route.ts'
 import { addRoutes, createExpress, serveRoutes } from './http/serve-routes.ts'
 import { createOrgEventRoutes, type OrgEventRoutesOptions } from './org-events/org-event-routes.ts'
+import { createSessionGuards } from './session/session-guards.ts'
 import {
   createOwnSessionsRoutes,
   createSessionRoutes,
   type SessionRoutesOptions,
 } from './session/session-routes.ts'
-import { refuseOtherSession, withSession } from './session/sessions.ts'
 
 export interface AppOptions extends SessionRoutesOptions, Telemetry {
   /** Whether PUBLIC_URL is https. */
@@ -48,68 +43,88 @@ export interface AppOptions extends SessionRoutesOptions, Telemetry {
   readonly doctorProbes: AnswerProbesOptions
 }
 
-/** The public listener: the middleware that every request passes, in order, and all routes. */
-export function createApp(options: AppOptions): Express {
-  const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy } = options
-  const { log, metrics } = options
+/** The columns of the table of guards. `unlisted`: of paths without a route. */
+type Column = RouteKind | 'unlisted'
+const [F, B, O, I] = ['forward-auth', 'backend', 'open', 'image'] as const
+const [R, S, W, D, X] = ['read', 'session-read', 'write', 'form', 'session-write'] as const
+const [H, U, _] = ['event-hook', 'unlisted', undefined] as const
+
+/**
+ * What runs before the handler of a route. Rows: the guards, in the order in which they run. Columns: the kinds of routes.
+ *
+ * A proxy sends the method and the headers of the application's own request to forward-auth (F), so no rule on cross-site
+ * requests and bodies applies, and the doctor's probes are not answered. Nor do these rules apply to backends (B).
+ */
+export function createGuards(options: AppOptions): readonly GuardRow<Column>[] {
+  const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, secure, log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
     hasSessionCookie: options.cookie.isPresent,
     log,
     metrics,
   })
-  const routes = crossSite.protectReads(
-    limitRequestsInFlight(publicRoutes(options), { maxRequestsInFlight, metrics }),
-  )
-  const checkAddress = refuseUnknownAddress({ log, metrics })
+  const { loadSession, refuseOtherSession } = createSessionGuards(options.sessions)
 
-  const app = createExpress()
-  app.set('query parser', parseQuery)
-  app.use(beginRequest(isTrustedProxy, options), setSecurityHeaders({ secure: options.secure }))
-  for (const { path, handle } of routes.filter(isForwardAuth))
-    app.route(path).all(beginForwardAuth(metrics), checkAddress, handle)
-  addRoutes(app, routes.filter(isOfApp), () => [refuseAmbiguousPath, checkAddress])
-  app.use(
-    crossSite.allowOrigins, // first, so that pages of allowed origins can read refusals
-    refuseAmbiguousPath,
-    crossSite.refuseUnsafe,
-    withHeader(PROBE_HEADER, answerProbes(options.doctorProbes)),
-    checkAddress,
-  )
-  const others = routes.filter((route) => !isForwardAuth(route) && !isOfApp(route))
-  serveRoutes(app, others, ({ method, encoding, readsBody }) =>
-    method === 'GET' || readsBody ? [] : [bodyParser(encoding)],
-  )
-  app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error' }))
-  return app
+  return [
+    { of: [F, B, O, I, R, S, W, D, X, H, U], guard: beginRequest(isTrustedProxy, options) },
+    { of: [F, B, O, I, R, S, W, D, X, H, U], guard: setSecurityHeaders({ secure }) },
+    { of: [F, _, _, _, _, _, _, _, _, _, _], guard: beginForwardAuth(metrics) },
+    // before all that refuse, so that pages of allowed origins can read refusals
+    { of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.allowOrigins },
+    { of: [_, B, O, I, R, S, W, D, X, H, U], guard: refuseAmbiguousPath },
+    { of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.refuseUnsafe },
+    { of: [_, _, O, I, R, S, W, D, X, H, U], guard: answerProbes(options.doctorProbes) },
+    { of: [F, B, O, I, R, S, W, D, X, H, U], guard: refuseUnknownAddress({ log, metrics }) },
+    // a path without a route is 404 here, and a method that its path does not have is 405
+    { of: [_, _, _, _, _, _, W, _, X, _, _], guard: parseBody('json') },
+    { of: [_, _, _, _, _, _, _, D, _, _, _], guard: parseBody('form') },
+    { of: [_, _, _, _, R, S, _, _, _, _, _], guard: crossSite.refuseReads },
+    { of: [_, _, _, I, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
+    { of: [F, B, O, I, R, S, W, D, X, H, _], guard: createInFlightLimit({ maxRequestsInFlight, metrics }) },
+    { of: [F, _, O, I, R, S, W, D, X, H, _], guard: refuseOtherSession },
+    { of: [F, _, _, _, _, S, _, _, X, _, _], guard: loadSession },
+  ]
 }
 
 /**
- * A proxy sends the method and the headers of the application's own request there, so no rule on cross-site requests and bodies applies.
- * The doctor's probes are not answered there.
+ * The public listener. Forward-auth and backends get all their guards on their routes. The other kinds have those of
+ * unlisted paths before a route is looked for, and the rest on their routes.
  */
-const isForwardAuth = ({ path }: Route) => path === FORWARD_AUTH_OPERATIONS.forwardAuth.path
+export function createApp(options: AppOptions): Express {
+  const table = createGuards(options)
+  const routes = publicRoutes(options)
+  const rowsOfAll = table.findIndex(({ of }) => of.includes(_))
+  const ofAll = table.slice(0, rowsOfAll).map(({ guard }) => guard)
+  const ofUnlisted = guardsOf(table, U)
+  const guardsAfter = (done: readonly Guard[]) => (route: Route) =>
+    guardsOf(table, kindOf(route)).filter((guard) => !done.includes(guard))
+  const routesOfKinds = (...kinds: readonly RouteKind[]) =>
+    routes.filter((route) => kinds.includes(kindOf(route)))
 
-/** A backend has no session and no origin, so no rule on them applies. */
-const isOfApp = ({ path }: Route) => path.startsWith('/app/v1/')
+  const app = createExpress()
+  app.set('query parser', parseQuery)
+  app.use(...ofAll)
+  for (const route of routesOfKinds(F))
+    app.route(route.path).all(guarded(guardsAfter(ofAll)(route), route.handle))
+  addRoutes(app, routesOfKinds(B), guardsAfter(ofAll))
+  app.use(...ofUnlisted.slice(ofAll.length))
+  serveRoutes(app, routesOfKinds(O, I, R, S, W, D, X, H), guardsAfter(ofUnlisted))
+  app.use(errorHandler({ log: options.log, unexpectedEvent: 'unexpected_error' }))
+  return app
+}
 
 /** All routes of the public listener, those of page views first. */
 export function publicRoutes(options: AppOptions): Route[] {
-  return [...refuseOtherSession(options.sessions, browserRoutes(options)), ...options.appRoutes]
-}
-
-function browserRoutes(options: AppOptions): Route[] {
   const { sessions } = options
   return [
-    ...withSession(sessions, [
-      ...createSessionRoutes(options),
-      ...createForwardAuthRoutes({ sessions, ...options.forwardAuth }),
-      ...createOwnSessionsRoutes(options),
-    ]),
+    ...createSessionRoutes(options),
+    ...createForwardAuthRoutes({ sessions, ...options.forwardAuth }),
+    ...createOwnSessionsRoutes(options),
     ...options.pamRoutes,
     ...createKeySetRoutes(options.forwardAuth),
     ...createAuthnRoutes(options.authn),
     ...createNavigationRoutes(options.navigation),
     ...createOrgEventRoutes(options.orgEvents),
+    ...options.appRoutes,
   ]
 }

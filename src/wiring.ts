@@ -25,7 +25,7 @@ import { createPamNotConfiguredRoutes } from './pam/routes.ts'
 import { createRevocation } from './revocation/create-revocation.ts'
 import type { SessionsOptions } from './session/session.ts'
 import { createSessionCookie } from './session/session-cookie.ts'
-import { createSessionRecords, createSessions, withSession } from './session/sessions.ts'
+import { createSessionRecords, createSessions } from './session/sessions.ts'
 import { createKeyRegistry, registryKey, unknownKeys } from './store/key-registry.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -169,10 +169,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
         now,
       },
       orgEvents: orgEvents.routes,
-      pamRoutes:
-        pam === undefined
-          ? createPamNotConfiguredRoutes()
-          : withSession(sessions, pam.routes(sessions.require)),
+      pamRoutes: pam?.routes(sessions.require) ?? createPamNotConfiguredRoutes(),
       appRoutes: pam?.appRoutes ?? [],
       ...common,
     }),

@@ -96,7 +96,7 @@ export const OFFERED_OPERATIONS = {
     method: 'GET',
     path: `${USER_FACTOR}/qr/:token`,
     apiToken: 'never',
-    readableFrom: 'same-site', // an <img> names no origin
+    kind: 'image', // an <img> names no origin
   },
 } as const satisfies Operations & Readonly<Record<string, OktaOperation>>
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Request, RequestHandler } from 'express'
+import type { Request } from 'express'
 import { invalidField, ruleNotMet } from '../errors.ts'
+import type { Guard } from '../http/guards.ts'
 import { checkQuery } from '../http/query.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Operations, type Route, routesOf } from '../http/route.ts'
@@ -42,13 +43,13 @@ export const FORWARD_AUTH_OPERATIONS = {
   forwardAuth: {
     method: 'GET',
     path: '/forward-auth',
-    readableFrom: 'any-site',
+    kind: 'forward-auth',
     query: createRulesSchema([]),
   },
 } as const satisfies Operations
 
 export const KEY_SET_OPERATIONS = {
-  getIdentityKeys: { method: 'GET', path: '/.well-known/gatehouse-jwks.json', readableFrom: 'any-site' },
+  getIdentityKeys: { method: 'GET', path: '/.well-known/gatehouse-jwks.json', kind: 'open' },
 } as const satisfies Operations
 
 export interface ForwardAuthOptions {
@@ -91,14 +92,14 @@ export function createKeySetRoutes({ identityTokens }: Pick<ForwardAuthOptions, 
 }
 
 /** For every request of the path, before any check: errors have no body, and all results are counted. */
-export function beginForwardAuth(metrics: Metrics): RequestHandler {
+export function beginForwardAuth(metrics: Metrics): Guard {
   return function beginForwardAuth(req, res, next) {
     getRequestContext(req).errorFormat = 'empty'
     res.once('finish', () => {
       const result = res.hasHeader(DENIED_HEADER) ? 'denied' : (RESULTS[res.statusCode] ?? 'refused')
       metrics.forwardAuthRequests.inc({ result })
     })
-    next()
+    return next()
   }
 }
 

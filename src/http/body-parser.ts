@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { BrokerError, bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
+import type { Guard } from './guards.ts'
 import { keepConnection } from './unread-body.ts'
 
 export type BodyEncoding = 'json' | 'form'
@@ -63,13 +64,27 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
 /** A common name of UTF-8 (WHATWG Encoding), which body-parser does not know. */
 const UTF8 = /(;\s*charset\s*=\s*)(?:utf8|"utf8")(?=\s*(?:;|$))/i
 
+/** `bodyParser` as a guard. */
+export function parseBody(encoding: BodyEncoding): Guard {
+  const parse = promised(bodyParser(encoding))
+  return async function parseBody(req, res, next) {
+    await parse(req, res)
+    return next()
+  }
+}
+
 /** For a handler that reads the body itself. Its errors are those of `bodyParser`. */
 export function createBodyReader(maxBytes?: number): (req: Request, res: Response) => Promise<unknown> {
-  const parse = bodyParser('json', maxBytes)
+  const parse = promised(bodyParser('json', maxBytes))
   return async (req, res) => {
-    await new Promise<void>((resolve, reject) => {
-      parse(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
-    })
+    await parse(req, res)
     return req.body
   }
+}
+
+function promised(handle: RequestHandler) {
+  return (req: Request, res: Response) =>
+    new Promise<void>((resolve, reject) => {
+      void handle(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(error)))
+    })
 }

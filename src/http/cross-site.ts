@@ -5,7 +5,6 @@ import { notAllowed } from '../errors.ts'
 import { createLogThrottle, type LogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import { getRequestContext, type Telemetry } from './request-context.ts'
-import type { Route } from './route.ts'
 
 export interface CrossSiteOptions extends Telemetry {
   /** PUBLIC_URL's origin and ALLOWED_ORIGINS. */
@@ -30,6 +29,13 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
     throw notAllowed(causeOf(req))
   }
 
+  const checkRead = (req: Request, sites: ReadonlySet<unknown>) => {
+    const { origin, 'sec-fetch-site': site } = req.headers
+    if (allowed.has(origin)) return
+    if (site !== undefined && !sites.has(site)) refuse(req)
+    warnOfOrigin(req) // the browser will not show the response to the page
+  }
+
   return {
     allowOrigins: allowOrigins(origins, warnOfOrigin),
     /** Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body is read. */
@@ -40,23 +46,17 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
       next()
     },
 
-    /** Wraps GET routes, so that a site that may not read a route (`Route.readableFrom`) cannot cause its side effects either. */
-    protectReads: (routes: readonly Route[]): Route[] =>
-      routes.map((route) => {
-        if (route.method !== 'GET' || route.readableFrom === 'any-site') return route
-        const sites = route.readableFrom === 'same-site' ? SAME_SITE : OWN_SITE
-        return {
-          ...route,
-          handle(req, res) {
-            const { origin, 'sec-fetch-site': site } = req.headers
-            if (!allowed.has(origin)) {
-              if (site !== undefined && !sites.has(site)) refuse(req)
-              warnOfOrigin(req) // the browser will not show the response to the page
-            }
-            return route.handle(req, res)
-          },
-        }
-      }),
+    /** A site that may not read a GET route cannot cause its side effects either. */
+    refuseReads: function refuseReads(req: Request, _res: unknown, next: () => unknown) {
+      checkRead(req, OWN_SITE)
+      return next()
+    },
+
+    /** As `refuseReads`, for images: pages of the same site may show them. */
+    refuseImageReads: function refuseImageReads(req: Request, _res: unknown, next: () => unknown) {
+      checkRead(req, SAME_SITE)
+      return next()
+    },
   }
 }
 

@@ -68,6 +68,7 @@ export function isProofOf({ nonce }: Probe, proof: string, signer: ProbeSigner):
 /** Middleware for requests of every path with the header. */
 export function answerProbes(options: AnswerProbesOptions): RequestHandler {
   return function answerProbes(req, res, next) {
+    if (!(PROBE_HEADER in req.headers)) return next()
     const probe = readProbe(String(req.headers[PROBE_HEADER]), options)
     return probe === undefined ? next() : answer(probe, options, req, res)
   }

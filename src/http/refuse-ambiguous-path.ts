@@ -1,5 +1,5 @@
-import type { NextFunction, Request, Response } from 'express'
 import { invalidField } from '../errors.ts'
+import type { Guard } from './guards.ts'
 
 /**
  * Refuses a path that servers read differently: some decode `%2f` and remove dot segments before
@@ -7,9 +7,9 @@ import { invalidField } from '../errors.ts'
  * `/app/v1/pam/users/..%2f..%2f..%2f..%2fapi%2fv1%2fx` for a path under `/api/v1/`. The query is
  * not part of the path.
  */
-export function refuseAmbiguousPath({ url }: Request, _res: Response, next: NextFunction): void {
+export const refuseAmbiguousPath: Guard = ({ url }, _res, next) => {
   if (AMBIGUOUS.test(url)) throw invalidField('path: has an encoded slash, a backslash or a dot segment')
-  next()
+  return next()
 }
 
 /**

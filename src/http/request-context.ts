@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIPv4, type Socket } from 'node:net'
-import type { RequestHandler } from 'express'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { invalidField } from '../errors.ts'
@@ -8,6 +7,7 @@ import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracing } from '../observability/tracing.ts'
+import type { Guard } from './guards.ts'
 
 export interface RequestContext extends ClientAddress {
   /** In `X-Request-Id`, in the `errorId` of the broker's own errors and in every log line of the request. */
@@ -51,7 +51,7 @@ export interface Telemetry {
  * Refuses a request of a trusted proxy without the client's address. With the proxy's address instead, the
  * org's network rules would admit clients that they deny, and all clients would share their limits.
  */
-export function refuseUnknownAddress({ log, metrics }: Telemetry): RequestHandler {
+export function refuseUnknownAddress({ log, metrics }: Telemetry): Guard {
   const mayLog = createLogThrottle() // one warning per proxy address
   return function refuseUnknownAddress(req, _res, next) {
     const { address, addressProblem, requestId } = getRequestContext(req)
@@ -66,11 +66,6 @@ const CAUSES: Readonly<Record<AddressProblem, string>> = {
   missing: 'X-Forwarded-For: missing; the proxies in TRUST_PROXY must send it',
   empty: 'X-Forwarded-For: the proxy in TRUST_PROXY added an empty entry',
   malformed: 'X-Forwarded-For: a proxy in TRUST_PROXY added an entry that is not an address',
-}
-
-/** Middleware for requests with this header, whose name is in lower case. */
-export function withHeader(name: string, handle: RequestHandler): RequestHandler {
-  return (req, res, next) => (name in req.headers ? handle(req, res, next) : next())
 }
 
 /** Whether an address is in TRUST_PROXY. */

@@ -1,7 +1,7 @@
 import { overloaded } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { Guard } from './guards.ts'
 import { getRequestContext, siteForLimits } from './request-context.ts'
-import type { Route } from './route.ts'
 
 /**
  * Refuses requests while too many are in flight: 503 E0000009. Their memory is bounded, and the
@@ -10,10 +10,13 @@ import type { Route } from './route.ts'
  * half of the capacity, so that it cannot use all of it while an upstream is slow; not less,
  * because a whole company may have one address.
  */
-export function limitRequestsInFlight(
-  routes: readonly Route[],
-  { maxRequestsInFlight, metrics }: { readonly maxRequestsInFlight: number; readonly metrics: Metrics },
-): Route[] {
+export function createInFlightLimit({
+  maxRequestsInFlight,
+  metrics,
+}: {
+  readonly maxRequestsInFlight: number
+  readonly metrics: Metrics
+}): Guard {
   let total = 0
   const byAddress = new Map<string, number>()
   const count = (address: string, change: 1 | -1) => {
@@ -28,18 +31,15 @@ export function limitRequestsInFlight(
     throw overloaded()
   }
 
-  return routes.map((route) => ({
-    ...route,
-    async handle(req, res) {
-      const address = siteForLimits(getRequestContext(req).address)
-      if (total >= maxRequestsInFlight) refuse('in_flight')
-      if ((byAddress.get(address) ?? 0) >= maxRequestsInFlight / 2) refuse('address')
-      count(address, 1)
-      try {
-        await route.handle(req, res)
-      } finally {
-        count(address, -1)
-      }
-    },
-  }))
+  return async function limitRequestsInFlight(req, _res, next) {
+    const address = siteForLimits(getRequestContext(req).address)
+    if (total >= maxRequestsInFlight) refuse('in_flight')
+    if ((byAddress.get(address) ?? 0) >= maxRequestsInFlight / 2) refuse('address')
+    count(address, 1)
+    try {
+      await next()
+    } finally {
+      count(address, -1)
+    }
+  }
 }

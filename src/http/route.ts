@@ -2,6 +2,29 @@ import type { Request, Response } from 'express'
 import type { z } from 'zod'
 import type { BodyEncoding } from './body-parser.ts'
 
+/**
+ * What may send the requests of a route, and what they have. `app.ts` decides by it what runs before the handler.
+ *
+ * - `forward-auth`: a proxy asks, with the method and the headers of the application's own request;
+ * - `backend`: a backend of the portal, with a token; it has no session and no origin;
+ * - `open`: a GET that any site may cause: a navigation, a look-up of public keys;
+ * - `image`: a GET that pages of the same site may also read without an allowed `Origin`;
+ * - `read`, `session-read`: a GET of an allowed page; without and with a session;
+ * - `write`, `form`, `session-write`: another method, with a body in JSON or as a form, or none;
+ * - `event-hook`: the handler reads the body itself (`createBodyReader`), after it has checked a secret.
+ */
+export type RouteKind =
+  | 'forward-auth'
+  | 'backend'
+  | 'open'
+  | 'image'
+  | 'read'
+  | 'session-read'
+  | 'write'
+  | 'form'
+  | 'session-write'
+  | 'event-hook'
+
 /** A route of a listener. Modules export their routes as data; `app.ts` and `ops.ts` serve them. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -10,16 +33,17 @@ export interface Route {
   readonly handle: (req: Request, res: Response) => Promise<void> | void
   /** Of the request body. Default: JSON. */
   readonly encoding?: BodyEncoding
-  /** The handler reads the body itself, after checks of its own (`createBodyReader`). */
-  readonly readsBody?: true
+  /** Default: `kindOf`. */
+  readonly kind?: RouteKind
   /** For a GET with side effects: HEAD, which must be safe, gets 405. */
   readonly withoutHead?: true
-  /**
-   * For a GET: the pages that may read it without an allowed `Origin`, besides those of the same origin.
-   * `same-site`: an image for pages of the same site. `any-site`: a navigation, or a proxy's sub-request, which has the
-   * headers of the application's own request.
-   */
-  readonly readableFrom?: 'same-site' | 'any-site'
+}
+
+/** Without a kind, a route needs no session: `read`, `write` or `form`. */
+export function kindOf({ kind, method, encoding }: Omit<Route, 'handle'>): RouteKind {
+  if (kind !== undefined) return kind
+  if (method === 'GET') return 'read'
+  return encoding === 'form' ? 'form' : 'write'
 }
 
 /**

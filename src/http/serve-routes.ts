@@ -1,5 +1,6 @@
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express } from 'express'
 import { notFound, wrongMethod } from '../errors.ts'
+import { type Guard, guarded } from './guards.ts'
 import type { Route } from './route.ts'
 
 export function createExpress(): Express {
@@ -24,12 +25,12 @@ export function serveRoutes(...given: Parameters<typeof addRoutes>): void {
  * Serves the routes in their order, paths without parameters first. An unknown method is 405 with `Allow`. They are not a router of
  * their own, which every request would pass into and out of.
  *
- * @param before middleware of each route
+ * @param guardsOf what runs before the handler of a route
  */
 export function addRoutes(
   app: Express,
   routes: readonly Route[],
-  before: (route: Route) => readonly RequestHandler[] = () => [],
+  guardsOf: (route: Route) => readonly Guard[] = () => [],
 ): void {
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths.toSorted((a, b) => Number(a.includes(':')) - Number(b.includes(':')))) {
@@ -40,7 +41,7 @@ export function addRoutes(
     const served = app.route(path).all(function checkMethod(req, _res, next) {
       next(methods.includes(req.method) ? undefined : wrongMethod(methods.join(', ')))
     })
-    for (const route of ofPath) served[VERBS[route.method]](...before(route), route.handle)
+    for (const route of ofPath) served[VERBS[route.method]](guarded(guardsOf(route), route.handle))
   }
 }
 

@@ -19,8 +19,8 @@ const PATH = '/hooks/org-events'
 const MAX_BODY_BYTES = 1_048_576
 
 export const ORG_EVENT_OPERATIONS = {
-  verifyEventHook: { method: 'GET', path: PATH, withoutHead: true, readableFrom: 'any-site' },
-  receiveOrgEvents: { method: 'POST', path: PATH, readsBody: true, body: Delivery },
+  verifyEventHook: { method: 'GET', path: PATH, withoutHead: true, kind: 'open' },
+  receiveOrgEvents: { method: 'POST', path: PATH, kind: 'event-hook', body: Delivery },
 } as const satisfies Operations
 
 export interface OrgEventRoutesOptions {

@@ -36,8 +36,8 @@ const directoryQuery = z
     path: ['cursor'],
   })
 
-const LOOKUP = { method: 'GET' } as const
-const APP_LOOKUP = { ...LOOKUP, readableFrom: 'any-site' } as const // a token, no cookie, gives access
+const LOOKUP = { method: 'GET', kind: 'session-read' } as const
+const APP_LOOKUP = { method: 'GET', kind: 'backend' } as const
 
 /** Of a user in a browser. */
 export const PAM_OPERATIONS = {

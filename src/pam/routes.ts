@@ -83,7 +83,7 @@ export function createPamNotConfiguredRoutes(): Route[] {
   const handle = () => {
     throw notFound('access service: not configured')
   }
-  return Object.values(PAM_OPERATIONS).map((operation) => ({ ...operation, handle }))
+  return Object.values(PAM_OPERATIONS).map((operation) => ({ ...operation, kind: 'read', handle }))
 }
 
 function parseQuery<Schema extends z.ZodObject>(schema: Schema, { query }: Request): z.output<Schema> {

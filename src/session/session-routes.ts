@@ -16,17 +16,17 @@ const SIGN_OUT_HEADER = 'X-Gatehouse-Sign-Out'
 
 /** The session of this browser. */
 export const SESSION_OPERATIONS = {
-  getSession: { method: 'GET', path: ME },
-  signOut: { method: 'DELETE', path: ME },
-  refreshSession: { method: 'POST', path: `${ME}/lifecycle/refresh` },
-  getUser: { method: 'GET', path: '/api/v1/users/me' },
+  getSession: { method: 'GET', path: ME, kind: 'session-read' },
+  signOut: { method: 'DELETE', path: ME, kind: 'session-write' },
+  refreshSession: { method: 'POST', path: `${ME}/lifecycle/refresh`, kind: 'session-write' },
+  getUser: { method: 'GET', path: '/api/v1/users/me', kind: 'session-read' },
 } as const satisfies Operations
 
 /** All sessions of the signed-in user. */
 export const OWN_SESSIONS_OPERATIONS = {
-  listSessions: { method: 'GET', path: '/api/v1/sessions' },
-  endOtherSessions: { method: 'DELETE', path: '/api/v1/sessions' },
-  endSession: { method: 'DELETE', path: '/api/v1/sessions/:publicId' },
+  listSessions: { method: 'GET', path: '/api/v1/sessions', kind: 'session-read' },
+  endOtherSessions: { method: 'DELETE', path: '/api/v1/sessions', kind: 'session-write' },
+  endSession: { method: 'DELETE', path: '/api/v1/sessions/:publicId', kind: 'session-write' },
 } as const satisfies Operations
 
 export interface SessionRoutesOptions {

@@ -1,7 +1,6 @@
 import type { Request } from 'express'
-import { noSession, sessionChanged } from '../errors.ts'
+import { noSession } from '../errors.ts'
 import { getRequestContext } from '../http/request-context.ts'
-import type { Route } from '../http/route.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createOpening } from './open-session.ts'
@@ -114,31 +113,4 @@ function createRequestSessions(options: RequestSessionsOptions, sessionStore: Se
 const unlessWriteRefused = (read: Session) => (error: unknown) => {
   if (!isWriteRefused(error)) throw error
   return read
-}
-
-/** Adds loading of the session to each route. */
-export function withSession(sessions: Pick<Sessions, 'load'>, routes: readonly Route[]): Route[] {
-  return routes.map((route) => ({
-    ...route,
-    handle: (req, res) => sessions.load(req, res).then(() => route.handle(req, res)),
-  }))
-}
-
-/** A request may name the session that its page belongs to. If the browser has another one by now, it is refused with 409. */
-export function refuseOtherSession(
-  sessions: Pick<Sessions, 'load' | 'find'>,
-  routes: readonly Route[],
-): Route[] {
-  return routes.map((route) => ({
-    ...route,
-    handle(req, res) {
-      const expected = req.headers['x-gatehouse-session']
-      if (expected === undefined) return route.handle(req, res)
-      return sessions.load(req, res).then(() => {
-        const found = sessions.find(req)
-        if (found !== undefined && found.session.publicId !== expected) throw sessionChanged()
-        return route.handle(req, res)
-      })
-    },
-  }))
 }

@@ -145,7 +145,7 @@ export const KEYS = {
     pattern: 'lock:pam-token:*',
     names: ['HMAC of API and team'],
     content: 'one replica requests a token',
-    life: '35 seconds',
+    life: '3 seconds, renewed meanwhile',
   },
   pamKeyPause: {
     pattern: 'limit:pam-key:*',
@@ -154,8 +154,8 @@ export const KEYS = {
     life: '10 seconds to 15 minutes',
   },
   pamRateLimit: {
-    pattern: 'pam-limit',
-    names: [],
+    pattern: 'pam-limit:*',
+    names: ['HMAC of API and team'],
     content: 'until when PAM’s rate limit is used up: milliseconds since 1970 by PAM’s clock',
     life: 'at most 5 minutes',
   },
@@ -169,7 +169,7 @@ export const KEYS = {
     pattern: 'lock:pam-groups:*',
     names: ['HMAC of API, team and list'],
     content: 'one replica reads the list',
-    life: '35 seconds',
+    life: '3 seconds, renewed meanwhile',
   },
   pamGeneration: {
     pattern: 'limit:pam-purge:*',

@@ -2,25 +2,26 @@ import { describe, expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import { BrokerError } from '../../src/errors.ts'
 import { createCrossSiteRules } from '../../src/http/cross-site.ts'
+import { type Guard, guarded } from '../../src/http/guards.ts'
 import { setRequestContext } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { serve, useKeeper } from './serve.ts'
+import { handlerOf, serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()
 
 const PUBLIC = 'https://portal.example.com'
 const SPA = 'https://spa.example.com'
 const SIBLING = 'https://other.example.com'
+/** Whose pages may read a path without an allowed origin. */
 const PATHS = { '/': undefined, '/image': 'same-site', '/navigation': 'any-site' } as const
 let handled = 0
-const routes = Object.entries(PATHS).flatMap(([path, readableFrom]) =>
+const routes = Object.keys(PATHS).flatMap((path) =>
   (['GET', 'POST', 'DELETE'] as const).map(
     (method): Route => ({
       method,
       path,
-      ...(readableFrom === undefined ? {} : { readableFrom }),
       handle(_req, res) {
         handled += 1
         res.json({ passed: true })
@@ -49,28 +50,38 @@ function createRules() {
   }
 }
 
-async function guarded() {
+async function serveGuarded() {
   const { rules, ...rest } = createRules()
-  const served = keep(await serve({ before: [rules.refuseUnsafe], routes: rules.protectReads(routes) }))
+  const guardedRoutes = routes.map((route) => ({
+    ...route,
+    handle: handlerOf(guardsOfReads(rules, route), route),
+  }))
+  const served = keep(await serve({ before: [rules.refuseUnsafe], routes: guardedRoutes }))
   return { ...served, ...rest }
 }
 
+type CrossSiteRules = ReturnType<typeof createCrossSiteRules>
+
+function guardsOfReads({ refuseReads, refuseImageReads }: CrossSiteRules, { method, path }: Route): Guard[] {
+  if (method !== 'GET' || path === '/navigation') return []
+  return [path === '/image' ? refuseImageReads : refuseReads]
+}
+
 /** The status of a request that is checked by the rules only, without a server. */
-function statusWith({ refuseUnsafe, protectReads }: ReturnType<typeof createCrossSiteRules>) {
-  const guardedRoutes = protectReads(routes)
+function statusWith(rules: CrossSiteRules) {
   return ({ method, path, headers }: Pick<Request, 'method' | 'path' | 'headers'>): number => {
     const req = { method, headers } as Request
     const res = { json() {}, setHeader() {} } as unknown as Response
     setRequestContext(req, res, { requestId: 'a request', address: '192.0.2.1' })
-    const route = guardedRoutes.find(
+    const route = routes.find(
       (one) => one.path === path && one.method === (method === 'HEAD' ? 'GET' : method),
     )
     let status = 404
     try {
-      refuseUnsafe(req, res, () => {
+      rules.refuseUnsafe(req, res, () => {
         status = 200
       })
-      route?.handle(req, res)
+      if (route !== undefined) guarded(guardsOfReads(rules, route), route.handle)(req, res, () => undefined)
       return status
     } catch (error) {
       return error instanceof BrokerError ? error.status : 500
@@ -155,7 +166,7 @@ test.each(Object.keys(PATHS) as (keyof typeof PATHS)[])(
 )
 
 test('an origin that is not allowed is logged at its first GET, whether that is refused or not', async () => {
-  const { ask, reported } = await guarded()
+  const { ask, reported } = await serveGuarded()
   await ask({ headers: { Origin: SIBLING, 'Sec-Fetch-Site': 'same-site' } })
   await ask({ headers: { Origin: 'https://evil.example' } }) // a browser without Fetch metadata
   await ask({ method: 'POST', headers: { Origin: 'null' } })
@@ -179,7 +190,7 @@ describe('a refusal names the header and the setting', () => {
       'Origin: a request with a session cookie needs an Origin or Sec-Fetch-Site header',
     ],
   ])('%j', async (headers, errorSummary) => {
-    const { ask, counted, audited } = await guarded()
+    const { ask, counted, audited } = await serveGuarded()
     const answer = await ask({ method: 'POST', headers })
     expect(answer.status).toBe(403)
     expect(answer.json).toMatchObject({ errorCode: 'E0000006', errorCauses: [{ errorSummary }] })
@@ -198,7 +209,7 @@ describe('a refusal names the header and the setting', () => {
   })
 
   test('a header of the request is shown shortened and in visible ASCII only', async () => {
-    const { ask } = await guarded()
+    const { ask } = await serveGuarded()
     const answer = await ask({
       method: 'POST',
       headers: { Origin: `https://\u00e4\u0085\u001b`.replace('\u001b', '\t') + 'x'.repeat(5000) },
@@ -210,13 +221,13 @@ describe('a refusal names the header and the setting', () => {
 })
 
 test('two Sec-Fetch-Site headers are refused', async () => {
-  const { ask } = await guarded()
+  const { ask } = await serveGuarded()
   const headers = { 'Sec-Fetch-Site': ['same-origin', 'same-origin'] }
   expect((await ask({ method: 'POST', headers })).status).toBe(403)
 })
 
 test('unknown methods are treated as unsafe', async () => {
-  const { ask } = await guarded()
+  const { ask } = await serveGuarded()
   for (const method of ['PUT', 'PATCH', 'PROPFIND', 'TRACE']) {
     expect((await ask({ method, headers: { Origin: 'https://evil.example' } })).status).toBe(403)
   }

@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals'
-import { bodyParser } from '../../src/http/body-parser.ts'
-import { limitRequestsInFlight } from '../../src/http/requests-in-flight.ts'
+import { parseBody } from '../../src/http/body-parser.ts'
+import { createInFlightLimit } from '../../src/http/requests-in-flight.ts'
+import type { Route } from '../../src/http/route.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { until } from '../support/until.ts'
-import { type Ask, serve, useKeeper } from './serve.ts'
+import { type Ask, handlerOf, serve, useKeeper } from './serve.ts'
 
 const keep = useKeeper()
 
@@ -18,21 +19,18 @@ const SHED = {
 async function harness() {
   const waiting: ((outcome: 'served' | 'failed') => void)[] = []
   const metrics = createMetrics({ processMetrics: false })
-  const routes = limitRequestsInFlight(
-    [
-      {
-        method: 'POST',
-        path: '/',
-        async handle(_req, res) {
-          const outcome = await new Promise((resolve) => waiting.push(resolve))
-          if (outcome === 'failed') throw new Error('of the handler')
-          res.json({})
-        },
-      },
-    ],
-    { maxRequestsInFlight: MAX, metrics },
-  )
-  const listener = keep(await serve({ trusted: ['127.0.0.1/32'], before: [bodyParser()], routes }))
+  const route: Route = {
+    method: 'POST',
+    path: '/',
+    async handle(_req, res) {
+      const outcome = await new Promise((resolve) => waiting.push(resolve))
+      if (outcome === 'failed') throw new Error('of the handler')
+      res.json({})
+    },
+  }
+  const limit = createInFlightLimit({ maxRequestsInFlight: MAX, metrics })
+  const routes = [{ ...route, handle: handlerOf([parseBody('json'), limit], route) }]
+  const listener = keep(await serve({ trusted: ['127.0.0.1/32'], routes }))
   return {
     ...listener,
     ask: (address: string, about: Ask = {}) =>

@@ -4,6 +4,7 @@ import { afterEach } from '@jest/globals'
 import type { Express, RequestHandler } from 'express'
 import { beginRequest } from '../../src/http/begin-request.ts'
 import { errorHandler } from '../../src/http/error-handler.ts'
+import { type Guard, guarded } from '../../src/http/guards.ts'
 import { createListener, type ListenerOptions } from '../../src/http/listener.ts'
 import { createTrustedProxies, refuseUnknownAddress, type Telemetry } from '../../src/http/request-context.ts'
 import type { Route } from '../../src/http/route.ts'
@@ -73,6 +74,14 @@ export async function serve({
   app.use(errorHandler({ log, unexpectedEvent: 'unexpected_error', now }))
   const { ask, raw, port, close } = await listenFor(app, patience, { log, metrics })
   return { ask, raw, port, close, lines, logText: text, metrics }
+}
+
+/** The handler of a route behind guards, as `app.ts` composes it. */
+export function handlerOf(guards: readonly Guard[], { handle }: Route): Route['handle'] {
+  const run = guarded(guards, handle)
+  return async (req, res) => {
+    await run(req, res, () => undefined)
+  }
 }
 
 /** Serves an Express application on a free port. */

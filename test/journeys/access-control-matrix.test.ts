@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals'
 import { type AppOptions, publicRoutes } from '../../src/app.ts'
 import type { Route } from '../../src/http/route.ts'
-import { type AppRoutesOptions, createAppRoutes } from '../../src/pam/app-routes.ts'
-import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 import type { Answer } from '../http/serve.ts'
+import { anyAppOptions } from '../support/app-options.ts'
 import {
   APP_TOKEN,
   type Asked,
@@ -33,21 +32,7 @@ import {
  * call. The expected values are in test/support/route-classes.ts.
  */
 
-/** Replaces every dependency: the routes are only listed, so none is called. */
-const placeholder: unknown = new Proxy(() => placeholder, {
-  get: (_, name) => (name === Symbol.toPrimitive ? () => 'anything' : placeholder),
-})
-const ofApps: unknown = {
-  ...{ groups: placeholder, appTokens: [APP_TOKEN], masterKeys: [Buffer.alloc(32)] },
-}
-const options: unknown = new Proxy(
-  {
-    pamRoutes: createPamRoutes(placeholder as PamRoutesOptions),
-    appRoutes: createAppRoutes(ofApps as AppRoutesOptions),
-  },
-  { get: (known, name) => Reflect.get(known, name) ?? placeholder },
-)
-const ROUTES: readonly Route[] = publicRoutes(options as AppOptions)
+const ROUTES: readonly Route[] = publicRoutes(anyAppOptions() as AppOptions)
 const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
 const harness = useMatrixHarness()

@@ -105,7 +105,8 @@ async function recover(fault: Fault): Promise<void> {
   await fault.end(harness)
   const redis = harness.redis.client()
   await until(async () => (await redis.ping()) === 'PONG', { what: 'Redis' })
-  await redis.del('gatehouse:pam-limit') // a 429 closes PAM for a minute
+  // a 429 closes PAM for a minute
+  for (const key of await redis.keys('gatehouse:pam-limit:*')) await redis.del(key)
   const isWell = async () => (await ROWS['`/app/v1/pam/*`, groups not read yet']?.(deps))?.()
   await until(async () => (await isWell()) === 200, { what: 'a broker that has recovered' })
 }

@@ -19,8 +19,8 @@ export interface PamHarness {
   readonly broker: PamBroker
   /** Moves the clock, and fires the timers that are due. */
   advance(ms: number): void
-  /** The number of pending timers. */
-  timers(): number
+  /** The number of pending timers, or of those that were started with this time. */
+  timers(ms?: number): number
   /** Starts another upstream, such as one that must not be called. */
   stub(listener: StubListener): Promise<StubUpstream>
   replica(changes?: Partial<PamBrokerOptions>): Promise<PamBroker>
@@ -61,9 +61,9 @@ export async function startPamHarness({
   const brokers: PamBroker[] = []
   const stubs: StubUpstream[] = []
   const stores: Store[] = []
-  const timers = new Set<{ at: number; fire: () => void }>()
+  const timers = new Set<{ at: number; ms: number; fire: () => void }>()
   const startTimer = (fire: () => void, ms: number) => {
-    const timer = { at: pam.now() + ms, fire }
+    const timer = { at: pam.now() + ms, ms, fire }
     timers.add(timer)
     return () => timers.delete(timer)
   }
@@ -88,7 +88,7 @@ export async function startPamHarness({
       pam.advance(ms)
       for (const timer of timers) if (timer.at <= pam.now() && timers.delete(timer)) timer.fire()
     },
-    timers: () => timers.size,
+    timers: (given) => [...timers].filter(({ ms }) => given === undefined || ms === given).length,
     async stub(listener) {
       const stub = await startStubUpstream(listener)
       stubs.push(stub)

@@ -23,9 +23,9 @@ test('a slow read: the cached list is served after 2 s on every replica, and the
   const release = harness.pam.faults.hold()
   for (let round = 1; round <= 2; round++) {
     const brokers = [harness.broker, harness.broker, other]
-    const waiting = harness.timers()
+    const waiting = harness.timers(MAX_WAIT_MS)
     const asking = brokers.map((broker) => broker.get(DIRECTORY))
-    await until(() => harness.timers() - waiting === brokers.length)
+    await until(() => harness.timers(MAX_WAIT_MS) - waiting === brokers.length)
     harness.advance(MAX_WAIT_MS)
     for (const { status, body } of await Promise.all(asking))
       expect([status, body.meta]).toMatchObject([200, { stale: true }])
@@ -51,7 +51,7 @@ test('a slow read that fails after the cached list was served has no effect', as
   harness.advance(OLD_MS)
   const release = harness.pam.faults.hold()
   const asking = harness.broker.get(DIRECTORY)
-  await until(() => harness.timers() === 1)
+  await until(() => harness.timers(MAX_WAIT_MS) === 1)
   harness.advance(MAX_WAIT_MS)
   expect((await asking).status).toBe(200)
   harness.pam.faults.set({ kind: 'status', status: 500 })

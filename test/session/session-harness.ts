@@ -16,17 +16,12 @@ import { createRevocation } from '../../src/revocation/create-revocation.ts'
 import type { SessionGrant } from '../../src/session/prepare-session.ts'
 import type { Recheck } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
+import { createSessionGuards } from '../../src/session/session-guards.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
-import {
-  createSessionRecords,
-  createSessions,
-  refuseOtherSession,
-  type Sessions,
-  withSession,
-} from '../../src/session/sessions.ts'
+import { createSessionRecords, createSessions, type Sessions } from '../../src/session/sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type Answer, serve } from '../http/serve.ts'
+import { type Answer, handlerOf, serve } from '../http/serve.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { restartable } from '../support/restartable.ts'
 
@@ -120,8 +115,9 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     now,
     log,
   }
-  const withSessions = (routes: readonly Route[]) =>
-    refuseOtherSession(sessions, withSession(sessions, routes))
+  const { loadSession, refuseOtherSession } = createSessionGuards(sessions)
+  const withSessions = (routes: readonly Route[]): Route[] =>
+    routes.map((route) => ({ ...route, handle: handlerOf([refuseOtherSession, loadSession], route) }))
   const routes = withSessions([
     ...createSessionRoutes(routesOptions),
     ...createOwnSessionsRoutes(routesOptions),

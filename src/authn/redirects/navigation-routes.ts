@@ -9,7 +9,7 @@ import { assertNavigation, type StepUp } from './step-up.ts'
 const PAGE = {
   method: 'GET',
   withoutHead: true, // HEAD must not consume a one-use link
-  readableFrom: 'any-site', // the route accepts only navigations
+  kind: 'open', // the route accepts only navigations
 } as const satisfies Partial<Operation>
 
 /** Pages that the browser itself opens. */

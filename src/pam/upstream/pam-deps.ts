@@ -37,7 +37,13 @@ export const PAGE_LIMITS = { maxPages: 500, maxItems: 50_000, maxTotalMs: 30_000
 /** What a caller waits in all for the rate limit and for a free connection, and for PAM itself if an older list can be served. */
 const MAX_WAIT_MS = 2000
 
-type PamKey = 'pamKeyPause' | 'pamTeamPause' | 'pamGeneration' | 'pamTokenLock' | 'pamGroupsLock'
+type PamKey =
+  | 'pamKeyPause'
+  | 'pamTeamPause'
+  | 'pamGeneration'
+  | 'pamRateLimit'
+  | 'pamTokenLock'
+  | 'pamGroupsLock'
 type PamRecord = 'pamToken' | 'pamGroups'
 
 /** The labels of their seals and of `gatehouse_unreadable_records_total`. */

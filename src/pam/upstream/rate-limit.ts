@@ -1,5 +1,4 @@
 import pLimit from 'p-limit'
-import { KEYS, keyOf } from '../../store/keys.ts'
 import type { UpstreamResponse } from '../../upstream/http-api.ts'
 import { parseNumber, parseRetryAfter } from '../../upstream/retry-after.ts'
 import { takeTurn } from '../../upstream/take-turn.ts'
@@ -32,7 +31,7 @@ const JITTER_MS = 1000
 export function createRateLimit(deps: PamDeps) {
   const { store, clock, random, monotonic, startTimer, maxConnections } = deps
   /** The time until which no replica sends a call. */
-  const closedKey = keyOf(store, KEYS.pamRateLimit)
+  const closedKey = deps.keyOf('pamRateLimit')
   const maxOwn = Math.ceil(maxConnections * OWN_CONNECTIONS)
   const maxOther = Math.max(1, maxConnections - maxOwn)
   const [own, other] = [pLimit(1), pLimit(1)]

@@ -1,0 +1,25 @@
+import type { Request, Response } from 'express'
+
+/**
+ * Express middleware that may refuse a request. It returns what `next` returns: where guards run before a handler
+ * (`guarded`), that is the end of the handler, for which a guard can wait.
+ */
+export type Guard = (req: Request, res: Response, next: () => unknown) => unknown
+
+/** A row of a table of guards: one guard, and the columns (kinds of routes) for which it runs. */
+export interface GuardRow<Column extends string> {
+  readonly of: readonly (Column | undefined)[]
+  readonly guard: Guard
+}
+
+/** The guards of a column, in the order of the rows. */
+export function guardsOf<Column extends string>(rows: readonly GuardRow<Column>[], column: Column): Guard[] {
+  return rows.filter(({ of }) => of.includes(column)).map(({ guard }) => guard)
+}
+
+/** One handler that runs the guards in their order, and then `handle`. A layer of Express for each would cost more. */
+export function guarded(guards: readonly Guard[], handle: (req: Request, res: Response) => unknown): Guard {
+  return guards.reduceRight<Guard>((rest, guard) => {
+    return (req, res, next) => guard(req, res, () => rest(req, res, next))
+  }, handle)
+}

@@ -1,0 +1,76 @@
+import { expect, test } from '@jest/globals'
+import type { Request, Response } from 'express'
+import { type AppOptions, createGuards, publicRoutes } from '../../src/app.ts'
+import { type Guard, guarded, guardsOf } from '../../src/http/guards.ts'
+import { kindOf, type RouteKind } from '../../src/http/route.ts'
+import { anyAppOptions } from '../support/app-options.ts'
+
+const options = anyAppOptions() as AppOptions
+
+/** Before a route is looked for. */
+const UNLISTED = [
+  ...['beginRequest', 'setSecurityHeaders', 'allowOrigins', 'refuseAmbiguousPath', 'refuseUnsafe'],
+  ...['answerProbes', 'refuseUnknownAddress'],
+]
+const LIMITED = ['limitRequestsInFlight', 'refuseOtherSession']
+const WITH_SESSION = [...LIMITED, 'loadSession']
+
+const ORDER: Readonly<Record<RouteKind | 'unlisted', readonly string[]>> = {
+  'forward-auth': [
+    ...['beginRequest', 'setSecurityHeaders', 'beginForwardAuth', 'refuseUnknownAddress'],
+    ...WITH_SESSION,
+  ],
+  backend: [
+    ...['beginRequest', 'setSecurityHeaders', 'refuseAmbiguousPath', 'refuseUnknownAddress'],
+    'limitRequestsInFlight',
+  ],
+  open: [...UNLISTED, ...LIMITED],
+  image: [...UNLISTED, 'refuseImageReads', ...LIMITED],
+  read: [...UNLISTED, 'refuseReads', ...LIMITED],
+  'session-read': [...UNLISTED, 'refuseReads', ...WITH_SESSION],
+  write: [...UNLISTED, 'parseBody', ...LIMITED],
+  form: [...UNLISTED, 'parseBody', ...LIMITED],
+  'session-write': [...UNLISTED, 'parseBody', ...WITH_SESSION],
+  'event-hook': [...UNLISTED, ...LIMITED],
+  unlisted: UNLISTED,
+}
+const KINDS = Object.keys(ORDER) as (keyof typeof ORDER)[]
+
+test.each(KINDS)('the guards of %s, in their order', (kind) => {
+  expect(guardsOf(createGuards(options), kind).map(({ name }) => name)).toEqual(ORDER[kind])
+})
+
+test('every row of the table has a column for each kind', () => {
+  for (const { of } of createGuards(options)) {
+    expect(of).toHaveLength(KINDS.length)
+    for (const [column, kind] of of.entries()) expect([undefined, KINDS[column]]).toContain(kind)
+  }
+})
+
+test('every kind has a route', () => {
+  const kinds = new Set(publicRoutes(options).map(kindOf))
+  expect(KINDS.filter((kind) => kind !== 'unlisted' && !kinds.has(kind))).toEqual([])
+})
+
+test('a guard waits for the handler, and one that refuses keeps the rest from running', async () => {
+  const ran: string[] = []
+  const waits: Guard = async (_req, _res, next) => {
+    ran.push('before')
+    await next()
+    ran.push('after')
+  }
+  const passes: Guard = (_req, _res, next) => next()
+  const handle = async () => {
+    await Promise.resolve()
+    ran.push('handler')
+  }
+  const [req, res] = [{} as Request, {} as Response]
+  await guarded([waits, passes], handle)(req, res, () => ran.push('never'))
+  expect(ran.splice(0)).toEqual(['before', 'handler', 'after'])
+  const refuses: Guard = () => {
+    throw new Error('refused')
+  }
+  const refused = guarded([waits, refuses, passes], handle)(req, res, () => ran.push('never'))
+  await expect(refused).rejects.toThrow('refused')
+  expect(ran).toEqual(['before'])
+})
