@@ -9,7 +9,7 @@ import type { AuthnReply } from '../upstream/read-answer.ts'
 
 /**
  * What a step writes to the audit log, the log and the metrics, as values: the pure rules name it,
- * and `createReport` writes it.
+ * and `StepAudit` writes it.
  */
 export type StepEvent = AuditEntry | LogEntry | MetricEntry
 
