@@ -16,7 +16,7 @@ import { type AuthnReply, readAnswer } from './upstream/read-answer.ts'
 
 export interface ReadFactsDeps {
   readonly sanitizer: Pick<Sanitizer, 'step'>
-  readonly sessions: Pick<Sessions, 'get' | 'opening'>
+  readonly sessions: Pick<Sessions, 'get'> & { readonly opening: Pick<Sessions['opening'], 'newId'> }
   readonly ssoTokens: Pick<SsoTokens, 'isEnabled'>
   readonly logins: Pick<LoginNames, 'isSameUser'>
 }
