@@ -50,10 +50,12 @@ const [R, S, W, D, X] = ['read', 'session-read', 'write', 'form', 'session-write
 const [H, U, _] = ['event-hook', 'unlisted', undefined] as const
 
 /**
- * What runs before the handler of a route. Rows: the guards, in the order in which they run. Columns: the kinds of routes.
+ * What runs before the handler of a route. Rows: the guards, in the order in which they run.
+ * Columns: the kinds of routes.
  *
- * A proxy sends the method and the headers of the application's own request to forward-auth (F), so no rule on cross-site
- * requests and bodies applies, and the doctor's probes are not answered. Nor do these rules apply to backends (B).
+ * A proxy sends the method and the headers of the application's own request to forward-auth (F), so
+ * no rule on cross-site requests and bodies applies, and the doctor's probes are not answered. Nor
+ * do these rules apply to backends (B).
  */
 export function createGuards(options: AppOptions): readonly GuardRow<Column>[] {
   const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, secure, log, metrics } = options
@@ -87,8 +89,8 @@ export function createGuards(options: AppOptions): readonly GuardRow<Column>[] {
 }
 
 /**
- * The public listener. Forward-auth and backends get all their guards on their routes. The other kinds have those of
- * unlisted paths before a route is looked for, and the rest on their routes.
+ * The public listener. Forward-auth and backends get all their guards on their routes. The other
+ * kinds have those of unlisted paths before a route is looked for, and the rest on their routes.
  */
 export function createApp(options: AppOptions): Express {
   const table = createGuards(options)

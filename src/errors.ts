@@ -41,7 +41,9 @@ export interface ErrorDetails {
   readonly busy?: Busy
 }
 
-/** The body of every error response, in the shape of Okta's errors. `errorLink` repeats the code. */
+/**
+ * The body of every error response, in the shape of Okta's errors. `errorLink` repeats the code.
+ */
 export function toErrorObject(error: BrokerError, errorId: string) {
   return {
     errorCode: error.code,
@@ -106,7 +108,10 @@ export const ruleNotMet = (status: 401 | 403, headers: BrokerError['headers']) =
 const invalidToken = (causes: readonly string[], headers = {}) =>
   new BrokerError(401, 'E0000011', 'Invalid token provided', { causes, headers })
 
-/** An unknown or expired handle, or one of another browser. The cause says if the device cookie is missing. */
+/**
+ * An unknown or expired handle, or one of another browser. The cause says if the device cookie is
+ * missing.
+ */
 export const unknownHandle = (deviceCookieReturned = true) =>
   invalidToken(deviceCookieReturned ? [] : ['device cookie not returned'])
 
@@ -162,7 +167,10 @@ export const wrongMethod = (allow: string) =>
     headers: { Allow: allow },
   })
 
-/** The session that the page names in `X-Gatehouse-Session` has been replaced, for example by another tab. */
+/**
+ * The session that the page names in `X-Gatehouse-Session` has been replaced, for example by
+ * another tab.
+ */
 export const sessionChanged = () =>
   new BrokerError(409, 'E0000006', 'The session of this browser has changed', {
     causes: ['X-Gatehouse-Session: another session is now open in this browser'],
@@ -211,7 +219,10 @@ export const storeUnavailable = (cause?: unknown) => unavailable(2, cause, { dep
 /** The broker is overloaded. */
 export const overloaded = () => unavailable(2, undefined, { busy: 'overloaded' })
 
-/** Okta is not called now: its breaker is open, all connections are in use, or it has refused the API token. */
+/**
+ * Okta is not called now: its breaker is open, all connections are in use, or it has refused the
+ * API token.
+ */
 export const upstreamTemporarilyUnavailable = (retryAfterSeconds: number, cause?: unknown) =>
   unavailable(retryAfterSeconds, cause, { dependency: 'authn' })
 
@@ -232,7 +243,10 @@ export const stepInProgress = () =>
     busy: 'step_in_progress',
   })
 
-/** An error of the PAM API (docs/logs.md#pam-errors). Never 401, which would mean that the user has no session. */
+/**
+ * An error of the PAM API (docs/logs.md#pam-errors). Never 401, which would mean that the user has
+ * no session.
+ */
 export const pamError = (
   status: 404 | 502 | 503 | 504,
   code: `pam_${string}`,

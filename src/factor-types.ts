@@ -1,9 +1,12 @@
 /**
- * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure: no packages, no I/O.
+ * The factor types of Okta's Authentication API. An unknown type counts as a second factor. Pure:
+ * no packages, no I/O.
  *
- * To add a type, add it to `FACTOR_TYPES`, and its answers to `openapi/authn/factor-schemas.ts`. The sandbox has its
- * own enum (`src/sandbox/sandbox-config.ts`) and table (`src/sandbox/authn/factors/factor-handlers.ts`), the
- * page a form (`examples/react/src/sign-in/factors.tsx`), and `docs/build-your-sign-in-page.md` a table of factors. `test/journeys/factor-types.test.ts` fails if one is missing.
+ * To add a type, add it to `FACTOR_TYPES`, and its answers to `openapi/authn/factor-schemas.ts`.
+ * The sandbox has its own enum (`src/sandbox/sandbox-config.ts`) and table
+ * (`src/sandbox/authn/factors/factor-handlers.ts`), the page a form
+ * (`examples/react/src/sign-in/factors.tsx`), and `docs/build-your-sign-in-page.md` a table of
+ * factors. `test/journeys/factor-types.test.ts` fails if one is missing.
  */
 export interface FactorType {
   /** Authentication method (RFC 8176), or `mfa` if the RFC has none. */
@@ -11,8 +14,9 @@ export interface FactorType {
   /** The field that has the proof. */
   readonly proof?: 'passCode' | 'answer' | 'password' | 'signatureData'
   /**
-   * `message`: a challenge sends a message to a phone or mailbox. `approval`: it makes the user approve elsewhere, such as
-   * on a phone or at another identity provider. Both are throttled even if Okta rejects them.
+   * `message`: a challenge sends a message to a phone or mailbox. `approval`: it makes the user
+   * approve elsewhere, such as on a phone or at another identity provider. Both are throttled even
+   * if Okta rejects them.
    */
   readonly challenge?: 'message' | 'approval'
   /** A user may have several factors of this type: enrolling another one replaces none. */

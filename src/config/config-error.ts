@@ -2,7 +2,10 @@
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly exitCode = 78
-  /** Each begins with the name of a variable. It never contains any part of a value: many are secrets, and all problems are printed. */
+  /**
+   * Each begins with the name of a variable. It never contains any part of a value: many are
+   * secrets, and all problems are printed.
+   */
   readonly problems: readonly string[]
 
   constructor(...problems: string[]) {

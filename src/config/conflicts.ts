@@ -62,7 +62,10 @@ const ORG_ADDRESS = ': it is the address of the broker, not of the org'
 const OTHER_SITE =
   'is not on the same site as PUBLIC_URL (scheme and public suffix list): browsers would not send the cookies'
 
-/** By scheme and registrable domain. A host without one (an address, localhost, a public suffix) is its own site. */
+/**
+ * By scheme and registrable domain. A host without one (an address, localhost, a public suffix) is
+ * its own site.
+ */
 function siteOf(origin: string): string {
   const { protocol, hostname } = new URL(origin)
   const { getDomain }: typeof tldts = require('tldts') // loaded only here: few portals need its 2 MB

@@ -23,7 +23,10 @@ export function readEnvironment(env: Environment, readFile: ReadFile = (path) =>
 
 const IN_QUOTES = 'is in quotes: in env files of Docker and in secret files, they would be part of the value'
 
-/** `label` is the variable to name in a problem: `name`, or the one with `_FILE`. Without `path` and `text`, it is not set. */
+/**
+ * `label` is the variable to name in a problem: `name`, or the one with `_FILE`. Without `path` and
+ * `text`, it is not set.
+ */
 function sourceOf(name: VariableName, env: Environment, readFile: ReadFile) {
   const given = (variable: string) => env[variable]?.trim() || undefined
   const text = given(name)

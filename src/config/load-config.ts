@@ -6,8 +6,8 @@ import { createSecret } from './secret.ts'
 import type { Values, VariableName } from './variables.ts'
 
 /**
- * The whole configuration, checked and frozen. Only `main`, `wiring`, `doctor` and `sandbox-package` see it; a module gets the part that it
- * needs.
+ * The whole configuration, checked and frozen. Only `main`, `wiring`, `doctor` and
+ * `sandbox-package` see it; a module gets the part that it needs.
  */
 export type Config = ReturnType<typeof loadConfig>
 

@@ -7,9 +7,9 @@ const NAMES = VARIABLE_NAMES.flatMap((name) => (isSecret(name) ? [name, `${name}
 const FOREIGN = /^(https?|no)_proxy$|^HTTP_PROXY$|^GATEHOUSE_OPS_PORT$/
 
 /**
- * Finds unknown variables whose names are close to that of a known variable that is not set. More distant names are
- * ignored: platforms set variables of their own (Kubernetes sets `REDIS_PORT` for a service called redis), which must
- * not prevent the start.
+ * Finds unknown variables whose names are close to that of a known variable that is not set. More
+ * distant names are ignored: platforms set variables of their own (Kubernetes sets `REDIS_PORT` for
+ * a service called redis), which must not prevent the start.
  */
 export function misspelledVariables(env: Environment): string[] {
   const set = Object.keys(env).filter((name) => env[name]?.trim())
@@ -30,7 +30,10 @@ function resembles(key: string, name: string, edits: number): boolean {
   return isLong && isWithin(edits, key.replace(/^GATEHOUSE_/, '').toUpperCase(), name)
 }
 
-/** Damerau–Levenshtein distance: an edit inserts, deletes or changes a character, or swaps two neighbours. */
+/**
+ * Damerau–Levenshtein distance: an edit inserts, deletes or changes a character, or swaps two
+ * neighbours.
+ */
 function isWithin(edits: number, from: string, to: string): boolean {
   if (from === to || edits === 0) return from === to
   if (from[0] === to[0]) return isWithin(edits, from.slice(1), to.slice(1))

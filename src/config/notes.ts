@@ -3,7 +3,9 @@ import { isAddressRange, noProxyFor } from '../upstream/no-proxy.ts'
 import type { Environment } from './environment.ts'
 import type { Config } from './load-config.ts'
 
-/** Notes on valid but unusual settings. Each begins with the variable's name and contains no value. */
+/**
+ * Notes on valid but unusual settings. Each begins with the variable's name and contains no value.
+ */
 export function configNotes(config: Config, env: Environment): string[] {
   const { authn, egress, pam, publicUrl, session, trustProxy } = config
   const knownRoles: ReadonlySet<string> = new Set(ROLES)

@@ -17,8 +17,8 @@ const userDomain = z
 const isUnique = (values: readonly string[]) => new Set(values).size === values.length
 
 /**
- * Refuses mappings that could give users of two domains the same name. One prefix may be the beginning of another one: the lookup tells
- * them apart.
+ * Refuses mappings that could give users of two domains the same name. One prefix may be the
+ * beginning of another one: the lookup tells them apart.
  */
 export const userDomains = listOf(userDomain)
   .refine((all) => isUnique(all.map((each) => each.domain)), 'has the same domain twice')

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 
-/** What `read` makes of a value. Without a reason, the message of its error is shown, which must not quote the value. */
+/**
+ * What `read` makes of a value. Without a reason, the message of its error is shown, which must not
+ * quote the value.
+ */
 export const readBy = <T>(read: (text: string) => T, reason?: string) =>
   z.string().transform((text, context) => {
     try {
@@ -14,7 +17,10 @@ export const readBy = <T>(read: (text: string) => T, reason?: string) =>
 export const matching = (pattern: RegExp, reason: string) =>
   z.string().regex(pattern, { error: reason, abort: true })
 
-/** Separated by commas or lines; repeated entries are ignored. A problem has the index of its entry in its path. */
+/**
+ * Separated by commas or lines; repeated entries are ignored. A problem has the index of its entry
+ * in its path.
+ */
 export const listOf = <T>(entry: z.ZodType<T, string>) =>
   z
     .string()

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { readBy } from './plain-values.ts'
 
-/** The settings in `config/default.json`: no secrets, each with its unit in its name, grouped by module. */
+/**
+ * The settings in `config/default.json`: no secrets, each with its unit in its name, grouped by
+ * module.
+ */
 export type Tunables = z.infer<typeof SHAPE>
 
 const count = z.int().min(1).max(1_000_000)
@@ -13,7 +16,10 @@ const minutes = z.int().min(1).max(1440)
 /** A window, and windows that apply together (docs/configuration.md#limits). */
 const limit = z.strictObject({ attempts: count, perSeconds: z.int().min(1).max(2_592_000) })
 const windows = z.strictObject({ burst: limit, sustained: limit })
-/** With 40 on known devices, at most 100 failures in a row for an account (NIST SP 800-63B-4, section 3.2.2). */
+/**
+ * With 40 on known devices, at most 100 failures in a row for an account (NIST SP 800-63B-4,
+ * section 3.2.2).
+ */
 const inARow = limit.extend({ attempts: z.int().min(1).max(60) })
 
 const UPSTREAM = z.strictObject({ totalTimeoutMs: ms, maxConnections: count })

@@ -38,8 +38,9 @@ export const upstreamBaseUrl = base.refine(isNoExample, EXAMPLE).transform(witho
 export const collectorUrl = anyBase.transform(withoutSlash)
 
 /**
- * One of `SSO_REDIRECTS` or `RETURN_TO`: a target is allowed if it has this origin, and this path or one below it. The
- * path begins with a slash, and ends with one only if it is the root. Compare whole segments.
+ * One of `SSO_REDIRECTS` or `RETURN_TO`: a target is allowed if it has this origin, and this path
+ * or one below it. The path begins with a slash, and ends with one only if it is the root. Compare
+ * whole segments.
  */
 export const redirectPrefix = base.transform((found) => ({
   origin: found.origin,

@@ -14,7 +14,10 @@ const secret = <T>(schema: z.ZodType<T, string>) => notPlaceholder.pipe(schema).
 const listenHost = z.union([z.hostname(), z.ipv6()], 'must be an IP address or a host name')
 const port = wholeNumber(0, 65_535)
 
-/** An address or a CIDR. With a few ranges larger than these, every address would be a proxy's. `fc00::/7` has the private addresses. */
+/**
+ * An address or a CIDR. With a few ranges larger than these, every address would be a proxy's.
+ * `fc00::/7` has the private addresses.
+ */
 const proxyAddress = z
   .union(
     [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
@@ -106,7 +109,10 @@ export const VARIABLES = z.object({
   REDIS_CA_FILE: secrets.certificates.optional(),
   REDIS_CERT_FILE: secrets.certificates.optional(),
   REDIS_KEY_FILE: secrets.privateKey.transform(createSecret).optional(),
-  /** Without the wildcards of the ACL rules and of SCAN. The colon keeps `a:` from being the start of the keys of `ab:`. */
+  /**
+   * Without the wildcards of the ACL rules and of SCAN. The colon keeps `a:` from being the start
+   * of the keys of `ab:`.
+   */
   REDIS_KEY_PREFIX: matching(
     /^[\w.:-]{0,63}:$/,
     'must be up to 64 letters, digits and _ . : -, with a colon at the end',

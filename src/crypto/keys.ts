@@ -10,8 +10,9 @@ import {
 } from 'node:crypto'
 
 /**
- * Keys derived for one purpose each (HKDF-SHA-256, RFC 5869): the key that seals sessions cannot open transactions, and a signing key
- * cannot seal. The first master key seals and signs; all of them open and verify, so that keys can be rotated.
+ * Keys derived for one purpose each (HKDF-SHA-256, RFC 5869): the key that seals sessions cannot
+ * open transactions, and a signing key cannot seal. The first master key seals and signs; all of
+ * them open and verify, so that keys can be rotated.
  */
 export interface LabelledKey {
   /** Identifies the master key without revealing it: 4 bytes, in every sealed value. */
@@ -45,8 +46,9 @@ function hkdf(master: Buffer, info: string, length: number): Buffer {
 }
 
 /**
- * Encrypts stored values: AES-256-GCM (NIST SP 800-38D) with a labelled key and a random 96-bit nonce. The Redis key is the associated
- * data, so a value that is copied to another key cannot be opened.
+ * Encrypts stored values: AES-256-GCM (NIST SP 800-38D) with a labelled key and a random 96-bit
+ * nonce. The Redis key is the associated data, so a value that is copied to another key cannot be
+ * opened.
  *
  * Format: base64url of `version (1) ‖ key id (4) ‖ nonce (12) ‖ ciphertext ‖ tag (16)`.
  */
@@ -101,7 +103,10 @@ export interface Signer {
   sign(value: string): string
   /** With every key, newest first, to find records from before a rotation. */
   signAll(value: string): readonly [string, ...string[]]
-  /** `current`: signed with the newest key; `retired`: with an older one, so it should be signed again. */
+  /**
+   * `current`: signed with the newest key; `retired`: with an older one, so it should be signed
+   * again.
+   */
   verify(value: string, signature: string): 'current' | 'retired' | 'wrong'
 }
 

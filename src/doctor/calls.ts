@@ -7,7 +7,10 @@ import {
 import { UpstreamFailure } from '../upstream/upstream-failure.ts'
 import type { DoctorContext } from './check.ts'
 
-/** The same code as the broker's own calls, so that certificates and the egress proxy are those of its calls. */
+/**
+ * The same code as the broker's own calls, so that certificates and the egress proxy are those of
+ * its calls.
+ */
 export function createDoctorApi(baseUrl: string, { config, timeoutMs, slowMs }: DoctorContext): HttpApi {
   const { egress } = config
   const api = createHttpApi({
@@ -38,7 +41,10 @@ export async function sendOrFail(api: HttpApi, request: UpstreamRequest): Promis
   }
 }
 
-/** Codes of Node and undici for a certificate that is not accepted, or a port that does not speak TLS. */
+/**
+ * Codes of Node and undici for a certificate that is not accepted, or a port that does not speak
+ * TLS.
+ */
 export function isTlsFailure({ code = '' }: UpstreamFailure): boolean {
   return /CERT|SIGNATURE|ISSUER|TLS|SSL|EPROTO/.test(code)
 }

@@ -21,7 +21,10 @@ export interface DoctorContext {
 export interface Check {
   /** Such as `redis.reach`. */
   readonly name: string
-  /** This check is skipped unless each of these is `ok` or `warn`. They run earlier in the same group. */
+  /**
+   * This check is skipped unless each of these is `ok` or `warn`. They run earlier in the same
+   * group.
+   */
   readonly needs?: readonly string[]
   /** Not limited to the time of a check, only to that of all checks. */
   readonly mayTakeLong?: boolean

@@ -17,8 +17,9 @@ export const PROXY_FIX = 'Compare the configuration of the proxy with the exampl
 type Arrived = Pick<ProbeAnswer, 'address' | 'firstForwarded' | 'addressProblem'>
 
 /**
- * Judges the client's address of two requests: `seen` of one without `X-Forwarded-For`, whose entries are therefore all
- * from proxies, and `forged` of one with `FORGED_ADDRESS` in it. Undefined: the broker did not answer the probe.
+ * Judges the client's address of two requests: `seen` of one without `X-Forwarded-For`, whose
+ * entries are therefore all from proxies, and `forged` of one with `FORGED_ADDRESS` in it.
+ * Undefined: the broker did not answer the probe.
  */
 export function judgeClientAddress(
   seen: Arrived | undefined,

@@ -12,7 +12,10 @@ export interface DoctorOptions extends Partial<Pick<DoctorContext, 'login' | 'pa
 
 /** Ends within 30 s, whatever hangs. */
 const DEADLINES = { checkMs: 6000, totalMs: 26_000, closeMs: 1000, logMs: 12_000, slowMs: 6000 }
-/** A client's own time limit is shorter than that of its check, because its failure names the reason. */
+/**
+ * A client's own time limit is shorter than that of its check, because its failure names the
+ * reason.
+ */
 const CLIENT_SHARE = 0.7
 
 /** Checks everything around the broker. It changes nothing but one key of its own in Redis. */

@@ -4,8 +4,9 @@ import { type Finding, fail, ok, warn } from './finding.ts'
 import type { Reached } from './reach.ts'
 
 /**
- * The ops listener must not be reachable where browsers are: through `PUBLIC_URL`, and on `OPS_PORT` of the same host (`portApi`;
- * undefined if the listener is on the loopback interface). `/forward-auth` is for the proxy alone.
+ * The ops listener must not be reachable where browsers are: through `PUBLIC_URL`, and on
+ * `OPS_PORT` of the same host (`portApi`; undefined if the listener is on the loopback interface).
+ * `/forward-auth` is for the proxy alone.
  */
 export async function opsChecks(
   { answer }: Reached,

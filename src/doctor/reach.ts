@@ -28,7 +28,10 @@ interface Result {
   readonly reached?: Reached
 }
 
-/** Whether requests reach the broker, and responses the browser: paths, errors, bodies, and responses that take time. */
+/**
+ * Whether requests reach the broker, and responses the browser: paths, errors, bodies, and
+ * responses that take time.
+ */
 export async function checkReach(options: ReachOptions): Promise<Result> {
   const { context, api, probe, accept } = options
   const first = await probe()
@@ -56,7 +59,10 @@ const CERTIFICATE_FIX =
 export const NO_ANSWER_FIX =
   'Start the broker and its proxy. If HTTPS_PROXY does not lead to PUBLIC_URL, add its host to NO_PROXY. If this machine cannot reach PUBLIC_URL, run the doctor where browsers can.'
 
-/** A probe is not answered by a cache, another server, a broker with other keys, or one that does not get the header. */
+/**
+ * A probe is not answered by a cache, another server, a broker with other keys, or one that does
+ * not get the header.
+ */
 async function judgeUnproven({ api, probe }: ReachOptions, plain: Answer): Promise<Finding | undefined> {
   const { answer } = await probe({ path: `${SESSION_PATH}?${Date.now()}` })
   if (answer?.path === SESSION_PATH)

@@ -66,7 +66,9 @@ function createDoctorClient(key: string, options: RedisClientOptions & { keyPref
     store,
     close: async () => client.disconnect(),
 
-    /** Returns a code if Redis does not answer, refuses the credentials, or refuses the database. */
+    /**
+     * Returns a code if Redis does not answer, refuses the credentials, or refuses the database.
+     */
     async connect(): Promise<string | undefined> {
       const state = new Promise<string | undefined>((resolve) => {
         onState = resolve

@@ -29,7 +29,9 @@ export const PROOF_RULES = z.strictObject({
     .optional(),
 })
 
-/** Strict: a mistyped rule must not grant access. `audiences` are the values that `aud` may have. */
+/**
+ * Strict: a mistyped rule must not grant access. `audiences` are the values that `aud` may have.
+ */
 export function createRulesSchema(audiences: readonly string[]) {
   return z
     .strictObject({
@@ -67,7 +69,10 @@ export function deniedByProof(
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** A group is named by its id or its name. What looks like an id is one: a group could have another group's id as its name. */
+/**
+ * A group is named by its id or its name. What looks like an id is one: a group could have another
+ * group's id as its name.
+ */
 export function deniedByAccess({ role, group }: ForwardAuthRules, access: Access): DeniedBy | undefined {
   if (role?.some((name) => access.roles.includes(name)) === false) return 'role'
   const isMember = (given: string) =>

@@ -58,14 +58,17 @@ export interface ForwardAuthOptions {
   /** The values that `aud` may have. */
   readonly jwtAudiences: readonly string[]
   /**
-   * Reads the groups of the user, at most a minute old. `undefined` if the user is unknown there. Throws `BrokerError`. Without this
-   * function, PAM is not configured.
+   * Reads the groups of the user, at most a minute old. `undefined` if the user is unknown there.
+   * Throws `BrokerError`. Without this function, PAM is not configured.
    */
   readonly readAccess?: ((session: Session, requestId: string) => Promise<Access | undefined>) | undefined
   readonly now: () => number
 }
 
-/** Responds 200 with the user in headers, 401 or 403. `X-Auth-Request-*` headers of the request are ignored. */
+/**
+ * Responds 200 with the user in headers, 401 or 403. `X-Auth-Request-*` headers of the request are
+ * ignored.
+ */
 export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
   const rulesOf = createRulesReader(options)
 
@@ -91,7 +94,10 @@ export function createKeySetRoutes({ identityTokens }: Pick<ForwardAuthOptions, 
   })
 }
 
-/** For every request of the path, before any check: errors have no body, and all results are counted. */
+/**
+ * For every request of the path, before any check: errors have no body, and all results are
+ * counted.
+ */
 export function beginForwardAuth(metrics: Metrics): Guard {
   return function beginForwardAuth(req, res, next) {
     getRequestContext(req).errorFormat = 'empty'
@@ -116,7 +122,10 @@ function createRulesReader({ jwtAudiences, readAccess }: ForwardAuthOptions) {
   }
 }
 
-/** Returns the headers that the request asks for, or throws 401 or 403. The rules that need no look-up are first. */
+/**
+ * Returns the headers that the request asks for, or throws 401 or 403. The rules that need no
+ * look-up are first.
+ */
 async function applyRules(
   rules: ForwardAuthRules,
   session: Session,

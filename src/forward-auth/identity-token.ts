@@ -25,8 +25,8 @@ const REUSE_SECONDS = 30
 const MAX_ISSUED_CHARS = 8_000_000
 
 /**
- * JSON Web Tokens (RFC 7519) that name the user of a session, signed with ES256. The keys are derived from the master keys, so all
- * replicas sign with the same ones.
+ * JSON Web Tokens (RFC 7519) that name the user of a session, signed with ES256. The keys are
+ * derived from the master keys, so all replicas sign with the same ones.
  */
 export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokensOptions) {
   const [first, ...rest] = labelledKeys(masterKeys, 'sign/identity-token')

@@ -11,7 +11,10 @@ import {
 } from './request-context.ts'
 import { closeUnlessRead } from './unread-body.ts'
 
-/** The first middleware: sets the request context, and writes a log line and a metric at the end of the request. */
+/**
+ * The first middleware: sets the request context, and writes a log line and a metric at the end of
+ * the request.
+ */
 export function beginRequest(
   isTrustedProxy: IsTrustedProxy,
   { log, metrics, tracing }: Telemetry,
@@ -73,8 +76,8 @@ function contextFrom(
 }
 
 /**
- * Security headers of an API without pages: nothing may be loaded, framed or stored. HSTS depends on PUBLIC_URL, not on what a proxy
- * says about the connection (RFC 6797: only over https).
+ * Security headers of an API without pages: nothing may be loaded, framed or stored. HSTS depends
+ * on PUBLIC_URL, not on what a proxy says about the connection (RFC 6797: only over https).
  */
 export function setSecurityHeaders({ secure }: { readonly secure: boolean }): RequestHandler {
   const setHelmetHeaders = helmet({

@@ -14,8 +14,8 @@ export const MEDIA_TYPES: Readonly<Record<BodyEncoding, string>> = {
 const MAX_BODY_BYTES = 65_536
 
 /**
- * Parses bodies into `req.body`: JSON objects or forms, in UTF-8. Without a body, `req.body` is an empty object, and the content type is not
- * checked.
+ * Parses bodies into `req.body`: JSON objects or forms, in UTF-8. Without a body, `req.body` is an
+ * empty object, and the content type is not checked.
  */
 export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_BYTES): RequestHandler {
   const mediaType = MEDIA_TYPES[encoding]
@@ -26,7 +26,10 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
       if ((req as Request).is(mediaType)) return true // body-parser passes it the request of Express
       throw wrongContentType(mediaType)
     },
-    /** Decoding would replace other bytes with U+FFFD, and a password would not be passed on byte for byte. */
+    /**
+     * Decoding would replace other bytes with U+FFFD, and a password would not be passed on byte
+     * for byte.
+     */
     verify(_req: unknown, _res: unknown, bytes: Buffer, charset: string) {
       if (charset !== 'utf-8') throw wrongContentType(mediaType)
       if (!isUtf8(bytes)) throw notJson()

@@ -13,8 +13,9 @@ export interface CrossSiteOptions extends Telemetry {
 }
 
 /**
- * Protection against cross-site requests (OWASP CSRF cheat sheet): the browser's headers must say that the page is of
- * the same origin, or name an allowed origin. A refusal names the header and the setting, for the portal's developers.
+ * Protection against cross-site requests (OWASP CSRF cheat sheet): the browser's headers must say
+ * that the page is of the same origin, or name an allowed origin. A refusal names the header and
+ * the setting, for the portal's developers.
  */
 export function createCrossSiteRules(options: CrossSiteOptions) {
   const { origins, hasSessionCookie, log, metrics } = options
@@ -38,7 +39,10 @@ export function createCrossSiteRules(options: CrossSiteOptions) {
 
   return {
     allowOrigins: allowOrigins(origins, warnOfOrigin),
-    /** Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body is read. */
+    /**
+     * Refuses cross-site requests with unsafe methods, sign-in included. Must run before the body
+     * is read.
+     */
     refuseUnsafe: function refuseUnsafe(req: Request, _res: unknown, next: NextFunction) {
       const { origin, 'sec-fetch-site': site } = req.headers
       if (SAFE_METHODS.has(req.method) || OWN_SITE.has(site) || allowed.has(origin)) return next()
@@ -123,7 +127,10 @@ function createOriginWarning(log: Logger, mayLog: LogThrottle): (req: IncomingMe
   }
 }
 
-/** Limits lines that any client can cause: one per address and origin, and `maxLines` in total, in each period. */
+/**
+ * Limits lines that any client can cause: one per address and origin, and `maxLines` in total, in
+ * each period.
+ */
 const AUDIT_THROTTLE = { periodMs: 60_000, maxLines: 60 }
 
 /** Refusals beyond the limit are only counted, in `gatehouse_requests_refused_total`. */

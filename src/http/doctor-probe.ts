@@ -5,12 +5,14 @@ import { ADDRESS_PROBLEMS, forwardedFor, getRequestContext, normalizeAddress } f
 import { sendJson } from './send-json.ts'
 
 /**
- * `--doctor` asks a running broker what arrives there of a request. Only a sender that has `SECRET_KEYS` gets an answer: the header is
- * a probe and its signature. The answer contains a signature of the probe's nonce, so neither a cache nor another server can give it.
+ * `--doctor` asks a running broker what arrives there of a request. Only a sender that has
+ * `SECRET_KEYS` gets an answer: the header is a probe and its signature. The answer contains a
+ * signature of the probe's nonce, so neither a cache nor another server can give it.
  *
- * A reader of a proxy's log can repeat a probe. So the answer is never a success, and `/forward-auth` has none: a proxy that asks it
- * with its client's headers admits the client on a 200. The answer is a redirect without a target, because proxies replace the
- * pages of errors, and some add headers to other answers only.
+ * A reader of a proxy's log can repeat a probe. So the answer is never a success, and
+ * `/forward-auth` has none: a proxy that asks it with its client's headers admits the client on a
+ * 200. The answer is a redirect without a target, because proxies replace the pages of errors, and
+ * some add headers to other answers only.
  */
 export const PROBE_HEADER = 'x-gatehouse-doctor'
 
@@ -22,7 +24,10 @@ export const ProbeAnswer = z.object({
   publicUrl: z.string(),
   /** For Okta, the limits and the logs. */
   address: z.union([z.ipv4(), z.ipv6()]),
-  /** The first entry of `X-Forwarded-For`, if there is one: the address of the client of the outermost proxy. */
+  /**
+   * The first entry of `X-Forwarded-For`, if there is one: the address of the client of the
+   * outermost proxy.
+   */
   firstForwarded: z.string().optional(),
   /** Why other requests that arrive like this one are refused. */
   addressProblem: z.enum(ADDRESS_PROBLEMS).optional(),

@@ -8,7 +8,10 @@ import type { Logger } from '../observability/logger.ts'
 import { getRequestContext, type RequestContext } from './request-context.ts'
 import { sendJson } from './send-json.ts'
 
-/** The last middleware. An unexpected error becomes an opaque 500, and is logged as `unexpectedEvent`. */
+/**
+ * The last middleware. An unexpected error becomes an opaque 500, and is logged as
+ * `unexpectedEvent`.
+ */
 export function errorHandler({ log, unexpectedEvent, now }: ErrorHandlerOptions): ErrorRequestHandler {
   const throttle = createLogThrottle({ ...FAILURE_THROTTLE, ...(now === undefined ? {} : { now }) })
 

@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express'
 
 /**
- * Express middleware that may refuse a request. It returns what `next` returns: where guards run before a handler
- * (`guarded`), that is the end of the handler, for which a guard can wait.
+ * Express middleware that may refuse a request. It returns what `next` returns: where guards run
+ * before a handler (`guarded`), that is the end of the handler, for which a guard can wait.
  */
 export type Guard = (req: Request, res: Response, next: () => unknown) => unknown
 
@@ -17,7 +17,10 @@ export function guardsOf<Column extends string>(rows: readonly GuardRow<Column>[
   return rows.filter(({ of }) => of.includes(column)).map(({ guard }) => guard)
 }
 
-/** One handler that runs the guards in their order, and then `handle`. A layer of Express for each would cost more. */
+/**
+ * One handler that runs the guards in their order, and then `handle`. A layer of Express for each
+ * would cost more.
+ */
 export function guarded(guards: readonly Guard[], handle: (req: Request, res: Response) => unknown): Guard {
   return guards.reduceRight<Guard>((rest, guard) => {
     return (req, res, next) => guard(req, res, () => rest(req, res, next))

@@ -26,8 +26,8 @@ export interface ListenerOptions
 const MAX_HEADER_BYTES = 16_384
 
 /**
- * An HTTP listener with limits and graceful shutdown. `telemetry` is for connections and requests that Node refuses before they reach
- * `handle`.
+ * An HTTP listener with limits and graceful shutdown. `telemetry` is for connections and requests
+ * that Node refuses before they reach `handle`.
  */
 export function createListener(handle: RequestListener, options: ListenerOptions, telemetry?: Telemetry) {
   const unread = createUnreadBodies()
@@ -47,7 +47,8 @@ export function createListener(handle: RequestListener, options: ListenerOptions
       handle(req, res)
     },
   )
-  // no limit: Node silently drops header lines beyond it, X-Forwarded-For included. maxHeaderSize still applies
+  // no limit: Node silently drops header lines beyond it, X-Forwarded-For included. maxHeaderSize
+  // still applies
   server.maxHeadersCount = 0
   server.maxConnections = options.maxConnections
   server.timeout = options.inactivityTimeoutMs ?? 60_000
@@ -67,7 +68,10 @@ export function createListener(handle: RequestListener, options: ListenerOptions
   }
 }
 
-/** The response to the request of a connection whose body is arriving. An idle connection must not hold one: it is 7 kB. */
+/**
+ * The response to the request of a connection whose body is arriving. An idle connection must not
+ * hold one: it is 7 kB.
+ */
 function createUnreadBodies() {
   const responses = new WeakMap<Socket, ServerResponse>()
   return {
@@ -83,7 +87,10 @@ function createUnreadBodies() {
   }
 }
 
-/** Connections that the system queues until they are accepted. Linux limits it to `net.core.somaxconn`. */
+/**
+ * Connections that the system queues until they are accepted. Linux limits it to
+ * `net.core.somaxconn`.
+ */
 const BACKLOG = 1024
 
 const listen = (server: Server, port: number, host: string): Promise<number> =>

@@ -2,7 +2,10 @@ import { type ParsedUrlQuery, parse } from 'node:querystring'
 import type { z } from 'zod'
 import { invalidField } from '../errors.ts'
 
-/** By default, Node would ignore the parameters after the first 1,000, and they could not be refused. */
+/**
+ * By default, Node would ignore the parameters after the first 1,000, and they could not be
+ * refused.
+ */
 export function parseQuery(query: string): ParsedUrlQuery {
   return parse(query, '&', '=', { maxKeys: 0 })
 }

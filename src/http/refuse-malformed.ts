@@ -13,9 +13,10 @@ import { sendError } from './error-handler.ts'
 import { socketAddress, type Telemetry } from './request-context.ts'
 
 /**
- * Responds to requests that Node refuses (invalid HTTP, headers too large, too slow) with an Error object, and closes the connection.
- * Most of them have reached no middleware, so they are logged and counted here. `begun` is the response of a request that has: its body
- * is invalid, and the error is sent like any other.
+ * Responds to requests that Node refuses (invalid HTTP, headers too large, too slow) with an Error
+ * object, and closes the connection. Most of them have reached no middleware, so they are logged
+ * and counted here. `begun` is the response of a request that has: its body is invalid, and the
+ * error is sent like any other.
  */
 export function refuseMalformed(telemetry?: Telemetry) {
   const refused = new WeakSet<Socket>()
@@ -57,7 +58,10 @@ function sendRaw(socket: Socket, refusal: BrokerError, telemetry: Telemetry | un
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** Refuses an `Expect` header other than `100-continue` (RFC 9110 §10.1.1). Such a request reaches no middleware. */
+/**
+ * Refuses an `Expect` header other than `100-continue` (RFC 9110 §10.1.1). Such a request reaches
+ * no middleware.
+ */
 export function refuseExpectation(telemetry?: Telemetry): RequestListener {
   return (req, res) => {
     const refusal = unmetExpectation()

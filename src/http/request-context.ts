@@ -10,13 +10,16 @@ import type { Tracing } from '../observability/tracing.ts'
 import type { Guard } from './guards.ts'
 
 export interface RequestContext extends ClientAddress {
-  /** In `X-Request-Id`, in the `errorId` of the broker's own errors and in every log line of the request. */
+  /**
+   * In `X-Request-Id`, in the `errorId` of the broker's own errors and in every log line of the
+   * request.
+   */
   readonly requestId: string
   /** The code of the error in the response. */
   errorCode?: string
   /**
-   * The format of errors, if it is not JSON. `empty`: for a proxy that reads only the status and the headers. `page`: for a browser that
-   * navigates to the URL, because users must not see JSON.
+   * The format of errors, if it is not JSON. `empty`: for a proxy that reads only the status and
+   * the headers. `page`: for a browser that navigates to the URL, because users must not see JSON.
    */
   errorFormat?: 'empty' | 'page'
   /** The name of the token of a call to `/admin`. undefined: OPS_TOKEN, which has none. */
@@ -25,7 +28,10 @@ export interface RequestContext extends ClientAddress {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Not in a WeakMap: V8 collects its entries at a cost that a page view shows. Undefined if Node refused the request. */
+    /**
+     * Not in a WeakMap: V8 collects its entries at a cost that a page view shows. Undefined if Node
+     * refused the request.
+     */
     context?: RequestContext
   }
 }
@@ -48,8 +54,9 @@ export interface Telemetry {
 }
 
 /**
- * Refuses a request of a trusted proxy without the client's address. With the proxy's address instead, the
- * org's network rules would admit clients that they deny, and all clients would share their limits.
+ * Refuses a request of a trusted proxy without the client's address. With the proxy's address
+ * instead, the org's network rules would admit clients that they deny, and all clients would share
+ * their limits.
  */
 export function refuseUnknownAddress({ log, metrics }: Telemetry): Guard {
   const mayLog = createLogThrottle() // one warning per proxy address
@@ -71,7 +78,10 @@ const CAUSES: Readonly<Record<AddressProblem, string>> = {
 /** Whether an address is in TRUST_PROXY. */
 export type IsTrustedProxy = (address: string) => boolean
 
-/** `cidrs` must be valid. Results are cached, because the same addresses recur and parsing them is the most expensive part. */
+/**
+ * `cidrs` must be valid. Results are cached, because the same addresses recur and parsing them is
+ * the most expensive part.
+ */
 export function createTrustedProxies(cidrs: readonly string[]): IsTrustedProxy {
   const ranges = cidrs.map((cidr) => ipaddr.parseCIDR(cidr))
   const cache = new LRUCache<string, boolean>({ max: MAX_CACHED_ADDRESSES })
@@ -101,8 +111,9 @@ export const ADDRESS_PROBLEMS = ['missing', 'empty', 'malformed'] as const
 export type AddressProblem = (typeof ADDRESS_PROBLEMS)[number]
 
 /**
- * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted proxy. Entries that a client has added are
- * therefore never used. If all entries are trusted proxies, the first one is the client, because a client can run on a proxy's host.
+ * Reads `X-Forwarded-For` from the right, as long as the hop that added an entry is a trusted
+ * proxy. Entries that a client has added are therefore never used. If all entries are trusted
+ * proxies, the first one is the client, because a client can run on a proxy's host.
  */
 export function clientAddress(
   req: IncomingMessage,
@@ -137,7 +148,10 @@ export function forwardedFor(req: IncomingMessage): string[] {
   return entries.map((entry) => entry.trim()).filter((entry) => entry !== '')
 }
 
-/** Converts IPv4-mapped addresses to IPv4, and removes ports (`1.2.3.4:567`, `[::1]:567`) and IPv6 zones. */
+/**
+ * Converts IPv4-mapped addresses to IPv4, and removes ports (`1.2.3.4:567`, `[::1]:567`) and IPv6
+ * zones.
+ */
 export function normalizeAddress(entry: string): string | undefined {
   if (isIPv4(entry)) return entry
   if (entry === '') return undefined // ipaddr would throw an exception, which is expensive

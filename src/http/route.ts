@@ -3,7 +3,8 @@ import type { z } from 'zod'
 import type { BodyEncoding } from './body-parser.ts'
 
 /**
- * What may send the requests of a route, and what they have. `app.ts` decides by it what runs before the handler.
+ * What may send the requests of a route, and what they have. `app.ts` decides by it what runs
+ * before the handler.
  *
  * - `forward-auth`: a proxy asks, with the method and the headers of the application's own request;
  * - `backend`: a backend of the portal, with a token; it has no session and no origin;
@@ -11,7 +12,8 @@ import type { BodyEncoding } from './body-parser.ts'
  * - `image`: a GET that pages of the same site may also read without an allowed `Origin`;
  * - `read`, `session-read`: a GET of an allowed page; without and with a session;
  * - `write`, `form`, `session-write`: another method, with a body in JSON or as a form, or none;
- * - `event-hook`: the handler reads the body itself (`createBodyReader`), after it has checked a secret.
+ * - `event-hook`: the handler reads the body itself (`createBodyReader`), after it has checked a
+ *   secret.
  */
 export type RouteKind =
   | 'forward-auth'
@@ -47,8 +49,8 @@ export function kindOf({ kind, method, encoding }: Omit<Route, 'handle'>): Route
 }
 
 /**
- * An operation of the public API: its route, and the schemas that parse its requests. `routesOf` adds the handlers; `openapi/`
- * describes its responses and errors.
+ * An operation of the public API: its route, and the schemas that parse its requests. `routesOf`
+ * adds the handlers; `openapi/` describes its responses and errors.
  */
 export interface Operation extends Omit<Route, 'handle'> {
   readonly query?: z.ZodObject

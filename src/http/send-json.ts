@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
-/** Sends JSON without the ETag, freshness and charset handling of Express's `res.json`, which no response needs. */
+/**
+ * Sends JSON without the ETag, freshness and charset handling of Express's `res.json`, which no
+ * response needs.
+ */
 export function sendJson(res: ServerResponse, body: unknown): void {
   sendJsonText(res, JSON.stringify(body))
 }

@@ -22,8 +22,8 @@ export function serveRoutes(...given: Parameters<typeof addRoutes>): void {
 }
 
 /**
- * Serves the routes in their order, paths without parameters first. An unknown method is 405 with `Allow`. They are not a router of
- * their own, which every request would pass into and out of.
+ * Serves the routes in their order, paths without parameters first. An unknown method is 405 with
+ * `Allow`. They are not a router of their own, which every request would pass into and out of.
  *
  * @param guardsOf what runs before the handler of a route
  */

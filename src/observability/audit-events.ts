@@ -11,7 +11,10 @@ const errorCode = z.string().regex(/^(E\d{7}|pam_[a-z_]+)$/)
 
 const request = { requestId: z.string().min(8).max(128), address: z.union([z.ipv4(), z.ipv6()]) }
 
-/** The login hash exists once the user has entered a login; the user id, once Okta has named the user. */
+/**
+ * The login hash exists once the user has entered a login; the user id, once Okta has named the
+ * user.
+ */
 const inSignIn = {
   ...request,
   ...{ deviceHash: hash, loginHash: hash.optional(), userId: opaque.optional() },
@@ -91,7 +94,10 @@ export const AUDIT_EVENTS = {
   }),
   limits_ended: z.strictObject({ ...request, userId: opaque, loginHash: hash.optional() }),
   group_lookup: z.strictObject({ ...signedIn, ...lookup }),
-  /** Without `app`, its token was not one of APP_TOKENS. `loginHash` is that of the user in its path. */
+  /**
+   * Without `app`, its token was not one of APP_TOKENS. `loginHash` is that of the user in its
+   * path.
+   */
   app_lookup: z.strictObject({
     ...request,
     ...lookup,

@@ -8,8 +8,8 @@ export interface CaptureOutputOptions {
 }
 
 /**
- * Turns output of libraries and warnings of Node into log lines, so that every line is JSON. The text is left out
- * because it may contain a value; the stack shows where it was printed.
+ * Turns output of libraries and warnings of Node into log lines, so that every line is JSON. The
+ * text is left out because it may contain a value; the stack shows where it was printed.
  */
 export function captureOutput({ console, process, log }: CaptureOutputOptions): void {
   for (const method of METHODS) {

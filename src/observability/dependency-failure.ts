@@ -1,7 +1,10 @@
 import type { BrokerError } from '../errors.ts'
 import type { LogFields } from './log-fields.ts'
 
-/** How a call to a dependency failed; the cause of a `BrokerError`. It contains no host, path, key or value. */
+/**
+ * How a call to a dependency failed; the cause of a `BrokerError`. It contains no host, path, key
+ * or value.
+ */
 export class DependencyFailure extends Error {
   override readonly name: string = 'DependencyFailure'
   /** One of the outcomes in docs/logs.md, such as `timeout`. */
@@ -26,8 +29,8 @@ export interface FailureDetails {
 }
 
 /**
- * The log fields of a failed dependency. Without an `outcome`, the error may be a fault of the broker, so its stack is
- * logged.
+ * The log fields of a failed dependency. Without an `outcome`, the error may be a fault of the
+ * broker, so its stack is logged.
  */
 export function failureFields({ dependency, cause }: BrokerError): LogFields {
   const failure = innermostFailure(cause)

@@ -6,7 +6,10 @@ import type { Logger } from './logger.ts'
 export type CheckState = 'ok' | 'failing' | 'unknown'
 
 export interface HealthOptions {
-  /** Throws a `DependencyFailure` while the store cannot be used. Any other error of the first checks ends the start. */
+  /**
+   * Throws a `DependencyFailure` while the store cannot be used. Any other error of the first
+   * checks ends the start.
+   */
   readonly checkStore: () => Promise<void>
   /** Default: five seconds. */
   readonly checkEveryMs?: number
@@ -18,8 +21,9 @@ export interface HealthOptions {
 export type Health = ReturnType<typeof createHealth>
 
 /**
- * Whether this replica should get requests: once the store was proved, and until it drains. Later failures of the store or an
- * upstream are only reported, because they affect every replica, and a service without replicas helps nobody.
+ * Whether this replica should get requests: once the store was proved, and until it drains. Later
+ * failures of the store or an upstream are only reported, because they affect every replica, and a
+ * service without replicas helps nobody.
  */
 export function createHealth({ upstreams = {}, ...options }: HealthOptions) {
   const { state: store, ...checks } = startStoreChecks(options)

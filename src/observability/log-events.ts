@@ -1,6 +1,6 @@
 /**
- * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other event.
- * `scripts/docs/log-events.ts` describes them for `docs/logs.md`.
+ * Every log event by level, audit events excepted (`audit-events.ts`). The logger accepts no other
+ * event. `scripts/docs/log-events.ts` describes them for `docs/logs.md`.
  */
 interface LogEvents {
   /** An operator must act. */

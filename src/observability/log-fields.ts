@@ -1,6 +1,7 @@
 /**
- * Every field of a log line, audit lines excepted (`audit-events.ts`), with the type of its value. A field that is not
- * listed is not written. `scripts/docs/log-fields.ts` describes them for `docs/logs.md`.
+ * Every field of a log line, audit lines excepted (`audit-events.ts`), with the type of its value.
+ * A field that is not listed is not written. `scripts/docs/log-fields.ts` describes them for
+ * `docs/logs.md`.
  */
 export const LOG_FIELDS = {
   requestId: 'string',

@@ -8,8 +8,9 @@ const RETRY_MS = 20
 const MAX_RETRIES_AT_EXIT = 100
 
 /**
- * Standard output for log lines, written once per turn of the event loop. It neither fails nor blocks nor grows: up to 4 MB
- * wait for a slow reader, and lines beyond that, or that a full disk or closed pipe refuses, are lost and counted.
+ * Standard output for log lines, written once per turn of the event loop. It neither fails nor
+ * blocks nor grows: up to 4 MB wait for a slow reader, and lines beyond that, or that a full disk
+ * or closed pipe refuses, are lost and counted.
  */
 export class LogOutput extends Writable {
   readonly #onLost: (lines: number) => void

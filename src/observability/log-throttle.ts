@@ -1,10 +1,15 @@
-/** How many events about this key a line would stand for, those since its last line included; 0: write none now. */
+/**
+ * How many events about this key a line would stand for, those since its last line included; 0:
+ * write none now.
+ */
 export type LogThrottle = (key: string) => number
 
 /** `maxLines` is per period, for all keys together: clients may choose the keys. */
 const DEFAULTS = { periodMs: 600_000, maxLines: 20, now: () => performance.now() }
 
-/** For log events that can be frequent: one line per key and period, and a limited number in total. */
+/**
+ * For log events that can be frequent: one line per key and period, and a limited number in total.
+ */
 export function createLogThrottle(options: Partial<typeof DEFAULTS> = {}): LogThrottle {
   const { periodMs, maxLines, now } = { ...DEFAULTS, ...options }
   const logged = new Map<string, { readonly untilMs: number; suppressed: number }>()

@@ -12,12 +12,13 @@ import type { Metrics } from './metrics.ts'
 import { VERSION } from './version.ts'
 
 /**
- * Each event is one line of JSON: `{time, level, service, version, event, …fields}`. Fields that are not on the event's
- * list (`log-fields.ts`, `audit-events.ts`) are dropped. No body, cookie, token, password, code, link or login is ever
- * written. Errors are described by name, code and stack frames, never by message: a message may quote its input.
+ * Each event is one line of JSON: `{time, level, service, version, event, …fields}`. Fields that
+ * are not on the event's list (`log-fields.ts`, `audit-events.ts`) are dropped. No body, cookie,
+ * token, password, code, link or login is ever written. Errors are described by name, code and
+ * stack frames, never by message: a message may quote its input.
  *
- * error: an operator must act. warn: the broker recovers without help. info: one line per request, and changes of state.
- * debug: for development.
+ * error: an operator must act. warn: the broker recovers without help. info: one line per request,
+ * and changes of state. debug: for development.
  */
 export interface Logger {
   error(event: LogEvent<'error'>, fields?: LogFields, error?: unknown): void
@@ -34,7 +35,10 @@ export interface LoggerOptions {
   readonly level: LogLevel
   /** Default: standard output. */
   readonly stream?: NodeJS.WritableStream | undefined
-  /** Every event is counted, also one below the level, except `request`, which `httpRequestDuration` counts. */
+  /**
+   * Every event is counted, also one below the level, except `request`, which `httpRequestDuration`
+   * counts.
+   */
   readonly metrics?: Pick<Metrics, 'logEvents' | 'logLinesLost'>
   readonly now?: () => number
 }
@@ -94,7 +98,9 @@ type Entry = { readonly fields: Readonly<Line>; readonly error?: unknown } & (
   | { readonly level: 'audit'; readonly event: AuditEvent }
 )
 
-/** JSON escapes only characters below U+0020. Terminals and some log readers also interpret these. */
+/**
+ * JSON escapes only characters below U+0020. Terminals and some log readers also interpret these.
+ */
 function oneLine(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u2028\u2029]/g,
@@ -102,7 +108,10 @@ function oneLine(json: string): string {
   )
 }
 
-/** A failed dependency is described by fields: its stack would only show where the broker noticed the failure. */
+/**
+ * A failed dependency is described by fields: its stack would only show where the broker noticed
+ * the failure.
+ */
 function addError(line: Line, error: unknown): void {
   if (!(error instanceof BrokerError)) {
     line.error = describeError(error)
@@ -117,7 +126,10 @@ function addError(line: Line, error: unknown): void {
 const MAX_FIELD_CHARS = 1024
 const LOGGABLE: ReadonlySet<string> = new Set(['string', 'number', 'boolean'])
 
-/** Copies into the line directly: measured, an intermediate object costs as much as the rest of the line. */
+/**
+ * Copies into the line directly: measured, an intermediate object costs as much as the rest of the
+ * line.
+ */
 function addFields(line: Line, fields: Readonly<Line>, allowed: object): void {
   for (const name in fields) {
     const value = Object.hasOwn(allowed, name) ? fields[name] : undefined

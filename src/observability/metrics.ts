@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 /**
- * Every metric of the broker. Label values come from closed lists or are limited in number; none is a user, token,
- * address or path.
+ * Every metric of the broker. Label values come from closed lists or are limited in number; none is
+ * a user, token, address or path.
  */
 const METRICS = {
   buildInfo: gauge('build_info', 'Always 1; the labels name the running build', ['version', 'revision']),

@@ -38,12 +38,14 @@ export interface TracingOptions {
   readonly log: Pick<Logger, 'warn'>
 }
 
-/** Import only the type: the module is loaded if traces are configured, and OpenTelemetry with it. */
+/**
+ * Import only the type: the module is loaded if traces are configured, and OpenTelemetry with it.
+ */
 export type Tracing = ReturnType<typeof createTracing>
 
 /**
- * The spans of requests, for OpenTelemetry. Nothing is registered globally, and no header is sent to an upstream. No span contains a
- * path, a query, a header, a body or anything else of a user.
+ * The spans of requests, for OpenTelemetry. Nothing is registered globally, and no header is sent
+ * to an upstream. No span contains a path, a query, a header, a body or anything else of a user.
  */
 export function createTracing(options: TracingOptions) {
   const provider = createProvider(options)
@@ -64,7 +66,10 @@ export function createTracing(options: TracingOptions) {
       return { traceId: span.spanContext().traceId, run, end: (how: EndedRequest) => endRequest(span, how) }
     },
 
-    /** Starts the client span of a call. Call the result with the response's status, or the outcome of the failure. */
+    /**
+     * Starts the client span of a call. Call the result with the response's status, or the outcome
+     * of the failure.
+     */
     beginCall(upstream: string, method: string, baseUrl: string) {
       const { hostname, port, protocol } = new URL(baseUrl)
       const span = startChild(`${method} ${upstream}`, {
@@ -129,7 +134,10 @@ function endSpan(span: Span, errorType?: string): void {
   span.end()
 }
 
-/** With its retries. Well within the seconds by which a platform's grace period is longer than `http.shutdownGraceMs`. */
+/**
+ * With its retries. Well within the seconds by which a platform's grace period is longer than
+ * `http.shutdownGraceMs`.
+ */
 const EXPORT_LIMIT_MS = 2000
 
 function createProvider({ endpoint, headers, serviceName, sampler, ratio, log }: TracingOptions) {

@@ -14,8 +14,9 @@ import type { VoidTimes } from './void-times.ts'
 type From = Pick<AuditFields<'sessions_revoked'>, 'requestId' | 'address'>
 
 /**
- * Makes the older sessions of the users void. Once Okta has the answer, call the returned function, which deletes what is void or
- * could restore it. If the process ends in between, only that is lost.
+ * Makes the older sessions of the users void. Once Okta has the answer, call the returned function,
+ * which deletes what is void or could restore it. If the process ends in between, only that is
+ * lost.
  */
 export type ApplyOrgEvents = (events: readonly OrgEvent[], from: From) => Promise<() => void>
 
@@ -32,7 +33,9 @@ export interface ApplyOrgEventsOptions {
 
 /** Okta may deliver an event twice. */
 const REPEATED_WITHIN_MS = 86_400_000
-/** Users whose sessions are deleted at the same time, so that requests of other users do not wait. */
+/**
+ * Users whose sessions are deleted at the same time, so that requests of other users do not wait.
+ */
 const MAX_USERS = 20
 /**
  * Times that are recorded together, for the same reason. Okta's deliveries name far fewer users.
@@ -81,7 +84,9 @@ function groupByUser(events: readonly OrgEvent[]): Map<string, OrgEvent[]> {
   return byUser
 }
 
-/** Only now: if the time could not be recorded, the delivery that repeats the event must record it. */
+/**
+ * Only now: if the time could not be recorded, the delivery that repeats the event must record it.
+ */
 async function isFirst(
   { store, nameSigner }: ApplyOrgEventsOptions,
   { id, userId }: OrgEvent,

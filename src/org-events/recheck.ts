@@ -26,7 +26,9 @@ export interface RecheckOptions {
 
 /** Of this replica. More sessions than this are checked later. */
 const MAX_PER_MINUTE = 60
-/** While checks fail: enough to notice that Okta answers again, or that the token may read users. */
+/**
+ * While checks fail: enough to notice that Okta answers again, or that the token may read users.
+ */
 const MAX_PER_MINUTE_FAILING = 5
 const MINUTE_MS = 60_000
 /** Okta's statuses of users who may not sign in, and stay so until an administrator changes it. */

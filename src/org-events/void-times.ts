@@ -17,8 +17,9 @@ export interface VoidTimesOptions {
 const TAG_CHARS = 15
 
 /**
- * When Okta ends a user, one write makes all older sessions void, before they are deleted. The id of a session ends with a tag of its
- * user, so that a request can read this time together with the session's record, whose user is not known yet: one round trip.
+ * When Okta ends a user, one write makes all older sessions void, before they are deleted. The id
+ * of a session ends with a tag of its user, so that a request can read this time together with the
+ * session's record, whose user is not known yet: one round trip.
  */
 export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesOptions) {
   const tagSigner = createSigner(masterKeys, 'session-tags')
@@ -28,7 +29,10 @@ export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesO
   return {
     tagOf: (userId: string) => toTag(tagSigner.sign(userId)),
 
-    /** All sessions of the user that were created before this time are void. A later time that is recorded already stays. */
+    /**
+     * All sessions of the user that were created before this time are void. A later time that is
+     * recorded already stays.
+     */
     async record(userId: string, beforeMs: number): Promise<void> {
       await Promise.all(
         tagSigner.signAll(userId).map((name) => store.raise(keyFor(toTag(name)), beforeMs, ttlMs)),

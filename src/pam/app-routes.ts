@@ -26,7 +26,10 @@ export const APP_LIMITS = {
   app_address: { attempts: 20, perSeconds: 600 },
 } as const
 
-/** Look-ups for the portal's own backends. A token of `APP_TOKENS` gives access; cookies and `Origin` have no effect. */
+/**
+ * Look-ups for the portal's own backends. A token of `APP_TOKENS` gives access; cookies and
+ * `Origin` have no effect.
+ */
 export function createAppRoutes(options: AppRoutesOptions): Route[] {
   if (options.appTokens.length === 0) return []
   const { masterKeys, store, metrics, now = Date.now } = options

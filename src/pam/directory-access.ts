@@ -1,7 +1,10 @@
 import { notAllowed } from '../errors.ts'
 import type { Access } from '../forward-auth/forward-auth-rules.ts'
 
-/** `PAM_DIRECTORY`: no user, every signed-in user, or users with one of the roles or in one of the groups. */
+/**
+ * `PAM_DIRECTORY`: no user, every signed-in user, or users with one of the roles or in one of the
+ * groups.
+ */
 export type PamDirectory =
   | { readonly kind: 'none' }
   | { readonly kind: 'all' }

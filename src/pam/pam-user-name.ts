@@ -5,15 +5,18 @@ export type PamUserName =
   | { readonly kind: 'login' }
   | { readonly kind: 'login-local-part'; readonly domains: readonly PamUserDomain[] }
 
-/** The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains are in lower case; no two prefixes are the same, ignoring case. */
+/**
+ * The PAM user name of `ada@<domain>` is `<prefix>ada`. Domains are in lower case; no two prefixes
+ * are the same, ignoring case.
+ */
 export interface PamUserDomain {
   readonly domain: string
   readonly prefix: string
 }
 
 /**
- * Maps a login to a PAM user name. undefined: the domain is not mapped, the name belongs to another domain, or it cannot be one
- * path segment in any encoding.
+ * Maps a login to a PAM user name. undefined: the domain is not mapped, the name belongs to another
+ * domain, or it cannot be one path segment in any encoding.
  */
 export function toPamUserName(login: string, rule: PamUserName): string | undefined {
   const name = rule.kind === 'login' ? login : mapLocalPart(login, rule.domains)
@@ -29,8 +32,8 @@ function mapLocalPart(login: string, domains: readonly PamUserDomain[]): string 
 }
 
 /**
- * A name belongs to the domain with the longest matching prefix: `partner-ada@corp.example` must not become the user `ada` of a
- * domain with the prefix `partner-`.
+ * A name belongs to the domain with the longest matching prefix: `partner-ada@corp.example` must
+ * not become the user `ada` of a domain with the prefix `partner-`.
  */
 function findOwner(name: string, domains: readonly PamUserDomain[]): PamUserDomain | undefined {
   const folded = foldName(name)

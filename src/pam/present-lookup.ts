@@ -15,7 +15,10 @@ type Rendered = ReturnType<typeof render>
 /** Of one list. */
 export const MAX_RENDERED = 100
 
-/** Caches bytes and ETag as long as the list exists: rendering costs more than the rest of the request. */
+/**
+ * Caches bytes and ETag as long as the list exists: rendering costs more than the rest of the
+ * request.
+ */
 export function createLookupPresenter(): (req: Request, res: Response, result: LookupResult) => void {
   const cache = new WeakMap<GroupList, Map<string, Rendered>>()
 
@@ -44,8 +47,8 @@ export function createLookupPresenter(): (req: Request, res: Response, result: L
 }
 
 /**
- * Weak comparison (RFC 9110, section 13.1.2). Express's `req.fresh` also respects the request's `no-cache`, which `fetch` adds to
- * every request that sets If-None-Match. It is meant for caches.
+ * Weak comparison (RFC 9110, section 13.1.2). Express's `req.fresh` also respects the request's
+ * `no-cache`, which `fetch` adds to every request that sets If-None-Match. It is meant for caches.
  */
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
@@ -55,7 +58,10 @@ function matches(ifNoneMatch: string | undefined, etag: string): boolean {
     .some((etag) => etag.trim() === '*' || etag.trim().replace(/^W\//, '') === opaque)
 }
 
-/** The ETag covers the data and whether it is stale, but not the times: the same list, read later, keeps its ETag. */
+/**
+ * The ETag covers the data and whether it is stale, but not the times: the same list, read later,
+ * keeps its ETag.
+ */
 function render({ data, served: { list, stale } }: LookupResult) {
   const text = JSON.stringify(data())
   const hash = createHash('sha256').update(`${stale} ${text}`).digest('base64url').slice(0, 27)

@@ -17,7 +17,8 @@ export interface EndAllSessionsOptions {
 }
 
 /**
- * Ends all sessions of a user and everything that could restore one: open transactions, and known devices unless a session is kept.
+ * Ends all sessions of a user and everything that could restore one: open transactions, and known
+ * devices unless a session is kept.
  */
 export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSessions {
   const { sessions, openTransactions, knownDevices, revocationTimes, refetchAccess, log } = options

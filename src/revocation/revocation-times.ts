@@ -8,8 +8,8 @@ export type RevocationTimes = ReturnType<typeof createRevocationTimes>
 const REVOCATION_TTL_MS = 86_400_000
 
 /**
- * The time when all sessions of a user were last ended. It also ends transactions that did not know their user then, such as a
- * recovery that waits for its code: they are in no index of the user.
+ * The time when all sessions of a user were last ended. It also ends transactions that did not know
+ * their user then, such as a recovery that waits for its code: they are in no index of the user.
  */
 export function createRevocationTimes(options: { store: Store; nameSigner: Signer; now: () => number }) {
   const { store, nameSigner, now } = options

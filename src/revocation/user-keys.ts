@@ -16,7 +16,10 @@ export interface UserKeysOptions {
 const PRUNE_EVERY = 32
 /** More devices and open transactions than any user has. */
 const MAX_KEYS = 1000
-/** Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests would time out. */
+/**
+ * Keys that are deleted concurrently. If thousands of keys were deleted at once, other requests
+ * would time out.
+ */
 const BATCH_SIZE = 100
 
 /**
@@ -30,8 +33,9 @@ export function createUserKeys(options: UserKeysOptions) {
 
   return {
     /**
-     * Adds a key that is being written, or updates its time to live. If there are more than `MAX_KEYS` keys, those that expire first
-     * are deleted, so that `deleteAll` stays fast however often a user signs in.
+     * Adds a key that is being written, or updates its time to live. If there are more than
+     * `MAX_KEYS` keys, those that expire first are deleted, so that `deleteAll` stays fast however
+     * often a user signs in.
      */
     async add(userId: string, key: string, ttlMs: number, passwordChangedAtMs?: number): Promise<void> {
       const index = `${prefix}${nameSigner.sign(userId)}`
@@ -88,7 +92,10 @@ async function prune({ store, now }: UserKeysOptions, index: string): Promise<vo
   await deleteEach(store, index, oldest)
 }
 
-/** Removes each key from the index after its deletion, so that a retry after a failure still finds it. */
+/**
+ * Removes each key from the index after its deletion, so that a retry after a failure still finds
+ * it.
+ */
 async function deleteEach(
   store: UserKeysOptions['store'],
   index: string,

@@ -45,7 +45,9 @@ export function createSessionCookie({ masterKeys, secure, sameSite }: SessionCoo
   }
 }
 
-/** express-session and cookie-signature sign with text, so the key's bytes are encoded in base64url. */
+/**
+ * express-session and cookie-signature sign with text, so the key's bytes are encoded in base64url.
+ */
 function secretOf({ key }: LabelledKey): KeyObject {
   return createSecretKey(key.export().toString('base64url'), 'utf8')
 }

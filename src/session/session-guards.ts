@@ -7,7 +7,10 @@ export function createSessionGuards(sessions: Pick<Sessions, 'load' | 'find'>) {
   /** Before `find`, `require` and `refresh`. */
   const loadSession: Guard = (req, res, next) => sessions.load(req, res).then(() => next())
 
-  /** A request may name the session that its page belongs to. If the browser has another one by now, it is refused with 409. */
+  /**
+   * A request may name the session that its page belongs to. If the browser has another one by now,
+   * it is refused with 409.
+   */
   const refuseOtherSession: Guard = (req, res, next) => {
     const expected = req.headers['x-gatehouse-session']
     if (expected === undefined) return next()

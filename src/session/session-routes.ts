@@ -153,7 +153,10 @@ export function findSession(sessions: Sessions, req: Request): IdentifiedSession
 
 function createPresenter({ publicOrigin, sessions }: SessionRoutesOptions) {
   const link = (path: string, ...allow: string[]) => ({ href: `${publicOrigin}${path}`, hints: { allow } })
-  /** Okta's library makes functions of them: the result of `session.get()` has `refresh()` and `user()`. */
+  /**
+   * Okta's library makes functions of them: the result of `session.get()` has `refresh()` and
+   * `user()`.
+   */
   const links = {
     self: link('/api/v1/sessions/me', 'GET', 'DELETE'),
     refresh: link('/api/v1/sessions/me/lifecycle/refresh', 'POST'),

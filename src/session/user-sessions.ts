@@ -56,7 +56,9 @@ export function createUserSessions(options: SessionsOptions, sessionStore: Sessi
   const index = createIndex(options)
   const { readAll, list } = createReader(index, sessionStore)
 
-  /** Deletes the record before its index entry: a session without an entry could not be ended later. */
+  /**
+   * Deletes the record before its index entry: a session without an entry could not be ended later.
+   */
   const end = async ({ id, session }: SessionToEnd, reason: EndReason): Promise<void> => {
     await sessionStore.destroy(id)
     if (session !== undefined) await index.remove(session.userId, id)
@@ -127,7 +129,10 @@ function createReader(index: ReturnType<typeof createIndex>, sessionStore: Sessi
   return { readAll, list }
 }
 
-/** The order is the same on every replica; otherwise two replicas that evict at once would end different sessions. */
+/**
+ * The order is the same on every replica; otherwise two replicas that evict at once would end
+ * different sessions.
+ */
 function newestFirst({ session: a }: IdentifiedSession, { session: b }: IdentifiedSession): number {
   return b.createdAtMs - a.createdAtMs || (b.publicId < a.publicId ? -1 : 1)
 }
@@ -135,7 +140,10 @@ function newestFirst({ session: a }: IdentifiedSession, { session: b }: Identifi
 /** Longer than any store operation takes. */
 const WRITE_MS = 60_000
 
-/** The index user → sessions: a hash for each user. An entry may outlive its session, such as one that was idle for too long. */
+/**
+ * The index user → sessions: a hash for each user. An entry may outlive its session, such as one
+ * that was idle for too long.
+ */
 function createIndex(options: SessionsOptions) {
   const { store, masterKeys, now } = options
   const { keysOf, open, seal } = createSealedRecords({
@@ -168,7 +176,10 @@ function createIndex(options: SessionsOptions) {
       await Promise.all(keysOf(userId).map((key) => store.indexRemove(key, id)))
     },
 
-    /** A session and its entry are written concurrently, so the session of a recent entry may not exist yet. */
+    /**
+     * A session and its entry are written concurrently, so the session of a recent entry may not
+     * exist yet.
+     */
     isRecent: ({ createdAtMs }: SessionIndexEntry) => now() - createdAtMs < WRITE_MS,
   }
 }

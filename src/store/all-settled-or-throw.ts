@@ -1,4 +1,7 @@
-/** Waits until all writes have ended, and then throws the first failure: a rollback must not overlap with a write in flight. */
+/**
+ * Waits until all writes have ended, and then throws the first failure: a rollback must not overlap
+ * with a write in flight.
+ */
 export async function allSettledOrThrow<Writes extends readonly Promise<unknown>[]>(
   ...writes: Writes
 ): Promise<{ -readonly [Index in keyof Writes]: Awaited<Writes[Index]> }> {

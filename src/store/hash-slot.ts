@@ -6,7 +6,9 @@ export function assertOneSlot(...keys: readonly string[]): void {
     throw new TypeError('the keys of one store operation must share a hash tag')
 }
 
-/** The part of a key that determines its slot: the content of the first `{…}`, else the whole key. */
+/**
+ * The part of a key that determines its slot: the content of the first `{…}`, else the whole key.
+ */
 function hashTag(key: string): string {
   const open = key.indexOf('{')
   const close = open < 0 ? -1 : key.indexOf('}', open + 1)

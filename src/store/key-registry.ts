@@ -2,7 +2,10 @@ import { createSeal, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
 import { KEYS, keyOf } from './keys.ts'
 import type { Store } from './store.ts'
 
-/** An index with one value for each of the SECRET_KEYS in use; the field is the id of the key, as in every sealed value. */
+/**
+ * An index with one value for each of the SECRET_KEYS in use; the field is the id of the key, as in
+ * every sealed value.
+ */
 export const registryKey = (store: Pick<Store, 'keyPrefix'>) => keyOf(store, KEYS.keyRegistry)
 const LABEL = 'keys'
 
@@ -15,8 +18,9 @@ export interface KeyRegistryOptions {
 }
 
 /**
- * Detects SECRET_KEYS that would sign all users out: names of records are HMACs, so a wrong key finds nothing, without any error.
- * Returns a function that renews the values of its own keys. False, once at the first call: there are values, and no key opens one.
+ * Detects SECRET_KEYS that would sign all users out: names of records are HMACs, so a wrong key
+ * finds nothing, without any error. Returns a function that renews the values of its own keys.
+ * False, once at the first call: there are values, and no key opens one.
  */
 export function createKeyRegistry({ store, masterKeys, ttlMs, now }: KeyRegistryOptions) {
   const ids = labelledKeys(masterKeys, LABEL).map(({ id }) => id.toString('hex'))
@@ -40,7 +44,10 @@ export function createKeyRegistry({ store, masterKeys, ttlMs, now }: KeyRegistry
   }
 }
 
-/** The ids of the keys in the registry: those that `masterKeys` open, the others, and those that no replica renews. */
+/**
+ * The ids of the keys in the registry: those that `masterKeys` open, the others, and those that no
+ * replica renews.
+ */
 export function judgeKeys(
   values: Readonly<Record<string, string>>,
   registry: string,

@@ -31,7 +31,10 @@ export interface MemoryEntry {
   expiresAt: number
 }
 
-/** The embedded store of one process (`memory:`), for the demo, tests and development. Its content is lost when the process ends. */
+/**
+ * The embedded store of one process (`memory:`), for the demo, tests and development. Its content
+ * is lost when the process ends.
+ */
 export function createMemoryStore({
   monotonic = () => performance.now(),
   now = Date.now,

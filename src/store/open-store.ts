@@ -13,8 +13,8 @@ export interface OpenStoreOptions
 }
 
 /**
- * Opens the store of `REDIS_URL`: `memory:` is the embedded store, every other URL is Redis. It returns at once and connects in the
- * background, so Redis may start later.
+ * Opens the store of `REDIS_URL`: `memory:` is the embedded store, every other URL is Redis. It
+ * returns at once and connects in the background, so Redis may start later.
  */
 export function openStore({ url, now = Date.now, ...options }: OpenStoreOptions): Store {
   if (url === 'memory:') return createMemoryStore({ now })

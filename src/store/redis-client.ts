@@ -26,14 +26,17 @@ export type StoreEvent =
   | { readonly event: 'store_connected' }
   | {
       readonly event: 'store_disconnected' | 'store_reconnecting'
-      /** A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password. */
+      /**
+       * A short code such as `ECONNREFUSED` or `WRONGPASS`, never a URL, an address or a password.
+       */
       readonly reason: string
     }
 
 /**
- * A client for standalone Redis, Sentinel or Redis Cluster. It connects in the background and never stops trying. A command that cannot
- * be sent fails at once, and a command in flight fails when the connection breaks: nothing is queued or sent again, because the command
- * would be executed after its caller was told that it failed.
+ * A client for standalone Redis, Sentinel or Redis Cluster. It connects in the background and never
+ * stops trying. A command that cannot be sent fails at once, and a command in flight fails when the
+ * connection breaks: nothing is queued or sent again, because the command would be executed after
+ * its caller was told that it failed.
  */
 export function createRedisClient(options: RedisClientOptions): Redis | Cluster {
   const { target, ca, cert, privateKey: key, commandTimeoutMs, connectTimeoutMs } = options
@@ -42,8 +45,9 @@ export function createRedisClient(options: RedisClientOptions): Redis | Cluster 
     ...(target.tls ? { tls: { ca, cert, key } } : {}),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
-    // Closes a connection on which the server reads and never answers, so that commands do not pile up. Later than the time-out of a
-    // command, so that the deletions that follow it are still sent.
+    // Closes a connection on which the server reads and never answers, so that commands do not pile
+    // up. Later than the time-out of a command, so that the deletions that follow it are still
+    // sent.
     socketTimeout: 1.5 * commandTimeoutMs,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -101,7 +105,10 @@ async function ready(client: Redis | Cluster, signal: AbortSignal): Promise<void
   }
 }
 
-/** 50 ms, doubled with every attempt up to 2 s, with up to 50% of random jitter, so that replicas do not reconnect together. */
+/**
+ * 50 ms, doubled with every attempt up to 2 s, with up to 50% of random jitter, so that replicas do
+ * not reconnect together.
+ */
 export function backoffMs(attempt: number, random: () => number = Math.random): number {
   const full = Math.min(2000, 50 * 2 ** Math.min(attempt - 1, 10))
   return Math.round(full * (0.5 + random() / 2))
@@ -174,7 +181,8 @@ function reportState(client: Redis | Cluster, onEvent: (event: StoreEvent) => vo
     const { code = NOT_CONNECTED } = redisFailure(error)
     if (code !== NOT_CONNECTED) reason = code // else the error follows from an earlier one
     if (code === SENTINELS_UNREACHABLE) onEvent({ event: 'store_reconnecting', reason })
-    // If SELECT fails, ioredis reports it and continues with database 0. Nothing else may be sent on this connection.
+    // If SELECT fails, ioredis reports it and continues with database 0. Nothing else may be sent
+    // on this connection.
     if (client.status === 'connect' && !client.isCluster) client.disconnect(true)
   }
   client.on('error', onError)

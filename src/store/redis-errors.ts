@@ -2,14 +2,16 @@ import { type BrokerError, storeUnavailable } from '../errors.ts'
 import { DependencyFailure, innermostFailure } from '../observability/dependency-failure.ts'
 
 /**
- * What the caller of an operation gets: 503. An error of ioredis contains the arguments of its command (a password, a record), so only
- * a code leaves the store.
+ * What the caller of an operation gets: 503. An error of ioredis contains the arguments of its
+ * command (a password, a record), so only a code leaves the store.
  */
 export function toStoreError(error: unknown): BrokerError {
   return storeUnavailable(redisFailure(error))
 }
 
-/** `code` is such as `ECONNREFUSED`, `WRONGPASS` or `timeout`; never an address, a key or a value. */
+/**
+ * `code` is such as `ECONNREFUSED`, `WRONGPASS` or `timeout`; never an address, a key or a value.
+ */
 export function redisFailure(error: unknown): DependencyFailure {
   if (error instanceof DependencyFailure) return error
   const { name, message = '', code, lastNodeError } = (error ?? {}) as ErrorShape // read with care below
@@ -58,8 +60,8 @@ export const UNKNOWN_COMMAND = 'unknown command'
 export const NO_INFO = `${UNKNOWN_COMMAND} INFO`
 
 /**
- * The code at the start of an error reply. Redis before 7 puts the position in the script before it:
- * "@user_script: 3: -OOM command not …". Some replies have no code of their own.
+ * The code at the start of an error reply. Redis before 7 puts the position in the script before
+ * it: "@user_script: 3: -OOM command not …". Some replies have no code of their own.
  */
 function replyCode(reply: string): string {
   const code = /^(?!ERR\b)[A-Z]+\b/.exec(reply)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(reply)?.[1]

@@ -1,7 +1,10 @@
 import type { Result } from 'ioredis'
 import { CLEANUP_THRESHOLD, SHORT } from './attempt-counters.ts'
 
-/** Functions for windows. A window is a field of a hash: "count endsAtMs windowId", the end in milliseconds since 1970. */
+/**
+ * Functions for windows. A window is a field of a hash: "count endsAtMs windowId", the end in
+ * milliseconds since 1970.
+ */
 const WINDOWS = `
 local function windowAt(key, name)
   local count, ends, windowId = string.match(redis.call('HGET', key, name) or '', '^(%d+) (%d+) (.+)$')
@@ -20,8 +23,9 @@ local function removeEnded(key, now)
 end`
 
 /**
- * The operations that are more than one Redis command, as commands of the client. ioredis sends a script as EVAL once for each
- * connection, and as EVALSHA after that. The keys of a script are in one slot.
+ * The operations that are more than one Redis command, as commands of the client. ioredis sends a
+ * script as EVAL once for each connection, and as EVALSHA after that. The keys of a script are in
+ * one slot.
  */
 export const SCRIPTS = {
   /** key; value → 1 if deleted */
@@ -50,7 +54,10 @@ if not holder then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 return {holder or ARGV[1], redis.call('GET', KEYS[2])}`,
   },
 
-  /** lock, record, shared result; token, expected record or '', '1' if there is one, change, value, ttl, shared value, its ttl → 1 if committed */
+  /**
+   * lock, record, shared result; token, expected record or '', '1' if there is one, change, value,
+   * ttl, shared value, its ttl → 1 if committed
+   */
   commit: {
     numberOfKeys: 3,
     lua: `

@@ -66,9 +66,10 @@ export function createRedisStore({
 }
 
 /**
- * The commands of a turn of the event loop go to the socket in one write. `enableAutoPipelining` of ioredis would wait for the reply to the
- * batch before, keep each command in memory until the next full collection, and not work with a cluster: while a node is down, ioredis may
- * reject one command of a pipeline and wait for replies to the others without sending them.
+ * The commands of a turn of the event loop go to the socket in one write. `enableAutoPipelining` of
+ * ioredis would wait for the reply to the batch before, keep each command in memory until the next
+ * full collection, and not work with a cluster: while a node is down, ioredis may reject one
+ * command of a pipeline and wait for replies to the others without sending them.
  */
 function batchWrites(client: Redis): void {
   const send = client.sendCommand.bind(client)
@@ -85,8 +86,9 @@ function batchWrites(client: Redis): void {
 const PROBE_TTL_MS = 10_000
 
 /**
- * Runs every Redis command of the store on a key of its own, which it deletes. Throws if the Redis user lacks a right to a command, to
- * scripts or to the broker's keys, if Redis is out of memory, or if it is read-only.
+ * Runs every Redis command of the store on a key of its own, which it deletes. Throws if the Redis
+ * user lacks a right to a command, to scripts or to the broker's keys, if Redis is out of memory,
+ * or if it is read-only.
  */
 export async function probeStore(
   store: Pick<
@@ -113,7 +115,9 @@ export async function probeStore(
 }
 
 type Client = Redis | Cluster
-/** Waits for the reply to a command. That of the store throws `storeUnavailable` for any failure. */
+/**
+ * Waits for the reply to a command. That of the store throws `storeUnavailable` for any failure.
+ */
 type Run = <Reply>(reply: Promise<Reply>) => Promise<Reply>
 
 function createValues(redis: Client, run: Run): Values {

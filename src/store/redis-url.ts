@@ -25,8 +25,9 @@ export interface Credentials {
 }
 
 /**
- * Reads `redis[s]://[user]:password@host:port/db`, `redis[s]+sentinel://…@h1:p1,h2:p2/db?name=mymaster` and
- * `redis[s]+cluster://…@h1:p1,h2:p2`. User and password are percent-decoded. The sentinels get the same ones, unless the query has
+ * Reads `redis[s]://[user]:password@host:port/db`,
+ * `redis[s]+sentinel://…@h1:p1,h2:p2/db?name=mymaster` and `redis[s]+cluster://…@h1:p1,h2:p2`. User
+ * and password are percent-decoded. The sentinels get the same ones, unless the query has
  * `sentinelUsername` and `sentinelPassword` (an empty `sentinelPassword` means none).
  *
  * Throws an Error that names the invalid part, never its value: the URL contains a password.
@@ -64,7 +65,10 @@ const SHAPE =
 const FORMS = ['sentinel', 'cluster'] as const
 const SENTINEL_PARAMETERS = ['name', 'sentinelUsername', 'sentinelPassword']
 
-/** The user and password end at the first `/`, `?` or `#`: an `@` after that, or a second one, is unescaped. */
+/**
+ * The user and password end at the first `/`, `?` or `#`: an `@` after that, or a second one, is
+ * unescaped.
+ */
 function hasUnescapedCharacter(url: string): boolean {
   const [, authority = '', rest = ''] = /^[a-z+]+:\/\/([^/?#]*)(.*)$/is.exec(url) ?? []
   const restWithoutSentinelUser = rest.replace(/([?&]sentinel(?:Username|Password)=)[^&]*/g, '$1')

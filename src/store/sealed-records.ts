@@ -37,12 +37,13 @@ export interface SealedValuesOptions<Value> {
 }
 
 /**
- * Encrypted records, stored under an HMAC of their name, so that a reader of the store learns neither names nor contents. The Redis
- * key is the associated data, so a record that is copied to another key, or to one with another prefix, cannot be opened. After a rotation of SECRET_KEYS, records
- * are still found under their old keys.
+ * Encrypted records, stored under an HMAC of their name, so that a reader of the store learns
+ * neither names nor contents. The Redis key is the associated data, so a record that is copied to
+ * another key, or to one with another prefix, cannot be opened. After a rotation of SECRET_KEYS,
+ * records are still found under their old keys.
  *
- * An unreadable record (damaged, or of another version) is counted, logged and treated as missing. It is not deleted, because a
- * newer replica may be able to read it.
+ * An unreadable record (damaged, or of another version) is counted, logged and treated as missing.
+ * It is not deleted, because a newer replica may be able to read it.
  */
 export function createSealedRecords<Value>(options: SealedRecordsOptions<Value>) {
   const { store, nameSigner, keyPattern } = options

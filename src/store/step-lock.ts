@@ -4,9 +4,10 @@ export interface StepLock {
   acquire(request: AcquireRequest): Promise<Acquired>
 
   /**
-   * Writes, deletes or keeps the record, writes the shared result, and releases the lock if `token` still holds it, in one round trip.
-   * False, and nothing is written, if the record has changed since it was read with the lock: a holder whose lock has expired never
-   * overwrites a newer record.
+   * Writes, deletes or keeps the record, writes the shared result, and releases the lock if `token`
+   * still holds it, in one round trip. False, and nothing is written, if the record has changed
+   * since it was read with the lock: a holder whose lock has expired never overwrites a newer
+   * record.
    */
   commit(commit: Commit): Promise<boolean>
 }
@@ -30,7 +31,10 @@ export interface Commit {
   readonly lockKey: string
   readonly recordKey: string
   readonly token: string
-  /** The record that was read with the lock. Undefined: there was none, and there must still be none. */
+  /**
+   * The record that was read with the lock. Undefined: there was none, and there must still be
+   * none.
+   */
   readonly expected: string | undefined
   readonly record: RecordChange
   /** Read by the requests that wait for the lock. */

@@ -23,9 +23,10 @@ export interface BreakerOptions {
 const TIMEOUT_SAMPLING = { threshold: 0.5, duration: 30_000, minimumRps: 2 }
 
 /**
- * A circuit breaker that probes the upstream after a pause. It opens when connections fail several times in a row. Time-outs open
- * it only if they are the majority of many calls: one browser can cause a few slow responses, and must not block the calls of others.
- * A response is no failure, whatever its status, unless the caller throws it.
+ * A circuit breaker that probes the upstream after a pause. It opens when connections fail several
+ * times in a row. Time-outs open it only if they are the majority of many calls: one browser can
+ * cause a few slow responses, and must not block the calls of others. A response is no failure,
+ * whatever its status, unless the caller throws it.
  */
 export function createBreaker({
   consecutiveFailures = 5,

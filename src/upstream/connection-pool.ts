@@ -29,7 +29,10 @@ export interface ConnectionOptions {
 /** A page of a PAM list has hundreds of groups. */
 export const MAX_RESPONSE_BYTES = 4_194_304
 
-/** The egress proxy is used for https only: plain http goes only to this host, and its credentials must not leave it. */
+/**
+ * The egress proxy is used for https only: plain http goes only to this host, and its credentials
+ * must not leave it.
+ */
 export function createDispatcher(origin: string, options: ConnectionOptions): Dispatcher {
   const connect = {
     timeout: options.connectTimeoutMs ?? 3000,
@@ -61,9 +64,10 @@ export interface ReceivedResponse {
 }
 
 /**
- * An axios adapter on an undici dispatcher, which provides the connection pool, connect time-out, egress proxy and private certificate
- * authorities. A request takes half the processor time of axios' own adapter. Redirects are never followed. `data` is the whole
- * response, because axios copies headers one by one.
+ * An axios adapter on an undici dispatcher, which provides the connection pool, connect time-out,
+ * egress proxy and private certificate authorities. A request takes half the processor time of
+ * axios' own adapter. Redirects are never followed. `data` is the whole response, because axios
+ * copies headers one by one.
  */
 export function createUndiciAdapter(dispatcher: Dispatcher, maxResponseBytes: number): AxiosAdapter {
   return async (config): Promise<AxiosResponse<ReceivedResponse>> => {
@@ -125,7 +129,10 @@ function exchange(
 const ZIPPED = /^(?:x-)?gzip$|^deflate$/i
 const unzipped: (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer> = promisify(unzip)
 
-/** A proxy may compress a response although the request allows only `identity`. The limit is that of the result. */
+/**
+ * A proxy may compress a response although the request allows only `identity`. The limit is that of
+ * the result.
+ */
 async function decompress(bytes: Buffer, encoding: string, maxOutputLength: number): Promise<Buffer> {
   if (bytes.length === 0) return bytes // a 204 may have this header too
   return ZIPPED.test(encoding) ? unzipped(bytes, { maxOutputLength }) : bytes

@@ -11,7 +11,10 @@ import {
 } from './connection-pool.ts'
 import { UpstreamFailure } from './upstream-failure.ts'
 
-/** Sends calls to one origin, with a time limit. It never follows redirects, and sends no call again. */
+/**
+ * Sends calls to one origin, with a time limit. It never follows redirects, and sends no call
+ * again.
+ */
 export interface HttpApi {
   /** Resolves for every status; throws `UpstreamFailure` if there is no complete response. */
   send(request: UpstreamRequest): Promise<UpstreamResponse>

@@ -4,7 +4,10 @@ import { UpstreamFailure } from './upstream-failure.ts'
 
 const RETRY_AFTER_MS = 1000
 
-/** Waits until `limit` allows another call. Returns a function that ends the turn. Throws `pool_exhausted` after `maxWaitMs`. */
+/**
+ * Waits until `limit` allows another call. Returns a function that ends the turn. Throws
+ * `pool_exhausted` after `maxWaitMs`.
+ */
 export function takeTurn(limit: LimitFunction, maxWaitMs: number, start = startTimer): Promise<() => void> {
   return new Promise((resolve, reject) => {
     let isLate = false

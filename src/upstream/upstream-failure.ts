@@ -1,8 +1,8 @@
 import { DependencyFailure } from '../observability/dependency-failure.ts'
 
 /**
- * The reason why a call has no usable response. It contains no host, path, header or body, so that none of them reaches a log or a
- * response. Each module translates it into its own error.
+ * The reason why a call has no usable response. It contains no host, path, header or body, so that
+ * none of them reaches a log or a response. Each module translates it into its own error.
  */
 export class UpstreamFailure extends DependencyFailure {
   override readonly name = 'UpstreamFailure'
@@ -78,8 +78,9 @@ const OUTCOMES: readonly (readonly [RegExp, UpstreamOutcome])[] = [
 ]
 
 /**
- * The code of the error or of the first error in it, else its name. Never its message, which contains host names. `instanceof` is not
- * used, because errors of Node may come from another realm.
+ * The code of the error or of the first error in it, else its name. Never its message, which
+ * contains host names. `instanceof` is not used, because errors of Node may come from another
+ * realm.
  */
 function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'unknown'

@@ -15,8 +15,8 @@ export const SORTS = ['id', 'name'] as const
 export type Sort = (typeof SORTS)[number]
 
 /**
- * Selects one page of the team's groups. A cursor is a sort key: if groups are added or removed between two pages, the other groups
- * are neither skipped nor repeated.
+ * Selects one page of the team's groups. A cursor is a sort key: if groups are added or removed
+ * between two pages, the other groups are neither skipped nor repeated.
  */
 export function selectGroups(list: GroupList, { search, role, sort, limit, cursor }: PageQuery) {
   const after = cursor === undefined ? '' : (parseCursor(sort, cursor) ?? '')
@@ -47,7 +47,10 @@ const sortedLists: Readonly<Record<Sort, WeakMap<GroupList, readonly SortedGroup
   name: new WeakMap(),
 }
 
-/** Sorting by name compares code units in lower case, so the order is the same in every locale. Equal names are sorted by id. */
+/**
+ * Sorting by name compares code units in lower case, so the order is the same in every locale.
+ * Equal names are sorted by id.
+ */
 function sortedBy(sort: Sort, list: GroupList): readonly SortedGroup[] {
   const known = sortedLists[sort].get(list)
   if (known !== undefined) return known

@@ -31,7 +31,10 @@ export function createGroupCache(options: GroupCacheOptions) {
   const read = createSharedRead(options)
   const refreshedAt = new WeakMap<GroupList, number>()
 
-  /** Returns at once. A failure is already logged and counted; callers get it once the list is too old to be served. */
+  /**
+   * Returns at once. A failure is already logged and counted; callers get it once the list is too
+   * old to be served.
+   */
   function refresh(ref: ListRef, place: Place, list: GroupList, requestId: string): void {
     if (monotonic() < (refreshedAt.get(list) ?? Number.NEGATIVE_INFINITY) + REFRESH_EVERY_MS) return
     refreshedAt.set(list, monotonic())
@@ -88,7 +91,10 @@ function serve(ref: ListRef, outcome: Outcome, list: GroupList, deps: PamDeps): 
   return { list, ageMs, stale: ageMs > getAgeLimits(ref, list, deps).freshMs }
 }
 
-/** Serves the cached list if the read takes too long, or fails with an error whose policy allows a stale list. */
+/**
+ * Serves the cached list if the read takes too long, or fails with an error whose policy allows a
+ * stale list.
+ */
 async function serveInTime(
   ref: ListRef,
   reading: Promise<GroupList>,
@@ -105,15 +111,17 @@ async function serveInTime(
 }
 
 /**
- * The greatest age at which a list is served without a refresh, while it is refreshed, and after a failed refresh (docs/conformance.md
- * D-3). A list that is too old to be served after an error is not served during a refresh either, because the refresh may fail.
+ * The greatest age at which a list is served without a refresh, while it is refreshed, and after a
+ * failed refresh (docs/conformance.md D-3). A list that is too old to be served after an error is
+ * not served during a refresh either, because the refresh may fail.
  */
 function getAgeLimits({ kind }: ListRef, list: GroupList | undefined, { tunables, pageLimits }: PamDeps) {
   if (list?.isUnknown)
     return { freshMs: UNKNOWN_USER_MS, staleMs: UNKNOWN_USER_MS, onErrorMs: UNKNOWN_USER_MS }
   const onErrorMs = kind === 'me' ? tunables.lists.meOnErrorMs : tunables.lists.onErrorMs
   const staleMs = Math.min(tunables.lists.staleMs, onErrorMs)
-  // A list with many pages stays fresh for longer, but a refresh must still end before the list is too old to be served.
+  // A list with many pages stays fresh for longer, but a refresh must still end before the list is
+  // too old to be served.
   const pages = kind === 'me' ? 0 : (list?.asked.length ?? 0)
   const longMs = Math.min(REFRESH_PAGE_EVERY_MS * pages, staleMs - pageLimits.maxTotalMs)
   return { freshMs: Math.max(tunables.lists.freshMs, longMs), staleMs, onErrorMs }

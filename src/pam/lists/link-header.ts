@@ -1,7 +1,7 @@
 /**
- * Parses `Link` headers strictly by RFC 8288: a skipped link would make a list incomplete. Common parsers lose a link after a
- * parameter without a value, or after a space before a comma. Names and relations are in lower case. The first parameter of a name is
- * used.
+ * Parses `Link` headers strictly by RFC 8288: a skipped link would make a list incomplete. Common
+ * parsers lose a link after a parameter without a value, or after a space before a comma. Names and
+ * relations are in lower case. The first parameter of a name is used.
  *
  * @returns undefined if the header is malformed
  */
@@ -26,7 +26,10 @@ export function parseLinkHeader(header: string) {
 const EMPTY_ELEMENTS = /^[ \t,]*/
 const NAME = /[!#$%&'*+\-.^_`|~\dA-Za-z]+/.source
 const QUOTED = /"((?:[^"\\]|\\.)*)"/.source
-/** More than a token, because some servers do not quote media types and URLs (RFC 8288, appendix B.3). */
+/**
+ * More than a token, because some servers do not quote media types and URLs (RFC 8288, appendix
+ * B.3).
+ */
 const UNQUOTED = /([^\s"',;<>][^\s",;<>]*)/.source
 /** A name without a value is possible, and so is an empty parameter, `;;`. */
 const PARAMETER = `;[ \\t]*(?:(${NAME})[ \\t]*(?:=[ \\t]*(?:${QUOTED}|${UNQUOTED})[ \\t]*)?)?`

@@ -20,7 +20,9 @@ export const UNKNOWN_USER_MS = 60_000
 const TEAM_DISABLED_MS = 5 * 60_000
 
 const FIRST_PAGE_SUBJECT = { me: 'user', directory: 'team' } as const
-/** They show nothing about the API: a rate limit, an open circuit breaker, or no free connection. */
+/**
+ * They show nothing about the API: a rate limit, an open circuit breaker, or no free connection.
+ */
 const INCONCLUSIVE: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back'])
 /** The pages that were read are not of one list, or do not lead to its end. */
 const DISCARDS_PAGES: ReadonlySet<PamOutcome> = new Set(['page_gone', 'unreadable'])
@@ -31,7 +33,10 @@ export type ListReader = ReturnType<typeof createListReader>
 export function createListReader(options: ListReaderOptions) {
   const { store, lists, clock } = options
   const pauseKey = options.keyOf('pamTeamPause')
-  /** The pages of reads that a failure interrupted, such as a rate limit. Each replica can continue them. */
+  /**
+   * The pages of reads that a failure interrupted, such as a rate limit. Each replica can continue
+   * them.
+   */
   const interrupted = options.recordsOf('pamGroups', ListPages)
   let state: 'ok' | 'failing' | 'unknown' = 'unknown'
 
@@ -40,7 +45,8 @@ export function createListReader(options: ListReaderOptions) {
     state: () => state,
 
     /**
-     * Continues an interrupted read if it is newer than the known list, and its result could still be served.
+     * Continues an interrupted read if it is newer than the known list, and its result could still
+     * be served.
      *
      * @throws PamFailure
      */

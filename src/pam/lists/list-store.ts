@@ -5,7 +5,10 @@ import type { ListRef } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
 import { ListPages } from './pages.ts'
 
-/** A list with all its pages. It is the same object as long as the list is the same, so that results can be cached with it. */
+/**
+ * A list with all its pages. It is the same object as long as the list is the same, so that results
+ * can be cached with it.
+ */
 export interface GroupList extends Readonly<Omit<ListPages, 'next'> & ReturnType<typeof combineRoles>> {
   /** `beganAtMs` on this process's monotonic clock: the clocks of the API's servers may differ. */
   readonly beganAt: number
@@ -33,8 +36,9 @@ const TEAM = 'team'
 export type ListStore = ReturnType<typeof createListStore>
 
 /**
- * Lists in the store, for all replicas, and in this process's memory. A record's name has the generations of the list and of the team.
- * A purge begins a new generation, so what any replica has read before, or is reading now, is not found any more.
+ * Lists in the store, for all replicas, and in this process's memory. A record's name has the
+ * generations of the list and of the team. A purge begins a new generation, so what any replica has
+ * read before, or is reading now, is not found any more.
  */
 export function createListStore(deps: PamDeps) {
   const { monotonic, tunables } = deps
@@ -117,7 +121,10 @@ function idOf(ref: ListRef): string {
   return ref.kind === 'me' ? `me ${ref.user}` : 'directory'
 }
 
-/** Strings need about twice their JSON in memory, and the response that is made from them needs as much again. */
+/**
+ * Strings need about twice their JSON in memory, and the response that is made from them needs as
+ * much again.
+ */
 function sizeInBytes({ groups }: GroupList): number {
   return 512 + 3 * JSON.stringify(groups).length
 }

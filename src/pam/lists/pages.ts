@@ -12,10 +12,16 @@ const MAX_LINK_HEADER_BYTES = 4096
 /** `path` includes the query. `timeoutMs` is the time left for the whole list. */
 export type FetchPage = (path: string, timeoutMs: number) => Promise<UpstreamResponse>
 
-/** The pages of a list that were read so far. Stored, so that another replica can continue after a failure. */
+/**
+ * The pages of a list that were read so far. Stored, so that another replica can continue after a
+ * failure.
+ */
 export const ListPages = z.object({
   version: z.literal(1),
-  /** When the first page was requested, by the API's clock. Later changes may be missing, so the list is as old as this. */
+  /**
+   * When the first page was requested, by the API's clock. Later changes may be missing, so the
+   * list is as old as this.
+   */
   beganAtMs: z.number(),
   /** The query of the next page; missing after the last page. */
   next: z.string().optional(),
@@ -35,10 +41,11 @@ export function noPages(beganAtMs = 0): ListPages {
 }
 
 /**
- * Reads the remaining pages of a list. The first request has no pagination parameters; then `Link rel="next"` is followed until there
- * is none (PAM spec, "Limits"). A list is never incomplete: a link that must not be followed, a loop, two different next pages, a
- * malformed group or an exceeded limit is an error. After a failure, a call with the same `pages` continues where this one stopped. If
- * a later page does not exist, the whole list is read again, once.
+ * Reads the remaining pages of a list. The first request has no pagination parameters; then `Link
+ * rel="next"` is followed until there is none (PAM spec, "Limits"). A list is never incomplete: a
+ * link that must not be followed, a loop, two different next pages, a malformed group or an
+ * exceeded limit is an error. After a failure, a call with the same `pages` continues where this
+ * one stopped. If a later page does not exist, the whole list is read again, once.
  *
  * @throws PamFailure
  */
@@ -59,7 +66,8 @@ export async function readPages(
     Object.assign(pages, noPages())
     await readRemaining()
   }
-  // A list that changes between two pages may contain a group twice: the later one is used. With a fixed order, cursors keep their position.
+  // A list that changes between two pages may contain a group twice: the later one is used. With a
+  // fixed order, cursors keep their position.
   const groups = [...new Map(pages.groups.map((group) => [group.id, group])).values()]
   pages.groups = groups.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
@@ -92,7 +100,10 @@ async function readPage(
   pages.next = next
 }
 
-/** The query of the next page; undefined on the last page. Only the query of a link is used, never its path. */
+/**
+ * The query of the next page; undefined on the last page. Only the query of a link is used, never
+ * its path.
+ */
 function parseNextQuery(
   { headers }: UpstreamResponse,
   current: string,
@@ -130,7 +141,10 @@ function checkedQuery(target: string, base: URL, list: { path: string; team: str
   return url.search
 }
 
-/** Compares decoded segments: a server may write `@` for our `%40`, and the team's name in another letter case. */
+/**
+ * Compares decoded segments: a server may write `@` for our `%40`, and the team's name in another
+ * letter case.
+ */
 function isSamePath(found: string, { path, team }: { path: string; team: string }): boolean {
   try {
     const ours = path.split('/').map(decodeURIComponent)

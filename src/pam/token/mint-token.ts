@@ -20,7 +20,10 @@ export const IssuedToken = z.object({
 })
 export type IssuedToken = Readonly<z.output<typeof IssuedToken>>
 
-/** `replacement`: PAM has refused the token in use. Such tokens have their own limit, so the first refusal is never an error. */
+/**
+ * `replacement`: PAM has refused the token in use. Such tokens have their own limit, so the first
+ * refusal is never an error.
+ */
 export type MintPurpose = 'first or next' | 'replacement'
 
 export interface MintOptions extends PamDeps {
@@ -44,7 +47,10 @@ const PAUSES_KEY: Readonly<Partial<Record<PamOutcome, 'pam_key_refused' | 'pam_t
 /** Nothing was issued or refused. PAM has said when to try again, or has not answered. */
 const NOT_COUNTED: ReadonlySet<PamOutcome> = new Set(['too_many_requests', 'held_back', 'no_answer'])
 
-/** The limits and the pauses apply to this id and secret on all replicas, so a replica that starts with another key mints at once. */
+/**
+ * The limits and the pauses apply to this id and secret on all replicas, so a replica that starts
+ * with another key mints at once.
+ */
 export function createMint(options: MintOptions) {
   const { call, key, path, team, store, clock, log, metrics } = options
   const keyOf = (name: string) => options.keyOf('pamKeyPause', [name, key.id, key.secret])
@@ -65,7 +71,8 @@ export function createMint(options: MintOptions) {
   }
 
   /**
-   * Exchanges a key for a token. undefined: less than 10 s ago, a token was issued for the same purpose.
+   * Exchanges a key for a token. undefined: less than 10 s ago, a token was issued for the same
+   * purpose.
    *
    * @throws PamFailure; while the key is paused, the failure that paused it
    */

@@ -8,7 +8,10 @@ interface CachedToken extends IssuedToken {
   readonly refreshAtMs: number
 }
 
-/** A token is refreshed this long before it expires, or this share of its lifetime if that is shorter. */
+/**
+ * A token is refreshed this long before it expires, or this share of its lifetime if that is
+ * shorter.
+ */
 const REFRESH_BEFORE_MS = 5 * 60_000
 const REFRESH_BEFORE_SHARE = 0.2
 /** Replicas refresh earlier by a random part of this share of that time. */
@@ -17,8 +20,8 @@ const JITTER_SHARE = 0.1
 const REFRESH_EVERY_MS = 15_000
 
 /**
- * Sends requests with the service user's token. After a 401, the request is repeated with another token, a stored one or a new one, if
- * there is one and it may help.
+ * Sends requests with the service user's token. After a 401, the request is repeated with another
+ * token, a stored one or a new one, if there is one and it may help.
  */
 export function createAuthorizedCall(options: MintOptions): PamCall {
   const { call, log } = options
@@ -45,8 +48,9 @@ export function createAuthorizedCall(options: MintOptions): PamCall {
 }
 
 /**
- * The bearer token of the service user: from memory, else from the store, else minted, once over all replicas. It is refreshed in
- * the background before it expires. Until then the old token is used, even if the refresh fails.
+ * The bearer token of the service user: from memory, else from the store, else minted, once over
+ * all replicas. It is refreshed in the background before it expires. Until then the old token is
+ * used, even if the refresh fails.
  */
 function createServiceToken(options: MintOptions) {
   const { clock, monotonic, random, log, metrics } = options
@@ -92,7 +96,9 @@ function createServiceToken(options: MintOptions) {
 
 type IsEnough = (token: IssuedToken) => boolean
 
-/** A stored token for which `isEnough` is true, else a new one. undefined: none may be minted now. */
+/**
+ * A stored token for which `isEnough` is true, else a new one. undefined: none may be minted now.
+ */
 function createTokenSource(options: MintOptions) {
   const { scope, keyOf, clock, log, metrics } = options
   const mint = createMint(options)

@@ -29,7 +29,10 @@ export function parseGroup(data: unknown): Group | undefined {
   return isDeleted ? undefined : { id: id.toLowerCase(), name, roles: roles ?? [] }
 }
 
-/** Older deployments write this instead of null for a group that is not deleted (docs/conformance.md F-7.8). */
+/**
+ * Older deployments write this instead of null for a group that is not deleted (docs/conformance.md
+ * F-7.8).
+ */
 const ZERO_TIME = Date.parse('0001-01-01T00:00:00Z')
 
 /** Team names are case-insensitive. */

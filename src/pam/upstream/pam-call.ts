@@ -12,13 +12,17 @@ import {
 import { createRateLimit, type WaitBudget } from './rate-limit.ts'
 
 /**
- * Sends one API request within the rate limit, through the circuit breaker, and retries it if the error policy allows that.
+ * Sends one API request within the rate limit, through the circuit breaker, and retries it if the
+ * error policy allows that.
  *
  * @throws PamFailure
  */
 export type PamCall = (request: PamRequest) => Promise<UpstreamResponse>
 
-/** Why the API is called. A call that several requests share has the id of the request that started it. */
+/**
+ * Why the API is called. A call that several requests share has the id of the request that started
+ * it.
+ */
 export interface CallContext {
   readonly background: boolean
   readonly requestId: string

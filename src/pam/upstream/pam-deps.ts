@@ -32,9 +32,15 @@ export interface PamDepsOptions {
   readonly startTimer?: StartTimer
 }
 
-/** A longer list is an error and is never truncated. Deleted groups count. A read that takes longer is continued by the next one. */
+/**
+ * A longer list is an error and is never truncated. Deleted groups count. A read that takes longer
+ * is continued by the next one.
+ */
 export const PAGE_LIMITS = { maxPages: 500, maxItems: 50_000, maxTotalMs: 30_000 }
-/** What a caller waits in all for the rate limit and for a free connection, and for PAM itself if an older list can be served. */
+/**
+ * What a caller waits in all for the rate limit and for a free connection, and for PAM itself if an
+ * older list can be served.
+ */
 const MAX_WAIT_MS = 2000
 
 type PamKey =

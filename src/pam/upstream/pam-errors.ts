@@ -3,14 +3,20 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import { fieldsOf, type UpstreamResponse } from '../../upstream/http-api.ts'
 import type { UpstreamFailure } from '../../upstream/upstream-failure.ts'
 
-/** One row of the table in docs/logs.md#pam-errors: the broker's reaction to a failure, and its response to the SPA. */
+/**
+ * One row of the table in docs/logs.md#pam-errors: the broker's reaction to a failure, and its
+ * response to the SPA.
+ */
 export interface PamErrorPolicy {
   readonly retries: number
   /** Mint a new token and repeat the call, once. */
   readonly renewsToken: boolean
   /** The cached list may be served instead. */
   readonly stale: boolean
-  /** The lists to delete from the cache: this one, or all of the team (then PAM is not called for a while). */
+  /**
+   * The lists to delete from the cache: this one, or all of the team (then PAM is not called for a
+   * while).
+   */
   readonly purges: 'nothing' | 'list' | 'team'
   /** Logged as an error, because an operator must act. */
   readonly alarm: boolean
@@ -84,7 +90,10 @@ const BROKER_POLICIES = {
   no_answer: TIMEOUT,
   /** Not sent: the breaker is open, or no connection was free in time. */
   held_back: OFFLINE,
-  /** The response cannot be used: not JSON, a malformed group, a link that must not be followed, too large. */
+  /**
+   * The response cannot be used: not JSON, a malformed group, a link that must not be followed, too
+   * large.
+   */
   unreadable: { ...PERMANENT, stale: true, alarm: true, code: 'pam_unexpected' },
 } as const satisfies Record<string, PamErrorPolicy>
 
@@ -105,7 +114,10 @@ export const PAM_ERROR_NAMES = [
   'resource_does_not_exist',
 ] as readonly PamErrorName[]
 
-/** The requested resource decides what `resource_does_not_exist` means. `token` is the token-issuing operation. */
+/**
+ * The requested resource decides what `resource_does_not_exist` means. `token` is the token-issuing
+ * operation.
+ */
 export type PamSubject = keyof typeof NOT_FOUND
 
 const NOT_FOUND = {

@@ -24,9 +24,10 @@ const MAX_CLOSED_MS = 300_000
 const JITTER_MS = 1000
 
 /**
- * The service user's rate limit, one budget for all replicas. After a 429, or when nothing remains, a shared time closes the API for
- * all replicas. It is checked when a call is about to be sent. Calls in flight count against what remains, so few calls are in
- * flight when little remains; and one, until the API has told what remains.
+ * The service user's rate limit, one budget for all replicas. After a 429, or when nothing remains,
+ * a shared time closes the API for all replicas. It is checked when a call is about to be sent.
+ * Calls in flight count against what remains, so few calls are in flight when little remains; and
+ * one, until the API has told what remains.
  */
 export function createRateLimit(deps: PamDeps) {
   const { store, clock, random, monotonic, startTimer, maxConnections } = deps
@@ -45,7 +46,9 @@ export function createRateLimit(deps: PamDeps) {
   }
 
   return {
-    /** Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget. */
+    /**
+     * Throws `too_many_requests` or `pool_exhausted` if the call cannot be sent within the budget.
+     */
     async run<T>(isOwn: boolean, budget: WaitBudget, send: () => Promise<T>): Promise<T> {
       const queuedAt = monotonic()
       const endTurn = await takeTurn(isOwn ? own : other, budget.leftMs, startTimer)
@@ -88,7 +91,10 @@ async function waitUntilOpen(
 
 type Header = UpstreamResponse['headers'][string]
 
-/** `untilMs`: the sooner of Retry-At and Reset, else Retry-After, in milliseconds since 1970 by the API's clock. */
+/**
+ * `untilMs`: the sooner of Retry-At and Reset, else Retry-After, in milliseconds since 1970 by the
+ * API's clock.
+ */
 function readRateLimit({ headers }: UpstreamResponse, nowMs: number) {
   const times = [headers['x-ratelimit-reset'], headers['x-ratelimit-retry-at']]
     .map((header) => parseTime(header) ?? 0)
