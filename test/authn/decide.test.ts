@@ -171,22 +171,22 @@ describe('a session opens', () => {
   })
 
   const STEP_UP = { sessionToken: undefined, type: 'SESSION_STEP_UP' }
-  test.each<[string, proof: SignInPlan['proof'], before: Transaction, answer: AuthnReply, opens: boolean]>([
-    ['a password', PASSWORD, begun(), succeeded(), true],
-    ['an activation token', ACTIVATION, begun(), succeeded(), true],
-    ['nothing proved', undefined, begun(), succeeded(), false],
-    ['nothing proved in this step', undefined, afterPassword(), succeeded(), true],
-    ['a code', SMS, afterPassword(), succeeded(), true],
-    ['a code, which was the first credential', SMS, transactionWith(), succeeded(), true],
-    ['a rejected code', SMS, transactionWith(), succeeded({ factorResult: 'REJECTED' }), false],
-    ['no session token', PASSWORD, begun(), succeeded({ sessionToken: undefined }), false],
-    ['a step-up', PASSWORD, imported(), succeeded(STEP_UP), true],
-    ['no user', PASSWORD, begun(), succeeded({ _embedded: {} }), false],
-    ['another status', PASSWORD, begun(), succeeded({ status: 'MFA_REQUIRED' }), false],
-    ['an unknown status', PASSWORD, begun(), succeeded({ status: 'success' }), false],
-    ['an imported token alone', undefined, imported(), succeeded(), false],
-    ['a password of an imported token', PASSWORD, imported(), succeeded(), true],
-  ])('with %s: %j after %j', (_title, proof, before, answer, opens) => {
+  test.each<[string, opens: boolean, proof: SignInPlan['proof'], before: Transaction, answer: AuthnReply]>([
+    ['a password', true, PASSWORD, begun(), succeeded()],
+    ['an activation token', true, ACTIVATION, begun(), succeeded()],
+    ['nothing proved', false, undefined, begun(), succeeded()],
+    ['nothing proved in this step', true, undefined, afterPassword(), succeeded()],
+    ['a code', true, SMS, afterPassword(), succeeded()],
+    ['a code, which was the first credential', true, SMS, transactionWith(), succeeded()],
+    ['a rejected code', false, SMS, transactionWith(), succeeded({ factorResult: 'REJECTED' })],
+    ['no session token', false, PASSWORD, begun(), succeeded({ sessionToken: undefined })],
+    ['a step-up', true, PASSWORD, imported(), succeeded(STEP_UP)],
+    ['no user', false, PASSWORD, begun(), succeeded({ _embedded: {} })],
+    ['another status', false, PASSWORD, begun(), succeeded({ status: 'MFA_REQUIRED' })],
+    ['an unknown status', false, PASSWORD, begun(), succeeded({ status: 'success' })],
+    ['an imported token alone', false, undefined, imported(), succeeded()],
+    ['a password of an imported token', true, PASSWORD, imported(), succeeded()],
+  ])('with %s: %s', (_title, opens, proof, before, answer) => {
     expect(decided(planOf({ proof }), before, answer, opening()).opens !== undefined).toBe(opens)
   })
 
@@ -202,13 +202,13 @@ describe('a session opens', () => {
     )
   })
 
-  test.each<[string, proof: SignInPlan['proof'], before: Transaction, may: boolean]>([
-    ['the user’s password', PASSWORD, begun(), true],
-    ['an activation token', ACTIVATION, begun(), false],
-    ['a code after the password', SMS, afterPassword(), true],
-    ['nothing after an activation token', undefined, afterPassword({ userProved: false }), false],
-    ['a password in an imported transaction', PASSWORD, imported(), false],
-  ])('with %s, it may replace another user’s: %s', (_title, proof, before, may) => {
+  test.each<[string, may: boolean, proof: SignInPlan['proof'], before: Transaction]>([
+    ['the user’s password', true, PASSWORD, begun()],
+    ['an activation token', false, ACTIVATION, begun()],
+    ['a code after the password', true, SMS, afterPassword()],
+    ['nothing after an activation token', false, undefined, afterPassword({ userProved: false })],
+    ['a password in an imported transaction', false, PASSWORD, imported()],
+  ])('with %s, it may replace another user’s: %s', (_title, may, proof, before) => {
     const { opens } = decided(planOf({ proof }), before, succeeded(), opening())
     expect(opens?.mayReplaceOtherUser).toBe(may)
   })
@@ -231,7 +231,7 @@ describe('a session opens', () => {
   })
 
   test.each([[{}], [{ login: '' }], [{ login: 7 }]])(
-    'never for a profile without a login: %j. Other sessions end all the same',
+    'never for a profile without a login, such as %j; other sessions end all the same',
     (profile) => {
       const plan = planOf({ operation: 'change_password', proof: PASSWORD, endsOtherSessions: true })
       const before = afterPassword()
@@ -345,6 +345,8 @@ describe('refused is an answer', () => {
 describe('a planted sign-in', () => {
   const other = sessionOf('00u2')
   const own = sessionOf('00u1')
+  const unproved = afterPassword({ userProved: false })
+  const { origin } = imported()
 
   test('of another user is refused, and over', () => {
     const before = imported({ status: 'UNAUTHENTICATED', createdAtMs: NOW - 1 })
@@ -370,33 +372,19 @@ describe('a planted sign-in', () => {
     })
   })
 
-  test.each<[string, SignInPlan['proof'], Transaction, AuthnReply, Facts['session'], refused: boolean]>([
-    ['a password', PASSWORD, begun(), succeeded(), other, false],
-    ['an activation token', ACTIVATION, begun(), succeeded(), other, true],
-    ['an activation token of the same user', ACTIVATION, begun(), succeeded(), own, false],
-    ['an activation token without a session', ACTIVATION, begun(), succeeded(), undefined, false],
-    ['no credential', undefined, begun(), answered('RECOVERY', NAMED), other, true],
-    ['no user yet', undefined, begun(), answered('RECOVERY'), other, false],
-    ['a code after the password', SMS, afterPassword(), succeeded(), other, false],
-    [
-      'a code after an activation token',
-      SMS,
-      afterPassword({ userProved: false }),
-      succeeded(),
-      other,
-      false,
-    ],
-    ['a new password', undefined, afterPassword({ userProved: false }), succeeded(), other, true],
-    ['a password in an imported transaction', PASSWORD, imported(), succeeded(), other, true],
-    [
-      'an imported one after a password',
-      SMS,
-      afterPassword({ origin: 'imported' }),
-      succeeded(),
-      other,
-      true,
-    ],
-  ])('with %s', (_title, proof, before, reply, session, refused) => {
+  test.each<[string, refused: boolean, SignInPlan['proof'], Transaction, AuthnReply, Facts['session']]>([
+    ['a password', false, PASSWORD, begun(), succeeded(), other],
+    ['an activation token', true, ACTIVATION, begun(), succeeded(), other],
+    ['an activation token of the same user', false, ACTIVATION, begun(), succeeded(), own],
+    ['an activation token without a session', false, ACTIVATION, begun(), succeeded(), undefined],
+    ['no credential', true, undefined, begun(), answered('RECOVERY', NAMED), other],
+    ['no user yet', false, undefined, begun(), answered('RECOVERY'), other],
+    ['a code after the password', false, SMS, afterPassword(), succeeded(), other],
+    ['a code after an activation token', false, SMS, unproved, succeeded(), other],
+    ['nothing after an activation token', true, undefined, unproved, succeeded(), other],
+    ['a password in an imported transaction', true, PASSWORD, imported(), succeeded(), other],
+    ['an imported one after a password', true, SMS, { ...afterPassword(), origin }, succeeded(), other],
+  ])('with %s, is refused: %s', (_title, refused, proof, before, reply, session) => {
     const { outcome, opens, after } = decided(planOf({ proof }), before, reply, opening({ session }))
     expect(outcome.kind).toBe(refused ? 'refusal' : 'answer')
     if (refused) expect([opens, after]).toEqual([undefined, undefined])
@@ -489,13 +477,13 @@ describe('an Error object of Okta', () => {
 describe('the login that was typed in a transaction', () => {
   const before = transactionWith({ status: 'UNAUTHENTICATED', login: 'earlier' })
 
-  test.each<[string, AuthnReply, proof: SignInPlan['proof'], isOfUser: boolean, login: string]>([
-    ['accepted', answered('MFA_REQUIRED', NAMED), PASSWORD, true, 'typed'],
-    ['not accepted', answered('LOCKED_OUT'), PASSWORD, true, 'earlier'],
-    ['not accepted', answered('UNAUTHENTICATED'), PASSWORD, true, 'earlier'],
-    ['of another user', answered('MFA_REQUIRED', NAMED), { ...PASSWORD, ofLogin: 'typed' }, false, 'earlier'],
-    ['of the user', answered('MFA_REQUIRED', NAMED), { ...PASSWORD, ofLogin: 'typed' }, true, 'typed'],
-  ])('with credentials that were %s', (_title, reply, proof, isOfUser, login) => {
+  test.each<[string, login: string, AuthnReply, proof: SignInPlan['proof'], isOfUser: boolean]>([
+    ['accepted', 'typed', answered('MFA_REQUIRED', NAMED), PASSWORD, true],
+    ['not accepted', 'earlier', answered('LOCKED_OUT'), PASSWORD, true],
+    ['not accepted', 'earlier', answered('UNAUTHENTICATED'), PASSWORD, true],
+    ['of another user', 'earlier', answered('MFA_REQUIRED', NAMED), { ...PASSWORD, ofLogin: 'typed' }, false],
+    ['of the user', 'typed', answered('MFA_REQUIRED', NAMED), { ...PASSWORD, ofLogin: 'typed' }, true],
+  ])('with credentials that were %s: %s', (_title, login, reply, proof, isOfUser) => {
     const decision = decided(primary({ login: 'typed', proof }), before, reply, { isOfUser })
     if (reply.body.status === 'LOCKED_OUT') {
       expect(decision.after).toBeUndefined()
@@ -606,14 +594,14 @@ describe('sessions of the user', () => {
   const reply = answered('MFA_REQUIRED', NAMED)
   const plan = planOf({ endsOtherSessions: true })
 
-  test.each<[string, SignInPlan, Transaction, AuthnReply, Partial<Facts>, ends: boolean]>([
-    ['the step says so', plan, afterPassword(), reply, {}, true],
-    ['the answer opens a session', plan, afterPassword(), succeeded(), opening(), true],
-    ['it does not say so', planOf(), afterPassword(), reply, {}, false],
-    ['no user is known', plan, transactionWith(), answered('MFA_REQUIRED'), {}, false],
-    ['the step was rejected', plan, afterPassword(), refusedWith('E0000080'), {}, false],
-    ['the answer is refused', plan, transactionWith(), reply, { session: sessionOf('00u2') }, true],
-  ])('all others end if %s', (_title, step, before, answer, facts, ends) => {
+  test.each<[string, ends: boolean, SignInPlan, Transaction, AuthnReply, Partial<Facts>]>([
+    ['the step says so', true, plan, afterPassword(), reply, {}],
+    ['the answer opens a session', true, plan, afterPassword(), succeeded(), opening()],
+    ['it does not say so', false, planOf(), afterPassword(), reply, {}],
+    ['no user is known', false, plan, transactionWith(), answered('MFA_REQUIRED'), {}],
+    ['the step was rejected', false, plan, afterPassword(), refusedWith('E0000080'), {}],
+    ['the answer is refused', true, plan, transactionWith(), reply, { session: sessionOf('00u2') }],
+  ])('all others end if %s: %s', (_title, ends, step, before, answer, facts) => {
     const { endsOthersOf } = decided(step, before, answer, facts)
     expect(endsOthersOf).toEqual(ends ? { userId: '00u1', login: before.login } : undefined)
   })
