@@ -9,7 +9,7 @@ import { DependencyFailure } from '../../observability/dependency-failure.ts'
 import { errorOf } from '../../okta-errors.ts'
 import { decoyFailed, type StepEvent, stepRefused, upstreamError } from '../audit/step-events.ts'
 import type { Decision, Facts } from '../step/decision.ts'
-import { StepRefusedError, throwIfAddressRefused } from '../step/step-refused.ts'
+import { StepRefusedError } from '../step/step-refused.ts'
 import { type StepOutcome, toRefusal } from '../transaction/step-outcome.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 import { type AuthnReply, readAnswer } from '../upstream/read-answer.ts'
@@ -80,13 +80,9 @@ export function decideChallenge(
   nowMs: number,
   { challengeLifetimeMs, publicOrigin }: ChallengeSettings,
 ): Decision {
-  const { operation, challenge } = plan
+  const { challenge } = plan
   const events = reply === undefined ? [] : challengeEvents(plan, before, reply)
-  if (reply !== undefined) {
-    const ofUser = challenge.decoy ? [] : events
-    throwIfAddressRefused(reply, operation, ofUser)
-    throwIfUnavailable(reply, temporarilyUnavailable, ofUser)
-  }
+  if (reply !== undefined) throwIfUnavailable(reply, temporarilyUnavailable, challenge.decoy ? [] : events)
   switch (plan.kind) {
     case 'recovery-state':
       return decision(challengeAnswer(before, handle, publicOrigin), before, events)
