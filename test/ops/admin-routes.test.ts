@@ -240,9 +240,12 @@ describe('with the token', () => {
   })
 
   test('all sessions of the user are ended, but of no other user, and the response has their number', async () => {
-    const { admin, signIn, call, sessions, lines, metrics } = await harness()
+    const { admin, signIn, call, sessions, clock, lines, metrics } = await harness()
     const cookieHeaders = [(await signIn()).cookieHeader, (await signIn()).cookieHeader]
-    const other = await openSession(sessions, { ...GRANT, userId: '00u2other', deviceId: 'of-bob' })
+    const other = await openSession(
+      { sessions, clock },
+      { ...GRANT, userId: '00u2other', deviceId: 'of-bob' },
+    )
     const answer = await admin('DELETE', SESSIONS)
     expect([answer.status, answer.json]).toEqual([200, { ended: 2 }])
     for (const cookieHeader of cookieHeaders) expect((await call('GET', ME, cookieHeader)).status).toBe(404)

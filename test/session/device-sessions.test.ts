@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
-import { createDeviceSessions } from '../../src/session/prepare-session.ts'
+import { createOpening, type OpenSessionOptions } from '../../src/session/open-session.ts'
 import { collectLog } from '../observability/collect-log.ts'
 import { entries, store, useMemoryStore } from '../support/memory-store.ts'
+import { GRANT } from './session-harness.ts'
 
 const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
 const TTL_MS = 60_000
@@ -14,14 +15,18 @@ beforeEach(() => {
   metrics = createMetrics({ processMetrics: false })
 })
 
-function replica(...keys: Buffer[]) {
-  const { bind } = createDeviceSessions({
-    store,
-    masterKeys: keys,
-    log: collectLog().log,
-    metrics,
-  })
-  return (id: string, device = 'device') => bind(device, id, TTL_MS)
+/** The index of devices, as one replica uses it to open sessions. */
+function replica(...masterKeys: Buffer[]) {
+  const { log } = collectLog()
+  const used: Partial<OpenSessionOptions> = { store, masterKeys, absoluteMs: TTL_MS, log, metrics }
+  const { bindDevice, undoBindDevice } = createOpening(used as OpenSessionOptions) // the rest is for other writes
+  return {
+    bind(id: string, deviceId = 'device') {
+      const times = { createdAtMs: 0, authenticatedAtMs: 0, lastSeenAtMs: 0 }
+      return bindDevice({ id, session: { ...GRANT, deviceId, publicId: 'public', ...times } })
+    },
+    undo: undoBindDevice,
+  }
 }
 
 async function unreadable(): Promise<number> {
@@ -30,45 +35,45 @@ async function unreadable(): Promise<number> {
 }
 
 test('bind returns the previous session of the device, and none of other devices', async () => {
-  const take = replica(OLD)
-  expect((await take('one')).replaced).toEqual([])
-  expect((await take('other', 'another device')).replaced).toEqual([])
-  expect((await take('two')).replaced).toEqual(['one'])
+  const { bind } = replica(OLD)
+  expect((await bind('one')).replaced).toEqual([])
+  expect((await bind('other', 'another device')).replaced).toEqual([])
+  expect((await bind('two')).replaced).toEqual(['one'])
   expect(await unreadable()).toBe(0)
 })
 
-test('a rollback restores the previous session of the device', async () => {
-  const take = replica(OLD)
-  await take('one')
-  const two = await take('two')
-  await two.rollback()
-  expect((await take('three')).replaced).toEqual(['one'])
+test('undone, a binding restores the previous session of the device', async () => {
+  const { bind, undo } = replica(OLD)
+  await bind('one')
+  const two = await bind('two')
+  await undo(two)
+  expect((await bind('three')).replaced).toEqual(['one'])
 })
 
-test('a rollback does not replace the session of a later sign-in', async () => {
-  const take = replica(OLD)
-  const one = await take('one')
-  await take('two')
-  await one.rollback()
-  expect((await take('three')).replaced).toEqual(['two'])
+test('undone, a binding does not replace the session of a later sign-in', async () => {
+  const { bind, undo } = replica(OLD)
+  const one = await bind('one')
+  await bind('two')
+  await undo(one)
+  expect((await bind('three')).replaced).toEqual(['two'])
 })
 
 test('a session under a retired key is found', async () => {
-  await replica(OLD)('one')
-  expect((await replica(NEW, OLD)('two')).replaced).toEqual(['one'])
+  await replica(OLD).bind('one')
+  expect((await replica(NEW, OLD).bind('two')).replaced).toEqual(['one'])
 })
 
-test('a rollback without a previous session leaves none', async () => {
-  const { rollback } = await replica(OLD)('one')
-  await rollback()
+test('undone, a binding without a previous session leaves none', async () => {
+  const { bind, undo } = replica(OLD)
+  await undo(await bind('one'))
   expect(entries.size).toBe(0)
 })
 
 test('an entry that cannot be opened, of a later version, or copied from another device is ignored and counted', async () => {
   const seal = createSeal([OLD], 'user-session')
-  await replica(OLD)('one', 'another device')
+  await replica(OLD).bind('one', 'another device')
   const [copied = ''] = [...entries.values()].map(({ content }) => String(content))
-  await replica(OLD)('one')
+  await replica(OLD).bind('one')
   const key = [...entries.keys()].at(-1) ?? ''
   for (const content of [
     'something else',
@@ -77,20 +82,20 @@ test('an entry that cannot be opened, of a later version, or copied from another
     seal.seal('{"version":1}', key),
   ]) {
     await store.set(key, content, TTL_MS)
-    expect((await replica(OLD)('two')).replaced).toEqual([])
+    expect((await replica(OLD).bind('two')).replaced).toEqual([])
   }
   expect(await unreadable()).toBe(4)
 })
 
 test('after a swap without a response, the entry is deleted, because the swap may still be executed', async () => {
-  await replica(OLD)('one')
+  await replica(OLD).bind('one')
   const { swap } = store
   store.swap = async (...given) => {
     await swap(...given)
     throw new Error('no answer')
   }
-  await expect(replica(OLD)('two')).rejects.toThrow('no answer')
+  await expect(replica(OLD).bind('two')).rejects.toThrow('no answer')
   expect(entries.size).toBe(0)
   store.deleteIf = () => Promise.reject(new Error('no answer either'))
-  await expect(replica(OLD)('three')).rejects.toThrow('no answer')
+  await expect(replica(OLD).bind('three')).rejects.toThrow('no answer')
 })

@@ -13,8 +13,7 @@ import { DependencyFailure } from '../../src/observability/dependency-failure.ts
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import { createRevocation } from '../../src/revocation/create-revocation.ts'
-import type { SessionGrant } from '../../src/session/prepare-session.ts'
-import type { Recheck } from '../../src/session/session.ts'
+import type { IdentifiedSession, Recheck, Session } from '../../src/session/session.ts'
 import { createSessionCookie } from '../../src/session/session-cookie.ts'
 import { createSessionGuards } from '../../src/session/session-guards.ts'
 import { createOwnSessionsRoutes, createSessionRoutes } from '../../src/session/session-routes.ts'
@@ -33,6 +32,9 @@ export const RECENT_MINUTES = 15
 export const ISSUER = 'https://portal.example'
 export const FIRST_KEY = Buffer.alloc(32, 1)
 export const START = Date.parse('2026-11-05T06:00:00Z')
+
+/** What a sign-in shows. */
+export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'authenticatedAtMs' | 'lastSeenAtMs'>
 
 export const GRANT: SessionGrant = {
   userId: '00u1person',
@@ -126,7 +128,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       path: '/open',
       async handle(req, res) {
         const deviceId = readDeviceId(req) ?? randomUUID()
-        const { id } = await openSession(sessions, { ...GRANT, deviceId }, cookie.readId(req))
+        const { id } = await openSession({ sessions, clock }, { ...GRANT, deviceId }, cookie.readId(req))
         devices.set(id, deviceId)
         res.append('Set-Cookie', cookie.setCookie(id)).json({ id })
       },
@@ -206,16 +208,29 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
   }
 }
 
+/** What opens a session. */
+export interface Opener {
+  readonly sessions: Pick<Sessions, 'opening'>
+  readonly clock: { readonly now: number }
+}
+
+/** A session of this moment. Nothing is written yet. */
+export function newSession({ sessions, clock: { now } }: Opener, grant: SessionGrant): IdentifiedSession {
+  const times = { createdAtMs: now, authenticatedAtMs: now, lastSeenAtMs: now }
+  return {
+    id: sessions.opening.newId(grant.userId),
+    session: { ...grant, publicId: randomUUID(), ...times },
+  }
+}
+
 /** Creates a session with all steps of a sign-in's commit. */
-export async function openSession(
-  { prepare }: Pick<Sessions, 'prepare'>,
-  grant: SessionGrant,
-  presentedId?: string,
-) {
-  const { id, publicId, write, bindDevice, replace } = prepare(grant)
-  await write()
-  await bindDevice()
-  return { id, publicId, evicted: await replace(presentedId, true) }
+export async function openSession(opener: Opener, grant: SessionGrant, presentedId?: string) {
+  const { opening } = opener.sessions
+  const opened = newSession(opener, grant)
+  const entries = await opening.write(opened)
+  await opening.replace(opened, await opening.bindDevice(opened), presentedId, true)
+  const evicted = await opening.evict(opened, entries)
+  return { id: opened.id, publicId: opened.session.publicId, evicted }
 }
 
 const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {

@@ -12,6 +12,7 @@ import {
   type HarnessOptions,
   IDLE_MS,
   MAX_PER_USER,
+  newSession,
   openSession,
   START,
   startSessionHarness,
@@ -102,9 +103,9 @@ describe('key rotation', () => {
 
 describe('a new session', () => {
   test('the store contains no readable data, and does not show whose session it is', async () => {
-    const { sessions, entries } = await harness()
-    const { id } = await openSession(sessions, GRANT)
-    const stored = [...entries].map(([key, { content }]) =>
+    const own = await harness()
+    const { id } = await openSession(own, GRANT)
+    const stored = [...own.entries].map(([key, { content }]) =>
       typeof content === 'string' ? [key, content] : [key, ...content.values()],
     )
     expect(stored).toHaveLength(3)
@@ -210,7 +211,7 @@ describe('extending', () => {
     ['DELETE', '/api/v1/sessions/nobodys-id', 404],
   ])('%s %s does not extend it', async (method, path, leadsTo) => {
     const { call, sessions, clock, cookieHeader } = await signedIn()
-    const other = await openSession(sessions, GRANT)
+    const other = await openSession({ sessions, clock }, GRANT)
     clock.now += IDLE_MS / 2
     const answer = await call(method, path.replace('{the other one}', other.publicId), cookieHeader)
     expect(answer.status).toBe(leadsTo)
@@ -309,8 +310,8 @@ describe('ending', () => {
 
   test('with OKTA_SIGN_OUT, a session that has ended elsewhere does not keep the Okta session from ending', async () => {
     const oktaSignOut = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.example%2F'
-    const { call, sessions, traffic, cookieHeader } = await signedIn({ oktaSignOut })
-    const other = await openSession(sessions, GRANT)
+    const { call, sessions, clock, traffic, cookieHeader } = await signedIn({ oktaSignOut })
+    const other = await openSession({ sessions, clock }, GRANT)
     const signOutOf = async (method: string, path: string) => {
       const { status, headers } = await call(method, path, cookieHeader)
       return [status, headers['x-gatehouse-sign-out']]
@@ -325,8 +326,8 @@ describe('ending', () => {
   })
 
   test('ending another session by its public id leaves this browser signed in and its site data in place', async () => {
-    const { call, sessions, lines, cookieHeader } = await signedIn()
-    const other = await openSession(sessions, GRANT)
+    const { call, sessions, clock, lines, cookieHeader } = await signedIn()
+    const other = await openSession({ sessions, clock }, GRANT)
     const answer = await call('DELETE', `/api/v1/sessions/${other.publicId}`, cookieHeader)
     expect(answer.status).toBe(204)
     expect(answer.headers).not.toHaveProperty('set-cookie')
@@ -409,7 +410,7 @@ describe('all sessions of a user', () => {
     const { sessions, clock } = await harness()
     for (const step of [0, 0, 1000, 0]) {
       clock.now += step
-      await openSession(sessions, grant())
+      await openSession({ sessions, clock }, grant())
     }
     const listed = (await sessions.list('00u1person')).map(({ session }) => session)
     const inOrder = listed.toSorted((one, other) =>
@@ -450,7 +451,7 @@ describe('the maximum number of sessions per user', () => {
     expect((await own.metrics.sessionsEnded.get()).values).toEqual([
       expect.objectContaining({ labels: { reason: 'evicted' }, value: 1 }),
     ])
-    expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 1 })
+    expect(await openSession(own, grant())).toMatchObject({ evicted: 1 })
   })
 
   test('the oldest session is the one created first, even if it is used', async () => {
@@ -477,7 +478,7 @@ describe('the maximum number of sessions per user', () => {
       await own.call('POST', REFRESH, first)
     }
     expect(await living(own, rest)).toEqual([false, false, false])
-    expect(await openSession(own.sessions, grant())).toMatchObject({ evicted: 0 })
+    expect(await openSession(own, grant())).toMatchObject({ evicted: 0 })
     expect(await living(own, [first])).toEqual([true])
   })
 })
@@ -510,17 +511,24 @@ describe('an index entry whose session is not written yet', () => {
   })
 })
 
-describe('a prepared session', () => {
+describe('opening a session', () => {
   type Harness = Awaited<ReturnType<typeof startSessionHarness>>
   const DEVICE = 'one-device'
   const ofDevice = { ...GRANT, deviceId: DEVICE }
   const another = { ...ofDevice, userId: '00u1other' }
 
-  async function taken({ sessions }: Harness, granted = ofDevice) {
-    const prepared = sessions.prepare(granted)
-    await prepared.write()
-    await prepared.bindDevice()
-    return prepared
+  /** Written, and bound to its device. */
+  async function bound(own: Harness, granted = ofDevice) {
+    const { opening } = own.sessions
+    const opened = newSession(own, granted)
+    await opening.write(opened)
+    const binding = await opening.bindDevice(opened)
+    return {
+      ...opened,
+      replace: (presentedId: string | undefined, mayReplaceOtherUser: boolean) =>
+        opening.replace(opened, binding, presentedId, mayReplaceOtherUser),
+      undo: () => Promise.all([opening.undoWrite(opened, true), opening.undoBindDevice(binding)]),
+    }
   }
   const endedBy = async ({ metrics }: Harness) =>
     (await metrics.sessionsEnded.get()).values.map(({ labels, value }) => [labels.reason, value])
@@ -533,7 +541,7 @@ describe('a prepared session', () => {
 
   test('is found by its id and device until it expires', async () => {
     const own = await harness()
-    const { id, publicId } = await openSession(own.sessions, ofDevice)
+    const { id, publicId } = await openSession(own, ofDevice)
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ publicId })
     expect(await own.sessions.get(id, 'another-device')).toBeUndefined()
     expect(await own.sessions.get('nobodys-id', DEVICE)).toBeUndefined()
@@ -546,15 +554,15 @@ describe('a prepared session', () => {
 
   test('does not replace another user’s session of the same device: 403 E0000006', async () => {
     const own = await harness()
-    const { id } = await openSession(own.sessions, ofDevice)
-    const other = await taken(own, another)
+    const { id } = await openSession(own, ofDevice)
+    const other = await bound(own, another)
     await expect(other.replace(undefined, false)).rejects.toMatchObject({
       status: 403,
       code: 'E0000006',
       causes: [expect.stringMatching(/^stateToken: /)],
     })
     await expect(other.replace(id, false)).rejects.toMatchObject({ status: 403 })
-    await other.rollback()
+    await other.undo()
     expect(await own.sessions.get(id, DEVICE)).toMatchObject({ userId: '00u1person' })
     expect(await own.sessions.get(other.id, DEVICE)).toBeUndefined()
     expect(await own.sessions.list('00u1other')).toEqual([])
@@ -563,8 +571,8 @@ describe('a prepared session', () => {
 
   test('replaces another user’s session if that is allowed', async () => {
     const own = await harness()
-    const { id } = await openSession(own.sessions, ofDevice)
-    const other = await openSession(own.sessions, another)
+    const { id } = await openSession(own, ofDevice)
+    const other = await openSession(own, another)
     expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
     expect(await own.sessions.get(other.id, DEVICE)).toMatchObject({ userId: '00u1other' })
     expect(await endedBy(own)).toEqual([['replaced', 1]])
@@ -574,29 +582,29 @@ describe('a prepared session', () => {
     'replaces the user’s own session of the same device; other users’ sessions may be replaced: %p',
     async (may) => {
       const own = await harness()
-      const { id } = await openSession(own.sessions, ofDevice)
-      const next = await taken(own)
-      expect(await next.replace(id, may)).toBe(0)
+      const { id } = await openSession(own, ofDevice)
+      const next = await bound(own)
+      await next.replace(id, may)
       expect(await own.sessions.get(id, DEVICE)).toBeUndefined()
-      expect(await own.sessions.get(next.id, DEVICE)).toMatchObject({ publicId: next.publicId })
+      expect(await own.sessions.get(next.id, DEVICE)).toMatchObject({ publicId: next.session.publicId })
       expect(await endedBy(own)).toEqual([['replaced', 1]])
     },
   )
 
   test('ignores a previous session that has ended meanwhile', async () => {
     const own = await harness()
-    const { id } = await openSession(own.sessions, another)
-    const next = await taken(own)
+    const { id } = await openSession(own, another)
+    const next = await bound(own)
     await own.sessions.end({ id, session: await own.sessions.get(id, DEVICE) }, 'signed_out')
-    expect(await next.replace(undefined, false)).toBe(0)
+    await next.replace(undefined, false)
     expect(await endedBy(own)).toEqual([['signed_out', 1]])
   })
 
   test('replaces the session of the request’s cookie if the device index has no entry', async () => {
     const own = await harness()
-    const { id } = await openSession(own.sessions, ofDevice)
+    const { id } = await openSession(own, ofDevice)
     forgetDevices(own)
-    await openSession(own.sessions, ofDevice, id)
+    await openSession(own, ofDevice, id)
     expect(await own.sessions.exists(id)).toBe(false)
   })
 
@@ -604,52 +612,73 @@ describe('a prepared session', () => {
     'a previous session that cannot be read; its device is known: %p',
     async (isKnown) => {
       const own = await harness()
-      const { id } = await openSession(own.sessions, ofDevice)
+      const { id } = await openSession(own, ofDevice)
       for (const key of own.stored())
         own.entries.set(key, { content: 'damaged', expiresAt: START + ABSOLUTE_MS })
       if (!isKnown) forgetDevices(own)
-      const next = await taken(own)
-      expect(await next.replace(id, false)).toBe(0)
+      const next = await bound(own)
+      await next.replace(id, false)
       expect(await own.sessions.exists(id)).toBe(!isKnown)
     },
   )
 
-  test('keeps the public id of the open session of the same user', async () => {
-    const { sessions } = await harness()
-    const { id, publicId } = await openSession(sessions, ofDevice)
-    const open = await sessions.get(id, DEVICE)
-    expect(sessions.prepare(ofDevice, open).publicId).toBe(publicId)
-    expect(sessions.prepare(another, open).publicId).not.toBe(publicId)
-  })
-
   test('does not replace a session of another device', async () => {
     const own = await harness()
-    const { id } = await openSession(own.sessions, { ...GRANT, deviceId: 'another-device' })
-    const next = await taken(own)
+    const { id } = await openSession(own, { ...GRANT, deviceId: 'another-device' })
+    const next = await bound(own)
     await next.replace(id, true)
     await next.replace('nobodys-id', false)
     expect(await own.sessions.exists(id)).toBe(true)
     expect(await endedBy(own)).toEqual([])
   })
 
-  test('can be rolled back before it is written', async () => {
+  test('can be undone before it is written', async () => {
     const own = await harness()
-    const { rollback } = own.sessions.prepare(ofDevice)
-    await rollback()
+    await own.sessions.opening.undoWrite(newSession(own, ofDevice), false)
     expect(await endedBy(own)).toEqual([])
     expect(own.entries.size).toBe(0)
   })
 
-  test('replaces nothing before it is bound to the device, and can be rolled back', async () => {
+  test('can be undone before it is bound to the device: the device keeps its session', async () => {
     const own = await harness()
-    const { id } = await openSession(own.sessions, ofDevice)
-    const { write, replace, rollback } = own.sessions.prepare(ofDevice)
-    await write()
-    expect(await replace(undefined, false)).toBe(0)
-    await rollback()
+    const { id } = await openSession(own, ofDevice)
+    const opened = newSession(own, ofDevice)
+    await own.sessions.opening.write(opened)
+    await own.sessions.opening.undoWrite(opened, true)
+    expect(await own.sessions.get(opened.id, DEVICE)).toBeUndefined()
     expect(await own.sessions.get(id, DEVICE)).toBeDefined()
+    expect((await bound(own)).id).not.toBe(id)
     expect(await endedBy(own)).toEqual([['rolled_back', 1]])
   })
+
+  test('undone, it gives the device back to its previous session', async () => {
+    const own = await harness()
+    const { id } = await openSession(own, ofDevice)
+    const before = new Map(own.entries)
+    const next = await bound(own)
+    await next.undo()
+    expect([...own.entries.keys()].toSorted()).toEqual([...before.keys()].toSorted())
+    await openSession(own, ofDevice)
+    expect(await own.sessions.exists(id)).toBe(false) // found in the index of devices, and replaced
+  })
+
+  test.each([true, false])(
+    'undone although its write failed: nothing is left (its index: %p)',
+    async (isIndexed) => {
+      const own = await harness()
+      const opened = newSession(own, ofDevice)
+      const failing = isIndexed ? 'set' : 'indexPut'
+      const operation = own.store[failing]
+      own.store[failing] = async (...given: never[]) => {
+        await (operation as (...given: never[]) => Promise<unknown>)(...given)
+        throw storeUnavailable(new DependencyFailure('timeout', { code: 'timeout' })) // the answer is lost
+      }
+      await expect(own.sessions.opening.write(opened)).rejects.toMatchObject({ status: 503 })
+      await own.sessions.opening.undoWrite(opened, false)
+      expect(own.entries.size).toBe(0)
+      expect(await endedBy(own)).toEqual([])
+    },
+  )
 })
 
 test('a session that is signed out while it is extended is 401, and stays signed out', async () => {
@@ -676,8 +705,8 @@ test('express-session never writes a session, not even one that was changed: a s
 })
 
 test('an ended session is removed from the index', async () => {
-  const { sessions, entries, stored } = await harness()
-  const { id } = await openSession(sessions, { ...GRANT, deviceId: 'a device' })
+  const { sessions, clock, entries, stored } = await harness()
+  const { id } = await openSession({ sessions, clock }, { ...GRANT, deviceId: 'a device' })
   await sessions.end({ id, session: await sessions.get(id, 'a device') }, 'signed_out')
   expect(stored()).toEqual([])
   const indexed = [...entries.values()].flatMap(({ content }) => (content instanceof Map ? [...content] : []))

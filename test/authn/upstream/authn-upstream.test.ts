@@ -52,8 +52,10 @@ function upstreamAt({ origin, totalTimeoutMs = 60_000, halfOpenAfterMs = 60_000 
       metrics,
     }),
   )
+  /** As the only call of its step. */
+  const send = (call: AuthnCall, from = CLIENT) => upstream.send(call, from, upstream.deadline())
   const failureOf = async (call: AuthnCall): Promise<BrokerError> => {
-    const error = await upstream.send(call, CLIENT).then(
+    const error = await send(call).then(
       () => undefined,
       (thrown: unknown) => thrown,
     )
@@ -61,7 +63,7 @@ function upstreamAt({ origin, totalTimeoutMs = 60_000, halfOpenAfterMs = 60_000 
     return error as BrokerError // just checked
   }
   const gauge = async () => (await metrics.upstreamTokenRefused.get()).values[0]?.value
-  return { upstream, failureOf, lines, text, gauge }
+  return { upstream, send, failureOf, lines, text, gauge }
 }
 
 async function answering(listener: StubListener, parts: Partial<Parts> = {}) {
@@ -70,8 +72,8 @@ async function answering(listener: StubListener, parts: Partial<Parts> = {}) {
 }
 
 test('the device token is the id of the device cookie, sent with primary authentication and with no other step', async () => {
-  const { stub, upstream } = await answering((_req, res) => sendJson(res, 200, SUCCESS))
-  for (const call of [STATELESS, STATEFUL]) await upstream.send(call, CLIENT)
+  const { stub, send } = await answering((_req, res) => sendJson(res, 200, SUCCESS))
+  for (const call of [STATELESS, STATEFUL]) await send(call)
   expect(stub.requests.map(({ body }) => body)).toEqual([
     { username: 'ada', context: { deviceToken: CLIENT.device.id } },
     { stateToken: '00x' },
@@ -118,8 +120,8 @@ describe('a response that does not have the API’s form', () => {
 
   test('an error with a code of another form passes, and its code is no label and no log field', async () => {
     const body = { errorCode: 'very-secret', errorSummary: 'Something else', errorId: 'oae1' }
-    const { upstream } = await answering((_req, res) => sendJson(res, 400, body))
-    const reply = await upstream.send(STATELESS, CLIENT)
+    const { send } = await answering((_req, res) => sendJson(res, 400, body))
+    const reply = await send(STATELESS)
     expect(reply).toMatchObject({ status: 400, isError: true, body })
     expect(reply.errorCode).toBeUndefined()
   })
@@ -134,8 +136,8 @@ describe('errors of the API pass unchanged', () => {
       errorId: 'oae1',
       errorCauses: [],
     }
-    const { upstream } = await answering((_req, res) => sendJson(res, status, body))
-    const reply = await upstream.send(STATELESS, CLIENT)
+    const { send } = await answering((_req, res) => sendJson(res, status, body))
+    const reply = await send(STATELESS)
     expect(reply).toMatchObject({ status, isError: true, errorCode: 'E0000068', body })
   })
 })
@@ -174,9 +176,9 @@ describe('while Okta refuses the API token', () => {
   })
 
   test('E0000011 on a call with a state token is about that token, and passes', async () => {
-    const { upstream, lines } = await org(new Set(['first-token']))
-    await upstream.send(STATELESS, CLIENT)
-    expect(await upstream.send(GONE, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
+    const { upstream, send, lines } = await org(new Set(['first-token']))
+    await send(STATELESS)
+    expect(await send(GONE)).toMatchObject({ status: 401, errorCode: 'E0000011' })
     expect(upstream.tokenState()).not.toBe('failing')
     expect(lines()).toEqual([])
   })
@@ -190,26 +192,26 @@ describe('while Okta refuses the API token', () => {
 
   test('a call without the API token goes on, and shows nothing of the token', async () => {
     const valid = new Set<string>()
-    const { failureOf, upstream, answerNext, lines } = await org(valid)
+    const { failureOf, upstream, send, answerNext, lines } = await org(valid)
     const PUBLIC = { ...STATELESS, carriesApiToken: false }
     answerNext(200, SUCCESS)
-    expect((await upstream.send(PUBLIC, CLIENT)).status).toBe(200)
-    expect(await upstream.send(PUBLIC, CLIENT)).toMatchObject({ status: 401, errorCode: 'E0000011' })
+    expect((await send(PUBLIC)).status).toBe(200)
+    expect(await send(PUBLIC)).toMatchObject({ status: 401, errorCode: 'E0000011' })
     expect([upstream.tokenState(), lines()]).toEqual(['unknown', []])
     await failureOf(STATELESS)
-    expect((await upstream.send(PUBLIC, CLIENT)).status).toBe(401)
+    expect((await send(PUBLIC)).status).toBe(401)
     answerNext(200, SUCCESS)
-    expect((await upstream.send(PUBLIC, CLIENT)).status).toBe(200)
+    expect((await send(PUBLIC)).status).toBe(200)
     expect(upstream.tokenState()).toBe('failing')
   })
 
   test('a rate limit or a failure does not show that the token is accepted again', async () => {
     const valid = new Set<string>()
-    const { failureOf, upstream, answerNext } = await org(valid)
+    const { failureOf, upstream, send, answerNext } = await org(valid)
     await failureOf(STATELESS)
     for (const status of [500, 400, 429]) {
       answerNext(status, { errorCode: 'E0000047', errorSummary: 'later', errorId: 'oae1' })
-      await upstream.send(STATELESS, CLIENT)
+      await send(STATELESS)
       expect(upstream.tokenState()).toBe('failing')
     }
     expect((await failureOf(GONE)).status).toBe(503)
@@ -217,13 +219,13 @@ describe('while Okta refuses the API token', () => {
 
   test('a token that is accepted again ends the alarm, and is logged', async () => {
     const valid = new Set<string>()
-    const { failureOf, upstream, lines, gauge } = await org(valid)
+    const { failureOf, upstream, send, lines, gauge } = await org(valid)
     await failureOf(STATELESS)
     valid.add('first-token')
-    expect((await upstream.send(STATELESS, CLIENT)).status).toBe(200)
+    expect((await send(STATELESS)).status).toBe(200)
     expect(upstream.tokenState()).not.toBe('failing')
     expect(await gauge()).toBe(0)
-    expect((await upstream.send(GONE, CLIENT)).status).toBe(401)
+    expect((await send(GONE)).status).toBe(401)
     expect(lines().map(({ event }) => event)).toEqual([
       'upstream_token_refused',
       'upstream_token_accepted_again',
@@ -234,11 +236,11 @@ describe('while Okta refuses the API token', () => {
 describe('a request to Okta', () => {
   async function seenWith(client: Partial<Client>): Promise<IncomingHttpHeaders> {
     let seen: IncomingHttpHeaders = {}
-    const { upstream } = await answering((req, res) => {
+    const { send } = await answering((req, res) => {
       seen = req.headers
       sendJson(res, 200, SUCCESS)
     })
-    await upstream.send(STATELESS, { ...CLIENT, ...client })
+    await send(STATELESS, { ...CLIENT, ...client })
     return seen
   }
 
@@ -263,11 +265,11 @@ describe('a request to Okta', () => {
 
   test('without our token has the rest', async () => {
     let seen: IncomingHttpHeaders = {}
-    const { upstream } = await answering((req, res) => {
+    const { send } = await answering((req, res) => {
       seen = req.headers
       sendJson(res, 200, SUCCESS)
     })
-    await upstream.send({ ...STATELESS, carriesApiToken: false }, CLIENT)
+    await send({ ...STATELESS, carriesApiToken: false })
     expect(seen).toMatchObject({ 'x-forwarded-for': '198.51.100.7', 'user-agent': 'Browser/1.0' })
     expect(seen).not.toHaveProperty('authorization')
   })
@@ -279,13 +281,13 @@ describe('a request to Okta', () => {
     ['GET', '/api/v1/users/00u1/factors/opf1/qr/x', undefined],
   ])('has the page’s origin only under /api/v1/authn: %s %s', async (method, path, origin) => {
     const seen: (string | undefined)[] = []
-    const { upstream } = await answering((req, res) => {
+    const { upstream, send } = await answering((req, res) => {
       seen.push(req.headers.origin)
       sendJson(res, 200, SUCCESS)
     })
     const client = { ...CLIENT, origin: 'https://portal.example.com' }
     if (method === 'GET') await upstream.fetch({ path, accept: 'image/png', carriesApiToken: false, client })
-    else await upstream.send({ ...STATELESS, path }, client)
+    else await send({ ...STATELESS, path }, client)
     expect(seen).toEqual([origin])
   })
 })
@@ -297,11 +299,11 @@ describe('a 429 without an Error object, such as the page of a network in front 
     ['application/json', '["very-secret"]'],
     ['text/plain', ''],
   ])('is E0000047 with its Retry-After: %s %j', async (type, body) => {
-    const { upstream } = await answering((_req, res) => {
+    const { send } = await answering((_req, res) => {
       const headers = { 'Content-Type': type, 'Retry-After': '17', 'X-Okta-Request-Id': 'reqAbc-1_2' }
       res.writeHead(429, headers).end(body)
     })
-    expect(await upstream.send(STATELESS, CLIENT)).toMatchObject({
+    expect(await send(STATELESS)).toMatchObject({
       status: 429,
       isError: true,
       errorCode: 'E0000047',
@@ -319,20 +321,20 @@ describe('a 429 without an Error object, such as the page of a network in front 
   test.each([undefined, '', 'x'.repeat(100), '<script>'])(
     'has no other id if Okta names none: %j',
     async (id) => {
-      const { upstream } = await answering((_req, res) => {
+      const { send } = await answering((_req, res) => {
         res.writeHead(429, id === undefined ? {} : { 'X-Okta-Request-Id': id }).end()
       })
-      expect((await upstream.send(STATELESS, CLIENT)).body.errorId).toBe('unknown')
+      expect((await send(STATELESS)).body.errorId).toBe('unknown')
     },
   )
 })
 
 describe('headers for the browser', () => {
   async function headersOf(status: number, headers: Record<string, string | string[]>) {
-    const { upstream } = await answering((_req, res) =>
+    const { send } = await answering((_req, res) =>
       sendJson(res, status, status === 200 ? SUCCESS : { errorCode: 'E0000047' }, headers),
     )
-    return (await upstream.send(STATELESS, CLIENT)).headers
+    return (await send(STATELESS)).headers
   }
 
   test('are the rate limits of a 429; no cookie, server, address or policy', async () => {
