@@ -77,7 +77,7 @@ export const LOG_EVENT_TEXTS: {
     step_lock_release_failed:
       'The step lock of a failed step could not be released. It expires within seconds. → If frequent, check Redis.',
     step_rollback_failed:
-      'The writes of a failed commit could not be deleted. They expire. → If frequent, check Redis.',
+      'What a failed step had written could not be undone. It expires. → If frequent, check Redis.',
     unreadable_record:
       'A stored record could not be read and is treated as expired; `name` is its kind. → After a change of `SECRET_KEYS`, put the old key back, after the new one.',
     upstream_token_accepted_again: 'Okta accepts the API token again.',

@@ -36,8 +36,12 @@ export async function settleStep(
   const error = thrown instanceof StepRefusedError ? await applyRefusal(thrown, handle, client, deps) : thrown
   attempt.consumeOrRefundOnError(error)
   const code = isPrepared && plan !== undefined && 'cooldown' in plan ? plan.cooldown : undefined
-  if (code !== undefined && !mayHaveReachedUpstream(error)) await deps.cooldown.end(code)
-  if (lock !== undefined) await releaseLock(lock, error, deps)
+  const [ended] = await Promise.allSettled([
+    code !== undefined && !mayHaveReachedUpstream(error) ? deps.cooldown.end(code) : undefined,
+    lock === undefined ? undefined : releaseLock(lock, error, deps),
+  ])
+  // the error tells more than that its cooldown goes on
+  if (ended.status === 'rejected') deps.log.warn('step_rollback_failed', {}, ended.reason)
   return error
 }
 

@@ -34,7 +34,10 @@ export interface SignInPlan extends PlanBase {
   readonly pollPath?: string | undefined
   /** All other sessions of the user end if it is accepted. */
   readonly endsOtherSessions: boolean
-  /** Recorded before it is sent: the org's event about it then does not end the transaction. */
+  /**
+   * This plan, or the next one of the same request. Recorded before anything is sent: the org's
+   * event about it then does not end the transaction.
+   */
   readonly changesPassword: boolean
   /** Whether the stored record names the user: an earlier plan of the same request may have done so. */
   readonly isUserStored: boolean

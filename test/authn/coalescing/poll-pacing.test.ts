@@ -3,34 +3,34 @@ import { until } from '../../support/until.ts'
 import {
   answers,
   askedTwice,
-  ended,
+  CANCEL,
+  ends,
   failureOf,
   gate,
+  nameOf,
+  POLL_EVERY_MS,
   type ReplicasOptions,
   replicas,
-  type Take,
-  withLogin,
-} from './step-replicas.ts'
+  succeeds,
+  verify,
+  verifyPath,
+} from '../step-replicas.ts'
 
-const PATH = '/api/v1/authn/factors/push/verify'
-const POLL = { identity: 'poll', pollPath: PATH } as const
-const POLL_EVERY_MS = 50
+const POLL = verify(undefined, 'push1')
 const NOW_MS = Date.UTC(2026, 0, 1)
 
 /** Polls that are paced wait until the test says that they are due. */
 async function pacing(options: ReplicasOptions = {}) {
   let elapsedMs = 0
-  const now = () => NOW_MS + elapsedMs
-  const all = await replicas({ pollEveryMs: POLL_EVERY_MS, now, monotonic: () => elapsedMs, ...options })
-  /** Okta answers WAITING to a poll. */
-  const waiting = (body: string): Take =>
-    answers(body, (before) => ({ ...before, pollNotBeforeMs: { [PATH]: now() + POLL_EVERY_MS } }))
-  /** The last WAITING was received at this moment. */
-  const polled = () => all.replica().run(POLL, waiting('WAITING'))
+  const all = await replicas({ now: () => NOW_MS + elapsedMs, monotonic: () => elapsedMs, ...options })
+  const WAITING = answers('waiting', { status: 'MFA_CHALLENGE', factorResult: 'WAITING' })
   return {
     ...all,
-    waiting,
-    polled,
+    /** Okta has just answered WAITING to a poll. */
+    async polled() {
+      await all.replica().run(POLL, WAITING)
+      all.sent.splice(0)
+    },
     due() {
       elapsedMs += POLL_EVERY_MS
     },
@@ -39,89 +39,82 @@ async function pacing(options: ReplicasOptions = {}) {
 
 describe('a poll that comes too soon', () => {
   test('waits on every replica, and is a new attempt when it is due', async () => {
-    const { replica, polled, due, loginAt, entries, lock } = await pacing()
+    const { replica, polled, due, stored, entries, lock, sent } = await pacing()
     await polled()
-    let calls = 0
     const results: unknown[] = []
     const three = [replica(), replica(), replica()]
     const polls = three.map(async ({ run }) => {
-      const answer = await run(POLL, (before) => {
-        calls += 1
-        return answers(`new ${before.login}`)(before)
-      })
-      results.push(answer)
-      return answer
+      const answered = await run(POLL, answers('new'))
+      results.push(answered)
+      return answered
     })
     for (const one of three) await until(() => askedTwice(one))
     // a different step of the transaction does not wait
-    const cancel = replica()
-    expect(await cancel.run({ identity: 'cancel' }, answers('', withLogin('cancelled')))).toBeDefined()
-    expect([calls, results, await loginAt()]).toEqual([0, [], 'cancelled'])
+    await replica().run(verify('123456'), answers('code', { stateToken: 'newer' }))
+    expect([sent.length, results, (await stored())?.stateToken]).toEqual([1, [], 'newer'])
 
     due()
-    for (const answer of await Promise.all(polls)) expect(answer).toMatchObject({ body: 'new cancelled' })
-    expect(calls).toBeGreaterThan(0)
+    for (const answered of await Promise.all(polls)) expect(nameOf(answered)).toBe('new')
+    expect(sent[1]?.call).toMatchObject({ path: verifyPath('push1'), body: { stateToken: 'newer' } })
     expect(entries.has(lock)).toBe(false)
   })
 
   test('shares the result of the poll that ended the transaction, also on another replica; a later poll gets 401', async () => {
-    const { replica, polled, due, loginAt } = await pacing()
+    const { replica, polled, due, stored, sent } = await pacing()
     await polled()
-    const end = gate()
+    const { okta, started, finish } = gate()
     const three = [replica(), replica(), replica()]
-    const polls = three.map(({ run }) => run(POLL, end.take))
+    const polls = three.map(({ run }) => run(POLL, okta))
     for (const one of three) await until(() => askedTwice(one))
     due()
-    await until(() => end.started() === 1)
-    end.finish(answers('SUCCESS', ended, { sessionId: 'one' }))
-    for (const answer of await Promise.all(polls))
-      expect(answer).toMatchObject({ body: 'SUCCESS', sessionId: 'one' })
-    expect([end.started(), await loginAt()]).toEqual([1, undefined])
-    expect(await failureOf(replica().run(POLL, end.take))).toMatchObject({ status: 401, code: 'E0000011' })
-    expect(end.started()).toBe(1)
+    await until(() => started() === 1)
+    finish(succeeds)
+    const ids = (await Promise.all(polls)).map(({ sessionId }) => sessionId)
+    expect(new Set(ids)).toEqual(new Set([expect.any(String)]))
+    expect(new Set(ids).size).toBe(1)
+    expect([sent.length, await stored()]).toEqual([1, undefined])
+    expect(await failureOf(replica().run(POLL, okta))).toMatchObject({ status: 401, code: 'E0000011' })
+    expect(sent).toHaveLength(1)
   })
 
   test('gets 401 if a different step ends the transaction meanwhile', async () => {
-    const { replica, polled } = await pacing()
+    const { replica, polled, sent } = await pacing()
     await polled()
     const held = replica()
-    const { take, started } = gate()
-    const poll = failureOf(held.run(POLL, take))
+    const poll = failureOf(held.run(POLL))
     await until(() => askedTwice(held))
-    await replica().run({ identity: 'cancel' }, answers('', ended))
+    await replica().run(CANCEL, ends)
     expect(await poll).toMatchObject({ status: 401, code: 'E0000011' })
-    expect(started()).toBe(0)
+    expect(sent).toHaveLength(1)
   })
 
   test('gets 503 at once if it would wait longer than a step may wait', async () => {
-    const { replica, polled } = await pacing({ waitMs: POLL_EVERY_MS - 1 })
+    const { replica, polled, sent } = await pacing({ waitMs: POLL_EVERY_MS - 1 })
     await polled()
-    const { take, started } = gate()
-    expect(await failureOf(replica().run(POLL, take))).toMatchObject({ status: 503 })
-    expect(started()).toBe(0)
+    expect(await failureOf(replica().run(POLL))).toMatchObject({ status: 503 })
+    expect(sent).toEqual([])
   })
 })
 
 describe('does not wait if it is', () => {
-  const OTHER_PATH = { ...POLL, pollPath: '/api/v1/authn/factors/other/verify' }
   test.each([
-    ['a poll of another path', OTHER_PATH, { isDue: false }],
-    ['a step of the same path that sends a code', { identity: 'code' }, { isDue: false }],
+    ['a poll of another path', verify(undefined, 'push2'), { isDue: false }],
+    ['a step of the same path that sends a code', verify('123456', 'push1'), { isDue: false }],
     ['a poll that is due', POLL, { isDue: true }],
-  ])('%s', async (_what, step, { isDue }) => {
+  ])('%s', async (_what, request, { isDue }) => {
     const { replica, polled, due } = await pacing()
     await polled()
     if (isDue) due()
     const { run, acquires } = replica()
-    expect(await run(step, answers('new'))).toMatchObject({ body: 'new' })
+    expect(nameOf(await run(request, answers('new')))).toBe('new')
     expect(acquires).toHaveLength(1)
   })
 
   test('a poll whose time was set by a replica with another clock', async () => {
     const { replica, keep, start } = await pacing()
-    await keep({ ...start(), pollNotBeforeMs: { [PATH]: NOW_MS + POLL_EVERY_MS + 1 } })
+    await keep({ ...start(), pollNotBeforeMs: { [verifyPath('push1')]: NOW_MS + POLL_EVERY_MS + 1 } })
     const { run, acquires } = replica()
-    expect(await run(POLL, answers('new'))).toMatchObject({ body: 'new' })
+    expect(nameOf(await run(POLL, answers('new')))).toBe('new')
     expect(acquires).toHaveLength(1)
   })
 })

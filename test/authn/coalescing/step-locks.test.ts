@@ -3,18 +3,23 @@ import type { TransactionStore } from '../../../src/authn/transaction/transactio
 import { storeUnavailable } from '../../../src/errors.ts'
 import { until } from '../../support/until.ts'
 import {
+  answer,
   answers,
   busy,
-  ended,
+  ends,
   failureOf,
   gate,
   HANDLE,
   lockKey,
+  nameOf,
+  rejection,
   replicas,
-  withLogin,
-} from './step-replicas.ts'
+  STATE,
+  verify,
+} from '../step-replicas.ts'
 
-const SAME = { identity: 'same' } as const
+/** The next step gets this token from the transaction. */
+const withToken = (stateToken: string) => answers(stateToken, { stateToken })
 
 describe('different steps of one transaction', () => {
   test.each([
@@ -23,25 +28,25 @@ describe('different steps of one transaction', () => {
   ])(
     'run one after the other on %s, each on the transaction that the previous one left',
     async (_name, isOne) => {
-      const { replica, loginAt } = await replicas()
+      const { replica, stored } = await replicas()
       const one = replica()
       let running = 0
       let most = 0
-      const seen: (string | undefined)[] = []
-      const steps = ['a', 'b', 'c', 'd'].map((identity) =>
-        (isOne ? one : replica()).run({ identity }, async (before) => {
+      const seen: unknown[] = []
+      const steps = ['a', 'b', 'c', 'd'].map((name) =>
+        (isOne ? one : replica()).run(verify(name), async ({ body }) => {
           running += 1
           most = Math.max(most, running)
-          seen.push(before.login)
+          seen.push(body.stateToken)
           await new Promise((resolve) => setImmediate(resolve))
           running -= 1
-          return answers(identity, withLogin(`${before.login}+`))(before)
+          return answer(name, { stateToken: `${body.stateToken}+` })
         }),
       )
-      expect((await Promise.all(steps)).map(({ body }) => body)).toEqual(['a', 'b', 'c', 'd'])
+      expect((await Promise.all(steps)).map(nameOf)).toEqual(['a', 'b', 'c', 'd'])
       expect(most).toBe(1)
-      expect(seen).toEqual(['start', 'start+', 'start++', 'start+++'])
-      expect(await loginAt()).toBe('start++++')
+      expect(seen).toEqual(['of-okta', 'of-okta+', 'of-okta++', 'of-okta+++'])
+      expect((await stored())?.stateToken).toBe('of-okta++++')
     },
   )
 
@@ -49,52 +54,46 @@ describe('different steps of one transaction', () => {
     ['the same replica', true],
     ['another replica', false],
   ])('time out with 503 while a step runs on %s, and are never started', async (_name, isSame) => {
-    const { replica } = await replicas({ waitMs: 80 })
-    const { take, started, finish } = gate()
+    const { replica, sent } = await replicas({ waitMs: 80 })
+    const { okta, started, finish } = gate()
     const first = replica()
-    const slow = first.run({ identity: 'a' }, take)
+    const slow = first.run(verify('a'), okta)
     await until(() => started() === 1)
-    let isBegun = false
-    const waiting = (isSame ? first : replica()).run({ identity: 'b' }, (before) => {
-      isBegun = true
-      return answers('b')(before)
-    })
+    const waiting = (isSame ? first : replica()).run(verify('b'))
     expect(await failureOf(waiting)).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
-    expect(isBegun).toBe(false)
+    expect(sent).toHaveLength(1)
     finish(answers('a'))
-    expect(await slow).toMatchObject({ body: 'a' })
+    expect(nameOf(await slow)).toBe('a')
   })
 })
 
 describe('a transaction', () => {
   test('is written, kept or deleted, with its time to live', async () => {
-    const { replica, entries, start, record, lock, loginAt } = await replicas()
+    const { replica, entries, record, lock, stored } = await replicas()
     const { run } = replica()
-    const expiresAtMs = Date.now() + 60_000
-    await run(
-      SAME,
-      answers('', () => ({ ...start(), login: 'v1', expiresAtMs })),
-    )
-    expect(await loginAt()).toBe('v1')
+    const expiresAt = new Date(Date.now() + 120_000).toISOString()
+    await run(STATE, answers('v1', { stateToken: 'v1', expiresAt }))
+    expect(await stored()).toMatchObject({ stateToken: 'v1', status: 'MFA_REQUIRED' })
     const leftMs = (entries.get(record)?.expiresAt ?? 0) - performance.now()
-    expect(leftMs).toBeGreaterThan(50_000)
-    expect(leftMs).toBeLessThanOrEqual(60_001)
-    const stored = entries.get(record)
-    await run(SAME, answers(''))
-    expect(entries.get(record)).toBe(stored)
-    await run(SAME, answers('', ended))
+    expect(leftMs).toBeGreaterThan(110_000)
+    expect(leftMs).toBeLessThanOrEqual(120_001)
+    const kept = entries.get(record)
+    // Okta rejects a code: the transaction is as before
+    expect(await run(verify('1'), () => rejection(403, 'E0000068'))).toMatchObject({ status: 403 })
+    expect(entries.get(record)).toBe(kept)
+    await run(STATE, ends)
     expect([entries.has(record), entries.has(lock)]).toEqual([false, false])
   })
 
   test('that was ended meanwhile stays ended, and the step gets 503', async () => {
-    const { replica, transactions, loginAt, shared } = await replicas()
-    const { take, started, finish } = gate()
-    const late = failureOf(replica().run(SAME, take))
+    const { replica, transactions, stored, shared } = await replicas()
+    const { okta, started, finish } = gate()
+    const late = failureOf(replica().run(STATE, okta))
     await until(() => started() === 1)
     await transactions.end(transactions.names(HANDLE)[0])
-    finish(answers('late', withLogin('late')))
+    finish(withToken('late'))
     expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
-    expect([await loginAt(), shared()]).toEqual([undefined, []])
+    expect([await stored(), shared()]).toEqual([undefined, []])
   })
 })
 
@@ -114,76 +113,77 @@ describe('while SECRET_KEYS has several keys', () => {
   }
 
   test('one lock protects it, and identical requests share a result', async () => {
-    const { replica, retired } = await rotating()
-    const { take, started, finish } = gate()
-    const first = replica().run(SAME, take)
+    const { replica, retired, transactions, stored } = await rotating()
+    const { okta, started, finish } = gate()
+    const first = replica().run(verify('same'), okta)
     await until(() => started() === 1)
     const [second, third] = [replica(), replica()]
-    const different = second.run({ identity: 'different' }, answers('different'))
-    const identical = third.run(SAME, take)
+    const different = second.run(verify('different'), answers('different'))
+    const identical = third.run(verify('same'), okta)
     for (const other of [second, third])
       await until(() => busy(other).some((one) => one.lockKey === lockKey(retired)))
-    finish(answers('same'))
-    expect(await Promise.all([first, different, identical])).toMatchObject([
-      { body: 'same' },
-      { body: 'different' },
-      { body: 'same' },
+    finish(withToken('same'))
+    expect((await Promise.all([first, different, identical])).map(nameOf)).toEqual([
+      'same',
+      'different',
+      'same',
     ])
     expect(started()).toBe(1)
+    // it stays under the name that it has
+    expect((await stored(transactions.keyOf(retired)))?.stateToken).toBe('of-okta')
   })
 })
 
 describe('a step that runs longer than its lock lasts', () => {
   test('does not overwrite a newer state, and gets 503', async () => {
-    const { replica, loginAt } = await replicas({ lockTtlMs: 60 })
-    const { take, started, finish } = gate()
-    const late = failureOf(replica().run({ identity: 'late' }, take))
+    const { replica, stored } = await replicas({ lockTtlMs: 60 })
+    const { okta, started, finish } = gate()
+    const late = failureOf(replica().run(verify('late'), okta))
     await until(() => started() === 1)
-    const quick = replica().run({ identity: 'quick' }, answers('quick', withLogin('newer')))
-    expect(await quick).toMatchObject({ body: 'quick' })
-    finish(answers('late', withLogin('stale')))
+    expect(nameOf(await replica().run(verify('quick'), withToken('newer')))).toBe('newer')
+    finish(withToken('stale'))
     expect(await late).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
-    expect(await loginAt()).toBe('newer')
+    expect((await stored())?.stateToken).toBe('newer')
   })
 })
 
 test('if a replica dies, its lock expires, and then the identical step runs again', async () => {
   const { replica, store, lock } = await replicas()
   await store.set(lock, 'of-a-replica-that-died', 80)
-  expect(await replica().run(SAME, answers('again'))).toMatchObject({ body: 'again' })
+  expect(nameOf(await replica().run(STATE, answers('again')))).toBe('again')
 })
 
 describe('a step that fails', () => {
+  const bug = new TypeError('a bug')
+  const fails = () => Promise.reject(bug)
+
   test('releases the lock, and stores nothing', async () => {
     const { replica, entries, record } = await replicas()
-    const bug = new TypeError('a bug')
-    expect(await failureOf(replica().run(SAME, () => Promise.reject(bug)))).toBe(bug)
+    expect(await failureOf(replica().run(STATE, fails))).toBe(bug)
     expect([...entries.keys()]).toEqual([record])
-    expect(await replica().run(SAME, answers('fine'))).toMatchObject({ body: 'fine' })
+    expect(nameOf(await replica().run(STATE, answers('fine')))).toBe('fine')
   })
 
   test('is shared only if it is a refusal; otherwise waiting requests run the step themselves', async () => {
     const { replica } = await replicas()
-    const bug = new TypeError('a bug')
-    const { take, started, finish } = gate()
-    const first = failureOf(replica().run(SAME, take))
+    const { okta, started, finish } = gate()
+    const first = failureOf(replica().run(STATE, okta))
     await until(() => started() === 1)
     const other = replica()
-    const again = other.run(SAME, answers('again'))
+    const again = other.run(STATE, answers('again'))
     await until(() => busy(other).length > 0)
-    finish(() => Promise.reject(bug))
+    finish(fails)
     expect(await first).toBe(bug)
-    expect(await again).toMatchObject({ body: 'again' })
+    expect(nameOf(await again)).toBe('again')
   })
 })
 
 describe('a store that is unreachable', () => {
   test('is a 503, and no step is started', async () => {
-    const { replica, store } = await replicas()
+    const { replica, store, sent } = await replicas()
     await store.close()
-    const { take, started } = gate()
-    expect(await failureOf(replica().run(SAME, take))).toMatchObject({ status: 503, code: 'E0000009' })
-    expect(started()).toBe(0)
+    expect(await failureOf(replica().run(STATE))).toMatchObject({ status: 503, code: 'E0000009' })
+    expect(sent).toEqual([])
   })
 
   test('leaves no lock if the answer to acquiring it was lost', async () => {
@@ -197,9 +197,9 @@ describe('a store that is unreachable', () => {
         },
       }),
     })
-    expect(await failureOf(replica().run(SAME, answers('')))).toMatchObject({ status: 503 })
+    expect(await failureOf(replica().run(STATE))).toMatchObject({ status: 503 })
     await until(() => !entries.has(lock))
     isLost = false
-    expect(await replica().run(SAME, answers('fine'))).toMatchObject({ body: 'fine' })
+    expect(nameOf(await replica().run(STATE, answers('fine')))).toBe('fine')
   })
 })
