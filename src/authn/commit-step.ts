@@ -69,7 +69,8 @@ export async function commitStep(
   client: Client,
   deps: CommitDeps,
 ): Promise<StepOutcome> {
-  const undo: Undo[] = []
+  const { lock } = step
+  const undo: Undo[] = lock === undefined ? [] : [() => deps.locks.rollback(lock)]
   try {
     const opened = decision.opens && toSession(decision.opens, client, deps)
     const written = await writeAll(decision, opened, step, client, undo, deps)
@@ -220,10 +221,17 @@ async function commitLock(
   { locks, transactions }: Pick<CommitDeps, 'locks' | 'transactions'>,
 ): Promise<boolean> {
   if (lock === undefined) return true
-  undo.push(() => locks.rollback(lock))
-  // a transaction that named its user in this step is over if the user's sessions ended
-  if (unlessEnded !== undefined) undo.push(() => transactions.end(lock.name))
-  return locks.commit(lock, transactions.recordChange(before, after, lock.recordKey), outcome)
+  let isRefused = false
+  // A transaction that named its user in this step is over: all sessions may have ended, or it may
+  // be in no index. But a newer state is another step's.
+  if (unlessEnded !== undefined && after !== undefined)
+    undo.push(async () => {
+      if (isRefused) return
+      await transactions.end(lock.name)
+      transactions.removeFromUserIndex(after, lock.recordKey)
+    })
+  isRefused = !(await locks.commit(lock, transactions.recordChange(before, after, lock.recordKey), outcome))
+  return !isRefused
 }
 
 async function keepOffers(
