@@ -179,7 +179,7 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
           },
         }),
       })
-      const endAll = () => own.revocation.endAllSessions(USER_ID, 'by_admin')
+      const { endAll } = own
       const before = left(own).filter((key) => request === SIGN_IN || key !== own.record)
       const running = own.replica().run(request, async (call) => {
         if (when === 'before the answer') await endAll()
@@ -202,7 +202,7 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
   test.each(ORDERS)(
     'the device has its previous session again (a store that keeps order: %s)',
     async (preservesWriteOrder) => {
-      const { replica, revocation, sessions, memory } = await replicas({
+      const { replica, endAll, sessions, memory } = await replicas({
         faults: () => ({ preservesWriteOrder }),
       })
       const ofBob: Okta = () => ({
@@ -214,7 +214,7 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
       })
       const { sessionId: bobs = '' } = await replica().run(SIGN_IN, ofBob)
       const refused = replica().run(SIGN_IN, async () => {
-        await revocation.endAllSessions(USER_ID, 'by_admin')
+        await endAll()
         return SUCCESS
       })
       expect(await failureOf(refused)).toMatchObject({ status: 401 })
@@ -227,7 +227,7 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
   )
 
   test('an identical request on another replica gets 401 too, and no session', async () => {
-    const { replica, revocation, keys } = await replicas()
+    const { replica, endAll, keys } = await replicas()
     const { okta, started, finish } = gate()
     const first = failureOf(replica().run(CODE, okta))
     await until(() => started() === 1)
@@ -235,7 +235,7 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
     const other = failureOf(second.run(CODE, okta))
     await until(() => busy(second).length > 0)
     finish(async () => {
-      await revocation.endAllSessions(USER_ID, 'by_admin')
+      await endAll()
       return SUCCESS
     })
     for (const error of await Promise.all([first, other]))
@@ -244,16 +244,16 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
   })
 
   test('an end before the transaction began does not count', async () => {
-    const { replica, revocation, keys } = await replicas()
-    await revocation.endAllSessions(USER_ID, 'by_admin', { transactionsSinceMs: Date.now() - 1000 })
+    const { replica, endAll, keys } = await replicas()
+    await endAll({ transactionsSinceMs: Date.now() - 1000 })
     expect(await replica().run(SIGN_IN, succeeds)).toMatchObject({ sessionId: expect.any(String) })
     expect(keys('sess:')).toHaveLength(1)
   })
 
   test('no sign-in is audited, and the attempt is settled by Okta’s answer', async () => {
-    const { replica, revocation, lines, counted } = await replicas()
+    const { replica, endAll, lines, counted } = await replicas()
     const refused = replica().run(SIGN_IN, async () => {
-      await revocation.endAllSessions(USER_ID, 'by_admin')
+      await endAll()
       return SUCCESS
     })
     expect(await failureOf(refused)).toMatchObject({ status: 401 })
@@ -269,7 +269,7 @@ describe('all sessions of the user end while a step runs in a transaction that n
       const own = await replicas({ faults: () => ({ preservesWriteOrder }) })
       await own.keep({ ...own.start(), userId: USER_ID })
       const refused = own.replica().run(CODE, async () => {
-        await own.revocation.endAllSessions(USER_ID, 'by_admin')
+        await own.endAll()
         return SUCCESS
       })
       expect(await failureOf(refused)).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
@@ -354,13 +354,13 @@ describe('a write that fails', () => {
   )
 
   test('a transaction stays in the index of its user if its end was not committed', async () => {
-    const { replica, keep, start, revocation, stored } = await replicas({
+    const { replica, keep, start, endAll, stored } = await replicas({
       faults: () => ({ commit: unreachable }),
     })
     await keep({ ...start(), userId: USER_ID })
     expect(await failureOf(replica().run(CODE, succeeds))).toMatchObject({ status: 503 })
     expect(await stored()).toBeDefined()
-    await revocation.endAllSessions(USER_ID, 'by_admin')
+    await endAll()
     expect(await stored()).toBeUndefined()
   })
 
@@ -427,7 +427,7 @@ describe('a commit whose lock has expired', () => {
       expect([own.keys('sess:'), own.keys('sso:'), own.keys('user-sess:')]).toEqual([[], [], []])
       expect([own.shared().length, own.entries.has(own.lock)]).toEqual([1, false]) // the newer one's
       // and it is in the index of its user, if it was
-      await own.revocation.endAllSessions(USER_ID, 'by_admin')
+      await own.endAll()
       if (before.userId !== undefined) expect(await own.stored()).toBeUndefined()
     },
   )

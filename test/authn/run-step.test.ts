@@ -445,7 +445,7 @@ describe('a password change', () => {
   ])(
     'is announced before it is sent: the org’s event about it does not end the transaction: %s',
     async (_name, origin) => {
-      const { replica, keep, start, stored, revocation } = await replicas()
+      const { replica, keep, start, stored, endAll } = await replicas()
       const path = '/api/v1/authn/credentials/change_password'
       const isBegun = origin === 'begun'
       await keep({
@@ -462,7 +462,7 @@ describe('a password change', () => {
       })
       const okta: Okta = async (call) => {
         if (call.path !== path) return answer('state', { status: 'PASSWORD_EXPIRED', ...EMBEDDED_USER })
-        await revocation.endAllSessions(USER_ID, 'by_org', { passwordChangedAtMs: Date.now() })
+        await endAll({ passwordChangedAtMs: Date.now() })
         return answer('changed', { status: 'MFA_ENROLL', ...EMBEDDED_USER })
       }
       expect(nameOf(await replica().run(request, okta))).toBe('changed')

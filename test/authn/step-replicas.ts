@@ -28,12 +28,11 @@ import { createLoginNames } from '../../src/login-names.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createVoidTimes } from '../../src/org-events/void-times.ts'
 import { createRevocation } from '../../src/revocation/create-revocation.ts'
-import { createSessionCookie } from '../../src/session/session-cookie.ts'
-import { createSessions, type Sessions } from '../../src/session/sessions.ts'
+import { createSessionRecords, type SessionRecords } from '../../src/session/sessions.ts'
+import type { SessionsToKeep } from '../../src/session/user-sessions.ts'
 import { createMemoryStore, type MemoryEntry } from '../../src/store/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { collectLog } from '../observability/collect-log.ts'
-import { withRedis } from '../session/session-harness.ts'
 import { CLIENT } from './test-client.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -107,7 +106,7 @@ export const ends: Okta = () => rejection(401, 'E0000011')
 /** The name of an answer. */
 export const nameOf = ({ body }: Pick<StepAnswer, 'body'>): unknown => JSON.parse(body).name
 
-type Opening = Sessions['opening']
+type Opening = SessionRecords['opening']
 
 export interface ReplicasOptions {
   readonly lockTtlMs?: number
@@ -146,8 +145,8 @@ export async function replicas({
   settings = {},
 }: ReplicasOptions = {}) {
   const entries = new Map<string, MemoryEntry>()
-  const memory = withRedis(createMemoryStore({ entries }))
-  const store: Store = withRedis({ ...memory, ...faults(memory) })
+  const memory = createMemoryStore({ entries })
+  const store: Store = { ...memory, ...faults(memory) }
   open.push(store)
   const metrics = createMetrics({ processMetrics: false })
   const { log, lines } = collectLog()
@@ -167,9 +166,8 @@ export async function replicas({
 
   function createParts(itsStore: Store) {
     const common = { store: itsStore, masterKeys, log, metrics, now }
-    const sessions = createSessions({
+    const sessions = createSessionRecords({
       ...common,
-      cookie: createSessionCookie({ masterKeys, secure: true, sameSite: 'lax' }),
       readDeviceId: () => undefined,
       idleMs: 1_800_000,
       absoluteMs: 43_200_000,
@@ -353,7 +351,8 @@ export async function replicas({
     transactions,
     sessions,
     revocation,
-    audit,
+    /** Ends all sessions of the user. */
+    endAll: (keep?: SessionsToKeep) => revocation.endAllSessions(USER_ID, 'by_admin', () => {}, keep),
     replica,
     start,
     keep,
