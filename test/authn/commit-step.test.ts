@@ -243,6 +243,26 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
     expect([started(), keys('sess:')]).toEqual([1, []])
   })
 
+  test('a store that may reorder writes is read only after all of them', async () => {
+    const done: string[] = []
+    const { replica } = await replicas({
+      faults: (memory) => ({
+        preservesWriteOrder: false,
+        async set(key, ...rest) {
+          await turn() // another server, which takes longer
+          done.push(`set ${kindOf(key)}`)
+          return memory.set(key, ...rest)
+        },
+        async get(key) {
+          done.push(`get ${kindOf(key)}`)
+          return memory.get(key)
+        },
+      }),
+    })
+    await replica().run(SIGN_IN, named)
+    expect(done).toEqual(['set txn', 'get txn:ended'])
+  })
+
   test('an end before the transaction began does not count', async () => {
     const { replica, endAll, keys } = await replicas()
     await endAll({ transactionsSinceMs: Date.now() - 1000 })
