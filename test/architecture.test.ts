@@ -35,7 +35,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   ],
   'org-events': [
-    ...['revocation', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+    ...['revocation', 'session', 'bearer-auth'],
+    ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   ],
   'forward-auth': ['session', 'http', 'store', 'crypto', 'observability', 'errors'],
   revocation: ['session', 'store', 'crypto', 'observability', 'errors'],
