@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { type Request, Router } from 'express'
+import { v4 as uuid } from 'uuid'
 import { noSession, storeUnavailable } from '../../src/errors.ts'
 import {
   beginForwardAuth,
@@ -124,7 +124,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       method: 'POST',
       path: '/open',
       async handle(req, res) {
-        const deviceId = readDeviceId(req) ?? randomUUID()
+        const deviceId = readDeviceId(req) ?? uuid()
         const { id } = await openSession(sessions, { ...GRANT, deviceId }, cookie.readId(req))
         devices.set(id, deviceId)
         res.append('Set-Cookie', cookie.setCookie(id)).json({ id })
