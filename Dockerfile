@@ -44,6 +44,5 @@ STOPSIGNAL SIGTERM
 # With a memory limit, V8 makes its young generation as small as 1 MB and collects it all the time: every request took
 # twice the CPU. More than 16 MB brings nothing (docs/performance.md).
 # One V8 worker, because a replica uses one core: four that mark the heap at the same time left a request a fifth of it.
-# --expose-gc: the broker collects the garbage of its start, 35 MB.
 # --disable-sigusr1: a process that can send signals must not be able to open an inspector.
-CMD ["node", "--disable-sigusr1", "--enable-source-maps", "--max-semi-space-size=16", "--v8-pool-size=1", "--expose-gc", "dist/main.js"]
+CMD ["node", "--disable-sigusr1", "--enable-source-maps", "--max-semi-space-size=16", "--v8-pool-size=1", "dist/main.js"]

@@ -13,8 +13,6 @@ import { VERSION } from './observability/version.ts'
 const EX_USAGE = 64
 
 const DOCTOR_LIMIT_MS = 29_000
-/** The first request comes later: it waits for a readiness probe. */
-const COLLECT_AFTER_MS = 1000
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const printError = (text: string) => process.stderr.write(`${text}\n`)
@@ -144,12 +142,6 @@ async function start(): Promise<void> {
   await listen('ops', ops, config.ops)
   await broker.health.started.catch(exitIfInvalid) // with a wrong key, the device cookies of all visitors would be replaced
   await listen('public', app, config.listen)
-  setTimeout(collectStartGarbage, COLLECT_AFTER_MS).unref()
-}
-
-/** Loading leaves 35 MB of garbage, which V8 would keep until there are many requests. The image has `--expose-gc`. */
-function collectStartGarbage(): void {
-  globalThis.gc?.({ type: 'major', flavor: 'last-resort' }) // `regular` would keep the young generation's size
 }
 
 function stopOnSignal(stop: () => Promise<void>): void {

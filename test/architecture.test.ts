@@ -39,8 +39,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
   ],
   'org-events': [
-    ...['revocation', 'session', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
-    'user-id',
+    ...['revocation', 'session', 'bearer-auth'],
+    ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'user-id'],
   ],
   'forward-auth': ['session', 'http', 'store', 'crypto', 'observability', 'errors'],
   revocation: ['session', 'store', 'crypto', 'observability', 'errors'],

@@ -39,7 +39,7 @@ test('the last stage runs as an unprivileged user, in production, with productio
 
 test('the command has only flags that Node knows, and sets the size of the young generation and the number of V8 workers', () => {
   const command: unknown = JSON.parse(/^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '')
-  const sizes = ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc']
+  const sizes = ['--max-semi-space-size=16', '--v8-pool-size=1']
   expect(command).toEqual(['node', '--disable-sigusr1', '--enable-source-maps', ...sizes, 'dist/main.js'])
   // Node 20 does not have --disable-sigusr1; `npm run image:check` runs the command on the image's own Node
   const flags = (command as string[])

@@ -39,7 +39,7 @@ const WATCH: Readonly<Record<MetricName, string>> = {
   logLinesLost: 'any: [log lines are lost](operations.md#log-lines-are-lost)',
   unreadableRecords: 'a rise after a key was removed: it was removed too early',
   limitHits:
-    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. `app`: a backend makes too many calls; `app_address`, `ops_address`: one address sends wrong tokens of `APP_TOKENS` or `OPS_TOKENS`. Further values: `step_up`, `recovery_sent`',
+    'a sharp rise. `password_…`, `code_…`: an attacker guesses; `push_…`: an attacker has the password; `message_…`, `recovery_…`: an attacker sends messages; `token_address`: guessed tokens; `calls_…`: one user or address uses up the rate limit; any `…_known_device` or `…_known_user`: an attacker uses a known device. `app`: a backend makes too many calls; `app_address`, `ops_address`, `event_hook_address`: one address sends wrong tokens of `APP_TOKENS` or `OPS_TOKENS`, or a wrong `EVENT_HOOK_SECRET`. Further values: `step_up`, `recovery_sent`',
   rateLimitHolds: '`refused`: the caller got an error or older data; `waited`: the call was sent later',
   pamTokens: '`refused`, `failed`, `refresh_failed`',
   pamKeyExpiry: 'less than two weeks away; 0: unknown, or never',

@@ -13,7 +13,6 @@ export function authnChecks(context: DoctorContext): CheckGroup {
   const isTls = baseUrl.startsWith('https:')
   const certificate = watchCertificate(baseUrl)
   let organization: Answer | undefined
-  let emptySignIn: Answer | undefined
   const needs = ['authn.reach']
   const checks: Check[] = [
     {
@@ -31,12 +30,13 @@ export function authnChecks(context: DoctorContext): CheckGroup {
     {
       name: 'authn.token',
       needs,
-      async run() {
-        emptySignIn = await sendEmptySignIn(api, apiToken.value)
-        return judgeToken(emptySignIn)
-      },
+      run: async () => judgeToken(await sendEmptySignIn(api, apiToken.value)),
     },
-    { name: 'authn.language', needs: ['authn.token'], run: () => judgeLanguage(emptySignIn) },
+    {
+      name: 'authn.language',
+      needs: ['authn.token'],
+      run: async () => judgeLanguage(await sendEmptySignIn(api, apiToken.value)),
+    },
     {
       name: 'authn.users',
       needs: ['authn.token'],
@@ -132,8 +132,8 @@ const ENGLISH =
   /^(Api validation failed|Authentication failed|The request was not valid|The request body was not)/i
 
 /** Error texts follow the brand's language (S6), and some things are told by their texts alone. */
-function judgeLanguage(answer: Answer | undefined): Finding {
-  const { errorSummary } = fieldsOf(answer?.json)
+function judgeLanguage({ json }: Answer): Finding {
+  const { errorSummary } = fieldsOf(json)
   if (typeof errorSummary !== 'string' || errorSummary === '')
     return skipped('the response has no error text')
   if (ENGLISH.test(errorSummary)) return ok('error texts are English')

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { v4 as uuid } from 'uuid'
 import { createSigner } from '../crypto/keys.ts'
 import { createProbe, isProofOf, PROBE_HEADER, ProbeAnswer } from '../http/doctor-probe.ts'
 import type { HttpApi } from '../upstream/http-api.ts'
@@ -29,7 +29,7 @@ export const SESSION_PATH = '/api/v1/sessions/me'
 export function createProbes(api: HttpApi, { config, now, timeoutMs }: DoctorContext): SendProbe {
   const signer = createSigner(config.secretKeys.value, 'doctor-probe') // as in wiring.ts
   return async ({ method = 'GET', path = SESSION_PATH, headers, body, waitMs = 0 } = {}) => {
-    const probe = { nonce: randomUUID(), waitMs }
+    const probe = { nonce: uuid(), waitMs }
     const header = { [PROBE_HEADER]: createProbe(probe, { signer, now }) }
     const request = { method, path, headers: { ...headers, ...header }, body, timeoutMs: timeoutMs + waitMs }
     const response = await sendOrFail(api, request)

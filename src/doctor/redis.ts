@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
+import { v4 as uuid } from 'uuid'
 import type { MasterKeys } from '../crypto/keys.ts'
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { judgeKeys, registryKey, unknownKeys } from '../store/key-registry.ts'
@@ -23,7 +23,7 @@ export function redisChecks({ config, timeoutMs, now }: DoctorContext): CheckGro
   if (/^memory:/.test(url)) return skipAll('redis', NAMES, 'REDIS_URL is memory:, the embedded store')
   const limits = { commandTimeoutMs: timeoutMs, connectTimeoutMs: timeoutMs }
   const target = parseRedisUrl(url)
-  const key = keyOf({ keyPrefix }, KEYS.doctorProbe, randomUUID())
+  const key = keyOf({ keyPrefix }, KEYS.doctorProbe, uuid())
   const { client, store, connect, close } = createDoctorClient(key, { target, keyPrefix, ...tls, ...limits })
   let code: string | undefined
   const needs = ['redis.database']
@@ -173,7 +173,7 @@ async function checkScripts(client: Client, store: Store, key: string): Promise<
 
 async function checkWrite(client: Client, key: string): Promise<Finding> {
   try {
-    const value = randomUUID()
+    const value = uuid()
     await client.set(key, value, 'PX', TTL_MS)
     const read = await client.get(key)
     await client.del(key)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { v4 as uuid } from 'uuid'
 import { fieldsOf, type HttpApi } from '../upstream/http-api.ts'
 import { type Answer, reasonOf, sendOrFail } from './calls.ts'
 import type { Check, DoctorContext } from './check.ts'
@@ -69,7 +69,7 @@ type SignInEvents = readonly [LogEvent, LogEvent]
 type Options = DoctorContext & { readonly api: HttpApi }
 
 async function eventsOfSignIns(options: Options, credentials: object): Promise<SignInEvents | Finding> {
-  const context = { deviceToken: randomUUID().replaceAll('-', '') }
+  const context = { deviceToken: uuid().replaceAll('-', '') }
   const requestIds: string[] = []
   for (let n = 0; n < 2; n++) {
     const signedIn = await signIn(options, { ...credentials, context })

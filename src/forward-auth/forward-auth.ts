@@ -87,9 +87,9 @@ export function createForwardAuthRoutes(options: ForwardAuthOptions): Route[] {
 /** The keys that verify `X-Auth-Request-Jwt`. */
 export function createKeySetRoutes({ identityTokens }: Pick<ForwardAuthOptions, 'identityTokens'>): Route[] {
   return routesOf(KEY_SET_OPERATIONS, {
-    getIdentityKeys(_req, res) {
+    async getIdentityKeys(_req, res) {
       res.setHeader('Cache-Control', 'public, max-age=300')
-      sendJson(res, identityTokens.keySet)
+      sendJson(res, await identityTokens.keySet())
     },
   })
 }
@@ -143,10 +143,9 @@ async function applyRules(
     ...(headers.includes('groups') ? { groups: groups.map(({ name }) => name) } : {}),
     ...(headers.includes('roles') ? { roles } : {}),
   }
-  return {
-    ...requestedHeaders(headers, session, claims),
-    ...(aud === undefined ? {} : { 'X-Auth-Request-Jwt': identityTokens.issue(session, aud, claims) }),
-  }
+  const requested = requestedHeaders(headers, session, claims)
+  if (aud === undefined) return requested
+  return { ...requested, 'X-Auth-Request-Jwt': await identityTokens.issue(session, aud, claims) }
 }
 
 /** Signing in again helps against 401, not against 403. */

@@ -1,4 +1,5 @@
-import { createECDH, createHash, createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:crypto'
+import { createECDH, createHash } from 'node:crypto'
+import { calculateJwkThumbprint, importJWK, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { type LabelledKey, labelledKeys, type MasterKeys } from '../crypto/keys.ts'
 import type { Session } from '../session/session.ts'
@@ -18,6 +19,7 @@ export interface AccessClaims {
 
 export type IdentityTokens = ReturnType<typeof createIdentityTokens>
 
+const ALG = 'ES256'
 const LIFETIME_SECONDS = 60
 /** A token is used again for this time, as a signature costs more than the rest of the request. */
 const REUSE_SECONDS = 30
@@ -31,6 +33,7 @@ const MAX_ISSUED_CHARS = 8_000_000
 export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokensOptions) {
   const [first, ...rest] = labelledKeys(masterKeys, 'sign/identity-token')
   const newest = toSigningKey(first)
+  const all = Promise.all([newest, ...rest.map(toSigningKey)])
   const issued = new LRUCache<string, { readonly token: string; readonly iat: number }>({
     maxSize: MAX_ISSUED_CHARS,
     sizeCalculation: ({ token }, name) => name.length + token.length,
@@ -38,9 +41,9 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
 
   return {
     /** The JWK Set (RFC 7517) with the public key of each master key. */
-    keySet: { keys: [newest, ...rest.map(toSigningKey)].map(({ publicJwk }) => publicJwk) },
+    keySet: async () => ({ keys: (await all).map(({ publicJwk }) => publicJwk) }),
 
-    issue(session: Session, aud: string, access: AccessClaims = {}): string {
+    async issue(session: Session, aud: string, access: AccessClaims = {}): Promise<string> {
       const { userId: sub, publicId: sid, amr, authenticatedAtMs } = session
       const iat = Math.floor(now() / 1000)
       const auth_time = Math.floor(authenticatedAtMs / 1000)
@@ -58,7 +61,8 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
         iat,
         exp: iat + LIFETIME_SECONDS,
       }
-      const token = newest.sign(claims)
+      const { key, kid } = await newest
+      const token = await new SignJWT(claims).setProtectedHeader({ alg: ALG, typ: 'JWT', kid }).sign(key)
       issued.set(name, { token, iat })
       return token
     },
@@ -69,29 +73,20 @@ export function createIdentityTokens({ masterKeys, issuer, now }: IdentityTokens
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 
 /** A P-256 key whose private part is derived from this secret. */
-function toSigningKey({ key: secret }: LabelledKey) {
-  const wide = createHash('sha512').update(secret.export()).digest('hex') // with 256 additional bits, so that the rest is uniform (FIPS 186-5, A.2.1)
+async function toSigningKey({ key: secret }: LabelledKey) {
+  // with 256 additional bits, so that the rest is uniform (FIPS 186-5, A.2.1)
+  const wide = createHash('sha512').update(secret.export()).digest('hex')
   const d = ((BigInt(`0x${wide}`) % (ORDER - 1n)) + 1n).toString(16).padStart(64, '0')
   const ecdh = createECDH('prime256v1')
   ecdh.setPrivateKey(d, 'hex')
   const point = ecdh.getPublicKey()
-  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((bytes) => bytes.toString('base64url'))
-  const jwk = { kty: 'EC', crv: 'P-256', x, y } as JsonWebKey
-  const key = createPrivateKey({
-    key: { ...jwk, d: Buffer.from(d, 'hex').toString('base64url') },
-    format: 'jwk',
-  })
-  const thumbprint = JSON.stringify({ crv: jwk.crv, kty: jwk.kty, x, y }) // RFC 7638
-  const kid = createHash('sha256').update(thumbprint).digest('base64url')
-  const header = encode({ alg: 'ES256', typ: 'JWT', kid })
-  return {
-    publicJwk: { ...createPublicKey(key).export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' },
-    sign(claims: object): string {
-      const input = `${header}.${encode(claims)}`
-      const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
-      return `${input}.${signature.toString('base64url')}`
-    },
+  const jwk = {
+    kty: 'EC',
+    crv: 'P-256',
+    x: point.toString('base64url', 1, 33),
+    y: point.toString('base64url', 33),
   }
+  const kid = await calculateJwkThumbprint(jwk) // RFC 7638
+  const key = await importJWK({ ...jwk, d: Buffer.from(d, 'hex').toString('base64url') }, ALG)
+  return { key, kid, publicJwk: { ...jwk, kid, alg: ALG, use: 'sig' } }
 }
-
-const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')

@@ -1,7 +1,8 @@
+import { createCallLimits } from '../bearer-auth/call-limits.ts'
 import { createSigner, type MasterKeys } from '../crypto/keys.ts'
 import type { Store } from '../store/store.ts'
 import { type ApplyOrgEventsOptions, createApplyOrgEvents } from './apply-org-events.ts'
-import type { OrgEventRoutesOptions } from './org-event-routes.ts'
+import { EVENT_HOOK_LIMITS, type OrgEventRoutesOptions } from './org-event-routes.ts'
 import { createRecheck, type RecheckOptions } from './recheck.ts'
 import type { VoidTimes } from './void-times.ts'
 
@@ -24,7 +25,11 @@ export function createOrgEvents(options: OrgEventsOptions) {
     ...options,
     secrets,
     applyEvents: createApplyOrgEvents({ ...options, nameSigner: createSigner(masterKeys, 'event-names') }),
-    addressSigner: createSigner(masterKeys, 'limit-names'),
+    limits: createCallLimits({
+      ...options,
+      limits: EVENT_HOOK_LIMITS,
+      nameSigner: createSigner(masterKeys, 'event-hook-limit-names'),
+    }),
   }
   const recheckOptions = { ...options, nameSigner: createSigner(masterKeys, 'user-key-names') }
   const recheck =

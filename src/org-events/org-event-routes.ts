@@ -1,7 +1,7 @@
 import type { Request } from 'express'
-import type { Signer } from '../crypto/keys.ts'
+import type { createCallLimits } from '../bearer-auth/call-limits.ts'
 import { isSameSecret } from '../crypto/same-secret.ts'
-import { invalidField, notFound, rateLimited, wrongHookSecret } from '../errors.ts'
+import { invalidField, notFound, wrongHookSecret } from '../errors.ts'
 import { createBodyReader } from '../http/body-parser.ts'
 import { addressForLimits, getRequestContext, type RequestContext } from '../http/request-context.ts'
 import { type Operations, type Route, routesOf } from '../http/route.ts'
@@ -9,9 +9,6 @@ import { sendJson } from '../http/send-json.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { limitKeyPrefix } from '../store/keys.ts'
-import { limitTimes, limitWindow } from '../store/limits.ts'
-import type { Store } from '../store/store.ts'
 import type { ApplyOrgEvents } from './apply-org-events.ts'
 import { Delivery, readDelivery, type UnreadableEvent } from './org-events.ts'
 
@@ -27,8 +24,7 @@ export interface OrgEventRoutesOptions {
   /** Each is accepted, so that a rotation refuses no delivery. undefined: there are no event hooks. */
   readonly secrets: readonly string[] | undefined
   readonly applyEvents: ApplyOrgEvents
-  readonly store: Pick<Store, 'keyPrefix' | 'countAttempt'>
-  readonly addressSigner: Signer
+  readonly limits: ReturnType<typeof createCallLimits<keyof typeof EVENT_HOOK_LIMITS>>
   readonly log: Logger
   readonly metrics: Metrics
   readonly now: () => number
@@ -78,21 +74,17 @@ function createUnreadableReport({ log, metrics, now }: OrgEventRoutesOptions) {
   }
 }
 
-/** Wrong secrets that are answered with 401 and audited; further ones of the address get 429. */
-const WRONG_SECRETS = { attempts: 20, perSeconds: 600 }
+/** docs/configuration.md#limits has the reason. The right secret is neither counted nor refused. */
+export const EVENT_HOOK_LIMITS = { event_hook_address: { attempts: 20, perSeconds: 600 } } as const
 
 async function checkSecret(options: OrgEventRoutesOptions, req: Request): Promise<void> {
-  const { secrets, store, addressSigner, log, metrics, now } = options
+  const { secrets, limits, log, metrics } = options
   if (secrets === undefined) throw notFound('path')
   const given = req.headers.authorization ?? ''
   if (secrets.map((secret) => isSameSecret(given, secret)).includes(true)) return // compares all: constant time
   const { requestId, address } = getRequestContext(req)
-  const { full } = await store.countAttempt({
-    keyPrefix: limitKeyPrefix(store, addressSigner.sign(addressForLimits(address))),
-    windows: [limitWindow({ keySuffix: '', name: 'event_hook' }, WRONG_SECRETS)],
-  })
   metrics.requestsRefused.inc({ reason: 'event_hook_secret' })
-  if (full !== undefined) throw rateLimited(limitTimes(WRONG_SECRETS.attempts, full.leftMs, now()))
+  await limits.count('event_hook_address', addressForLimits(address))
   const refusal = wrongHookSecret()
   const { status, code: errorCode } = refusal
   log.audit('event_hook_refused', { requestId, address, status, errorCode })

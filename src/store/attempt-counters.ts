@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { v4 as uuid } from 'uuid'
 
 /**
  * The counters of the throttling limits, one part of the store contract. A window begins with its
@@ -105,5 +105,5 @@ export const CLEANUP_THRESHOLD = 32
 
 /** 32 random bits; short, because it is stored with each window. */
 export function newWindowId(): string {
-  return randomUUID().slice(0, 8)
+  return uuid().slice(0, 8)
 }

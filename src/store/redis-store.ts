@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
+import { v4 as uuid } from 'uuid'
 import { storeUnavailable } from '../errors.ts'
 import { type AttemptCounters, newWindowId, shortened } from './attempt-counters.ts'
 import { assertOneSlot } from './hash-slot.ts'
@@ -55,7 +55,7 @@ export function createRedisStore({
 
     async ping() {
       await run(connected(redis, connectTimeoutMs))
-      await probeStore(operations, keyOf({ keyPrefix }, KEYS.readinessProbe, randomUUID()))
+      await probeStore(operations, keyOf({ keyPrefix }, KEYS.readinessProbe, uuid()))
     },
 
     async close() {

@@ -4,6 +4,7 @@ import { attemptLimits } from '../../src/authn/throttling/attempt-limits.ts'
 import { defaultTunables } from '../../src/config/tunables.ts'
 import { isSecret, VARIABLE_NAMES } from '../../src/config/variables.ts'
 import { OPS_LIMITS } from '../../src/ops/admin-routes.ts'
+import { EVENT_HOOK_LIMITS } from '../../src/org-events/org-event-routes.ts'
 import { APP_LIMITS } from '../../src/pam/app-routes.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -48,12 +49,11 @@ test('docs/configuration.md has the windows of every limit', () => {
       return [[/[\w.]+/.exec(path)?.[0], ['burst', 'sustained', 'inARow'][at], window]]
     }),
   )
-  const expected = leavesOf({ ...limits, ...attemptLimits(limits), ...APP_LIMITS, ...OPS_LIMITS }).map(
-    ([path, window]) => {
-      const [, limit = path, name = 'burst'] = /^(.*)\.(burst|sustained|inARow)$/.exec(path) ?? []
-      return [limit, name, window]
-    },
-  )
+  const ofCalls = { ...APP_LIMITS, ...OPS_LIMITS, ...EVENT_HOOK_LIMITS }
+  const expected = leavesOf({ ...limits, ...attemptLimits(limits), ...ofCalls }).map(([path, window]) => {
+    const [, limit = path, name = 'burst'] = /^(.*)\.(burst|sustained|inARow)$/.exec(path) ?? []
+    return [limit, name, window]
+  })
   expect(windows.sort()).toEqual(expected.sort())
 })
 

@@ -1,3 +1,4 @@
+import { createHash, createPublicKey, verify as verifySignature } from 'node:crypto'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storeUnavailable } from '../../src/errors.ts'
@@ -176,6 +177,12 @@ describe('groups are read', () => {
   })
 })
 
+/** What 0.2.0 derived from the key of the harness: a restart with a new version changes no key. */
+const KEY_OF_0_2_0 = {
+  x: 'FYa5CUpVeXoCjWAkZ_lcUtqU7OF_K-AoxxD4Lv_ggFg',
+  y: 'gkK5OYIZMEhZatTVZ6HWc-RXHFxCtN9TLmipI1yisSI',
+}
+
 describe('headers=jwt', () => {
   const verify = async (
     { call, clock }: Awaited<ReturnType<typeof signedIn>>,
@@ -202,6 +209,28 @@ describe('headers=jwt', () => {
     await expect(verify(harness, headers['x-auth-request-jwt'], 'billing')).rejects.toThrow(/aud/)
     harness.clock.now += 60_000
     await expect(verify(harness, headers['x-auth-request-jwt'], 'reports')).rejects.toThrow(/exp/)
+  })
+
+  test('the key and its id are those of version 0.2.0, and Node verifies the token by RFC 7515 and 7638', async () => {
+    const harness = await signedIn()
+    const jwk = { kty: 'EC', crv: 'P-256', ...KEY_OF_0_2_0 }
+    const members = JSON.stringify({ crv: jwk.crv, kty: jwk.kty, x: jwk.x, y: jwk.y })
+    const kid = createHash('sha256').update(members).digest('base64url')
+    const { json } = await harness.call('GET', '/.well-known/gatehouse-jwks.json')
+    expect(json).toEqual({ keys: [{ ...jwk, kid, alg: 'ES256', use: 'sig' }] })
+
+    const { headers } = await harness.ask('headers=jwt&aud=reports')
+    const [header = '', payload = '', signature = ''] = String(headers['x-auth-request-jwt']).split('.')
+    expect(Buffer.from(header, 'base64url').toString()).toBe(`{"alg":"ES256","typ":"JWT","kid":"${kid}"}`)
+    const key = createPublicKey({ key: jwk, format: 'jwk' })
+    const isRight = (text: string) =>
+      verifySignature(
+        'sha256',
+        Buffer.from(text),
+        { key, dsaEncoding: 'ieee-p1363' },
+        Buffer.from(signature, 'base64url'),
+      )
+    expect([isRight(`${header}.${payload}`), isRight(`${header}.${payload}x`)]).toEqual([true, false])
   })
 
   test('it is kept for 30 seconds, for this session, audience and these claims', async () => {
@@ -240,17 +269,17 @@ describe('headers=jwt', () => {
 
   test('a sign-in within the session gives a new one at once, with its time', async () => {
     const { issue, session } = await issuerAndSession()
-    const times = [START, START + 1000].map(
-      (authenticatedAtMs) => decodeJwt(issue({ ...session, authenticatedAtMs }, 'reports')).auth_time,
+    const tokens = [START, START + 1000].map((authenticatedAtMs) =>
+      issue({ ...session, authenticatedAtMs }, 'reports'),
     )
+    const times = (await Promise.all(tokens)).map((token) => decodeJwt(token).auth_time)
     expect(times).toEqual([START / 1000, START / 1000 + 1])
   })
 
   test('another method of the same second gives a new one at once', async () => {
     const { issue, session } = await issuerAndSession()
-    const methods = [['pwd'], ['pwd', 'otp', 'mfa']].map(
-      (amr) => decodeJwt(issue({ ...session, amr }, 'reports')).amr,
-    )
+    const tokens = [['pwd'], ['pwd', 'otp', 'mfa']].map((amr) => issue({ ...session, amr }, 'reports'))
+    const methods = (await Promise.all(tokens)).map((token) => decodeJwt(token).amr)
     expect(methods).toEqual([['pwd'], ['pwd', 'otp', 'mfa']])
   })
 
@@ -264,11 +293,11 @@ describe('headers=jwt', () => {
       createIdentityTokens({ masterKeys, issuer: ISSUER, now: () => START })
     const [before, during, after] = [tokensWith(old), tokensWith(old, next), tokensWith(next, old)]
     for (const issuer of [before, during, after]) {
-      const keySet = createLocalJWKSet(during.keySet)
-      await jwtVerify(issuer.issue(session, 'reports'), keySet, { currentDate: new Date(START) })
+      const keySet = createLocalJWKSet(await during.keySet())
+      await jwtVerify(await issuer.issue(session, 'reports'), keySet, { currentDate: new Date(START) })
     }
-    const kids = ({ keySet }: typeof before) => keySet.keys.map(({ kid }) => kid)
-    expect(kids(after)).toEqual(kids(during).toReversed())
-    expect(JSON.stringify(after.keySet)).not.toContain('"d"')
+    const kids = async ({ keySet }: typeof before) => (await keySet()).keys.map(({ kid }) => kid)
+    expect(await kids(after)).toEqual((await kids(during)).toReversed())
+    expect(JSON.stringify(await after.keySet())).not.toContain('"d"')
   })
 })

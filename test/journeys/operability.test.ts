@@ -141,16 +141,10 @@ describe('the command', () => {
     child.kill('SIGTERM')
     expect(await exited).toBe(0)
     expect(output.err).toMatch(/node_modules.ioredis/)
-    expect(output.err).not.toMatch(/node_modules.(tldts|undici.index)/)
+    expect(output.err).not.toMatch(/node_modules.tldts/)
     const loaded = output.err.match(/@opentelemetry.(?!api[/\\])[\w-]+/g) ?? []
     expect(loaded.some((name) => name.endsWith('sdk-trace'))).toBe(isTraced)
     expect(loaded.length > 0).toBe(isTraced)
-  })
-
-  test('once it listens, it collects the garbage of its start', async () => {
-    const script = `import { writeSync } from 'node:fs'; globalThis.gc = ({ flavor }) => writeSync(1, flavor)`
-    const { output } = start({ ...environment(), NODE_OPTIONS: preload(script) })
-    await until(() => /"listening","name":"public".*last-resort/s.test(output.out))
   })
 
   test('SIGTERM: readiness fails first, the request in flight finishes, then exit 0', async () => {

@@ -7,9 +7,9 @@ import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
 /**
- * The exact Redis commands of each kind of request, and its round trips: commands that are sent in one turn of the event loop are one
- * (ioredis pipelines them). In a cluster there are as many. A change that needs fewer updates the lists here; a change that needs more
- * must justify it.
+ * The exact Redis commands of each kind of request, and its round trips: commands that are sent in
+ * one turn of the event loop are one (they go to the socket in one write). In a cluster there are as
+ * many. A change that needs fewer updates the lists here; a change that needs more must justify it.
  */
 let aheadMs = 0
 let harness: Harness

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import type { RequestHandler } from 'express'
+import { createCallLimits } from '../../src/bearer-auth/call-limits.ts'
 import { createSigner } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { createMetrics, type Metrics } from '../../src/observability/metrics.ts'
 import type { ApplyOrgEvents } from '../../src/org-events/apply-org-events.ts'
-import { createOrgEventRoutes } from '../../src/org-events/org-event-routes.ts'
+import { createOrgEventRoutes, EVENT_HOOK_LIMITS } from '../../src/org-events/org-event-routes.ts'
 import type { OrgEvent } from '../../src/org-events/org-events.ts'
 import { createMemoryStore } from '../../src/store/memory-store.ts'
 import { keeper, serve } from '../http/serve.ts'
@@ -41,8 +42,13 @@ async function hook({
       applied.push(...events)
       return apply(events, from)
     },
-    store: keep(createMemoryStore()),
-    addressSigner: createSigner([Buffer.alloc(32, 1)], 'test'),
+    limits: createCallLimits({
+      limits: EVENT_HOOK_LIMITS,
+      store: keep(createMemoryStore()),
+      nameSigner: createSigner([Buffer.alloc(32, 1)], 'test'),
+      metrics,
+      now: Date.now,
+    }),
     log: collected.log,
     metrics,
     now: Date.now,
@@ -81,7 +87,7 @@ async function hook({
         ...(challenge === undefined ? {} : { 'x-okta-verification-challenge': challenge }),
       },
     })
-  return { ...served, order, applied, post, verify }
+  return { ...served, metrics, order, applied, post, verify }
 }
 
 const codeOf = ({ status, json }: { status: number; json: unknown }) => [status, Object(json).errorCode]
@@ -148,13 +154,16 @@ describe('a wrong secret', () => {
   })
 
   test('after twenty from one address: 429, not audited; the right secret and other addresses are not affected', async () => {
-    const { post, applied, lines } = await hook()
+    const { post, applied, lines, metrics } = await hook()
     const wrong = (address: string) => post(delivery(), 'wrong', address)
     for (let n = 0; n < 20; n++) expect((await wrong('192.0.2.7')).status).toBe(401)
     const refused = await wrong('192.0.2.7')
     expect(codeOf(refused)).toEqual([429, 'E0000047'])
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect(lines().filter(({ event }) => event === 'event_hook_refused')).toHaveLength(20)
+    expect(await metrics.registry.metrics()).toContain(
+      'gatehouse_limit_hits_total{limit="event_hook_address"} 1',
+    )
     expect((await wrong('192.0.2.8')).status).toBe(401)
     expect((await post(delivery(orgEvent(USER)))).status).toBe(204)
     expect(applied).toHaveLength(1)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { type Request, Router } from 'express'
+import { v4 as uuid } from 'uuid'
 import { noSession, storeUnavailable } from '../../src/errors.ts'
 import {
   beginForwardAuth,
@@ -127,7 +127,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       method: 'POST',
       path: '/open',
       async handle(req, res) {
-        const deviceId = readDeviceId(req) ?? randomUUID()
+        const deviceId = readDeviceId(req) ?? uuid()
         const { id } = await openSession({ sessions, clock }, { ...GRANT, deviceId }, cookie.readId(req))
         devices.set(id, deviceId)
         res.append('Set-Cookie', cookie.setCookie(id)).json({ id })
@@ -219,7 +219,7 @@ export function newSession({ sessions, clock: { now } }: Opener, grant: SessionG
   const times = { createdAtMs: now, authenticatedAtMs: now, lastSeenAtMs: now }
   return {
     id: sessions.opening.newId(grant.userId),
-    session: { ...grant, publicId: randomUUID(), ...times },
+    session: { ...grant, publicId: uuid(), ...times },
   }
 }
 

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
+import { v4 as uuid } from 'uuid'
 import { createSeal } from '../../src/crypto/keys.ts'
 import { storeUnavailable } from '../../src/errors.ts'
 import { DependencyFailure } from '../../src/observability/dependency-failure.ts'
@@ -28,7 +28,7 @@ async function signedIn(options?: HarnessOptions) {
 }
 
 /** For a new device. */
-const grant = () => ({ ...GRANT, deviceId: randomUUID() })
+const grant = () => ({ ...GRANT, deviceId: uuid() })
 const ME = '/api/v1/sessions/me'
 const REFRESH = `${ME}/lifecycle/refresh`
 const USES = [

@@ -1,12 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
+import { v4 as uuid } from 'uuid'
 import type { CountResult, LimitWindow } from '../../src/store/attempt-counters.ts'
 import type { StoreUnderTest } from './store-contract.ts'
 
 /** The contract of `AttemptCounters`. `tested` is called when a test runs. */
 export function describeCounting(tested: () => StoreUnderTest): void {
   const store = () => tested().store
-  const newKeyPrefix = () => `gatehouse:test:{${randomUUID()}}`
+  const newKeyPrefix = () => `gatehouse:test:{${uuid()}}`
   const window = (name: string, maxAttempts: number, ttlMs = 60_000, keySuffix = ''): LimitWindow => ({
     keySuffix,
     name,

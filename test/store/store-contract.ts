@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { v4 as uuid } from 'uuid'
 import type { RecordChange } from '../../src/store/step-lock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { describeCounting } from './attempt-counters-contract.ts'
@@ -386,22 +386,22 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
 /** Every key of the tests, to check the times to live. */
 const madeKeys: string[] = []
 
-function someKey(tag: string = randomUUID()): string {
+function someKey(tag: string = uuid()): string {
   const key = `gatehouse:test:${tag}:${madeKeys.length}`
   madeKeys.push(key)
   return key
 }
 
 function someRecord() {
-  const tag = `{${randomUUID()}}`
+  const tag = `{${uuid()}}`
   return { lockKey: someKey(tag), recordKey: someKey(tag) }
 }
 
 async function someLock(store: Store, value: string | undefined, lockTtlMs = 60_000) {
-  const tag = `{${randomUUID()}}`
+  const tag = `{${uuid()}}`
   const record = { lockKey: someKey(tag), recordKey: someKey(tag) }
   if (value !== undefined) await store.set(record.recordKey, value, 60_000)
-  const token = randomUUID()
+  const token = uuid()
   expect(await store.acquire({ ...record, token, lockTtlMs })).toEqual({ holder: token, record: value })
   const resultKey = someKey(tag)
   const shared = { key: resultKey, value: 'shared', ttlMs: 5000 }

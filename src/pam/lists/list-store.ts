@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { v4 as uuid } from 'uuid'
 import { combineRoles } from '../roles.ts'
 import type { ListRef } from '../upstream/group.ts'
 import type { PamDeps } from '../upstream/pam-deps.ts'
@@ -84,7 +84,7 @@ export function createListStore(deps: PamDeps) {
 function createGenerations({ store, scope, keyOf }: PamDeps) {
   const keyOfId = (id: string) => keyOf('pamGeneration', [id])
   return {
-    begin: (id: string) => store.set(keyOfId(id), randomUUID(), GENERATION_MS),
+    begin: (id: string) => store.set(keyOfId(id), uuid(), GENERATION_MS),
     /** The name of the list's record. */
     async nameOf(ref: ListRef): Promise<string> {
       const current = await Promise.all([TEAM, idOf(ref)].map((id) => store.get(keyOfId(id))))
