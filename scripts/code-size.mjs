@@ -36,7 +36,8 @@ function bodiesIn(path) {
   const visit = (node) => {
     if (typeof node !== 'object' || node === null) return
     if (node.type === 'FunctionBody') {
-      const [start, end] = [node.span.start - 1, node.span.end - 1] // the parser counts bytes from 1
+      // the parser counts bytes from 1
+      const [start, end] = [node.span.start - 1, node.span.end - 1]
       const place = `${path}:${linesIn(text.subarray(0, start)) + 1}`
       bodies.push({ place, lines: linesIn(text.subarray(start, end)) - 1 })
     }

@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { coreFiles, files, linesOf, longBodies, longFiles } from './code-size.mjs'
 import { stepFigures } from './step-figures.mjs'
 
-/** `npm run figures`: the sizes with their goals, and what exceeds one (docs/architecture.md#code-size). */
+/**
+ * `npm run figures`: the sizes with their goals, and what exceeds one
+ * (docs/architecture.md#code-size).
+ */
 
 const NO_TEXT = /<!-- (generated|measured): [\s\S]*?<!-- \/\1 -->|```[\s\S]*?```/g
 /** Pages whose tables a test compares with the code. */

@@ -10,7 +10,10 @@ import { defaultConfigPath, loadSandboxConfig } from '../build/sandbox/sandbox-c
 import { createSandboxBroker } from '../build/sandbox-package/sandbox-broker.js'
 import { files } from './code-size.mjs'
 
-/** For `npm run figures`: what a step costs with Redis, and the files that it runs through. Needs redis-server. */
+/**
+ * For `npm run figures`: what a step costs with Redis, and the files that it runs through. Needs
+ * redis-server.
+ */
 export async function stepFigures() {
   const redis = await startRedis()
   const config = loadSandboxConfig(defaultConfigPath)
@@ -84,7 +87,10 @@ function openBrowser(origin) {
   }
 }
 
-/** A Redis behind a proxy that counts. Commands that are sent before a reply arrives belong to the same round trip. */
+/**
+ * A Redis behind a proxy that counts. Commands that are sent before a reply arrives belong to the
+ * same round trip.
+ */
 async function startRedis() {
   const port = 20_000 + (process.pid % 10_000)
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '']
@@ -137,7 +143,10 @@ const accepts = (port) =>
 const fileOf = (url) => `src/${url.split('/build/')[1]?.replace(/\.js$/, '.ts')}`
 const isBrokers = new Set(files)
 
-/** The broker's files with a function that ran, and those that a callback enters again, as sampled over many runs. */
+/**
+ * The broker's files with a function that ran, and those that a callback enters again, as sampled
+ * over many runs.
+ */
 async function filesOf(work) {
   const session = new Session()
   session.connect()

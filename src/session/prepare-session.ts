@@ -11,25 +11,32 @@ import type { SessionToEnd, UserSessions } from './user-sessions.ts'
 /** The result of a finished sign-in. */
 export type SessionGrant = Omit<Session, 'publicId' | 'createdAtMs' | 'authenticatedAtMs' | 'lastSeenAtMs'>
 
-/** A new session with its ids. Nothing is written yet. Its methods belong to the commit of a sign-in step. */
+/**
+ * A new session with its ids. Nothing is written yet. Its methods belong to the commit of a sign-in
+ * step.
+ */
 export interface PreparedSession {
   /** The id in the cookie. */
   readonly id: string
   readonly publicId: string
   write(): Promise<void>
-  /** Makes this the session of its device. To be called after `write`: a sign-in that replaces the session must find it. */
+  /**
+   * Makes this the session of its device. To be called after `write`: a sign-in that replaces the
+   * session must find it.
+   */
   bindDevice(): Promise<void>
   /**
-   * To be called after the commit. Ends the previous sessions of the device and the session of the request's cookie, `presentedId`.
-   * Evicts the user's oldest sessions if there are too many.
+   * To be called after the commit. Ends the previous sessions of the device and the session of the
+   * request's cookie, `presentedId`. Evicts the user's oldest sessions if there are too many.
    *
    * @returns how many sessions were evicted
    * @throws 403 if this would end another user's session, unless `mayReplaceOtherUser`
    */
   replace(presentedId: string | undefined, mayReplaceOtherUser: boolean): Promise<number>
   /**
-   * Reverses all writes, failed ones too, because Redis may still execute them later. Nothing is read first: on a stalled Redis, the
-   * delete is queued right behind the write, so either both are executed or neither.
+   * Reverses all writes, failed ones too, because Redis may still execute them later. Nothing is
+   * read first: on a stalled Redis, the delete is queued right behind the write, so either both are
+   * executed or neither.
    */
   rollback(): Promise<void>
 }
@@ -58,7 +65,8 @@ export function prepareSession(
 
     async write() {
       const session = newSession(grant, publicId, now())
-      // The index may show the entry before the session exists. It is not removed then (user-sessions.ts).
+      // The index may show the entry before the session exists. It is not removed then
+      // (user-sessions.ts).
       const adding = userSessions.add(userId, { id, ...session }, absoluteMs)
       ;[entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
       metrics.sessionsOpened.inc()
@@ -91,7 +99,10 @@ function newSession(grant: SessionGrant, publicId: string, nowMs: number): Sessi
   return { ...grant, publicId, createdAtMs: nowMs, authenticatedAtMs: nowMs, lastSeenAtMs: nowMs }
 }
 
-/** Includes the session of the request's cookie, because the index entry of the device may be lost or unreadable. */
+/**
+ * Includes the session of the request's cookie, because the index entry of the device may be lost
+ * or unreadable.
+ */
 async function readReplaced(
   { sessionStore }: PrepareSessionOptions,
   bound: DeviceSwap | undefined,
@@ -113,8 +124,8 @@ type DeviceSessions = ReturnType<typeof createDeviceSessions>
 type DeviceSwap = Awaited<ReturnType<DeviceSessions['bind']>>
 
 /**
- * The index device → session. A device has one session, even if several of its tabs sign in at once: each sign-in swaps its own
- * session into the index, and ends the sessions that it replaced.
+ * The index device → session. A device has one session, even if several of its tabs sign in at
+ * once: each sign-in swaps its own session into the index, and ends the sessions that it replaced.
  */
 export function createDeviceSessions(
   options: Pick<SessionsOptions, 'store' | 'masterKeys' | 'log' | 'metrics'>,
@@ -135,14 +146,18 @@ export function createDeviceSessions(
       const [key, ...older] = keysOf(deviceId)
       const own = seal({ version: 1, id }, key)
       const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
-        // A stalled store still executes the swap when it resumes. This deletion is queued right behind it.
+        // A stalled store still executes the swap when it resumes. This deletion is queued right
+        // behind it.
         store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
         throw error
       })
       const reading = older.map(async (formerKey) => open(await store.get(formerKey), formerKey))
       const [before, ...others] = await Promise.all([swapping, ...reading])
       return {
-        /** The sessions that the device had before. There is more than one only during a key rotation. */
+        /**
+         * The sessions that the device had before. There is more than one only during a key
+         * rotation.
+         */
         replaced: [open(before, key), ...others].flatMap((entry) => entry?.id ?? []),
         /** Restores the previous session, unless a later sign-in has already replaced this one. */
         async rollback() {

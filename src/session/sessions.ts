@@ -47,8 +47,9 @@ export function createSessions(options: LoadSessionOptions) {
     exists: async (id: string) => (await readValid(id)) !== undefined,
 
     /**
-     * Prepares a session with a new id. The commit of a sign-in step writes it. If `open`, the session of this browser, is of the same
-     * user, its public id is kept: the user has signed in again within the session.
+     * Prepares a session with a new id. The commit of a sign-in step writes it. If `open`, the
+     * session of this browser, is of the same user, its public id is kept: the user has signed in
+     * again within the session.
      */
     prepare: (grant: SessionGrant, open?: Session) => prepareSession(issuing, grant, open),
 

@@ -8,8 +8,9 @@ import { until } from '../support/until.ts'
 
 /**
  * The exact Redis commands of each kind of request, and its round trips: commands that are sent in
- * one turn of the event loop are one (they go to the socket in one write). In a cluster there are as
- * many. A change that needs fewer updates the lists here; a change that needs more must justify it.
+ * one turn of the event loop are one (they go to the socket in one write). In a cluster there are
+ * as many. A change that needs fewer updates the lists here; a change that needs more must justify
+ * it.
  */
 let aheadMs = 0
 let harness: Harness
@@ -130,9 +131,15 @@ test('a password that leads to a second factor', async () => {
   const browser = await visit()
   expect(await countCommands(() => signIn(browser, TOMAS))).toEqual({
     commands: [
-      ...['acquire', 'countAttempt', 'countAttempt'], // the lock of identical requests; the user's limits and the address's
+      'acquire',
+      'countAttempt',
+      'countAttempt', // the lock of identical requests; the user's limits and the address's
       'get', // whether all sessions of the user were ended meanwhile
-      ...['refundAttempt', 'refundAttempt', 'set', 'indexPut', 'commit'], // not refused; the transaction and its index entry
+      'refundAttempt',
+      'refundAttempt', // not refused
+      'set',
+      'indexPut', // the transaction and its index entry
+      'commit',
     ],
     roundTrips: 3,
   })
@@ -144,11 +151,18 @@ test('a code that opens a session', async () => {
   expect(await countCommands(() => verify(browser, answer))).toEqual({
     commands: [
       'acquire', // the step lock; reads the transaction, which names the user
-      ...['countAttempt', 'countAttempt'],
-      ...['refundAttempt', 'refundAttempt'],
-      ...['indexPut', 'set'], // the session
-      ...['clearWindows', 'indexPut', 'clearWindows', 'indexPut'], // consecutive failures; the known device
-      ...['set', 'commit'], // the session of the device; the step
+      'countAttempt',
+      'countAttempt',
+      'refundAttempt',
+      'refundAttempt',
+      'indexPut',
+      'set', // the session
+      'clearWindows',
+      'indexPut',
+      'clearWindows',
+      'indexPut', // consecutive failures; the known device
+      'set', // the session of the device
+      'commit', // the step
       'hdel', // the transaction's index entry, after the response
     ],
     roundTrips: 4,
@@ -160,8 +174,10 @@ test('a poll of a push that is due', async () => {
   harness.clearUpstreamCalls()
   expect(await countCommands(poll)).toEqual({
     commands: [
-      ...['acquire', 'countAttempt'], // the poll is due; the address's limit
-      ...['refundAttempt', 'commit'],
+      'acquire',
+      'countAttempt', // the poll is due; the address's limit
+      'refundAttempt',
+      'commit',
     ],
     roundTrips: 2,
   })
@@ -217,7 +233,8 @@ test('an imported step-up', async () => {
   expect(await tap.count(() => arrive('b'.repeat(40)))).toEqual({
     commands: [
       'countAttempt', // the address's limit
-      ...['set', 'set'], // the transaction, as the only one of its token
+      'set',
+      'set', // the transaction, as the only one of its token
     ],
     roundTrips: 2,
   })

@@ -7,8 +7,8 @@ import { openPage } from '../support/portal-page.ts'
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 
 /**
- * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream attempt, on any number
- * of replicas.
+ * Repeated sends, or a proxy that sends a request twice: identical requests are one upstream
+ * attempt, on any number of replicas.
  */
 const harness = useHarness()
 let replicas: readonly Gatehouse[]
