@@ -27,7 +27,8 @@ export default {
   fakeTimers: { doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] },
   testSequencer: '<rootDir>/scripts/jest-longest-first.mjs',
   maxWorkers: 2 * availableParallelism(), // many tests wait for processes, pages and stores
-  // The modules of test files, and what they hold, stay in the worker: it is replaced between two files when its heap exceeds this.
+  // The modules of test files, and what they hold, stay in the worker: it is replaced between two
+  // files when its heap exceeds this.
   workerIdleMemoryLimit: '700MB',
   forceExit: false,
 }

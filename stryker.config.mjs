@@ -1,4 +1,7 @@
-/** `npm run mutants`: which changes of the modules that hold the rules no test notices. `MODULE=pam/roles` chooses others. */
+/**
+ * `npm run mutants`: which changes of the modules that hold the rules no test notices.
+ * `MODULE=pam/roles` chooses others.
+ */
 const RULES = [
   'authn/transaction',
   'authn/throttling',
@@ -31,7 +34,8 @@ const FURTHER_TESTS = {
   revocation: ['journeys/session-revocation'],
 }
 
-process.env.UNTIL_TIMEOUT_MS = '3000' // test/support/until.ts: with many mutants, a test waits for an event that never occurs
+// test/support/until.ts: with many mutants, a test waits for an event that never occurs
+process.env.UNTIL_TIMEOUT_MS = '3000'
 
 export default {
   mutate: [

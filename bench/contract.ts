@@ -3,7 +3,10 @@ import type { Client } from 'undici'
 import { type Answer, type PreparedRequest, send } from './load.ts'
 import { cookieOf, keepCookies, type PathName } from './prepare-requests.ts'
 
-/** Checks that a server's response has the same content as all others and no upstream token, so that results are comparable. */
+/**
+ * Checks that a server's response has the same content as all others and no upstream token, so that
+ * results are comparable.
+ */
 export async function checkContract(
   server: Client,
   path: PathName,

@@ -10,8 +10,9 @@ import { type Costs, runRounds } from './rounds.ts'
 import { BROKER, startGatehouse } from './targets.ts'
 
 /**
- * `npm run bench:growth`: whether requests cost more when Redis holds many sessions and transactions, on one Redis and on a cluster of
- * three. Brokers on full and on empty ones take turns.
+ * `npm run bench:growth`: whether requests cost more when Redis holds many sessions and
+ * transactions, on one Redis and on a cluster of three. Brokers on full and on empty ones take
+ * turns.
  */
 
 const { values: options } = parseArgs({
@@ -53,7 +54,10 @@ await runBenchmark(async (setup) => {
   return true
 })
 
-/** Copies the records of a session and of a transaction under other keys, and returns the bytes per session. */
+/**
+ * Copies the records of a session and of a transaction under other keys, and returns the bytes per
+ * session.
+ */
 async function fill(redis: RedisServers, { env, logs }: Setup): Promise<number> {
   const broker = await startGatehouse({
     env: { ...env, REDIS_URL: redis.url },

@@ -13,8 +13,9 @@ import { PATH_NAMES } from './report.ts'
 import { BROKER, FLOOR, type Target } from './targets.ts'
 
 /**
- * `npm run bench:latency`: what the broker adds to the time that a user waits, at a usual load: 20 sign-ins (password, push poll and
- * code) and 200 page views (session checks and lists of groups) per second, which arrive whether the server has responded or not.
+ * `npm run bench:latency`: what the broker adds to the time that a user waits, at a usual load: 20
+ * sign-ins (password, push poll and code) and 200 page views (session checks and lists of groups)
+ * per second, which arrive whether the server has responded or not.
  */
 
 const { values: options } = parseArgs({
@@ -29,7 +30,10 @@ const PER_SECOND = { P: 20, V: 20, K: 20, S: 100, G: 100 } as const
 type Path = keyof typeof PER_SECOND
 const PATHS = ['P', 'V', 'K', 'S', 'G'] as const satisfies readonly Path[]
 const VISITORS = 500
-/** All requests of this time come first, one after the other on a few connections: V8 has optimized a path after some thousands. */
+/**
+ * All requests of this time come first, one after the other on a few connections: V8 has optimized
+ * a path after some thousands.
+ */
 const WARM_UP_SECONDS = 250
 const [SHORT_MS, LONG_MS] = [1, 5] // of commands on their way to Redis
 const [MAX_P50_MS, MAX_P99_MS] = [2, 8] // what the broker may add
@@ -63,7 +67,11 @@ await runBenchmark(async ({ stubUrl, env, logs }) => {
   const measure = await start(BROKER)
   for (const delayMs of [0, SHORT_MS, LONG_MS]) measured.push(await measure(delayMs))
   const head = [
-    ...['added ms', 'fewest Redis round trips', `p50 (${MAX_P50_MS})`, `p99 (${MAX_P99_MS})`, 'floor'],
+    'added ms',
+    'fewest Redis round trips',
+    `p50 (${MAX_P50_MS})`,
+    `p99 (${MAX_P99_MS})`,
+    'floor',
     ...[SHORT_MS, LONG_MS].map((delayMs) => `${delayMs} ms to Redis: more p50, p99`),
     'goals',
   ]
@@ -114,7 +122,10 @@ function directly(requests: Requests): Requests {
   return { ...requests, G: requests.G.map((request) => ({ ...request, path: '/v1/teams/bench/groups' })) }
 }
 
-/** Sends each request at a random time, as many users do. Resolves with the time that the responses took. */
+/**
+ * Sends each request at a random time, as many users do. Resolves with the time that the responses
+ * took.
+ */
 async function openLoop(origin: string, requests: Requests): Promise<Latencies> {
   const pool = new Pool(origin)
   const latencies: Latencies = { P: [], V: [], K: [], S: [], G: [] }

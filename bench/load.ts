@@ -13,7 +13,10 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** Sends a request and reads the response. A response with another status than expected ends the run. */
+/**
+ * Sends a request and reads the response. A response with another status than expected ends the
+ * run.
+ */
 export async function send(
   server: Dispatcher,
   { method, path, headers, body, expected }: PreparedRequest,

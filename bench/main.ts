@@ -6,7 +6,10 @@ import { capacityTable, compareBuilds, goalsTable, performanceTable } from './re
 import { runRounds } from './rounds.ts'
 import { ALL_PATHS, otherBuild, TARGETS } from './targets.ts'
 
-/** `npm run bench`: compares all servers on all paths, or this build with another one. Read the results as ratios within a run. */
+/**
+ * `npm run bench`: compares all servers on all paths, or this build with another one. Read the
+ * results as ratios within a run.
+ */
 
 const { values: options } = parseArgs({
   options: {
@@ -15,7 +18,10 @@ const { values: options } = parseArgs({
     rounds: { type: 'string' },
     /** Of each measurement. */
     seconds: { type: 'string' },
-    /** The folder of another checkout that is built. Only its broker and this one are measured, and nothing is written. */
+    /**
+     * The folder of another checkout that is built. Only its broker and this one are measured, and
+     * nothing is written.
+     */
     against: { type: 'string' },
     dry: { type: 'boolean', default: false },
   },

@@ -44,8 +44,9 @@ export function cheapestOf(costs: readonly Cost[]): Cost | undefined {
 }
 
 /**
- * How many times as expensive `costs` are as `others` of the same rounds: the median of the ratios of each round. Both are
- * measured right after each other, so a machine that is busy for a while slows both, and a disturbed round is an outlier.
+ * How many times as expensive `costs` are as `others` of the same rounds: the median of the ratios
+ * of each round. Both are measured right after each other, so a machine that is busy for a while
+ * slows both, and a disturbed round is an outlier.
  */
 export function pairedRatio(costs: readonly Cost[], others: readonly Cost[]): number {
   const ratios = costs.map(({ cpuUs }, round) => cpuUs / (others[round]?.cpuUs ?? Number.NaN))

@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { cores, isPinned } from './processes.ts'
 
 /**
- * Prints the tables below a line that says when, on what and `how` they were measured, and writes them to their block of
- * docs/performance.md unless it is a dry run.
+ * Prints the tables below a line that says when, on what and `how` they were measured, and writes
+ * them to their block of docs/performance.md unless it is a dry run.
  */
 export function publish(block: string, how: string, tables: readonly string[], isDry: boolean): void {
   const pinning = isPinned ? 'server pinned to one of them' : 'no pinning'
@@ -13,7 +13,8 @@ export function publish(block: string, how: string, tables: readonly string[], i
   const text = [line, ...tables].join('\n\n')
   process.stdout.write(`${text}\n\n`)
   if (isDry) return
-  const path = fileURLToPath(new URL('../../docs/performance.md', import.meta.url)) // seen from `build/bench/`
+  // seen from `build/bench/`
+  const path = fileURLToPath(new URL('../../docs/performance.md', import.meta.url))
   const place = new RegExp(`(<!-- measured: ${block} -->)[^]*?(?=<!-- /measured -->)`)
   writeFileSync(
     path,

@@ -3,13 +3,16 @@ import { Pool } from 'undici'
 import { type PreparedRequest, send } from './load.ts'
 
 /**
- * Prepares the measured requests through the server's HTTP interface: users who opened the page, must verify a second
- * factor, wait for a push, or are signed in.
+ * Prepares the measured requests through the server's HTTP interface: users who opened the page,
+ * must verify a second factor, wait for a push, or are signed in.
  */
 
 export type PathName = keyof typeof GETS | 'P' | 'V' | 'K'
 
-/** Paths whose requests can be sent only once: they end the transaction, or the next poll would be too soon. */
+/**
+ * Paths whose requests can be sent only once: they end the transaction, or the next poll would be
+ * too soon.
+ */
 export const ONCE: ReadonlySet<PathName> = new Set(['V', 'K'])
 
 /**
@@ -68,8 +71,11 @@ export const prepareWithIdTokens: Prepare = async (origin, _path, count) => {
 }
 
 const GETS = {
-  ...{ S: '/api/v1/sessions/me', G: '/api/v1/pam/groups?limit=100', F: '/forward-auth' },
-  ...{ R: '/forward-auth?role=end_user', J: '/forward-auth?headers=jwt&aud=bench' },
+  S: '/api/v1/sessions/me',
+  G: '/api/v1/pam/groups?limit=100',
+  F: '/forward-auth',
+  R: '/forward-auth?role=end_user',
+  J: '/forward-auth?headers=jwt&aud=bench',
 } as const
 
 export const isGet = (path: PathName): path is keyof typeof GETS => path in GETS

@@ -7,7 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
-/** The processes of a run. Each is pinned to its cores if `taskset` exists, and is killed at the end of the run. */
+/**
+ * The processes of a run. Each is pinned to its cores if `taskset` exists, and is killed at the end
+ * of the run.
+ */
 
 export interface ServerProcess {
   readonly child: ChildProcess
@@ -33,7 +36,10 @@ export interface Setup {
   readonly logs: string
 }
 
-/** Runs a benchmark, then ends all processes and this one: with 1 if `work` fails or resolves to false. */
+/**
+ * Runs a benchmark, then ends all processes and this one: with 1 if `work` fails or resolves to
+ * false.
+ */
 export async function runBenchmark(work: (setup: Setup) => Promise<boolean>): Promise<never> {
   // this process generates the load, off the server's core
   if (isPinned) spawnSync('taskset', ['-a', '-p', '-c', `1-${cores - 1}`, String(process.pid)])
@@ -102,7 +108,8 @@ function spawnNode(script: string, { env, place, logFile }: NodeOptions): ChildP
 
 /** Every server runs with the Node flags of the image. Node 20 does not have all of them. */
 function imageFlags(): string[] {
-  const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8') // seen from `build/bench/`
+  // seen from `build/bench/`
+  const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
   const command: string[] = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '')
   return command
     .slice(1, -1)

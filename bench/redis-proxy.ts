@@ -1,6 +1,9 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A proxy in front of Redis that delays commands. A number over the IPC channel is the new delay in milliseconds. */
+/**
+ * A proxy in front of Redis that delays commands. A number over the IPC channel is the new delay in
+ * milliseconds.
+ */
 
 let delayMs = 0
 process.on('message', (message) => {

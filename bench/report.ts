@@ -15,7 +15,10 @@ export const PATH_NAMES: Record<PathName, string> = {
   G: '**G** list of 100 groups',
 }
 
-/** The servers than which Gatehouse must be cheaper in the same run; or how many times another path of it may cost. */
+/**
+ * The servers than which Gatehouse must be cheaper in the same run; or how many times another path
+ * of it may cost.
+ */
 const GOALS: readonly (readonly [PathName, string, PathName?, number?])[] = [
   ['S', 'plain'],
   ['S', 'express-openid-connect'],
@@ -86,7 +89,10 @@ export function capacityTable(costs: Costs): string {
   )
 }
 
-/** A build may cost at most this much of the one before, on each path; so may a request with many records in Redis. */
+/**
+ * A build may cost at most this much of the one before, on each path; so may a request with many
+ * records in Redis.
+ */
 export const MAX_GROWTH = 1.1
 
 /** How this build compares with the other one. */

@@ -21,14 +21,19 @@ export type Costs = (path: PathName, target: string) => readonly Cost[]
 
 const CONNECTIONS = 64
 const VISITORS = 500
-/** On paths whose requests can be sent only once: the number of requests, instead of a second of load. */
+/**
+ * On paths whose requests can be sent only once: the number of requests, instead of a second of
+ * load.
+ */
 const ONCE_PER_SECOND = 500
 
 /** V8 compiles for several seconds, longer for more code; a production server is warm. */
 const COLD_SECONDS = 4
 /** Later, relative to the measurement. */
 const WARM_UP_SHARE = 1 / 3
-/** The servers take turns after this time, because the speed of a machine changes within seconds. */
+/**
+ * The servers take turns after this time, because the speed of a machine changes within seconds.
+ */
 const SLICE_SECONDS = 0.1
 
 interface Running {
@@ -41,8 +46,9 @@ interface Running {
 }
 
 /**
- * Measures all targets on all paths. They run from start to end and take turns in slices of each round, in the opposite
- * order in every other slice, so that a machine that is busy for a while slows all of them.
+ * Measures all targets on all paths. They run from start to end and take turns in slices of each
+ * round, in the opposite order in every other slice, so that a machine that is busy for a while
+ * slows all of them.
  */
 export async function runRounds(options: RoundsOptions): Promise<Costs> {
   const costs = new Map<string, Cost[]>()

@@ -10,7 +10,10 @@ import { end, runBenchmark, type ServerProcess } from './processes.ts'
 import { startRedis } from './redis.ts'
 import { PACKAGES, startGatehouse, type Target } from './targets.ts'
 
-/** `npm run bench:start`: the time until the broker is ready, and its memory when idle, without and with idle connections. */
+/**
+ * `npm run bench:start`: the time until the broker is ready, and its memory when idle, without and
+ * with idle connections.
+ */
 
 const { values: options } = parseArgs({
   options: {

@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /**
- * A fast stub of both upstream APIs with responses of realistic size. The sandbox would be too slow to measure the servers
- * in front of it.
+ * A fast stub of both upstream APIs with responses of realistic size. The sandbox would be too slow
+ * to measure the servers in front of it.
  *
- * Every response has rate limit headers, as in Okta, with most of the limit left: the servers process them, but do not
- * hold requests.
+ * Every response has rate limit headers, as in Okta, with most of the limit left: the servers
+ * process them, but do not hold requests.
  */
 
 const GROUPS = Buffer.from(

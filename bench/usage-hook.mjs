@@ -1,4 +1,5 @@
-// Loaded into every server under test (`node --import`): reports CPU time and memory over the IPC channel.
+// Loaded into every server under test (`node --import`): reports CPU time and memory over the IPC
+// channel.
 process.on('message', (message) => {
   const { user, system } = process.cpuUsage()
   if (message === 'cpuUs') process.send({ cpuUs: user + system })

@@ -2,7 +2,10 @@ import type { z } from 'zod'
 import type { Operation } from '../src/http/route.ts'
 import type { ErrorCode } from './error-object.ts'
 
-/** What the document says of an operation, besides its route and the schemas with which the route parses requests. */
+/**
+ * What the document says of an operation, besides its route and the schemas with which the route
+ * parses requests.
+ */
 export interface Description {
   readonly tag: 'Sign-in' | 'Recovery' | 'Factors' | 'Redirects' | 'Session' | 'Access' | 'Event hook'
   readonly summary: string
@@ -13,7 +16,10 @@ export interface Description {
   readonly hasAppToken?: true
   /** A member for each `:name` of the path. Default: the parameters of Okta's paths. */
   readonly params?: z.ZodObject
-  /** The route's own schema with descriptions, or the schema of a query that the route does not parse with one. */
+  /**
+   * The route's own schema with descriptions, or the schema of a query that the route does not
+   * parse with one.
+   */
   readonly query?: z.ZodObject
   /** The route's own schema with descriptions. */
   readonly body?: z.ZodType

@@ -167,8 +167,8 @@ function operationObject(id: string, operation: DescribedOperation): ZodOpenApiO
 }
 
 /**
- * The format is enough: zod's pattern for a time fills a screen. An object may have other members anyway; if the document
- * said so, generated types would accept a misspelled member.
+ * The format is enough: zod's pattern for a time fills a screen. An object may have other members
+ * anyway; if the document said so, generated types would accept a misspelled member.
  */
 function simplify({ jsonSchema }: { jsonSchema: JsonSchema }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern

@@ -5,7 +5,10 @@ import ERROR_EXAMPLES from './error-examples.json' with { type: 'json' }
 import { ERROR_CODES, type ErrorCode, errorObjectSchema, errorSchemaOf } from './error-object.ts'
 import { headersOf, mapEntries, ref } from './references.ts'
 
-/** The components that the responses refer to: an example of each status and code, such as `401-E0000011`. */
+/**
+ * The components that the responses refer to: an example of each status and code, such as
+ * `401-E0000011`.
+ */
 export const ERROR_EXAMPLE_COMPONENTS = mapEntries(ERROR_EXAMPLES, (value) => ({ value }))
 
 /** The error responses of an operation, by status. */

@@ -10,9 +10,9 @@ export function openEnum(known: readonly string[], described: Described = {}): z
 }
 
 /**
- * An object whose member `name` says which of `members` it is, or `fallback` if the value is a new one. The members are a
- * union of their own with a discriminator, which knows no fallback. Each has its values of `name` in an enum or literal;
- * `fallback` has `unknownValue`.
+ * An object whose member `name` says which of `members` it is, or `fallback` if the value is a new
+ * one. The members are a union of their own with a discriminator, which knows no fallback. Each has
+ * its values of `name` in an enum or literal; `fallback` has `unknownValue`.
  */
 export function openUnion(
   name: string,
@@ -36,7 +36,10 @@ export function openUnion(
   return z.union([known, fallback]).meta({ id, ...(description && { description }) })
 }
 
-/** Any string but the known ones. Type generators can see by the extension that no known value is meant. */
+/**
+ * Any string but the known ones. Type generators can see by the extension that no known value is
+ * meant.
+ */
 export function unknownValue(
   known: readonly string[],
   description = 'A value that this document does not know.',

@@ -87,7 +87,10 @@ const ERRORS: ErrorsByStatus = {
   504: codesOf(504),
 }
 
-/** Access is decided on fresh data. If that cannot be read, every failure but an unknown user becomes a 503. */
+/**
+ * Access is decided on fresh data. If that cannot be read, every failure but an unknown user
+ * becomes a 503.
+ */
 const DIRECTORY_ERRORS: ErrorsByStatus = {
   ...ERRORS,
   403: ['E0000006'],

@@ -154,8 +154,13 @@ const keySet = z
   .strictObject({
     keys: z.array(
       z.strictObject({
-        ...{ kty: z.literal('EC'), crv: z.literal('P-256'), x: z.string(), y: z.string() },
-        ...{ kid: z.string(), alg: z.literal('ES256'), use: z.literal('sig') },
+        kty: z.literal('EC'),
+        crv: z.literal('P-256'),
+        x: z.string(),
+        y: z.string(),
+        kid: z.string(),
+        alg: z.literal('ES256'),
+        use: z.literal('sig'),
       }),
     ),
   })

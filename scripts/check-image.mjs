@@ -1,6 +1,7 @@
 /**
- * `npm run image:check`: runs the steps of both Dockerfiles without Docker, each stage in a temporary folder and on this Node,
- * starts what they build, and stops it. An instruction that it does not know is an error.
+ * `npm run image:check`: runs the steps of both Dockerfiles without Docker, each stage in a
+ * temporary folder and on this Node, starts what they build, and stops it. An instruction that it
+ * does not know is an error.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -84,7 +85,8 @@ function readDockerignore(path) {
 
 /** Starts the command, waits for a line that matches, and stops it. */
 async function start({ root, workdir, env, command }, variables, args, line) {
-  const known = command.slice(1).filter((flag) => flag !== '--disable-sigusr1') // Node 20 does not have it
+  // Node 20 does not have it
+  const known = command.slice(1).filter((flag) => flag !== '--disable-sigusr1')
   const child = spawn(process.execPath, [...known, ...args], {
     cwd: join(root, workdir),
     env: { ...env, ...variables },

@@ -1,7 +1,7 @@
 /**
- * `npm run package:check`: installs the tarball of `npm pack` as a portal would, from the registry into an empty folder, and
- * runs the examples of examples/testing, also with Vitest, on this Node and on Node 24. Then installs copies of the starters from both
- * tarballs and runs their tests.
+ * `npm run package:check`: installs the tarball of `npm pack` as a portal would, from the registry
+ * into an empty folder, and runs the examples of examples/testing, also with Vitest, on this Node
+ * and on Node 24. Then installs copies of the starters from both tarballs and runs their tests.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,10 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** As docs/sandbox.md says: the example for Jest, with another import. Jest does not look for `.mts`. */
+/**
+ * As docs/sandbox.md says: the example for Jest, with another import. Jest does not look for
+ * `.mts`.
+ */
 function writeVitestExample() {
   const example = readFileSync(join(folder, 'sign-in.test.ts'), 'utf8')
   mkdirSync(join(folder, 'vitest'))

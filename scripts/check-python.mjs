@@ -1,6 +1,7 @@
 /**
- * `npm run python:check`: runs the Python code of docs/applications.md with tokens of this build. `PYTHON` names the
- * interpreter (`python3`); it needs PyJWT and cryptography (Debian: python3-jwt, python3-cryptography).
+ * `npm run python:check`: runs the Python code of docs/applications.md with tokens of this build.
+ * `PYTHON` names the interpreter (`python3`); it needs PyJWT and cryptography (Debian: python3-jwt,
+ * python3-cryptography).
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

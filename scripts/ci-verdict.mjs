@@ -1,7 +1,7 @@
 /**
- * Ends .ci/run: `node scripts/ci-verdict.mjs <exit status of the test command>`. Prints the problems, if any, and the line
- * `N passed, N failed`. The counts are the test runner's. Skipped tests, todos and files that could not run count as
- * failed.
+ * Ends .ci/run: `node scripts/ci-verdict.mjs <exit status of the test command>`. Prints the
+ * problems, if any, and the line `N passed, N failed`. The counts are the test runner's. Skipped
+ * tests, todos and files that could not run count as failed.
  */
 import { readFileSync } from 'node:fs'
 

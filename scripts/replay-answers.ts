@@ -6,8 +6,8 @@ import { advance, createTransaction, findStep, isOngoing } from '../src/authn/tr
 import { readAnswer } from '../src/authn/upstream/read-answer.ts'
 
 /**
- * The result of processing one recorded response with the broker's code for upstream responses, and checking the output
- * with independent rules.
+ * The result of processing one recorded response with the broker's code for upstream responses, and
+ * checking the output with independent rules.
  */
 export type Verdict =
   | {
@@ -24,7 +24,9 @@ export const PLACEHOLDER_ORIGIN = 'https://org.example.test'
 const HANDLE = `00${'replay'.repeat(7)}-`
 const DEVICE = '0'.repeat(32)
 
-/** `https://{yourOktaDomain}`, `https://${org}.example.com`, `{{url}}`: placeholders in recordings. */
+/**
+ * `https://{yourOktaDomain}`, `https://${org}.example.com`, `{{url}}`: placeholders in recordings.
+ */
 const PLACEHOLDER = /(?:https?:\/\/)?(?:[\w.-]*\$?\{\{?[\w .-]+\}\}?[\w.-]*)+(?=[/"?#])/g
 
 export function replayAnswer(text: string): Verdict {
@@ -143,7 +145,9 @@ function hasRoute(method: string, path: string): boolean {
 
 const SECRET_FIELD = /^(state|session|recovery)token$/i
 
-/** Tokens in fields, queries and paths of QR codes; found by this file, not by the code under test. */
+/**
+ * Tokens in fields, queries and paths of QR codes; found by this file, not by the code under test.
+ */
 function secretsOf(value: unknown, place = ''): { place: string; secret: string }[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) => {

@@ -13,8 +13,8 @@ import { delimiter, isAbsolute, join } from 'node:path'
 import { installTools, missingTools } from './install-tools.mjs'
 
 /**
- * The programs, with what is not called like the program: commands, services, and packages by package manager. If distributions use
- * different names, each is tried in turn.
+ * The programs, with what is not called like the program: commands, services, and packages by
+ * package manager. If distributions use different names, each is tried in turn.
  */
 const TOOLS = [
   {
@@ -141,8 +141,9 @@ function install(tool, manager, runner) {
 }
 
 /**
- * Debian packages start their services at installation, unless `policy-rc.d` forbids it (invoke-rc.d(8)). Returns a
- * function that removes the file. An existing `policy-rc.d` is not changed.
+ * Debian packages start their services at installation, unless `policy-rc.d` forbids it
+ * (invoke-rc.d(8)). Returns a function that removes the file. An existing `policy-rc.d` is not
+ * changed.
  */
 function forbidServices(runner) {
   if (existsSync(POLICY)) return () => {}
@@ -173,7 +174,10 @@ function nginxProblem() {
   return isThere ? undefined : 'the module njs (ngx_http_js_module.so) is not found'
 }
 
-/** Finds a program. /sbin folders are not on every user's PATH, but all users may start their programs. */
+/**
+ * Finds a program. /sbin folders are not on every user's PATH, but all users may start their
+ * programs.
+ */
 function find(command) {
   if (isAbsolute(command)) return isExecutable(command) ? command : undefined
   const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin']

@@ -13,18 +13,27 @@ export function createLoginNames(loginDomains: readonly string[]) {
   const isOneDomain = suffixes.length <= 1
   const distinct = isOneDomain ? canonical : foldLogin
   return {
-    /** The same for every spelling of a login, with and without any of LOGIN_DOMAINS. Limits are counted by this name. */
+    /**
+     * The same for every spelling of a login, with and without any of LOGIN_DOMAINS. Limits are
+     * counted by this name.
+     */
     canonical,
-    /** Unique to a user. With several LOGIN_DOMAINS it keeps the domain, because each domain may have a user with that name. */
+    /**
+     * Unique to a user. With several LOGIN_DOMAINS it keeps the domain, because each domain may
+     * have a user with that name.
+     */
     distinct,
-    /** The distinct names of all possible users: for a login without a domain, a user in each of the LOGIN_DOMAINS. */
+    /**
+     * The distinct names of all possible users: for a login without a domain, a user in each of the
+     * LOGIN_DOMAINS.
+     */
     candidates(login: string): readonly string[] {
       const name = distinct(login)
       return isOneDomain || name.includes('@') ? [name] : suffixes.map((suffix) => `${name}${suffix}`)
     },
     /**
-     * Whether a typed login may belong to the user whom Okta names. Okta may accept a login without its domain, even if the domain is
-     * not in LOGIN_DOMAINS.
+     * Whether a typed login may belong to the user whom Okta names. Okta may accept a login without
+     * its domain, even if the domain is not in LOGIN_DOMAINS.
      */
     isSameUser(typed: string, named: unknown): boolean {
       if (typeof named !== 'string') return false
@@ -39,9 +48,10 @@ function foldLogin(login: string): string {
 }
 
 /**
- * Maps all spellings that a directory may treat as the same name (RFC 4518 §2) to one: NFKC, without invisible characters, in lower
- * case. The text is converted to upper case first, because ß, ς and ı share their upper case with other characters. İ becomes an i
- * with a combining dot, which is removed.
+ * Maps all spellings that a directory may treat as the same name (RFC 4518 §2) to one: NFKC,
+ * without invisible characters, in lower case. The text is converted to upper case first, because
+ * ß, ς and ı share their upper case with other characters. İ becomes an i with a combining dot,
+ * which is removed.
  */
 export function foldName(name: string): string {
   const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')

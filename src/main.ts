@@ -21,8 +21,9 @@ const printError = (text: string) => process.stderr.write(`${text}\n`)
 let log: Logger = createLogger({ level: 'error' })
 exitOnCrash()
 captureOutput({ console, process, log: () => log })
-// At SIGUSR1, Node opens an inspector, which exposes the memory of the process; this listener prevents it. The image also has
-// `--disable-sigusr1`, which takes effect earlier but does not exist in Node 20.
+// At SIGUSR1, Node opens an inspector, which exposes the memory of the process; this listener
+// prevents it. The image also has `--disable-sigusr1`, which takes effect earlier but does not
+// exist in Node 20.
 process.on('SIGUSR1', (signal) => log.warn('signal_ignored', { signal }))
 
 const USAGE = `node dist/main.js                  runs the broker, configured by the environment (docs/configuration.md)
@@ -83,7 +84,8 @@ async function runDoctorCommand({
   ...command
 }: NonNullable<typeof doctorOptions>): Promise<void> {
   const config = configuration()
-  setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref() // if nothing reads the output, for example
+  // if nothing reads the output, for example
+  setTimeout(() => process.exit(1), DOCTOR_LIMIT_MS).unref()
   const [{ runDoctor }, { exitCodeOf, toJson, toText }] = await Promise.all([
     import('./doctor/doctor.ts'),
     import('./doctor/report.ts'),
@@ -95,10 +97,13 @@ async function runDoctorCommand({
   }
   const results = await runDoctor(config, { login, password })
   const report = json === true ? toJson(results) : toText(results)
-  process.stdout.write(`${report}\n`, () => process.exit(exitCodeOf(results))) // whatever hangs must not keep it alive
+  // whatever hangs must not keep it alive
+  process.stdout.write(`${report}\n`, () => process.exit(exitCodeOf(results)))
 }
 
-/** Without the line break at its end. An argument or a variable would show it to other processes. */
+/**
+ * Without the line break at its end. An argument or a variable would show it to other processes.
+ */
 async function readPassword(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '')
 }
@@ -119,13 +124,14 @@ function exitIfInvalid(error: unknown): never {
 }
 
 /**
- * Runs the broker until a signal stops it. Then readiness fails first, requests in flight finish, and all connections
- * close.
+ * Runs the broker until a signal stops it. Then readiness fails first, requests in flight finish,
+ * and all connections close.
  */
 async function start(): Promise<void> {
   const config = configuration()
   const { http } = config.tunables
-  const { createGatehouse } = await import('./wiring.ts') // takes most of the start time, so commands and invalid configurations skip it
+  // takes most of the start time, so commands and invalid configurations skip it
+  const { createGatehouse } = await import('./wiring.ts')
   const broker = createGatehouse(config, config.tracing && (await import('./observability/tracing.ts')))
   log = broker.log
   log.info('configured', { revision: config.revision, variables: config.variables.join() })
@@ -140,7 +146,8 @@ async function start(): Promise<void> {
     await broker.close()
   })
   await listen('ops', ops, config.ops)
-  await broker.health.started.catch(exitIfInvalid) // with a wrong key, the device cookies of all visitors would be replaced
+  // with a wrong key, the device cookies of all visitors would be replaced
+  await broker.health.started.catch(exitIfInvalid)
   await listen('public', app, config.listen)
 }
 

@@ -190,7 +190,8 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
           now,
         }),
       },
-      ...{ log, metrics },
+      log,
+      metrics,
     }),
     health,
     log,
@@ -213,7 +214,9 @@ interface Common {
 function createStore({ redis, tunables }: Config, { log, metrics, now, tracing }: Common): Store {
   return openStore({
     ...redis,
-    ...{ url: redis.url.value, privateKey: redis.privateKey?.value, now },
+    url: redis.url.value,
+    privateKey: redis.privateKey?.value,
+    now,
     ...tunables.store,
     onEvent(change) {
       if ('reason' in change) log.warn(change.event, { reason: change.reason })

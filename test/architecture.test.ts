@@ -4,8 +4,8 @@ import { describe, expect, test } from '@jest/globals'
 import { parseSync } from '@swc/core'
 
 /**
- * The import rules (docs/architecture.md) as data: which module may import which. The checker is a function over
- * sources, so that made-up violations can test each rule.
+ * The import rules (docs/architecture.md) as data: which module may import which. The checker is a
+ * function over sources, so that made-up violations can test each rule.
  */
 interface Source {
   /** Relative to the project, such as `src/http/route.ts`. */
@@ -18,29 +18,85 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['wiring', 'doctor', 'config', 'login-names', 'http', 'observability', 'errors'],
   doctor: ['config', 'pam', 'http', 'upstream', 'store', 'crypto', 'observability', 'okta-errors'],
   wiring: [
-    ...['app', 'ops', 'config', 'authn', 'pam', 'org-events', 'forward-auth', 'revocation', 'session'],
-    ...['login-names', 'bearer-auth', 'http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+    'app',
+    'ops',
+    'config',
+    'authn',
+    'pam',
+    'org-events',
+    'forward-auth',
+    'revocation',
+    'session',
+    'login-names',
+    'bearer-auth',
+    'http',
+    'upstream',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
   ],
   app: [
-    ...['authn', 'pam', 'org-events', 'forward-auth', 'session'],
-    ...['http', 'store', 'crypto', 'observability', 'errors'],
+    'authn',
+    'pam',
+    'org-events',
+    'forward-auth',
+    'session',
+    'http',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
   ],
   ops: [
-    ...['revocation', 'session', 'bearer-auth', 'http', 'store', 'crypto', 'observability', 'errors'],
+    'revocation',
+    'session',
+    'bearer-auth',
+    'http',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
     'user-id',
   ],
   authn: [
-    ...['forward-auth', 'revocation', 'session', 'login-names'],
-    ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'factor-types', 'okta-errors'],
+    'forward-auth',
+    'revocation',
+    'session',
+    'login-names',
+    'http',
+    'upstream',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
+    'factor-types',
+    'okta-errors',
     'user-id',
   ],
   pam: [
-    ...['forward-auth', 'session', 'login-names', 'bearer-auth'],
-    ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors'],
+    'forward-auth',
+    'session',
+    'login-names',
+    'bearer-auth',
+    'http',
+    'upstream',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
   ],
   'org-events': [
-    ...['revocation', 'session', 'bearer-auth'],
-    ...['http', 'upstream', 'store', 'crypto', 'observability', 'errors', 'user-id'],
+    'revocation',
+    'session',
+    'bearer-auth',
+    'http',
+    'upstream',
+    'store',
+    'crypto',
+    'observability',
+    'errors',
+    'user-id',
   ],
   'forward-auth': ['session', 'http', 'store', 'crypto', 'observability', 'errors'],
   revocation: ['session', 'store', 'crypto', 'observability', 'errors'],
@@ -80,8 +136,8 @@ function isReachable(from: string, to: string): boolean {
 }
 
 /**
- * `src/authn/sanitize/links.ts` → `authn/sanitize`. A file that is not in a subfolder belongs to the module, unless a
- * diagram names it.
+ * `src/authn/sanitize/links.ts` → `authn/sanitize`. A file that is not in a subfolder belongs to
+ * the module, unless a diagram names it.
  */
 function unitOf(path: string): string {
   const [module = '', name = ''] = path.split('/').slice(1)
@@ -90,7 +146,10 @@ function unitOf(path: string): string {
   return isFolder || [...ARROWS.values()].some((targets) => targets.has(unit)) ? unit : module
 }
 
-/** Pure modules: they import only each other, and zod, which describes the records that they work on and does no I/O. */
+/**
+ * Pure modules: they import only each other, and zod, which describes the records that they work on
+ * and does no I/O.
+ */
 const PURE = [
   'src/factor-types.ts',
   'src/okta-errors.ts',
@@ -306,9 +365,18 @@ test('the rules have no cycle', () => {
 
 describe('a violation is found', () => {
   const OTHERS = [
-    ...['config/config', 'pam/client', 'authn/broker', 'authn/sanitize/links', 'authn/throttling/throttling'],
-    ...['authn/coalescing/step-locks', 'session/session', 'store/store', 'http/route', 'sandbox/sandbox'],
-    ...['wiring', 'app'],
+    'config/config',
+    'pam/client',
+    'authn/broker',
+    'authn/sanitize/links',
+    'authn/throttling/throttling',
+    'authn/coalescing/step-locks',
+    'session/session',
+    'store/store',
+    'http/route',
+    'sandbox/sandbox',
+    'wiring',
+    'app',
   ].map((name) => ({ path: `src/${name}.ts`, text: 'export const here = 1' }))
   const found = (path: string, text: string) =>
     violations([...OTHERS.filter((other) => other.path !== path), { path, text }])

@@ -18,8 +18,15 @@ test('the build context is a list of files without source control, tests, sandbo
   expect(first).toBe('*')
   const given = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
   expect(given.sort()).toEqual([
-    ...['.npmrc', 'LICENSE', 'config/default.json', 'docs/openapi.json', 'package-lock.json', 'package.json'],
-    ...['src', 'tsconfig.build.json', 'tsconfig.json'],
+    '.npmrc',
+    'LICENSE',
+    'config/default.json',
+    'docs/openapi.json',
+    'package-lock.json',
+    'package.json',
+    'src',
+    'tsconfig.build.json',
+    'tsconfig.json',
   ])
   expect(rest.slice(-3)).toEqual(['src/sandbox', 'src/sandbox-package', 'src/demo'])
 })
@@ -41,7 +48,8 @@ test('the command has only flags that Node knows, and sets the size of the young
   const command: unknown = JSON.parse(/^CMD (\[.*\])$/m.exec(read('Dockerfile'))?.[1] ?? '')
   const sizes = ['--max-semi-space-size=16', '--v8-pool-size=1']
   expect(command).toEqual(['node', '--disable-sigusr1', '--enable-source-maps', ...sizes, 'dist/main.js'])
-  // Node 20 does not have --disable-sigusr1; `npm run image:check` runs the command on the image's own Node
+  // Node 20 does not have --disable-sigusr1; `npm run image:check` runs the command on the image's
+  // own Node
   const flags = (command as string[])
     .slice(1, -1) // just compared
     .filter((flag) => flag !== '--disable-sigusr1' || process.allowedNodeEnvironmentFlags.has(flag))

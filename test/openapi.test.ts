@@ -108,10 +108,15 @@ describe('the document', () => {
 
 describe('an answer that it does not allow is found', () => {
   const error = {
-    ...{ errorCode: 'E0000007', errorSummary: 'x', errorLink: 'E0000007', errorId: 'x', errorCauses: [] },
+    errorCode: 'E0000007',
+    errorSummary: 'x',
+    errorLink: 'E0000007',
+    errorId: 'x',
+    errorCauses: [],
   }
   const answer = (status: number, body: unknown, contentType = 'application/json') => ({
-    ...{ status, contentType },
+    status,
+    contentType,
     bytes: Buffer.from(body === undefined ? '' : JSON.stringify(body)),
   })
   const ME = 'GET /api/v1/sessions/me'

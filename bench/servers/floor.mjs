@@ -12,11 +12,14 @@ import { Redis } from 'ioredis'
 import { Pool } from 'undici'
 
 /**
- * The floor: the same I/O and sealing on bare `node:http`, without checks, limits, log lines, security headers or key
- * rotation. Any broker needs at least this.
+ * The floor: the same I/O and sealing on bare `node:http`, without checks, limits, log lines,
+ * security headers or key rotation. Any broker needs at least this.
  */
 
-/** A KeyObject: from bytes, Node 24 would create one at every use, which would make the floor slower. */
+/**
+ * A KeyObject: from bytes, Node 24 would create one at every use, which would make the floor
+ * slower.
+ */
 const KEY = createSecretKey(Buffer.alloc(32, 'plainly-fake-bench-key'))
 const upstreamOrigin = process.env.AUTHN_BASE_URL
 const upstream = new Pool(upstreamOrigin, { connections: 128 })

@@ -8,7 +8,10 @@ import { Redis } from 'ioredis'
 import { v4 as uuid } from 'uuid'
 import winston from 'winston'
 
-/** The same packages as Gatehouse, set up as their documentation shows: the first version of a broker. */
+/**
+ * The same packages as Gatehouse, set up as their documentation shows: the first version of a
+ * broker.
+ */
 
 const upstreamOrigin = process.env.AUTHN_BASE_URL
 const upstream = axios.create({ baseURL: upstreamOrigin, headers: { authorization: 'SSWS plainly-fake' } })

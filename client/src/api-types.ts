@@ -2,7 +2,10 @@
 
 declare const unknownValue: unique symbol
 
-/** A string that this version of the API does not know. It is assignable to `string`, and equal to no literal. */
+/**
+ * A string that this version of the API does not know. It is assignable to `string`, and equal to
+ * no literal.
+ */
 export type UnknownValue = '(unknown)' & { readonly [unknownValue]: true }
 
 export type SignInAnswer = components['schemas']['SignInAnswer']

@@ -23,7 +23,10 @@ export interface SignInOptions {
   readonly multiOptionalFactorEnroll?: boolean
 }
 
-/** How a sign-in begins: with a password, with the token of an activation email, or with the handle of a transaction. */
+/**
+ * How a sign-in begins: with a password, with the token of an activation email, or with the handle
+ * of a transaction.
+ */
 export type SignInStart = (Credentials | { readonly token: string } | { readonly stateToken: string }) & {
   readonly options?: SignInOptions
 }
@@ -42,7 +45,10 @@ export interface GroupQuery {
 /** All methods reject with a `GatehouseError`. */
 export interface Gatehouse {
   signIn(start: SignInStart): Promise<SignInStep>
-  /** Sends a message with a code or a link. The answer is the same whether or not the account exists. */
+  /**
+   * Sends a message with a code or a link. The answer is the same whether or not the account
+   * exists.
+   */
   recoverPassword(request: RecoveryRequest): Promise<SignInStep>
   unlockAccount(request: RecoveryRequest): Promise<SignInStep>
   /**
@@ -55,11 +61,13 @@ export interface Gatehouse {
     options?: Pick<SignInOptions, 'multiOptionalFactorEnroll'>,
   ): Promise<SignInStep>
   /**
-   * After a reload, the button Back or another identity provider: the step of the sign-in that began in this tab. Undefined if
-   * there is none, or if it has ended.
+   * After a reload, the button Back or another identity provider: the step of the sign-in that
+   * began in this tab. Undefined if there is none, or if it has ended.
    */
   resume(): Promise<SignInStep | undefined>
-  /** The session of this browser, if there is one. Call it first: it also sets the device cookie. */
+  /**
+   * The session of this browser, if there is one. Call it first: it also sets the device cookie.
+   */
   session(): Promise<Session | undefined>
   /** Extends the session. */
   refresh(): Promise<Session>
@@ -67,11 +75,20 @@ export interface Gatehouse {
    * Ends the session in all tabs, and that at Okta (`navigate`), which may be the only one left.
    */
   signOut(): Promise<void>
-  /** Calls the listener when another tab has signed in, and this one has no session. @returns removes the listener */
+  /**
+   * Calls the listener when another tab has signed in, and this one has no session. @returns
+   * removes the listener
+   */
   onSessionStart(listener: (session: Session) => void): () => void
-  /** Calls the listener once this long before the session ends, unless it is extended. @returns removes the listener */
+  /**
+   * Calls the listener once this long before the session ends, unless it is extended. @returns
+   * removes the listener
+   */
   onSessionEnding(secondsBefore: number, listener: (ending: SessionEnding) => void): () => void
-  /** Calls the listener when the session has ended, in this tab or another. @returns removes the listener */
+  /**
+   * Calls the listener when the session has ended, in this tab or another. @returns removes the
+   * listener
+   */
   onSessionEnd(listener: (reason: SessionEnd) => void): () => void
   /** The user's sessions in all browsers. */
   ownSessions(): Promise<readonly OwnSession[]>

@@ -86,7 +86,8 @@ export function createStep(answer: SignInAnswer, deps: Dependencies, options: Li
     },
   }
   const moves = Object.hasOwn(MOVES, status) ? MOVES[status] : undefined
-  // each status has the members of its interface: test/client compares them for every answer of the journeys
+  // each status has the members of its interface: test/client compares them for every answer of the
+  // journeys
   return { status, answer, stateToken, ...commonMoves(context), ...moves?.(context) } as SignInStep
 }
 
@@ -167,7 +168,9 @@ function passwordChange(context: Context): object {
   return { next: 'changePassword', changePassword: next(context) }
 }
 
-/** The `next` link of a challenge or an activation polls, leads to another site, or takes the proof. */
+/**
+ * The `next` link of a challenge or an activation polls, leads to another site, or takes the proof.
+ */
 function challenge(context: Context, verify: 'verify' | 'activate'): object {
   const { answer, factors, post, options: chosen } = context
   const [factor] = factors
@@ -217,7 +220,10 @@ function move<Needed>(needed: Needed | undefined, moves: (needed: Needed) => obj
   return needed === undefined ? {} : moves(needed)
 }
 
-/** The links of a relation: `resend` and `send` may be lists. A page would run `javascript:` if it followed such a link. */
+/**
+ * The links of a relation: `resend` and `send` may be lists. A page would run `javascript:` if it
+ * followed such a link.
+ */
 function linksOf(holder: Linked | undefined, relation: string): readonly Link[] {
   return [holder?._links?.[relation] ?? []].flat().filter(({ href }) => /^https?:\/\//i.test(href))
 }

@@ -3,7 +3,10 @@ import type { ErrorBody, ErrorCode } from './answers.ts'
 /** The broker or Okta refused a request, or there was no answer. */
 export class GatehouseError extends Error {
   override readonly name = 'GatehouseError'
-  /** The HTTP status. 0: there was no answer, or the step was not offered (`E0000079`) and nothing was sent. */
+  /**
+   * The HTTP status. 0: there was no answer, or the step was not offered (`E0000079`) and nothing
+   * was sent.
+   */
   readonly status: number
   /** Of the request, such as `/api/v1/authn`. */
   readonly path: string | undefined
@@ -32,7 +35,10 @@ export class GatehouseError extends Error {
   }
 }
 
-/** `Retry-After`, in seconds or as a date. Okta's own 429 has none: then the time until `X-Rate-Limit-Reset`. */
+/**
+ * `Retry-After`, in seconds or as a date. Okta's own 429 has none: then the time until
+ * `X-Rate-Limit-Reset`.
+ */
 function secondsToWait({ headers, status }: Response): number | undefined {
   const nowMs = Date.parse(headers.get('date') ?? '') || Date.now()
   const until = (ms: number) => Math.ceil((ms - nowMs) / 1000)

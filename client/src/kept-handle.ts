@@ -5,7 +5,10 @@ export interface KeptHandle {
   set(stateToken: string | undefined): void
 }
 
-/** @param name of the item in the tab's `sessionStorage`. Without a name or a storage, nothing is kept */
+/**
+ * @param name of the item in the tab's `sessionStorage`. Without a name or a storage, nothing is
+ * kept
+ */
 export function createKeptHandle(name: () => string | undefined): KeptHandle {
   function use<Result>(action: (storage: Storage, key: string) => Result): Result | undefined {
     try {

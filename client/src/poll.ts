@@ -2,9 +2,15 @@ import { GatehouseError } from './gatehouse-error.ts'
 import type { SignInStep } from './sign-in-step.ts'
 
 export interface PollOptions {
-  /** Ends the polling: the iteration rejects with the signal's reason, at any time. The step can be polled again. */
+  /**
+   * Ends the polling: the iteration rejects with the signal's reason, at any time. The step can be
+   * polled again.
+   */
   readonly signal?: AbortSignal
-  /** Milliseconds between two polls. Default: 2,000. Gatehouse delays a poll that comes within a second of the last. */
+  /**
+   * Milliseconds between two polls. Default: 2,000. Gatehouse delays a poll that comes within a
+   * second of the last.
+   */
   readonly everyMs?: number
   /** Called after a failure that may pass: another poll follows. */
   readonly onRetry?: (error: GatehouseError) => void
@@ -12,12 +18,15 @@ export interface PollOptions {
 
 /** Milliseconds to wait after a failure that may pass. After the last one, the error is thrown. */
 const BACK_OFF_MS = [1000, 2000, 4000, 8000, 16_000]
-/** An error with a longer `Retry-After` is thrown: the page can tell the user to come back later. */
+/**
+ * An error with a longer `Retry-After` is thrown: the page can tell the user to come back later.
+ */
 const LONGEST_WAIT_MS = 60_000
 
 /**
- * Polls until the user has answered, and yields each step: while it waits, one whose `result` is `WAITING`, and at last the
- * step that follows. After a 429, a 5xx or a lost connection it waits longer.
+ * Polls until the user has answered, and yields each step: while it waits, one whose `result` is
+ * `WAITING`, and at last the step that follows. After a 429, a 5xx or a lost connection it waits
+ * longer.
  * @param ask sends one poll
  */
 export async function* poll(

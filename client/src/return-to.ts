@@ -1,12 +1,16 @@
 const MAX_URL_CHARS = 2048
 /** Scheme, host, port and path. ASCII names only, no user info, no backslash. */
 const PLAIN_URL = /^https?:\/\/(?:[a-z\d.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(\/[^?#]*)?(?:[?#].*)?$/i
-/** Encoded dots, slashes, semicolons, backslashes and percent signs; and segments of dots, also before parameters. */
+/**
+ * Encoded dots, slashes, semicolons, backslashes and percent signs; and segments of dots, also
+ * before parameters.
+ */
 const AMBIGUOUS_PATH = /%(?:2e|2f|3b|5c|25)|(?:^|\/)\.+(?![\w.~-])/i
 
 /**
- * The normalized URL if the page may send the user there, else undefined: the broker's own check of `/signin?returnTo=`,
- * for a page that reads `returnTo` itself. A path in `allowed` allows itself and every path below it.
+ * The normalized URL if the page may send the user there, else undefined: the broker's own check of
+ * `/signin?returnTo=`, for a page that reads `returnTo` itself. A path in `allowed` allows itself
+ * and every path below it.
  */
 export function allowedReturnTo(
   returnTo: unknown,
@@ -34,7 +38,10 @@ function parse(href: string): URL | undefined {
   }
 }
 
-/** Whether a server could read another path: as written, or after decoding and Unicode compatibility normalization. */
+/**
+ * Whether a server could read another path: as written, or after decoding and Unicode compatibility
+ * normalization.
+ */
 function isAmbiguous(path: string): boolean {
   if (AMBIGUOUS_PATH.test(path)) return true
   try {

@@ -1,6 +1,9 @@
 import type { MfaChallenge, MfaEnrollActivate } from './sign-in-step.ts'
 
-/** The proof of a security key or passkey (WebAuthn), with the field names of Okta's Authentication API. */
+/**
+ * The proof of a security key or passkey (WebAuthn), with the field names of Okta's Authentication
+ * API.
+ */
 export interface Assertion {
   readonly clientData: string
   readonly authenticatorData: string
@@ -28,7 +31,8 @@ export interface SecurityKeyOptions {
 
 /**
  * Asks the user's security key, for `verify`.
- * @throws {DOMException} as `navigator.credentials.get`, such as `NotAllowedError` when the user cancels
+ * @throws {DOMException} as `navigator.credentials.get`, such as `NotAllowedError` when the user
+ * cancels
  */
 export async function getAssertion(
   { answer, factor }: MfaChallenge,

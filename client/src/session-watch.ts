@@ -1,8 +1,8 @@
 import type { Session } from './answers.ts'
 
 /**
- * `signed-out`: in this browser. `idle`, `expired`: its time is over. `ended`: by the user elsewhere, or by an operator.
- * `replaced`: another tab has signed in again.
+ * `signed-out`: in this browser. `idle`, `expired`: its time is over. `ended`: by the user
+ * elsewhere, or by an operator. `replaced`: another tab has signed in again.
  */
 export type SessionEnd = 'signed-out' | 'idle' | 'expired' | 'ended' | 'replaced'
 
@@ -19,7 +19,10 @@ export interface SessionWatch {
   readonly id: string | undefined
   /** Takes the session from an answer. */
   open(session: Session): void
-  /** Tells the listeners and the other tabs, unless they know. Default: the reason that the time tells. */
+  /**
+   * Tells the listeners and the other tabs, unless they know. Default: the reason that the time
+   * tells.
+   */
   end(reason?: SessionEnd): void
   onStart(listener: (session: Session) => void): () => void
   onEnding(secondsBefore: number, listener: (ending: SessionEnding) => void): () => void
@@ -27,7 +30,10 @@ export interface SessionWatch {
 }
 
 interface Dependencies {
-  /** The same in all tabs of a broker. Undefined outside a browser: there, each client may have another user. */
+  /**
+   * The same in all tabs of a broker. Undefined outside a browser: there, each client may have
+   * another user.
+   */
   readonly channelName: () => string | undefined
   /** The broker's time in milliseconds. */
   readonly now: () => number
@@ -54,12 +60,15 @@ interface Listener {
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const RETRY_MS = 30_000
-/** The broker's time is known in whole seconds: an answer may be up to a second younger than its `Date`. */
+/**
+ * The broker's time is known in whole seconds: an answer may be up to a second younger than its
+ * `Date`.
+ */
 const DATE_PRECISION_MS = 1000
 
 /**
- * Asks the broker when the session should have ended, or will soon, because another tab may have extended it. A timer of a
- * browser may be late, so a page that becomes visible asks too.
+ * Asks the broker when the session should have ended, or will soon, because another tab may have
+ * extended it. A timer of a browser may be late, so a page that becomes visible asks too.
  */
 export function createSessionWatch({ channelName, now, check }: Dependencies): SessionWatch {
   const listeners = new Set<Listener>()
@@ -109,7 +118,8 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
     const times = [...listeners].map(({ beforeMs = 0, toldMs }) =>
       toldMs === endsAtMs ? endsAtMs : endsAtMs - beforeMs,
     )
-    const waitMs = Math.max(Math.min(...times) - now(), atLeastMs) || RETRY_MS // not a number: not the broker's answer
+    // not a number: not the broker's answer
+    const waitMs = Math.max(Math.min(...times) - now(), atLeastMs) || RETRY_MS
     timer = setTimeout(ask, Math.min(waitMs, LONGEST_TIMER_MS))
   }
 
@@ -154,7 +164,9 @@ export function createSessionWatch({ channelName, now, check }: Dependencies): S
     tell(({ onEnd }) => onEnd?.(reason))
   }
 
-  /** An error of a listener must not look like one of a method, or keep the event from the others. */
+  /**
+   * An error of a listener must not look like one of a method, or keep the event from the others.
+   */
   function tell(call: (listener: Listener) => void): void {
     for (const listener of listeners) queueMicrotask(() => call(listener))
   }

@@ -21,9 +21,9 @@ import type {
 } from './step-inputs.ts'
 
 /**
- * Where a sign-in is. `status` tells which members exist. A member that is optional exists only if the answer offers it.
- * Each move sends one request and resolves with the next step. It rejects with a `GatehouseError`; the step then stays
- * usable, except after 401 `E0000011`.
+ * Where a sign-in is. `status` tells which members exist. A member that is optional exists only if
+ * the answer offers it. Each move sends one request and resolves with the next step. It rejects
+ * with a `GatehouseError`; the step then stays usable, except after 401 `E0000011`.
  */
 export type SignInStep =
   | Unauthenticated
@@ -46,7 +46,10 @@ interface Step<Status extends SignInAnswer['status']> {
   readonly status: Status
   /** The whole answer of the broker. */
   readonly answer: AnswerOf<Status>
-  /** The handle: `signIn({ stateToken })` loads the step again. Undefined if there is nothing to continue. */
+  /**
+   * The handle: `signIn({ stateToken })` loads the step again. Undefined if there is nothing to
+   * continue.
+   */
   readonly stateToken: string | undefined
   /** Ends the sign-in. Sends nothing if there is nothing to end. */
   cancel(): Promise<void>
@@ -89,7 +92,9 @@ export interface PasswordReset extends Step<'PASSWORD_RESET'> {
 export interface MfaRequired extends Step<'MFA_REQUIRED'> {
   /** Empty if the operator hides all the user's factors. */
   readonly factors: readonly Factor[]
-  /** Requests a challenge; with the proof, such as the code of an app, verifies the factor at once. */
+  /**
+   * Requests a challenge; with the proof, such as the code of an app, verifies the factor at once.
+   */
   verify<Chosen extends Factor>(factor: Chosen, proof?: ProofOf<Chosen>, options?: VerifyOptions): Next
   /** Challenges all the user's security keys at once. Exists if the user has several. */
   challengeAllKeys?(options?: VerifyOptions): Next
@@ -108,7 +113,9 @@ interface Challenge extends Step<'MFA_CHALLENGE'> {
   readonly duo?: Duo
 }
 
-/** Waits for a proof. For a push that was rejected or not answered, `verify()` sends another one. */
+/**
+ * Waits for a proof. For a push that was rejected or not answered, `verify()` sends another one.
+ */
 export interface CodeChallenge extends Challenge {
   readonly next: 'verify'
   verify(proof?: Proof, options?: VerifyOptions): Next
@@ -117,12 +124,18 @@ export interface CodeChallenge extends Challenge {
 /** Waits for the user to approve elsewhere. */
 export interface PolledChallenge extends Challenge {
   readonly next: 'poll'
-  /** The number that the user has to choose on the phone, if Okta requires it. It may appear while polling. */
+  /**
+   * The number that the user has to choose on the phone, if Okta requires it. It may appear while
+   * polling.
+   */
   readonly correctAnswer: number | undefined
   poll(options?: PollOptions): AsyncGenerator<SignInStep, SignInStep, undefined>
 }
 
-/** Waits for another identity provider. Keep the handle, `stateToken`, and navigate; resume when the user is back. */
+/**
+ * Waits for another identity provider. Keep the handle, `stateToken`, and navigate; resume when the
+ * user is back.
+ */
 export interface RedirectChallenge extends Challenge {
   readonly next: 'redirect'
   readonly redirectUrl: string
@@ -180,7 +193,10 @@ export interface HiddenActivation extends Activation {
   readonly next: undefined
 }
 
-/** The same whether or not the account exists. Without `verify`, the link in the email continues the recovery. */
+/**
+ * The same whether or not the account exists. Without `verify`, the link in the email continues the
+ * recovery.
+ */
 export interface RecoveryChallenge extends Step<'RECOVERY_CHALLENGE'> {
   verify?(proof: { readonly passCode: string }): Next
   resend?(): Next
@@ -202,7 +218,10 @@ export interface Success extends Step<'SUCCESS'> {
   readonly unlocked: boolean
 }
 
-/** A status that this version does not know. Tell the user that the sign-in cannot continue on this page. */
+/**
+ * A status that this version does not know. Tell the user that the sign-in cannot continue on this
+ * page.
+ */
 export interface UnknownStep extends Step<UnknownStatus> {}
 
 /** Duo's frame. */

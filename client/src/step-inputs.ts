@@ -24,7 +24,9 @@ export interface RecoveryRequest {
 export interface VerifyOptions {
   /** "Do not ask again on this device." Also applies to the steps that complete this challenge. */
   readonly rememberDevice?: boolean
-  /** "Send a push at once the next time." Also applies to the steps that complete this challenge. */
+  /**
+   * "Send a push at once the next time." Also applies to the steps that complete this challenge.
+   */
   readonly autoPush?: boolean
 }
 

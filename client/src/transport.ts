@@ -1,13 +1,19 @@
 import { GatehouseError } from './gatehouse-error.ts'
 
-/** Outside a browser: keeps the broker's two cookies. `CookieJar` of the package tough-cookie is one. */
+/**
+ * Outside a browser: keeps the broker's two cookies. `CookieJar` of the package tough-cookie is
+ * one.
+ */
 export interface CookieJar {
   getCookieString(url: string): string | Promise<string>
   setCookie(header: string, url: string): unknown
 }
 
 export interface TransportOptions {
-  /** The broker's origin, such as `https://portal.example.com`. No request goes to another one. Default: the page's own. */
+  /**
+   * The broker's origin, such as `https://portal.example.com`. No request goes to another one.
+   * Default: the page's own.
+   */
   readonly baseUrl?: string
   /** Outside a browser, it is required, like `baseUrl`. */
   readonly cookieJar?: CookieJar
@@ -15,7 +21,9 @@ export interface TransportOptions {
   readonly language?: string
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** Milliseconds until a request without a complete answer fails, with status 0. Default: 30,000. */
+  /**
+   * Milliseconds until a request without a complete answer fails, with status 0. Default: 30,000.
+   */
   readonly timeoutMs?: number
 }
 
@@ -28,7 +36,10 @@ export interface Details {
   readonly onHeaders?: ((headers: Headers) => void) | undefined
 }
 
-/** @throws {GatehouseError} for an error of the broker, and if there is no answer; the signal's reason if it is aborted */
+/**
+ * @throws {GatehouseError} for an error of the broker, and if there is no answer; the signal's
+ * reason if it is aborted
+ */
 export type Request = <Answer>(method: string, href: string, details?: Details) => Promise<Answer>
 
 export interface Transport {
@@ -100,7 +111,10 @@ export function createTransport(options: TransportOptions): Transport {
   return { request, origin, now: () => Date.now() + clockOffsetMs }
 }
 
-/** @param run gets a signal that is aborted after `ms`, and when `outer` is. `AbortSignal.any` is too new for some browsers. */
+/**
+ * @param run gets a signal that is aborted after `ms`, and when `outer` is. `AbortSignal.any` is
+ * too new for some browsers.
+ */
 async function withTimeout<Result>(
   ms: number,
   outer: AbortSignal | undefined,

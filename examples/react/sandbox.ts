@@ -1,7 +1,10 @@
 import type { SandboxWithBroker } from 'gatehouse/sandbox'
 import type { Plugin } from 'vite'
 
-/** Gatehouse and a simulation of Okta, as long as the development server runs. The page calls them on its own origin. */
+/**
+ * Gatehouse and a simulation of Okta, as long as the development server runs. The page calls them
+ * on its own origin.
+ */
 export function gatehouseSandbox(portalUrl: string): Plugin {
   let sandbox: SandboxWithBroker
   return {

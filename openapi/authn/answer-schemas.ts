@@ -5,8 +5,9 @@ import { expiresAt, factorResult, handle, link, never } from './link-schemas.ts'
 import { factorPolicy, passwordPolicy } from './policy-schemas.ts'
 
 /**
- * The answers of the sign-in's steps: one schema per status. They are Okta's, without its tokens. A member is required if Okta's
- * answers always have it; the broker passes on what Okta sends, and ensures only the handle and that no token is left.
+ * The answers of the sign-in's steps: one schema per status. They are Okta's, without its tokens. A
+ * member is required if Okta's answers always have it; the broker passes on what Okta sends, and
+ * ensures only the handle and that no token is left.
  */
 
 const text = z.string().nullish()
@@ -218,8 +219,18 @@ const lockedOut = z
   .meta({ id: 'LockedOut', description: 'The account is locked, and the transaction has ended.' })
 
 const ANSWERS = [
-  ...[success, unauthenticated, passwordExpired, passwordWarn, passwordReset, mfaEnroll, mfaEnrollActivate],
-  ...[mfaRequired, mfaChallenge, recovery, recoveryChallenge, lockedOut],
+  success,
+  unauthenticated,
+  passwordExpired,
+  passwordWarn,
+  passwordReset,
+  mfaEnroll,
+  mfaEnrollActivate,
+  mfaRequired,
+  mfaChallenge,
+  recovery,
+  recoveryChallenge,
+  lockedOut,
 ]
 
 const unknownStatus = z

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { openEnum, openUnion, unknownValue, valuesOf } from '../open-values.ts'
 import { expiresAt, factorResult, link } from './link-schemas.ts'
 
-/** A second factor: offered to be enrolled, enrolled, or in use. `factorType` says which members it has. */
+/**
+ * A second factor: offered to be enrolled, enrolled, or in use. `factorType` says which members it
+ * has.
+ */
 
 const text = z.string().optional()
 const flag = z.boolean().optional()
@@ -13,7 +16,10 @@ const factorStatus = openEnum(
 )
 const enrollment = openEnum(['OPTIONAL', 'REQUIRED'], { id: 'FactorEnrollment' })
 
-/** `status` and `enrollment` only in a list of factors to enroll; `id` only if the factor is enrolled. */
+/**
+ * `status` and `enrollment` only in a list of factors to enroll; `id` only if the factor is
+ * enrolled.
+ */
 const common = {
   id: z.string().optional().meta({ description: 'Missing if the factor is not enrolled yet.' }),
   provider: z
@@ -158,8 +164,18 @@ const duo = factor('DuoFactor', ['web'], {
 })
 
 const FACTORS = [
-  ...[totp, push, phone, email, question, webauthn, token, duo, identityProvider],
-  ...[password, signedNonce, u2f],
+  totp,
+  push,
+  phone,
+  email,
+  question,
+  webauthn,
+  token,
+  duo,
+  identityProvider,
+  password,
+  signedNonce,
+  u2f,
 ]
 
 const FACTOR_TYPES = FACTORS.flatMap((one) => valuesOf(one, 'factorType'))

@@ -1,11 +1,27 @@
 import { z } from 'zod'
 import { openEnum } from '../open-values.ts'
 
-/** Parts of Okta's objects. They keep all their members, so each may have others than those listed. */
+/**
+ * Parts of Okta's objects. They keep all their members, so each may have others than those listed.
+ */
 
 const LINK_NAMES = [
-  ...['verify', 'poll', 'activate', 'redirect', 'original', 'authenticate', 'answer', 'unlock', 'skip'],
-  ...['changePassword', 'resetPassword', 'password', 'sms', 'call', 'email', 'push'],
+  'verify',
+  'poll',
+  'activate',
+  'redirect',
+  'original',
+  'authenticate',
+  'answer',
+  'unlock',
+  'skip',
+  'changePassword',
+  'resetPassword',
+  'password',
+  'sms',
+  'call',
+  'email',
+  'push',
 ] as const
 
 const linkName = openEnum(LINK_NAMES, {
@@ -50,8 +66,16 @@ export const never = z
 
 export const factorResult = openEnum(
   [
-    ...['WAITING', 'CHALLENGE', 'REJECTED', 'TIMEOUT', 'CANCELLED', 'ERROR', 'FAILED', 'SUCCESS'],
-    ...['PASSCODE_REPLAYED', 'TIME_WINDOW_EXCEEDED'],
+    'WAITING',
+    'CHALLENGE',
+    'REJECTED',
+    'TIMEOUT',
+    'CANCELLED',
+    'ERROR',
+    'FAILED',
+    'SUCCESS',
+    'PASSCODE_REPLAYED',
+    'TIME_WINDOW_EXCEEDED',
   ],
   {
     id: 'FactorResult',

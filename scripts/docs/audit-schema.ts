@@ -23,7 +23,10 @@ export function auditSchema(): string {
   return `${JSON.stringify(schema, null, 2)}\n`
 }
 
-/** Adds the meaning of each field. The format of a time or an address is enough: zod's pattern for it fills a screen. */
+/**
+ * Adds the meaning of each field. The format of a time or an address is enough: zod's pattern for
+ * it fills a screen.
+ */
 function describe({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern
   const texts: Readonly<Record<string, string>> = AUDIT_FIELD_TEXTS

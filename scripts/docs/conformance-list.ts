@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
-/** Tests by their file, each as its title, with the titles of its groups before it and its row's name after it. */
+/**
+ * Tests by their file, each as its title, with the titles of its groups before it and its row's
+ * name after it.
+ */
 const TESTS = z
   .record(z.string().regex(/^test\/[\w/.-]+\.ts$/), z.array(z.string().min(1)).min(1))
   .refine((tests) => Object.keys(tests).length > 0, 'names no test')
@@ -32,7 +35,10 @@ export function readConformanceList(folder = 'docs/conformance'): ConformanceSou
   return FILES.map((name) => parseSource(JSON.parse(readFileSync(`${folder}/${name}.json`, 'utf8'))))
 }
 
-/** Throws, naming the field, if a row is incomplete: without a text, or without tests or a reason in either part. */
+/**
+ * Throws, naming the field, if a row is incomplete: without a text, or without tests or a reason in
+ * either part.
+ */
 export function parseSource(data: unknown): ConformanceSource {
   return SOURCE.parse(data)
 }

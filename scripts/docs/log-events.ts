@@ -1,8 +1,8 @@
 import type { LogEvent, LogLevel } from '../../src/observability/log-events.ts'
 
 /**
- * Every log event; those of audit lines are in scripts/docs/audit.ts. An event with two levels has two texts. After the arrow: what an
- * operator does, if anything.
+ * Every log event; those of audit lines are in scripts/docs/audit.ts. An event with two levels has
+ * two texts. After the arrow: what an operator does, if anything.
  */
 export const LOG_EVENT_TEXTS: {
   readonly [Level in LogLevel]: Readonly<Record<LogEvent<Level>, string>>

@@ -14,8 +14,8 @@ export function inCell(text: string): string {
 export type Blocks = Readonly<Record<string, () => string>>
 
 /**
- * Writes each block between `<!-- generated: NAME -->` and `<!-- /generated -->` of a page. Throws if the page has a
- * marker without a block, or if a block has no marker.
+ * Writes each block between `<!-- generated: NAME -->` and `<!-- /generated -->` of a page. Throws
+ * if the page has a marker without a block, or if a block has no marker.
  */
 export function renderBlocks(page: string, blocks: Blocks): string {
   const found = new Set<string>()

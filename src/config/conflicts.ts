@@ -68,7 +68,8 @@ const OTHER_SITE =
  */
 function siteOf(origin: string): string {
   const { protocol, hostname } = new URL(origin)
-  const { getDomain }: typeof tldts = require('tldts') // loaded only here: few portals need its 2 MB
+  // loaded only here: few portals need its 2 MB
+  const { getDomain }: typeof tldts = require('tldts')
   return `${protocol}//${getDomain(hostname, { allowPrivateDomains: true }) ?? hostname}`
 }
 

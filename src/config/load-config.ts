@@ -118,7 +118,8 @@ function sessionOf(values: Values) {
 
 function pamOf(values: Values) {
   const { PAM_BASE_URL: baseUrl, PAM_TEAM: team, PAM_KEY_ID: id, PAM_KEY_SECRET: secret } = values
-  if (!(baseUrl && team && id && secret)) return undefined // not set: the others are required with PAM_BASE_URL
+  // not set: the others are required with PAM_BASE_URL
+  if (!(baseUrl && team && id && secret)) return undefined
   return {
     baseUrl,
     team,

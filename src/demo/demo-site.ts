@@ -28,7 +28,10 @@ const SWAGGER_UI = pathOf('node_modules/swagger-ui-dist/')
 /** The page's paths, and those of the tools. */
 const OWN = /^\/($|\?|assets\/|icon\.svg|demo($|[/?]))/
 
-/** The portal's origin: the page at `/`, the tools at `/demo/`, the broker at every other path, as behind a proxy. */
+/**
+ * The portal's origin: the page at `/`, the tools at `/demo/`, the broker at every other path, as
+ * behind a proxy.
+ */
 export function createDemoSite({ broker, ...parts }: DemoSiteOptions): RequestListener {
   const site = createPage(parts)
   return (req, res) => {

@@ -7,7 +7,9 @@ const WIDGET = fileURLToPath(
   new URL('../../tools/widget/node_modules/@okta/okta-signin-widget/dist/', import.meta.url),
 )
 
-/** The demo's Content-Security-Policy, plus the widget's font and the `data:` images of its styles. */
+/**
+ * The demo's Content-Security-Policy, plus the widget's font and the `data:` images of its styles.
+ */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,7 +26,10 @@ export function widgetIsInstalled(): boolean {
   return existsSync(WIDGET)
 }
 
-/** A page with Okta's sign-in widget. If the widget is not installed, 404 with the command that installs it. */
+/**
+ * A page with Okta's sign-in widget. If the widget is not installed, 404 with the command that
+ * installs it.
+ */
 export function createWidgetRoutes({ folder }: { readonly folder: string }): Router {
   const router = Router()
   router.get('/widget.html', (_req, res) => {

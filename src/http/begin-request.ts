@@ -95,8 +95,12 @@ export function setSecurityHeaders({ secure }: { readonly secure: boolean }): Re
     frameguard: { action: 'deny' },
     crossOriginResourcePolicy: { policy: 'same-origin' },
     // of use to pages with scripts or links only, or to browsers of long ago
-    ...{ crossOriginOpenerPolicy: false, originAgentCluster: false, xDnsPrefetchControl: false },
-    ...{ xDownloadOptions: false, xPermittedCrossDomainPolicies: false, xXssProtection: false },
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xPermittedCrossDomainPolicies: false,
+    xXssProtection: false,
   })
   return function setSecurityHeaders(req, res, next) {
     res.setHeader('Cache-Control', 'no-store')

@@ -23,7 +23,8 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
     limit: maxBytes,
     inflate: false,
     type(req: unknown) {
-      if ((req as Request).is(mediaType)) return true // body-parser passes it the request of Express
+      // body-parser passes it the request of Express
+      if ((req as Request).is(mediaType)) return true
       throw wrongContentType(mediaType)
     },
     /**
@@ -41,7 +42,8 @@ export function bodyParser(encoding: BodyEncoding = 'json', maxBytes = MAX_BODY_
       : express.urlencoded({ ...options, extended: false, parameterLimit: MAX_BODY_BYTES })
   const refusalOf = (error: unknown): BrokerError => {
     if (error instanceof BrokerError) return error
-    const { status } = error as { status?: number } // of http-errors. Its message, which may quote the body, is not kept
+    // of http-errors. Its message, which may quote the body, is not kept
+    const { status } = error as { status?: number }
     if (status === 413) return bodyTooLarge(maxBytes)
     return status === 415 ? wrongContentType(mediaType) : notJson()
   }

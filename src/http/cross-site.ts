@@ -76,7 +76,8 @@ function allowOrigins(origins: readonly string[], warnOfOrigin: (req: Request) =
     const isPreflight = req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined
     res.setHeader('Vary', 'Origin, Sec-Fetch-Site')
     if (origins.includes(req.headers.origin ?? '')) {
-      if (req.method === 'OPTIONS' && !isPreflight) return next() // 405, like any other unlisted method
+      // 405, like any other unlisted method
+      if (req.method === 'OPTIONS' && !isPreflight) return next()
       return permit(req, res, next)
     }
     if (!isPreflight) return next()

@@ -61,8 +61,10 @@ export function createListener(handle: RequestListener, options: ListenerOptions
     listen: (port: number, host: string) => listen(server, port, host),
     /** After `leadMs`, the listener closes, and running requests have `graceMs` to finish. */
     async drain(graceMs: number, leadMs = 0): Promise<void> {
-      isDraining = true // every response says so: the client's next request can reach another replica
-      await pause(leadMs, undefined, { ref: false }) // the listener itself keeps the process running
+      // every response says so: the client's next request can reach another replica
+      isDraining = true
+      // the listener itself keeps the process running
+      await pause(leadMs, undefined, { ref: false })
       await close(server, graceMs)
     },
   }
@@ -104,7 +106,8 @@ const listen = (server: Server, port: number, host: string): Promise<number> =>
 
 async function close(server: Server, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.keepAliveTimeout = 1 // of connections whose request ends from now on; Node has closed the idle ones
+  // of connections whose request ends from now on; Node has closed the idle ones
+  server.keepAliveTimeout = 1
   const closeAll = setTimeout(() => server.closeAllConnections(), graceMs)
   await closed
   clearTimeout(closeAll)

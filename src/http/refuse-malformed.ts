@@ -22,7 +22,8 @@ export function refuseMalformed(telemetry?: Telemetry) {
   const refused = new WeakSet<Socket>()
 
   return function refuseMalformed(error: Error, socket: Socket, begun?: ServerResponse): void {
-    if (refused.has(socket)) return // each further chunk causes an error; ignored, so that the response arrives
+    // each further chunk causes an error; ignored, so that the response arrives
+    if (refused.has(socket)) return
     const code = 'code' in error ? error.code : undefined
     // browsers and proxies open connections ahead of time: a response would answer a later request
     const isUnused = socket.bytesRead === 0

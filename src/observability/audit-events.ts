@@ -17,7 +17,9 @@ const request = { requestId: z.string().min(8).max(128), address: z.union([z.ipv
  */
 const inSignIn = {
   ...request,
-  ...{ deviceHash: hash, loginHash: hash.optional(), userId: opaque.optional() },
+  deviceHash: hash,
+  loginHash: hash.optional(),
+  userId: opaque.optional(),
   userAgent: z.string().max(512).optional(),
 }
 

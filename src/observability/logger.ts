@@ -63,7 +63,8 @@ export function createLogger(options: LoggerOptions): Logger {
   const lines = winston.createLogger({
     level,
     levels: { audit: 0, error: 0, warn: 1, info: 2, debug: 3 },
-    format: winston.format.printf(({ entry }) => oneLine(JSON.stringify(toLine(entry as Entry)))), // from `write`
+    // from `write`
+    format: winston.format.printf(({ entry }) => oneLine(JSON.stringify(toLine(entry as Entry)))),
     transports: [new winston.transports.Stream({ stream })],
   })
   const write = (entry: Entry) => {

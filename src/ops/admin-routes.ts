@@ -27,7 +27,10 @@ export interface AdminRoutesOptions {
 
 /** The throttling limits of a user. */
 export interface UserLimits {
-  /** Resets the limits that apply to every browser. Passwords and recoveries are counted by login, later steps by user id. */
+  /**
+   * Resets the limits that apply to every browser. Passwords and recoveries are counted by login,
+   * later steps by user id.
+   */
   end(user: { readonly userId: string; readonly login: string | undefined }): Promise<void>
   hashLogin(login: string): string
 }
@@ -44,7 +47,10 @@ type UserOperation = (
   res: Response,
 ) => Promise<AdminResult>
 
-/** Routes of the operations listener: list and end a user's sessions, end a user's limits, and end the sessions of all users. */
+/**
+ * Routes of the operations listener: list and end a user's sessions, end a user's limits, and end
+ * the sessions of all users.
+ */
 export function createAdminRoutes(options: AdminRoutesOptions): Route[] {
   type Operation = AuditFields<'admin_call'>['operation']
   const route = (
@@ -114,7 +120,9 @@ const endLimits: UserOperation = async ({ limits, log }, userId, req, res) => {
 
 const readBody = createBodyReader()
 
-/** Strict: without an error, a misspelled field would end fewer limits than the operator expects. */
+/**
+ * Strict: without an error, a misspelled field would end fewer limits than the operator expects.
+ */
 const limitsBody = z.strictObject({
   login: z
     .string()
@@ -123,7 +131,10 @@ const limitsBody = z.strictObject({
     .optional(),
 })
 
-/** The login is in the body, because URLs are logged in many places. undefined: only the limits by user id are ended. */
+/**
+ * The login is in the body, because URLs are logged in many places. undefined: only the limits by
+ * user id are ended.
+ */
 async function readLogin(req: Request, res: Response): Promise<string | undefined> {
   const { success, data } = limitsBody.safeParse(await readBody(req, res))
   if (!success) throw invalidField('login: must be the only field, and a login of at most 320 characters')

@@ -21,7 +21,9 @@ export const ORG_EVENT_OPERATIONS = {
 } as const satisfies Operations
 
 export interface OrgEventRoutesOptions {
-  /** Each is accepted, so that a rotation refuses no delivery. undefined: there are no event hooks. */
+  /**
+   * Each is accepted, so that a rotation refuses no delivery. undefined: there are no event hooks.
+   */
   readonly secrets: readonly string[] | undefined
   readonly applyEvents: ApplyOrgEvents
   readonly limits: ReturnType<typeof createCallLimits<keyof typeof EVENT_HOOK_LIMITS>>
@@ -31,8 +33,9 @@ export interface OrgEventRoutesOptions {
 }
 
 /**
- * Okta's event hooks. Okta waits for three seconds, repeats a delivery at most once, and not at all after a 4xx: whatever is in a
- * delivery with the right secret, only a body that is none gets a 4xx.
+ * Okta's event hooks. Okta waits for three seconds, repeats a delivery at most once, and not at all
+ * after a 4xx: whatever is in a delivery with the right secret, only a body that is none gets a
+ * 4xx.
  */
 export function createOrgEventRoutes(options: OrgEventRoutesOptions): Route[] {
   const { applyEvents, metrics, now } = options
@@ -81,7 +84,8 @@ async function checkSecret(options: OrgEventRoutesOptions, req: Request): Promis
   const { secrets, limits, log, metrics } = options
   if (secrets === undefined) throw notFound('path')
   const given = req.headers.authorization ?? ''
-  if (secrets.map((secret) => isSameSecret(given, secret)).includes(true)) return // compares all: constant time
+  // compares all: constant time
+  if (secrets.map((secret) => isSameSecret(given, secret)).includes(true)) return
   const { requestId, address } = getRequestContext(req)
   metrics.requestsRefused.inc({ reason: 'event_hook_secret' })
   await limits.count('event_hook_address', addressForLimits(address))

@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { invalidField } from '../errors.ts'
 import { isUserId } from '../user-id.ts'
 
-/** What an event of the org does to the sign-ins of its users. A lock ends nothing: strangers can lock an account. */
+/**
+ * What an event of the org does to the sign-ins of its users. A lock ends nothing: strangers can
+ * lock an account.
+ */
 type Effect = 'end_sessions' | 'refetch_groups'
 
 interface EventRule {
@@ -50,7 +53,9 @@ export interface OrgEvent {
   readonly userId: string
   /** As Okta writes it. Empty if the event does not name it. */
   readonly login: string
-  /** By Okta's clock, or a minute later if the event blocks the user, but not later than `nowMs`. */
+  /**
+   * By Okta's clock, or a minute later if the event blocks the user, but not later than `nowMs`.
+   */
   readonly publishedMs: number
 }
 
@@ -62,7 +67,10 @@ export interface UnreadableEvent {
 
 type UnreadablePart = 'uuid' | 'published' | 'target' | 'login'
 
-/** A delivery of an event hook (Okta's documentation, concepts/event-hooks). Members that are not listed are ignored. */
+/**
+ * A delivery of an event hook (Okta's documentation, concepts/event-hooks). Members that are not
+ * listed are ignored.
+ */
 export const Delivery = z.object({ data: z.object({ events: z.array(z.unknown()) }) })
 
 /**

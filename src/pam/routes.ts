@@ -87,6 +87,7 @@ export function createPamNotConfiguredRoutes(): Route[] {
 }
 
 function parseQuery<Schema extends z.ZodObject>(schema: Schema, { query }: Request): z.output<Schema> {
-  const isEmptyField = (name: string) => query[name] === '' && Object.hasOwn(schema.shape, name) // as forms send it
+  // as forms send it
+  const isEmptyField = (name: string) => query[name] === '' && Object.hasOwn(schema.shape, name)
   return checkQuery(schema, Object.fromEntries(Object.entries(query).filter(([name]) => !isEmptyField(name))))
 }

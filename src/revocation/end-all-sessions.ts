@@ -47,8 +47,10 @@ export function createEndAllSessions(options: EndAllSessionsOptions): EndAllSess
       const logins = new Set((await sessions.list(userId)).map(({ session }) => session.login))
       await sessions.endAll(userId, reason, keep, onEnd)
       await Promise.all([...logins].map(refetch(userId)))
-      if (keep.id === undefined) await knownDevices.deleteAll(userId) // last: they only select limits
-      if (recorded.status === 'rejected') throw recorded.reason // a full store refuses writes, but deletes
+      // last: they only select limits
+      if (keep.id === undefined) await knownDevices.deleteAll(userId)
+      // a full store refuses writes, but deletes
+      if (recorded.status === 'rejected') throw recorded.reason
       return count
     } finally {
       audit(count)

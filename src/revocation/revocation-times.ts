@@ -24,7 +24,8 @@ export function createRevocationTimes(options: { store: Store; nameSigner: Signe
     /** Whether all sessions of the user were ended at this time or later. */
     async revokedSince(userId: string, sinceMs: number): Promise<boolean> {
       const stored = await Promise.all(nameSigner.signAll(userId).map((name) => store.get(keyFor(name))))
-      return stored.some((revokedAtMs) => Number(revokedAtMs) >= Math.floor(sinceMs)) // NaN if there is none
+      // NaN if there is none
+      return stored.some((revokedAtMs) => Number(revokedAtMs) >= Math.floor(sinceMs))
     },
   }
 }

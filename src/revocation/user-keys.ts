@@ -85,7 +85,8 @@ async function prune({ store, now }: UserKeysOptions, index: string): Promise<vo
   const expired = keys.filter(({ expiresAtMs }) => expiresAtMs < now())
   await Promise.all(expired.map(({ key }) => store.indexRemove(index, key)))
   const live = keys.filter(({ expiresAtMs }) => expiresAtMs >= now())
-  const excess = Math.min(live.length - MAX_KEYS, BATCH_SIZE) // the rest is deleted when the index is pruned again
+  // the rest is deleted when the index is pruned again
+  const excess = Math.min(live.length - MAX_KEYS, BATCH_SIZE)
   if (excess <= 0) return
   const byExpiry = live.toSorted((a, b) => a.expiresAtMs - b.expiresAtMs)
   const oldest = byExpiry.slice(0, excess).map(({ key }) => key)

@@ -58,7 +58,8 @@ const print = (text: string) => process.stdout.write(`${text}\n`)
 /** Runs the sandbox until SIGTERM or SIGINT. */
 async function main(flags: Flags, env: NodeJS.ProcessEnv): Promise<void> {
   const options = runOptions(flags, env)
-  const { runSandbox } = await import('./run-sandbox.ts') // takes most of the start time, so mistakes are reported first
+  // takes most of the start time, so mistakes are reported first
+  const { runSandbox } = await import('./run-sandbox.ts')
   const sandbox = await runSandbox(options)
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void sandbox.stop())
   print(flags.json ? readyLine(sandbox, options.config) : readyText(sandbox, options.config))
@@ -109,7 +110,10 @@ function readJson(path: string): unknown {
   }
 }
 
-/** Behind a TLS proxy, pagination links must have the proxy's origin. The PAM sandbox validates the value. */
+/**
+ * Behind a TLS proxy, pagination links must have the proxy's origin. The PAM sandbox validates the
+ * value.
+ */
 function withEnvironment(config: SandboxConfig, env: NodeJS.ProcessEnv): SandboxConfig {
   const { SANDBOX_PAM_LINK_ORIGIN: linkOrigin, SANDBOX_HOSTS } = env
   const hosts = SANDBOX_HOSTS ? SANDBOX_HOSTS.split(',').map((name) => name.trim()) : config.hosts

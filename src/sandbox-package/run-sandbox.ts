@@ -27,7 +27,10 @@ const DEFAULT_HOST = '127.0.0.1'
 /** A page that polls often in tests gets the answer to a push at once. */
 const CONSTANTS = { authn: { pollEveryMs: 50 } }
 
-/** Starts the sandbox, and a broker if `broker` is set. If a part does not start, the others are stopped. */
+/**
+ * Starts the sandbox, and a broker if `broker` is set. If a part does not start, the others are
+ * stopped.
+ */
 export async function runSandbox(options: RunOptions): Promise<Sandbox | SandboxWithBroker> {
   const closers: (() => Promise<void>)[] = []
   const stop = async () => {
@@ -80,7 +83,8 @@ async function start(options: RunOptions, onStop: OnStop) {
 /** Before there is a broker, 503. */
 function handlerOf(broker: () => SandboxBroker | undefined, { now }: Clock): RequestListener {
   return (req, res) => {
-    res.setHeader('Date', new Date(now()).toUTCString()) // pages count down to the end of a session by it
+    // pages count down to the end of a session by it
+    res.setHeader('Date', new Date(now()).toUTCString())
     const { app } = broker() ?? {}
     if (app) app(req, res)
     else res.writeHead(503).end()

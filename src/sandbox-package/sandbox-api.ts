@@ -1,11 +1,20 @@
-/** The types that portal developers import. They refer to no other file, so that a consumer needs no other types. */
+/**
+ * The types that portal developers import. They refer to no other file, so that a consumer needs no
+ * other types.
+ */
 
 export interface SandboxOptions {
   /** Replaces the users of the configuration. Default: the users in docs/sandbox.md. */
   readonly people?: readonly Person[]
-  /** PAM groups, in addition to those of the configuration: name → roles of PAM, such as `{ Auditors: ['end_user'] }`. */
+  /**
+   * PAM groups, in addition to those of the configuration: name → roles of PAM, such as `{
+   * Auditors: ['end_user'] }`.
+   */
   readonly groups?: Readonly<Record<string, readonly string[]>>
-  /** The port of the broker or, without a broker, of the Authentication API. Default: 0, a free port. */
+  /**
+   * The port of the broker or, without a broker, of the Authentication API. Default: 0, a free
+   * port.
+   */
   readonly port?: number
   /** A complete configuration, such as a changed copy of config/sandbox.json. */
   readonly configFile?: string
@@ -26,13 +35,19 @@ export interface BrokerOptions {
   readonly signInUrl?: string
   /** Other origins whose pages call `brokerUrl` directly, such as `http://localhost:5173`. */
   readonly allowedOrigins?: readonly string[]
-  /** Further variables of Gatehouse (docs/configuration.md), such as `{ SESSION_IDLE_MINUTES: '5' }`. */
+  /**
+   * Further variables of Gatehouse (docs/configuration.md), such as `{ SESSION_IDLE_MINUTES: '5'
+   * }`.
+   */
   readonly env?: Readonly<Record<string, string>>
   /** Gets each log line (JSON). Default: no log. */
   readonly onLog?: (line: string) => void
 }
 
-/** Only `login` is required. A person with factors must use one at each sign-in, unless `signOnPolicy` says otherwise. */
+/**
+ * Only `login` is required. A person with factors must use one at each sign-in, unless
+ * `signOnPolicy` says otherwise.
+ */
 export interface Person {
   readonly login: string
   /** Missing: the person has no password yet. */
@@ -121,7 +136,10 @@ export interface SandboxWithBroker extends Sandbox {
 
 /** A login may be the part before the `@`. Every method throws for an unknown login. */
 export interface SandboxControl {
-  /** Replaces all fault rules: these requests of the broker, or deliveries of events, fail. `{}` removes them. */
+  /**
+   * Replaces all fault rules: these requests of the broker, or deliveries of events, fail. `{}`
+   * removes them.
+   */
   setFaults(rules: {
     readonly authn?: readonly FaultRule[]
     readonly pam?: readonly FaultRule[]
@@ -129,13 +147,19 @@ export interface SandboxControl {
   }): void
   /** Ends all sign-ins that are not complete, as Okta does after 30 minutes. */
   expireTransactions(): void
-  /** Sets the clock of sandbox and broker forward: codes, transactions and sessions expire. Timers are not affected. */
+  /**
+   * Sets the clock of sandbox and broker forward: codes, transactions and sessions expire. Timers
+   * are not affected.
+   */
   advanceTime(ms: number): void
   /** Waits for a push and answers it. With number matching, only the correct number approves it. */
   answerPush(login: string, answer: 'approve' | 'reject' | number, options?: WaitOptions): Promise<void>
   /** Waits for a push. The numbers to choose from; empty without number matching. */
   pushNumbers(login: string, options?: WaitOptions): Promise<readonly number[]>
-  /** A code that the authenticator app or hardware token shows now and that is not used yet, during an enrollment too. */
+  /**
+   * A code that the authenticator app or hardware token shows now and that is not used yet, during
+   * an enrollment too.
+   */
   totpCode(login: string): string
   /** Waits for the oldest email, text message or call that this method has not yet returned. */
   nextMessage(login: string, options?: WaitOptions & { readonly kind?: Message['kind'] }): Promise<Message>
@@ -144,15 +168,18 @@ export interface SandboxControl {
   /** A new token, for a person with `activation`. */
   activationToken(login: string): string
   /**
-   * Suspends an active person, as an administrator does. Like the methods below, it resolves when the receiver of the event
-   * has answered (with a broker: the person's sessions have ended), and rejects if the person's status does not allow it.
+   * Suspends an active person, as an administrator does. Like the methods below, it resolves when
+   * the receiver of the event has answered (with a broker: the person's sessions have ended), and
+   * rejects if the person's status does not allow it.
    */
   suspend(login: string): Promise<void>
   /** Makes a suspended person active again. */
   unsuspend(login: string): Promise<void>
   /** For good: only `reset` restores the person. */
   deactivate(login: string): Promise<void>
-  /** The person cannot sign in until a new password is set with the recovery email that this sends. */
+  /**
+   * The person cannot sign in until a new password is set with the recovery email that this sends.
+   */
   resetPassword(login: string): Promise<void>
   /** Removes all factors. */
   resetFactors(login: string): Promise<void>
@@ -195,12 +222,18 @@ export interface EventHookCall {
   readonly answers: readonly (number | 'timeout' | 'no connection')[]
 }
 
-/** Applies to at most `times` events. `out-of-order`: the event is delivered after the next one. `silence`: it is not delivered. */
+/**
+ * Applies to at most `times` events. `out-of-order`: the event is delivered after the next one.
+ * `silence`: it is not delivered.
+ */
 export type DeliveryFaultRule =
   | { readonly kind: 'late'; readonly ms: number; readonly times?: number }
   | { readonly kind: 'twice' | 'out-of-order' | 'wrong-secret' | 'silence'; readonly times?: number }
 
-/** Applies to requests with this path prefix and method, at most `times` times. Missing fields match all requests. */
+/**
+ * Applies to requests with this path prefix and method, at most `times` times. Missing fields match
+ * all requests.
+ */
 export type FaultRule = {
   readonly path?: string
   readonly method?: string

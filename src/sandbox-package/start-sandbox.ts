@@ -19,8 +19,9 @@ export type {
 } from './sandbox-api.ts'
 
 /**
- * Starts a simulation of Okta's classic Authentication API and the PAM API in this process, on 127.0.0.1; with
- * `broker`, also Gatehouse in front of it. Rejects if an option is not valid (the message names it) or a port is taken.
+ * Starts a simulation of Okta's classic Authentication API and the PAM API in this process, on
+ * 127.0.0.1; with `broker`, also Gatehouse in front of it. Rejects if an option is not valid (the
+ * message names it) or a port is taken.
  */
 export function startSandbox(
   options: SandboxOptions & { readonly broker: true | BrokerOptions },

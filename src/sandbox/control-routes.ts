@@ -67,7 +67,9 @@ const faultsBody = z.object({
   rules: z.array(z.custom<never>((rule) => rule !== null && typeof rule === 'object')),
 })
 
-/** The control API of a running sandbox, under /sandbox/ on the listener of the authentication API. */
+/**
+ * The control API of a running sandbox, under /sandbox/ on the listener of the authentication API.
+ */
 export function createControlRoutes({
   org,
   control,
@@ -188,7 +190,10 @@ export function createControlRoutes({
   }
 }
 
-/** Pages on this machine (the demo, a portal under development) may call the control API from another port. */
+/**
+ * Pages on this machine (the demo, a portal under development) may call the control API from
+ * another port.
+ */
 const allowLocalPages: RequestHandler = (req, res, next) => {
   const { origin } = req.headers
   if (origin === undefined) return next()

@@ -14,7 +14,10 @@ import type { User } from './authn/user.ts'
 import { changeLifecycle, type LifecycleOperation } from './authn/user-lifecycle.ts'
 import type { Outbox } from './outbox.ts'
 
-/** The operations that tests and the demo use to inspect and change the sandbox. A login may be a short name (the part before the `@`). */
+/**
+ * The operations that tests and the demo use to inspect and change the sandbox. A login may be a
+ * short name (the part before the `@`).
+ */
 export type AuthnControl = {
   /** The first API token of the configuration. */
   apiToken: string
@@ -29,8 +32,9 @@ export type AuthnControl = {
   user(login: string): User
   users(): User[]
   /**
-   * A code of the user's authenticator app or hardware token that is accepted for at least 30 seconds: the current code,
-   * or a later one if the current code is already used. Allows three sign-ins in 30 seconds.
+   * A code of the user's authenticator app or hardware token that is accepted for at least 30
+   * seconds: the current code, or a later one if the current code is already used. Allows three
+   * sign-ins in 30 seconds.
    */
   totpCode(login: string): string
   /** The current code of the enterprise or hardware token with this serial number. */
@@ -38,20 +42,29 @@ export type AuthnControl = {
   hasPendingPush(login: string): boolean
   /** Answers all pending pushes of this user. Throws if there is none. */
   answerPush(login: string, answer: PushAnswer): void
-  /** The `sig_response` that Duo's frame returns when the user approves. Throws if no Duo request is pending. */
+  /**
+   * The `sig_response` that Duo's frame returns when the user approves. Throws if no Duo request is
+   * pending.
+   */
   duoResponse(login: string): string
-  /** The user's security key, or the one with this `credentialId`. Throws if the user has no such key. */
+  /**
+   * The user's security key, or the one with this `credentialId`. Throws if the user has no such
+   * key.
+   */
   authenticator(login: string, credentialId?: string): VirtualAuthenticator
   /** A new activation token. */
   activationToken(login: string): string
   /** A new recovery token, as a recovery email contains it. */
   recoveryToken(login: string, recoveryType?: 'PASSWORD' | 'UNLOCK'): string
   /**
-   * Changes the user as an administrator does, and sends the event. Resolves when the event hook has answered. Rejects if
-   * the user's status does not allow it.
+   * Changes the user as an administrator does, and sends the event. Resolves when the event hook
+   * has answered. Rejects if the user's status does not allow it.
    */
   changeLifecycle(login: string, operation: LifecycleOperation): Promise<void>
-  /** Starts an SP-initiated step-up, as an app does. With a login, the user already has a session at the org. */
+  /**
+   * Starts an SP-initiated step-up, as an app does. With a login, the user already has a session at
+   * the org.
+   */
   startStepUp(app: string, login?: string, signInPage?: string): StepUpStart
   /** The last 200,000 state, session, recovery, activation and QR tokens that were issued. */
   tokensIssued(): string[]
@@ -153,7 +166,10 @@ const OTP_FACTOR_TYPES: ReadonlySet<string> = new Set([
   'token:hotp',
 ])
 
-/** The next accepted code of the user's first OTP factor, or of the one being enrolled; undefined if there is none. */
+/**
+ * The next accepted code of the user's first OTP factor, or of the one being enrolled; undefined if
+ * there is none.
+ */
 export function nextUserCode(org: Org, user: User): string | undefined {
   const enrolling = org.transactions.all().find((transaction) => transaction.user === user)?.factor
   const factor = [...user.factors, enrolling].find(

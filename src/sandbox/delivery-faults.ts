@@ -6,7 +6,9 @@ type Deliver = (event: OrgEvent, fault?: ParsedDeliveryFault['kind']) => Promise
 export type DeliveryFaults = {
   /** Replaces all rules, which apply in this order: one to each event. */
   set(rules: readonly DeliveryFaultRule[]): void
-  /** Delivers the event as the rule says. Resolves at once if the event is delivered later or never. */
+  /**
+   * Delivers the event as the rule says. Resolves at once if the event is delivered later or never.
+   */
   apply(event: OrgEvent, deliver: Deliver): Promise<void>
   /** Removes all rules, and drops events that are not delivered yet. */
   clear(): void

@@ -5,7 +5,9 @@ import { createHookCalls, type EventHookAddress, type HookCall } from './hook-ca
 import { createOrgEvent, deliveryBody, type OrgEventActor, type OrgEventType } from './org-events.ts'
 
 export type EventHook = {
-  /** Verifies this address, in place of an earlier one. If that fails, the next event repeats it. */
+  /**
+   * Verifies this address, in place of an earlier one. If that fails, the next event repeats it.
+   */
   register(address: EventHookAddress): Promise<void>
   /**
    * Resolves when the delivery has ended, or at once if there is none or a fault delays it. Never
@@ -19,7 +21,10 @@ export type EventHook = {
 
 const OKTA_TIMEOUT_MS = 3000
 
-/** Sends the org's events to one receiver, once it is verified (https://developer.okta.com/docs/concepts/event-hooks/). */
+/**
+ * Sends the org's events to one receiver, once it is verified
+ * (https://developer.okta.com/docs/concepts/event-hooks/).
+ */
 export function createEventHook({
   now,
   random,

@@ -7,8 +7,9 @@ export type Faults = {
   set(rules: FaultRule | readonly FaultRule[]): void
   add(rule: FaultRule): void
   /**
-   * Holds matching requests until the returned function is called; then the rules apply to them. Held requests are
-   * already in the request log, so a test can see that a request is in flight and decide when it ends.
+   * Holds matching requests until the returned function is called; then the rules apply to them.
+   * Held requests are already in the request log, so a test can see that a request is in flight and
+   * decide when it ends.
    */
   hold(filter?: RequestFilter): () => void
   /** Removes all rules and releases all held requests. */
@@ -24,8 +25,9 @@ export type Faults = {
 export type RequestFilter = Pick<ParsedFaultRule, 'path' | 'method' | 'times'>
 
 /**
- * Injects faults into responses. Rules apply in the order in which they were added. After a `delay`, or an `error-rate`
- * that does not fail this request, the next rule applies. All other kinds send a response.
+ * Injects faults into responses. Rules apply in the order in which they were added. After a
+ * `delay`, or an `error-rate` that does not fail this request, the next rule applies. All other
+ * kinds send a response.
  */
 export function createFaults({
   random = seededRandom(1),

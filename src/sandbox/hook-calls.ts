@@ -1,7 +1,10 @@
 /** The secret is the value of the header `Authorization`. */
 export type EventHookAddress = { url: string; secret: string }
 
-/** A verification or a delivery of this event, with an answer for each attempt. `at` is in milliseconds. */
+/**
+ * A verification or a delivery of this event, with an answer for each attempt. `at` is in
+ * milliseconds.
+ */
 export type HookCall = { at: number; eventType: string | undefined; answers: HookAnswer[] }
 
 /** The status of a response, or why there is none. */

@@ -9,7 +9,8 @@ export async function listen(
   app: Express,
   { port, host }: { port: number; host: string },
 ): Promise<Listener> {
-  // Longer than clients keep idle connections, so that the server never closes a connection that a client reuses.
+  // Longer than clients keep idle connections, so that the server never closes a connection that a
+  // client reuses.
   const server = createServer({ keepAliveTimeout: 75_000 }, app)
   server.listen(port, host)
   await once(server, 'listening')

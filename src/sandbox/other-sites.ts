@@ -4,8 +4,9 @@ import type { RequestHandler } from 'express'
 const LOCAL_PAGES = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * A page of another site must not control the sandbox of a developer who visits it, not even if the site's name leads to
- * the sandbox (DNS rebinding), which a published port of a container makes possible too.
+ * A page of another site must not control the sandbox of a developer who visits it, not even if the
+ * site's name leads to the sandbox (DNS rebinding), which a published port of a container makes
+ * possible too.
  *
  * @param hosts names of the sandbox other than localhost
  */

@@ -11,13 +11,22 @@ export type PhoneCode = { label: string; code: string }
 export type PhoneRequest = { numbers: number[] }
 export type PhoneAnswer = 'approve' | 'reject' | number
 
-/** Each user's phone, with its apps, and tokens. A login may be a short name. All methods throw for an unknown user. */
+/**
+ * Each user's phone, with its apps, and tokens. A login may be a short name. All methods throw for
+ * an unknown user.
+ */
 export type Phones = {
-  /** Codes of authenticator apps and tokens. An app that is being enrolled has a code after its QR code is scanned. */
+  /**
+   * Codes of authenticator apps and tokens. An app that is being enrolled has a code after its QR
+   * code is scanned.
+   */
   codes(login: string): PhoneCode[]
   /** The pending sign-in request (push); undefined if there is none. */
   request(login: string): PhoneRequest | undefined
-  /** A wrong number rejects the request. Throws if no request is pending, or if the request does not allow this answer. */
+  /**
+   * A wrong number rejects the request. Throws if no request is pending, or if the request does not
+   * allow this answer.
+   */
   answer(login: string, answer: PhoneAnswer): void
   /** Scans a QR code (PNG). Throws unless it belongs to an open enrollment of this user. */
   scan(login: string, image: Buffer): Promise<void>

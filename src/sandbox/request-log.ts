@@ -22,8 +22,8 @@ export type RequestLog = {
 /**
  * Records requests, so that a test can check which requests reached an API.
  *
- * Mount it first, so that requests are recorded even if they are aborted or refused later. The body is recorded when a
- * body parser sets `req.body`, and is undefined if none does.
+ * Mount it first, so that requests are recorded even if they are aborted or refused later. The body
+ * is recorded when a body parser sets `req.body`, and is undefined if none does.
  */
 export function createRequestLog({
   now = Date.now,

@@ -206,7 +206,9 @@ const TRUSTED_ORIGIN = /^https?:\/\/[a-z0-9.[\]:-]+?(:(\d{1,5}|\*))?$/
 
 const sandboxConfig = z.strictObject({
   apiTokens: z.array(z.string().min(1)).min(1),
-  /** API tokens of administrators without permission for this API: every request is 403 E0000006. */
+  /**
+   * API tokens of administrators without permission for this API: every request is 403 E0000006.
+   */
   tokensWithoutRights: z.array(z.string().min(1)).default([]),
   /** The org's IP zones. X-Forwarded-For is used only if the caller's address is in one of them. */
   zones: z.array(networkZone).default([]),
@@ -214,7 +216,10 @@ const sandboxConfig = z.strictObject({
     windowSeconds: z.int().min(1),
     trustedPerWindow: z.int().min(1),
     publicPerWindow: z.int().min(1),
-    /** The part of `trustedPerWindow` that an API token may use, over all addresses. Missing: no such limit. */
+    /**
+     * The part of `trustedPerWindow` that an API token may use, over all addresses. Missing: no
+     * such limit.
+     */
     tokenShare: z
       .strictObject({
         share: z.number().positive().max(1),
@@ -248,13 +253,25 @@ const sandboxConfig = z.strictObject({
     emailResendSeconds: z.number().min(0).default(5),
     pushPolls: z.int().min(1),
   }),
-  /** Names under which other machines and containers may use the control routes; localhost and addresses always may. */
+  /**
+   * Names under which other machines and containers may use the control routes; localhost and
+   * addresses always may.
+   */
   hosts: z.array(z.string()).default([]),
-  /** The host of Duo's frame in responses. null: the sandbox itself, over plain HTTP. The default host does not exist. */
+  /**
+   * The host of Duo's frame in responses. null: the sandbox itself, over plain HTTP. The default
+   * host does not exist.
+   */
   duoHost: z.string().nullable().default('api-sandbox.duosecurity.example'),
-  /** Well-formed phone numbers that no carrier knows: E0000098, unless `profile.validatePhone` is false. */
+  /**
+   * Well-formed phone numbers that no carrier knows: E0000098, unless `profile.validatePhone` is
+   * false.
+   */
   invalidPhoneNumbers: z.array(z.string()).default([]),
-  /** The org's Trusted Origins: pages that may use security keys. The org's own origin is always trusted. */
+  /**
+   * The org's Trusted Origins: pages that may use security keys. The org's own origin is always
+   * trusted.
+   */
   trustedOrigins: z.array(z.string().regex(TRUSTED_ORIGIN)),
   /**
    * Trusted Origins of the type Redirect, to which the org sends a browser. Default:
@@ -266,9 +283,15 @@ const sandboxConfig = z.strictObject({
    * another one is unproven (F6).
    */
   relyingPartyIds: z.array(z.string()).default([]),
-  /** true: a security key is refused unless the request's `Origin` header is trusted too. Whether Okta does so is unknown. */
+  /**
+   * true: a security key is refused unless the request's `Origin` header is trusted too. Whether
+   * Okta does so is unknown.
+   */
   requiresOriginHeader: z.boolean().default(false),
-  /** The portal's sign-in page, to which recovery emails lead, and identity providers send the browser back. */
+  /**
+   * The portal's sign-in page, to which recovery emails lead, and identity providers send the
+   * browser back.
+   */
   signInPage: z.url({ protocol: /^https?$/ }).default('http://localhost:8080/'),
   /** Recorded responses have `factors`; the specification has `factor`. */
   factorListName: z.enum(['factors', 'factor']),
@@ -288,7 +311,10 @@ const sandboxConfig = z.strictObject({
     .strictObject({
       /** false: the device token has no effect. */
       globalSessionPolicy: z.boolean().default(true),
-      /** false: users can recover their accounts only in ways that this API does not have, so they are refused. */
+      /**
+       * false: users can recover their accounts only in ways that this API does not have, so they
+       * are refused.
+       */
       classicRecovery: z.boolean().default(true),
       redeemsSessionTokens: z.boolean().default(true),
     })

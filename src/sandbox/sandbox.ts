@@ -50,7 +50,8 @@ export type Sandbox = AuthnControl & {
  * @param now milliseconds; the clock for all lifetimes, limits and codes
  * @param random returns random bytes for tokens, codes and challenges
  * @param resetAll what `POST /sandbox/reset` does; default: `reset`
- * @param linkOrigin the origin of links in responses; default: the address that the sandbox listens on
+ * @param linkOrigin the origin of links in responses; default: the address that the sandbox listens
+ * on
  */
 export function createSandbox({
   config,

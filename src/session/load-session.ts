@@ -51,8 +51,8 @@ export function createLoadSession(options: LoadSessionOptions, { expressStore: s
 /**
  * Leaves the record as it is, in the way that express-session documents (`unset: 'keep'`). By
  * itself it would save a session that has changed since it was read, even one that was signed out
- * meanwhile, and hash it twice at the end of each response to find out: a tenth of the CPU time of a
- * session check (S) and of forward-auth (F).
+ * meanwhile, and hash it twice at the end of each response to find out: a tenth of the CPU time of
+ * a session check (S) and of forward-auth (F).
  */
 function leaveUnchanged(req: { session: Request['session'] | null }): void {
   req.session = null

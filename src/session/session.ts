@@ -44,7 +44,10 @@ export interface IdentifiedSession {
   readonly session: Session
 }
 
-/** The broker checks them by its own clock: a store that keeps a record too long does not prolong a session. */
+/**
+ * The broker checks them by its own clock: a store that keeps a record too long does not prolong a
+ * session.
+ */
 export interface SessionLimits {
   readonly idleMs: number
   readonly absoluteMs: number
@@ -65,7 +68,10 @@ export interface SessionsOptions extends SessionLimits {
   readonly masterKeys: MasterKeys
   /** undefined: the request has no valid device cookie. */
   readonly readDeviceId: (req: Request) => string | undefined
-  /** The shortest time between two writes of a session that is in use, but not more than half of the idle time. Default: a minute. */
+  /**
+   * The shortest time between two writes of a session that is in use, but not more than half of the
+   * idle time. Default: a minute.
+   */
   readonly extendEveryMs?: number
   readonly maxPerUser: number
   readonly voidTimes: VoidTimes
@@ -118,7 +124,10 @@ export function createSessionStore(options: SessionsOptions) {
   return {
     expressStore,
 
-    /** undefined: the session does not exist or has expired. Without a session: the record cannot be read. It may be void. */
+    /**
+     * undefined: the session does not exist or has expired. Without a session: the record cannot be
+     * read. It may be void.
+     */
     async read(id: string): Promise<StoredSession | undefined> {
       const data: SessionData | null = await expressStore.get(id)
       if (data === null) return undefined
@@ -164,8 +173,8 @@ const cookie = { originalMaxAge: null }
 
 /**
  * Seals the records. The id is in the Redis key: reading Redis is not enough to use a session, as
- * its cookie is signed. connect-redis does not pass the key to the serializer, so the record contains
- * its own id: a copy under another id is not valid.
+ * its cookie is signed. connect-redis does not pass the key to the serializer, so the record
+ * contains its own id: a copy under another id is not valid.
  *
  * @param prefix of the Redis keys, the associated data
  */
@@ -209,7 +218,9 @@ function idleExpiresAtMs({ createdAtMs, lastSeenAtMs }: Session, { idleMs, absol
   return Math.min(lastSeenAtMs + idleMs, createdAtMs + absoluteMs)
 }
 
-/** The fields that identify request, session and device in an audit event. They contain no login. */
+/**
+ * The fields that identify request, session and device in an audit event. They contain no login.
+ */
 export function auditFields(req: Request, { userId, loginHash, deviceHash, publicId }: Session) {
   const { requestId, address } = getRequestContext(req)
   return { requestId, address, userId, loginHash, deviceHash, sessionId: publicId }

@@ -5,7 +5,10 @@ export const KEY_PREFIX = 'gatehouse:'
 
 /** One kind of key in Redis. */
 export interface KeyKind {
-  /** After the prefix of all keys. Each `*` is a name, which consists of letters, digits, `-` and `_`. */
+  /**
+   * After the prefix of all keys. Each `*` is a name, which consists of letters, digits, `-` and
+   * `_`.
+   */
   readonly pattern: string
   /** What the names are, in their order. An HMAC shows no reader of Redis whom a key is about. */
   readonly names: readonly string[]
@@ -13,12 +16,15 @@ export interface KeyKind {
   readonly life: string
 }
 
-/** Appended to the key of a user's windows: those of 30 days, so that the other key expires sooner. */
+/**
+ * Appended to the key of a user's windows: those of 30 days, so that the other key expires sooner.
+ */
 export const IN_A_ROW_SUFFIX = ':in_a_row'
 
 /**
- * All keys in Redis. A `{…}` is the hash tag: keys with the same one are in the same slot of a cluster, so that one
- * script can use them together. Patterns never change: a replica must find what an older version has written.
+ * All keys in Redis. A `{…}` is the hash tag: keys with the same one are in the same slot of a
+ * cluster, so that one script can use them together. Patterns never change: a replica must find
+ * what an older version has written.
  */
 export const KEYS = {
   session: {
@@ -232,5 +238,7 @@ export function startOf({ keyPrefix }: Prefixed, { pattern }: KeyKind): string {
   return keyPrefix + pattern.replace(/\*.*$/, '')
 }
 
-/** The start of the keys of all windows of one user, address or caller, for the attempt counters. */
+/**
+ * The start of the keys of all windows of one user, address or caller, for the attempt counters.
+ */
 export const limitKeyPrefix = (store: Prefixed, hmac: string) => keyOf(store, KEYS.limit, hmac)

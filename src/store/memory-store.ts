@@ -194,7 +194,8 @@ function createMemory(entries: Map<string, MemoryEntry>, monotonic: () => number
     monotonic,
     has: (key: string): boolean => contentAt(key) !== undefined,
     keys: () => [...entries.keys()],
-    ...{ text, fields },
+    text,
+    fields,
     put(key: string, content: string, ttlMs: number) {
       assertOpen()
       entries.set(key, { content, expiresAt: monotonic() + roundUpTtl(ttlMs) })

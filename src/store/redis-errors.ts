@@ -14,7 +14,8 @@ export function toStoreError(error: unknown): BrokerError {
  */
 export function redisFailure(error: unknown): DependencyFailure {
   if (error instanceof DependencyFailure) return error
-  const { name, message = '', code, lastNodeError } = (error ?? {}) as ErrorShape // read with care below
+  // read with care below
+  const { name, message = '', code, lastNodeError } = (error ?? {}) as ErrorShape
   if (lastNodeError !== undefined) return redisFailure(lastNodeError)
   if (name === 'ReplyError') return failure('refused', replyCode(message))
   if (message === 'Command timed out' || code === 'ABORT_ERR') return failure('timeout', 'timeout')
@@ -66,7 +67,8 @@ export const NO_INFO = `${UNKNOWN_COMMAND} INFO`
 function replyCode(reply: string): string {
   const code = /^(?!ERR\b)[A-Z]+\b/.exec(reply)?.[0] ?? /(?:-|: )(?!ERR\b)([A-Z]{3,})\b/.exec(reply)?.[1]
   if (code !== undefined) return code
-  if (/user executing the script can't|ACL failure in script/.test(reply)) return 'NOPERM' // Redis 7.0; Valkey and later Redis
+  // Redis 7.0; Valkey and later Redis
+  if (/user executing the script can't|ACL failure in script/.test(reply)) return 'NOPERM'
   if (/unknown redis command called from script/i.test(reply)) return `${UNKNOWN_COMMAND} in a script`
   const unknown = /(?:unknown|unsupported) command(?: [`'"](?<name>[a-z]{1,20})[`'"])?/i.exec(reply)
   if (unknown) return [UNKNOWN_COMMAND, unknown.groups?.name?.toUpperCase()].filter(Boolean).join(' ')

@@ -59,7 +59,8 @@ export function createRedisStore({
     },
 
     async close() {
-      await redis.get(keyOf({ keyPrefix }, KEYS.closing)).catch(() => {}) // answered after all earlier commands
+      // answered after all earlier commands
+      await redis.get(keyOf({ keyPrefix }, KEYS.closing)).catch(() => {})
       await redis.quit().catch(() => redis.disconnect())
     },
   }

@@ -51,7 +51,10 @@ function fileOf(url: string) {
   return { contentType: 'text/javascript', body: readFileSync(join(DIST, path), 'utf8') }
 }
 
-/** A page with the package's functions, a client, and the reasons that `onSessionEnd` has told, as globals. */
+/**
+ * A page with the package's functions, a client, and the reasons that `onSessionEnd` has told, as
+ * globals.
+ */
 async function openPage(origin = harness.gatehouse.url, brokerUrl = harness.gatehouse.url): Promise<Page> {
   return openAgain(await context.newPage(), origin, brokerUrl)
 }

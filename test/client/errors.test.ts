@@ -5,7 +5,10 @@ import { stepAt } from '../support/node-client.ts'
 import { neverAnswered, ORIGIN, type Scripted, scriptBroker, WAITING } from '../support/scripted-broker.ts'
 import { startStubUpstream } from '../support/stub-upstream.ts'
 
-/** Whatever comes instead of the broker's answer, a method rejects with a GatehouseError, which contains no secrets. */
+/**
+ * Whatever comes instead of the broker's answer, a method rejects with a GatehouseError, which
+ * contains no secrets.
+ */
 
 const SECRET = 'An-Example-Password-1'
 const account = { username: 'a@example.test', factorType: 'SMS' } as const

@@ -206,18 +206,31 @@ test.each(['E0000014', 'E0000080'])('%s, with one cause for all rules, and witho
 
 test('the rules of a policy: those that are on, without the minimum age', () => {
   const complexity = {
-    ...{ minLength: 10, minLowerCase: 1, minUpperCase: 2, minNumber: 0, minSymbol: -1 },
-    ...{ excludeUsername: true, excludeAttributes: ['firstName'] },
+    minLength: 10,
+    minLowerCase: 1,
+    minUpperCase: 2,
+    minNumber: 0,
+    minSymbol: -1,
+    excludeUsername: true,
+    excludeAttributes: ['firstName'],
   }
   const policy = { complexity, age: { minAgeMinutes: 60, historyCount: 1 } }
   const texts = (language: 'en' | 'de') => describePasswordPolicy(policy, language).map(({ text }) => text)
   expect(texts('en')).toEqual([
-    ...['at least 10 characters', 'a lowercase letter', 'at least 2 uppercase letters'],
-    ...['not your last password', 'no part of your username', 'not your first name'],
+    'at least 10 characters',
+    'a lowercase letter',
+    'at least 2 uppercase letters',
+    'not your last password',
+    'no part of your username',
+    'not your first name',
   ])
   expect(texts('de')).toEqual([
-    ...['mindestens 10 Zeichen', 'ein Kleinbuchstabe', 'mindestens 2 Großbuchstaben'],
-    ...['nicht Ihr letztes Passwort', 'kein Teil Ihres Benutzernamens', 'nicht Ihr Vorname'],
+    'mindestens 10 Zeichen',
+    'ein Kleinbuchstabe',
+    'mindestens 2 Großbuchstaben',
+    'nicht Ihr letztes Passwort',
+    'kein Teil Ihres Benutzernamens',
+    'nicht Ihr Vorname',
   ])
   expect(describePasswordPolicy({}, 'en')).toEqual([])
 })
@@ -295,7 +308,8 @@ test.each(WAITS)('an answer 503 or 429 with Retry-After: %d says %s', (seconds, 
     text: `Sie können es ${german} noch einmal versuchen.`,
   })
   expect(describeError(answer(429, 'E0000047'), 'en').text).toContain(english)
-  expect(describeError(answer(401, 'E0000011'), 'en').text).not.toContain(english) // begins again, without a wait
+  // begins again, without a wait
+  expect(describeError(answer(401, 'E0000011'), 'en').text).not.toContain(english)
 })
 
 test('without a known time to wait, a message says “later”', () => {

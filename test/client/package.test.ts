@@ -36,7 +36,8 @@ test('it has the compiled code with types, the licence and the README, and no de
     'package.json',
   ])
   const described = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
-  expect(readFileSync(join(installed, 'README.md'), 'utf8')).not.toMatch(/\]\((?!https?:)/) // dead in the package
+  // dead in the package
+  expect(readFileSync(join(installed, 'README.md'), 'utf8')).not.toMatch(/\]\((?!https?:)/)
   const own = Object.keys(described).filter((name) => /dependencies/i.test(name))
   expect([described.name, described.sideEffects, own]).toEqual(['gatehouse-client', false, []])
   const isOld = (path: string) =>

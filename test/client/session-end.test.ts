@@ -4,7 +4,10 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { createGatehouse, type SessionEnd, type SessionEnding } from 'gatehouse-client'
 import { ORIGIN, type Scripted, type ScriptedBroker, scriptBroker } from '../support/scripted-broker.ts'
 
-/** The end of a session: by its times, by other tabs, and by refusals of the broker; what is told before it, and of a start. */
+/**
+ * The end of a session: by its times, by other tabs, and by refusals of the broker; what is told
+ * before it, and of a start.
+ */
 
 const MINUTE = 60_000
 const NO_SESSION = { status: 404, body: { errorCode: 'E0000007', errorSummary: 'Not found' } }

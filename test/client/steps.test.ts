@@ -3,7 +3,10 @@ import { createGatehouse, type Factor } from 'gatehouse-client'
 import { factorOf, stepAt } from '../support/node-client.ts'
 import { ORIGIN, scriptBroker, WAITING } from '../support/scripted-broker.ts'
 
-/** Steps that no journey of the sandbox's users has: hidden factors, unknown statuses, and lists with another name. */
+/**
+ * Steps that no journey of the sandbox's users has: hidden factors, unknown statuses, and lists
+ * with another name.
+ */
 
 function client(...bodies: readonly object[]) {
   const broker = scriptBroker()

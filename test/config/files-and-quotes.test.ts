@@ -24,17 +24,15 @@ async function file(name: string, content: string): Promise<string> {
 }
 
 test.each([
-  ...[
-    'AUTHN_API_TOKEN',
-    'REDIS_URL',
-    'SECRET_KEYS',
-    'OPS_TOKENS',
-    'OPS_TOKEN',
-    'EVENT_HOOK_SECRET',
-    'PAM_KEY_ID',
-    'PAM_KEY_SECRET',
-    'APP_TOKENS',
-  ],
+  'AUTHN_API_TOKEN',
+  'REDIS_URL',
+  'SECRET_KEYS',
+  'OPS_TOKENS',
+  'OPS_TOKEN',
+  'EVENT_HOOK_SECRET',
+  'PAM_KEY_ID',
+  'PAM_KEY_SECRET',
+  'APP_TOKENS',
 ])('%s both directly and from a file is refused, even from an empty one', async (name) => {
   const value =
     { REDIS_URL: 'memory:', SECRET_KEYS: KEY, APP_TOKENS: `a:${KEY}`, OPS_TOKENS: `a:${KEY}` }[name] ??

@@ -185,7 +185,10 @@ test('without PAM_BASE_URL, PAM is off, and other PAM variables are refused, fro
   expect(load().pam).toBeUndefined()
   const refusals = problemsOf(
     {
-      ...{ PAM_TEAM: 'acme', PAM_KEY_ID_FILE: '/id', PAM_TOKEN_PATH: '/x', PAM_DIRECTORY: 'all' },
+      PAM_TEAM: 'acme',
+      PAM_KEY_ID_FILE: '/id',
+      PAM_TOKEN_PATH: '/x',
+      PAM_DIRECTORY: 'all',
       APP_TOKENS: `portal:${'x'.repeat(32)}`,
     },
     { readFile: () => 'x' },
@@ -287,7 +290,14 @@ describe('a client certificate for Redis', () => {
 test('the names of the variables that are set are listed for the log, without values', () => {
   const { variables } = load({ ...PAM, PAM_KEY_ID: '', PAM_KEY_ID_FILE: '/id' }, { readFile: () => 'x' })
   expect(variables).toEqual([
-    ...['PUBLIC_URL', 'AUTHN_BASE_URL', 'AUTHN_API_TOKEN', 'REDIS_URL', 'SECRET_KEYS'],
-    ...['PAM_BASE_URL', 'PAM_TEAM', 'PAM_KEY_ID_FILE', 'PAM_KEY_SECRET'],
+    'PUBLIC_URL',
+    'AUTHN_BASE_URL',
+    'AUTHN_API_TOKEN',
+    'REDIS_URL',
+    'SECRET_KEYS',
+    'PAM_BASE_URL',
+    'PAM_TEAM',
+    'PAM_KEY_ID_FILE',
+    'PAM_KEY_SECRET',
   ])
 })

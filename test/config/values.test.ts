@@ -4,7 +4,10 @@ import { readEnvironment } from '../../src/config/environment.ts'
 import type { VariableName } from '../../src/config/variables.ts'
 import { KEY, PAM, problemsOf, validEnvironment } from './valid-environment.ts'
 
-/** Each variable with values that it accepts, and with those that it refuses for one reason. Files contain their own path. */
+/**
+ * Each variable with values that it accepts, and with those that it refuses for one reason. Files
+ * contain their own path.
+ */
 
 type More = Record<string, string | undefined>
 type Accepted = readonly (readonly [text: string, value: unknown])[]
@@ -21,8 +24,15 @@ const LOCAL_PART = { ...PAM, PAM_USER_NAME: 'login-local-part' }
 
 const ORIGIN = 'must be an origin only: scheme, host and port, such as https://host.example.com'
 const NO_ORIGINS = [
-  ...['a.b', '/a', 'https:a.b', 'https:/a.b', 'https://', 'https:\\\\a.b'],
-  ...['https:// a.b', 'https://a b', 'https://*.a.b'],
+  'a.b',
+  '/a',
+  'https:a.b',
+  'https:/a.b',
+  'https://',
+  'https:\\\\a.b',
+  'https:// a.b',
+  'https://a b',
+  'https://*.a.b',
   ...words(
     'https://a.b:99999 1https://a.b xhttps://a.b ftp://a.b null https://a.b/x https://a.b/?x https://a.b#x',
   ),
@@ -54,7 +64,8 @@ const DOMAINS_ALONE = 'must be set if PAM_USER_NAME is login-local-part'
 const NO_APP_TOKEN =
   'must be a name of at most 32 lower-case letters, digits, _ and -, a letter first, then a colon and a token of 32 visible ASCII characters or more'
 const uuid = '0f3b0c6e-7b8e-4b0a-9e53-0d3b8f0a1c2d'
-const [ONE, TWO] = [Buffer.alloc(32, 'ab'), Buffer.from(`${'fb'.repeat(31)}ff`, 'hex')] // the second has + and /
+// the second has + and /
+const [ONE, TWO] = [Buffer.alloc(32, 'ab'), Buffer.from(`${'fb'.repeat(31)}ff`, 'hex')]
 
 const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
   PUBLIC_URL: ORIGINS,
@@ -253,8 +264,15 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   SECRET_KEYS: {
     'entry 1 must be a key of exactly 32 bytes in base64': [
-      ...['c2hvcnQ=', `${KEY}AA`, `x${KEY}`, `!${KEY}`, `${KEY}=`, KEY.slice(1), 'no base64 !'],
-      ...[`${TWO.toString('base64').slice(0, 42)}-`, `${'/_'.repeat(21)}A`],
+      'c2hvcnQ=',
+      `${KEY}AA`,
+      `x${KEY}`,
+      `!${KEY}`,
+      `${KEY}=`,
+      KEY.slice(1),
+      'no base64 !',
+      `${TWO.toString('base64').slice(0, 42)}-`,
+      `${'/_'.repeat(21)}A`,
     ],
     'entry 2 must be a key of exactly 32 bytes in base64': [`${KEY},short`],
     'entry 1 must be a random key, not one repeated byte': [Buffer.alloc(32).toString('base64')],
@@ -309,7 +327,18 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   TRUST_PROXY: {
     'entry 1 must be the address or CIDR of a proxy, such as 10.0.0.10': [
-      ...['*', 'true', 'TRUE', 'yes', 'all', '1', '42', 'loopback', '10.0.0', '1a', '/8', 'fe80::1%eth0'],
+      '*',
+      'true',
+      'TRUE',
+      'yes',
+      'all',
+      '1',
+      '42',
+      'loopback',
+      '10.0.0',
+      '1a',
+      '/8',
+      'fe80::1%eth0',
       ...words(
         '10.0.0.0/33 2001:db8::/129 10.0.0.0/8/8 10.0.0.0/ 10.0.0.0/x 10.0.0.0/-1 10.0.0.0/0008 10.0.0.0/000',
       ),
@@ -367,7 +396,8 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   PAM_TEAM: {
     'must be a team name: letters, digits, and . _ ~ - after the first one': [
       ...words('. .. -a _a a/b ä a%20 ../other'),
-      ...['a b', 'a'.repeat(256)],
+      'a b',
+      'a'.repeat(256),
     ],
   },
   PAM_KEY_ID: { [VISIBLE]: ['two words'] },
@@ -377,17 +407,45 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   PAM_KEY_EXPIRES_AT: {
     'must be an RFC 3339 time, such as 2027-01-31T00:00:00Z': [
-      ...['soon', '2027-01-31', '2027-01-31T00:00:00', '2027-02-29T00:00:00Z', '2027-1-31T00:00:00Z'],
-      ...['2027-00-10T00:00:00Z', '2027-13-10T00:00:00Z', '2027-01-00T00:00:00Z', '2027-04-31T00:00:00Z'],
-      ...['2027-01-31T24:00:00Z', '2027-01-31T00:60:00Z', '2027-01-31T00:00:60Z'],
-      ...['2027-01-31T00:00:00+24:00', '2027-01-31T00:00:00+02', '2027-01-31T00:00:00+02:60'],
-      ...['27-01-31T00:00:00Z', '2027-01-31X00:00:00Z', 'x2027-01-31T00:00:00Z', '2027-01-31T00:00:00Zx'],
+      'soon',
+      '2027-01-31',
+      '2027-01-31T00:00:00',
+      '2027-02-29T00:00:00Z',
+      '2027-1-31T00:00:00Z',
+      '2027-00-10T00:00:00Z',
+      '2027-13-10T00:00:00Z',
+      '2027-01-00T00:00:00Z',
+      '2027-04-31T00:00:00Z',
+      '2027-01-31T24:00:00Z',
+      '2027-01-31T00:60:00Z',
+      '2027-01-31T00:00:60Z',
+      '2027-01-31T00:00:00+24:00',
+      '2027-01-31T00:00:00+02',
+      '2027-01-31T00:00:00+02:60',
+      '27-01-31T00:00:00Z',
+      '2027-01-31X00:00:00Z',
+      'x2027-01-31T00:00:00Z',
+      '2027-01-31T00:00:00Zx',
     ],
   },
   PAM_TOKEN_PATH: {
     'must be an absolute path, such as /v1/teams/{team_name}/service_token': [
-      ...['v1/token', '/', '/a b', '/ä', '/a%2', '/a%zz', '/a|b', 'x/a', '/v1/token?x=1', '/v1/token#x'],
-      ...['//evil.example/token', '/a\\b', '/v1/{team}/token', '/{', '/}', '/{team_name}{'],
+      'v1/token',
+      '/',
+      '/a b',
+      '/ä',
+      '/a%2',
+      '/a%zz',
+      '/a|b',
+      'x/a',
+      '/v1/token?x=1',
+      '/v1/token#x',
+      '//evil.example/token',
+      '/a\\b',
+      '/v1/{team}/token',
+      '/{',
+      '/}',
+      '/{team_name}{',
     ],
   },
   PAM_USER_NAME: { [option('login', 'login-local-part')]: ['email'] },
@@ -400,7 +458,8 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
     'has the same domain twice': withOthers(LOCAL_PART, ['a.b=,A.B=x-']),
     'entry 1 a prefix must be of letters, digits and . _ ~ @ + -': withOthers(LOCAL_PART, [
       ...words('a.b=a/b a.b==x a.b=ä'),
-      ...['a.b=a b', `a.b=${'x'.repeat(65)}`],
+      'a.b=a b',
+      `a.b=${'x'.repeat(65)}`,
     ]),
     [`entry 1 ${DOMAIN}`]: withOthers(LOCAL_PART, ['a b', '=x-']),
     [DOMAINS_ALONE]: withOthers(LOCAL_PART, ['']),
@@ -423,14 +482,12 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   PAM_DIRECTORY: {
     'must be none, all, or a list of role:<role> and group:<uuid>': [
       ...words(', everyone role: role:ä role:0a role:a-b xrole:a all,role:a None'),
-      ...[
-        'role:a b',
-        `role:a${'b'.repeat(64)}`,
-        'group:',
-        'group:not-a-uuid',
-        `xgroup:${uuid}`,
-        `group:${uuid}0`,
-      ],
+      'role:a b',
+      `role:a${'b'.repeat(64)}`,
+      'group:',
+      'group:not-a-uuid',
+      `xgroup:${uuid}`,
+      `group:${uuid}0`,
     ],
   },
   REDIS_CA_FILE: {
@@ -441,7 +498,9 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   REDIS_KEY_PREFIX: {
     'must be up to 64 letters, digits and _ . : -, with a colon at the end': [
       ...words('gatehouse gate* a*: a?: [a]: {a}: ä: a/:'),
-      ...['a b:', 'a:\nb:', `${'a'.repeat(64)}:`],
+      'a b:',
+      'a:\nb:',
+      `${'a'.repeat(64)}:`,
     ],
   },
   UPSTREAM_CA_FILE: {
@@ -512,21 +571,27 @@ test.each([
 
 test('every problem is reported at once, also those between variables', () => {
   const problems = problemsOf({
-    ...{
-      PUBLIC_URL: '',
-      PORT: '9090',
-      AUTHN_API_TOKEN: '',
-      LOG_LEVEL: 'loud',
-      PAM_TEAM: 'a b',
-      TRUST_PROX: 'x',
-    },
-    ...{ SESSION_IDLE_MINUTES: '61', SESSION_ABSOLUTE_HOURS: '1', HIDDEN_FACTORS: 'x,sms,y' },
+    PUBLIC_URL: '',
+    PORT: '9090',
+    AUTHN_API_TOKEN: '',
+    LOG_LEVEL: 'loud',
+    PAM_TEAM: 'a b',
+    TRUST_PROX: 'x',
+    SESSION_IDLE_MINUTES: '61',
+    SESSION_ABSOLUTE_HOURS: '1',
+    HIDDEN_FACTORS: 'x,sms,y',
   })
   expect(problems.map((problem) => problem.split(' ', 3).join(' ')).sort()).toEqual([
-    ...['AUTHN_API_TOKEN: is required', 'HIDDEN_FACTORS: entry 1', 'HIDDEN_FACTORS: entry 3'],
+    'AUTHN_API_TOKEN: is required',
+    'HIDDEN_FACTORS: entry 1',
+    'HIDDEN_FACTORS: entry 3',
     'LOG_LEVEL: Invalid option:',
-    ...['OPS_PORT: must be', 'PAM_TEAM: is set,', 'PAM_TEAM: must be', 'PUBLIC_URL: is required'],
-    ...['SESSION_IDLE_MINUTES: must not', 'TRUST_PROX: is unknown;'],
+    'OPS_PORT: must be',
+    'PAM_TEAM: is set,',
+    'PAM_TEAM: must be',
+    'PUBLIC_URL: is required',
+    'SESSION_IDLE_MINUTES: must not',
+    'TRUST_PROX: is unknown;',
   ])
 })
 
@@ -534,8 +599,15 @@ test('no problem contains the invalid value', () => {
   const mark = 'MARKEDvalue'
   for (const { name, others } of CASES) {
     for (const value of [
-      ...[mark, `https://${mark}@${mark}`, `${mark}://u:${mark}@h`, `https://a.b/%${mark}`, `\u0000${mark}`],
-      ...[`%${mark}%,\n${mark}`, `a.b=${mark}/`, `role:${mark}`, `10.0.0.0/${mark}`],
+      mark,
+      `https://${mark}@${mark}`,
+      `${mark}://u:${mark}@h`,
+      `https://a.b/%${mark}`,
+      `\u0000${mark}`,
+      `%${mark}%,\n${mark}`,
+      `a.b=${mark}/`,
+      `role:${mark}`,
+      `10.0.0.0/${mark}`,
     ]) {
       const text = JSON.stringify(problemsOf({ ...others, [name]: value }, { readFile }))
       expect(text.toLowerCase()).not.toContain(mark.toLowerCase())

@@ -5,7 +5,8 @@ import { expectGoodScreen, hasFocus, useDemo } from '../support/demo-page.ts'
 /** "My access": the session, the user's other sessions, groups and roles. */
 const harness = useDemo()
 afterEach(async () => {
-  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
+  // no session of the previous test is listed
+  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' })
 })
 
 async function signedIn(login = 'amelia.stone', firstName = 'Amelia') {

@@ -7,7 +7,10 @@ import { useDemo } from '../support/demo-page.ts'
 
 const demo = useDemo()
 
-/** Opens an operation, changes its body if one is given, sends it, and waits for the answer's status. */
+/**
+ * Opens an operation, changes its body if one is given, sends it, and waits for the answer's
+ * status.
+ */
 async function tryIt(page: Page, id: string, status: number, body?: object): Promise<string> {
   const operation = page.locator(`[id$="-${id}"]`)
   await clickOnce(operation.locator('.opblock-summary-control'))

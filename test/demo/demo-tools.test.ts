@@ -3,7 +3,10 @@ import { click, clickOnce } from '../support/click.ts'
 import { expectGoodScreen, useDemo } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** The demo's tools next to the sign-in page: the list of users, the reset and the link to the API page. */
+/**
+ * The demo's tools next to the sign-in page: the list of users, the reset and the link to the API
+ * page.
+ */
 const demo = useDemo()
 
 test('the users can be filtered by name and description', async () => {

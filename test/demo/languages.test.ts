@@ -5,7 +5,10 @@ import { GERMAN } from '../../examples/react/src/language/german.ts'
 import { clickOnce } from '../support/click.ts'
 import { expectGoodScreen, PASSWORD, useDemo, type Visitor } from '../support/demo-page.ts'
 
-/** The sign-in page in German, its language switch, and names and messages that are written from right to left. */
+/**
+ * The sign-in page in German, its language switch, and names and messages that are written from
+ * right to left.
+ */
 const harness = useDemo()
 
 const langOf = (page: Page) => page.evaluate<string>('document.documentElement.lang')

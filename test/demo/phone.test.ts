@@ -4,7 +4,9 @@ import { clickOnce } from '../support/click.ts'
 import { useDemo, type Visitor } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** The demo's phone: it scans QR codes, shows codes and answers push requests for the chosen user. */
+/**
+ * The demo's phone: it scans QR codes, shows codes and answers push requests for the chosen user.
+ */
 const demo = useDemo()
 
 async function choose(login: string): Promise<{ visitor: Visitor; phone: Locator }> {

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { expectGoodScreen, hasFocus, useDemo, type Visitor } from '../support/demo-page.ts'
 
-/** Where the page goes after a sign-in (`returnTo`), and sign-ins within an open session (`prompt=login`, `sign_in_again`). */
+/**
+ * Where the page goes after a sign-in (`returnTo`), and sign-ins within an open session
+ * (`prompt=login`, `sign_in_again`).
+ */
 
 const MINUTE_MS = 60_000
 /** The broker's clock. */
@@ -11,7 +14,8 @@ beforeEach(() => {
   nowMs = Date.now()
 })
 afterEach(async () => {
-  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' }) // no session of the previous test is listed
+  // no session of the previous test is listed
+  await fetch(`${harness.demo.url}/demo/reset`, { method: 'POST' })
 })
 
 /** A small document on the portal's origin. */

@@ -10,7 +10,10 @@ import {
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** The reference sign-in page, screen by screen. Each screen is scanned with axe, in light and dark mode, and on a narrow phone. */
+/**
+ * The reference sign-in page, screen by screen. Each screen is scanned with axe, in light and dark
+ * mode, and on a narrow phone.
+ */
 const harness = useDemo()
 
 async function signedInAs(visitor: Visitor, firstName: string) {
@@ -33,7 +36,8 @@ describe('signing in with a password', () => {
     await visitor.signIn('olga.expired')
     await visitor.screen('Your password has expired')
     await visitor.main.getByText('at least 8 characters').waitFor()
-    const named = visitor.main.locator('form input[autocomplete="username"]') // for password managers
+    // for password managers
+    const named = visitor.main.locator('form input[autocomplete="username"]')
     expect(await named.inputValue()).toBe('olga.expired@example.test')
     await visitor.type('Current password', 'wrong')
     await visitor.type('New password', NEW_PASSWORD)

@@ -10,7 +10,10 @@ import {
 } from '../support/demo-page.ts'
 import { until } from '../support/until.ts'
 
-/** Signs in the users of the sandbox as their descriptions say: one for each kind of screen that no other test of this folder has. */
+/**
+ * Signs in the users of the sandbox as their descriptions say: one for each kind of screen that no
+ * other test of this folder has.
+ */
 const demo = useDemo()
 let visitor: Visitor
 beforeEach(async () => {
@@ -63,7 +66,8 @@ const offers =
   (count: number): Step =>
   async () => {
     const others = visitor.main.locator('.choices').getByRole('button')
-    await until(async () => (await others.count()) === count, { what: `${count} other buttons` }) // the previous screen may have other buttons too
+    // the previous screen may have other buttons too
+    await until(async () => (await others.count()) === count, { what: `${count} other buttons` })
   }
 const offersNo =
   (button: string): Step =>

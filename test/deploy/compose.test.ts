@@ -13,10 +13,18 @@ import { imageFacts, longestStopSeconds, packageVersion, readProject, readYaml }
 
 const list = z.array(z.string()).default([])
 const service = z.looseObject({
-  ...{ image: z.string(), user: z.string(), restart: z.string(), secrets: list, ports: list, profiles: list },
-  ...{ read_only: z.literal(true), cap_drop: z.tuple([z.literal('ALL')]) },
+  image: z.string(),
+  user: z.string(),
+  restart: z.string(),
+  secrets: list,
+  ports: list,
+  profiles: list,
+  read_only: z.literal(true),
+  cap_drop: z.tuple([z.literal('ALL')]),
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
-  ...{ mem_limit: z.string(), cpus: z.number(), pids_limit: z.number() },
+  mem_limit: z.string(),
+  cpus: z.number(),
+  pids_limit: z.number(),
   stop_grace_period: z.string().default('10s'),
   environment: z.record(z.string(), z.string()).default({}),
 })

@@ -20,7 +20,8 @@ const everything = {
   image: { digest: `sha256:${'0'.repeat(64)}`, pullSecrets: [{ name: 'registry' }] },
   extraEnv: [{ name: 'HTTPS_PROXY', valueFrom: { secretKeyRef: { name: 'proxy', key: 'url' } } }],
   tunables: { upstream: { authn: { maxConnections: 8 } } },
-  ...{ replicas: 2, maxReplicas: 6 },
+  replicas: 2,
+  maxReplicas: 6,
   ingress: { className: 'nginx', tlsSecret: 'portal-tls' },
   monitoring: { enabled: true, dashboard: true, labels: { release: 'prometheus' } },
 }
@@ -48,7 +49,10 @@ test('a Prometheus rule without an expression is reported', () => {
   expect(problemsOf([{ kind: '', apiVersion: '', ...rule, spec }])).toContain('expr')
 })
 
-/** One module constructs and validates each object: the compiler checks its properties, Node runs its schema. */
+/**
+ * One module constructs and validates each object: the compiler checks its properties, Node runs
+ * its schema.
+ */
 function problemsOf(list: readonly Manifest[]): string {
   const lines = list.map(({ kind, apiVersion, ...rest }, at) => {
     const group = apiVersion.split('/')[0] ?? ''

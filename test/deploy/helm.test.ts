@@ -16,14 +16,19 @@ const OPTIONAL_SECRETS = ['EVENT_HOOK_SECRET', 'APP_TOKENS', 'OPS_TOKENS', 'OTEL
 const labels = z.record(z.string(), z.string())
 const probe = z.object({
   httpGet: z.unknown(),
-  ...{ periodSeconds: z.number(), timeoutSeconds: z.number(), failureThreshold: z.number() },
+  periodSeconds: z.number(),
+  timeoutSeconds: z.number(),
+  failureThreshold: z.number(),
 })
 const pod = z.object({
-  ...{ automountServiceAccountToken: z.boolean(), enableServiceLinks: z.boolean() },
+  automountServiceAccountToken: z.boolean(),
+  enableServiceLinks: z.boolean(),
   securityContext: z.unknown(),
   containers: z.tuple([
     z.object({
-      ...{ image: z.string(), securityContext: z.unknown(), command: z.array(z.string()).optional() },
+      image: z.string(),
+      securityContext: z.unknown(),
+      command: z.array(z.string()).optional(),
       env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })),
       volumeMounts: z.array(
         z.object({ name: z.string(), mountPath: z.string(), readOnly: z.literal(true) }).strict(),
@@ -44,7 +49,9 @@ const deployment = z.object({
         containers: z.tuple([
           pod.shape.containers.def.items[0].extend({
             ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
-            ...{ startupProbe: probe, livenessProbe: probe, readinessProbe: probe },
+            startupProbe: probe,
+            livenessProbe: probe,
+            readinessProbe: probe,
           }),
         ]),
       }),
@@ -128,7 +135,8 @@ describe('the configuration loads', () => {
       'with PAM, tunables, variables and all secrets',
       {
         env: { ...PAM, SESSION_IDLE_MINUTES: 20 },
-        ...{ tunables: TUNABLES, optionalSecrets: OPTIONAL_SECRETS },
+        tunables: TUNABLES,
+        optionalSecrets: OPTIONAL_SECRETS,
       },
     ],
     ['with IPv6 only', { env: { HOST: '::', OPS_HOST: '::' } }],

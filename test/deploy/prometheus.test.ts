@@ -6,7 +6,9 @@ import { createMetrics } from '../../src/observability/metrics.ts'
 import { readProject, readYaml } from './read-deploy.ts'
 
 const rule = z.strictObject({
-  ...{ alert: z.string(), expr: z.string(), for: z.string().optional() },
+  alert: z.string(),
+  expr: z.string(),
+  for: z.string().optional(),
   labels: z.strictObject({ severity: z.enum(['critical', 'warning', 'info']) }),
   annotations: z.strictObject({ summary: z.string(), runbook_url: z.string() }),
 })

@@ -7,15 +7,19 @@ import type { PortalRequest, PortalResponse } from '../support/proxy.ts'
 import { until } from '../support/until.ts'
 
 /**
- * Clients attack each proxy example of `deploy/proxies/`, which runs unchanged. The addresses and users that the org,
- * Gatehouse's log and the application get must come from the proxy, never from the client.
+ * Clients attack each proxy example of `deploy/proxies/`, which runs unchanged. The addresses and
+ * users that the org, Gatehouse's log and the application get must come from the proxy, never from
+ * the client.
  */
 
 const CLIENT = '127.0.0.77'
 const FORGED = '198.51.100.66'
 const FORGED_ID = 'forged-request-id'
 
-/** Proxies whose own limits let the attack through to Gatehouse and to the application; others may refuse it. */
+/**
+ * Proxies whose own limits let the attack through to Gatehouse and to the application; others may
+ * refuse it.
+ */
 const TAKES_ALL_LINES: readonly ProxyName[] = ['Caddy']
 /** The characters that a header name may contain in addition to letters, digits and hyphens. */
 const OTHER_SIGNS = [..."!#$%&'*+.^_`|~"]
@@ -102,8 +106,9 @@ describe.each(NAMES)('%s', (name) => {
   afterAll(() => portal?.stop())
 
   /**
-   * Signs in with these headers from the client's address, as a user with a second factor, so no session opens that would evict the
-   * one of `cookie`. Returns the address that Okta received, if it was called.
+   * Signs in with these headers from the client's address, as a user with a second factor, so no
+   * session opens that would evict the one of `cookie`. Returns the address that Okta received, if
+   * it was called.
    */
   async function signInWith(headers: readonly string[]) {
     portal.harness.clearUpstreamCalls()
@@ -173,7 +178,8 @@ describe.each(NAMES)('%s', (name) => {
       'X-Forwarded-For': forged('X-Forwarded-For'),
       'X-Forwarded-For twice, and a trusted address': [
         ...forged('X-Forwarded-For', 'x-forwarded-for'),
-        ...['X-Forwarded-For', '127.0.0.1'],
+        'X-Forwarded-For',
+        '127.0.0.1',
       ],
       'an empty X-Forwarded-For': ['X-Forwarded-For', ''],
       'an unreadable X-Forwarded-For': ['X-Forwarded-For', 'unknown, _hidden,'],
@@ -188,7 +194,8 @@ describe.each(NAMES)('%s', (name) => {
       'other X-Auth-Request-*': forged(...OTHER_IDENTITY_HEADERS),
       'X-Auth-Request-* named in Connection': [
         ...forged(...IDENTITY_HEADERS),
-        ...['Connection', `close, ${IDENTITY_HEADERS.join(', ')}, X-Forwarded-For`],
+        'Connection',
+        `close, ${IDENTITY_HEADERS.join(', ')}, X-Forwarded-For`,
       ],
     }
     const spelledWith = (sign: string) =>
@@ -250,7 +257,12 @@ describe.each(NAMES)('%s', (name) => {
       WebSocket: ['Connection', 'Upgrade', 'Upgrade', 'WebSocket', ...websocket],
       'websocket and h2c': ['Connection', 'Upgrade', 'Upgrade', 'websocket, h2c', ...websocket],
       'websocket and h2c in two lines': [
-        ...['Connection', 'Upgrade', 'Upgrade', 'websocket', 'Upgrade', 'h2c'],
+        'Connection',
+        'Upgrade',
+        'Upgrade',
+        'websocket',
+        'Upgrade',
+        'h2c',
         ...websocket,
       ],
     }
@@ -403,7 +415,9 @@ describe.each(NAMES)('%s', (name) => {
 
 const AMELIAS_GROUPS = ['Database Readers', 'Platform Admins', 'Production Linux - View', 'Everyone']
 
-/** A status of a proxy that refuses, or 0: it closed the connection before the request was complete. */
+/**
+ * A status of a proxy that refuses, or 0: it closed the connection before the request was complete.
+ */
 const REFUSED: ReadonlySet<number> = new Set([0, 400, 413, 431])
 
 function cutOff(error: NodeJS.ErrnoException): PortalResponse {

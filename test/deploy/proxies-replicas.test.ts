@@ -6,7 +6,10 @@ import { type RunningProxy, startProxy } from '../support/proxy.ts'
 import { openSwallowingPort } from '../support/swallowing-port.ts'
 import { until } from '../support/until.ts'
 
-/** The examples of `deploy/proxies/` and `deploy/compose/nginx.conf` with two replicas, one of which fails. */
+/**
+ * The examples of `deploy/proxies/` and `deploy/compose/nginx.conf` with two replicas, one of which
+ * fails.
+ */
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -16,7 +19,10 @@ afterEach(async () => {
 const PATH = '/api/v1/sessions/me'
 /** More requests than replicas, so that each is tried. */
 const REQUESTS = 6
-/** In each example. A request that is sent to the swallowing replica waits at least this long, on any machine. */
+/**
+ * In each example. A request that is sent to the swallowing replica waits at least this long, on
+ * any machine.
+ */
 const CONNECT_TIMEOUT_MS = 1000
 
 interface Replica {
@@ -26,7 +32,10 @@ interface Replica {
   readonly received: (string | undefined)[]
 }
 
-/** Answers 200, on the operations listener too, and resets the connection of a request whose path contains `cut`. */
+/**
+ * Answers 200, on the operations listener too, and resets the connection of a request whose path
+ * contains `cut`.
+ */
 async function replica(): Promise<Replica> {
   const received: (string | undefined)[] = []
   const server = createServer({ keepAliveTimeout: 600_000 }, (req, res) => {

@@ -4,8 +4,8 @@ import { type Arrived, cookiesOf, HOOK_SECRET, type Portal, startPortal, ZOE } f
 import { PORTAL, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 
 /**
- * The rule of the proxy examples, `role=resource_admin&maxAuthAge=3600&headers=groups`, decided by a real broker that asks
- * the sandbox's PAM API.
+ * The rule of the proxy examples, `role=resource_admin&maxAuthAge=3600&headers=groups`, decided by
+ * a real broker that asks the sandbox's PAM API.
  */
 
 const MINUTE_MS = 60_000

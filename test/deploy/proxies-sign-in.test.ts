@@ -6,7 +6,10 @@ import { type Portal, startPortal } from '../support/portal.ts'
 import { PORTAL, PORTAL_HOST, type ProxyName, SIGN_IN } from '../support/proxies.ts'
 import { SIGN_IN_PAGE } from '../support/proxy.ts'
 
-/** A user follows a deep link to the application, in Chromium, through the proxy examples of `deploy/proxies/`. */
+/**
+ * A user follows a deep link to the application, in Chromium, through the proxy examples of
+ * `deploy/proxies/`.
+ */
 
 const NAMES: readonly ProxyName[] = ['nginx', 'Caddy', 'HAProxy']
 

@@ -16,7 +16,9 @@ export function renderChart(values: object = { env: REQUIRED }): Manifest[] {
   const command =
     'tools/deploy/helm.mjs template gatehouse deploy/helm/gatehouse --namespace gatehouse --values -'
   const { status, stdout, stderr } = spawnSync(process.execPath, command.split(' '), {
-    ...{ input: JSON.stringify(values), encoding: 'utf8', maxBuffer: 10_000_000 },
+    input: JSON.stringify(values),
+    encoding: 'utf8',
+    maxBuffer: 10_000_000,
   })
   if (status !== 0) throw new Error(stderr)
   return parseAllDocuments(stdout).map((document) => {

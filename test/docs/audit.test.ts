@@ -9,11 +9,19 @@ test('every reason for ending sessions is named', () => {
 
 test('an audit line with a login, without a field, with a login as a hash or with an unknown event is refused', () => {
   const line = {
-    ...{ time: '2026-11-05T06:00:00.000Z', level: 'info', service: 'gatehouse', version: '0.2.0' },
+    time: '2026-11-05T06:00:00.000Z',
+    level: 'info',
+    service: 'gatehouse',
+    version: '0.2.0',
     process: '0b5e3f7e-6c1d-4c5e-9a55-0d6b7a1f2c3d',
     sequence: 7,
-    ...{ event: 'sign_in_started', audit: true, requestId: 'made-up-id', address: '203.0.113.7' },
-    ...{ deviceHash: '7jMUBzdicQV3DTOQ', loginHash: 'e_CZLWr3pzsRajme', operation: 'primary' },
+    event: 'sign_in_started',
+    audit: true,
+    requestId: 'made-up-id',
+    address: '203.0.113.7',
+    deviceHash: '7jMUBzdicQV3DTOQ',
+    loginHash: 'e_CZLWr3pzsRajme',
+    operation: 'primary',
   }
   expect(() => checkAuditLines([line])).not.toThrow()
   expect(() => checkAuditLines([{ ...line, login: 'ada@example.com' }])).toThrow(/additional properties/)

@@ -6,7 +6,9 @@ import { useFixture } from '../support/fixture.ts'
 import { AMELIA, startHarness, WALTER } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 
-/** Each answer in docs/build-your-sign-in-page.md must have the shape of one that the broker sends. */
+/**
+ * Each answer in docs/build-your-sign-in-page.md must have the shape of one that the broker sends.
+ */
 const PAGE = readFileSync(new URL('../../docs/build-your-sign-in-page.md', import.meta.url), 'utf8')
 const BLOCKS = [...PAGE.matchAll(/```jsonc\n([^`]*)```/g)].map(
   ([, text = '']) => JSON.parse(text.replace(/ \/\/ .*$/gm, '')) as JsonObject,

@@ -15,7 +15,8 @@ beforeAll(async () => {
   const server = createServer(files, (req, res) => {
     const isOrg = req.url?.startsWith('/.well-known/')
     const isWrongMethod = req.url === '/api/v1/authn' && req.method === 'GET'
-    const cookie = '__Host-gatehouse-device=a; Path=/; HttpOnly; SameSite=Lax' // a proxy has removed Secure
+    // a proxy has removed Secure
+    const cookie = '__Host-gatehouse-device=a; Path=/; HttpOnly; SameSite=Lax'
     res.writeHead(isOrg ? 200 : isWrongMethod ? 405 : 404, {
       'Content-Type': 'application/json',
       ...(req.headers.cookie === undefined && { 'Set-Cookie': cookie }),

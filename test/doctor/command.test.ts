@@ -42,7 +42,10 @@ const NAMES = [
     (name) => `authn.${name}`,
   ),
   ...['reach', 'key', 'team', 'user', 'key_expiry'].map((name) => `pam.${name}`),
-  ...['public.reach', 'public.cookies', 'public.headers', 'ops.closed'],
+  'public.reach',
+  'public.cookies',
+  'public.headers',
+  'ops.closed',
 ]
 
 test('docs/operations.md describes every check', () => {

@@ -8,8 +8,8 @@ import { deadPort } from '../support/stub-upstream.ts'
 export const PATIENT = { checkMs: 60_000, totalMs: 120_000, closeMs: 1000, logMs: 0, slowMs: 100 }
 
 /**
- * Runs the doctor with this environment on top of one in which nothing is reachable. Returns `status: detail` by name. Throws if a
- * result contains a secret or the login.
+ * Runs the doctor with this environment on top of one in which nothing is reachable. Returns
+ * `status: detail` by name. Throws if a result contains a secret or the login.
  */
 export async function diagnose(
   env: Readonly<Record<string, string>>,

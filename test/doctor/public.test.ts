@@ -52,7 +52,8 @@ interface Rewrites {
 
 /** The proxy in front of the broker. It writes X-Forwarded-For, unless the rewrite replaces it. */
 async function proxy(rewrites: Rewrites = {}): Promise<string> {
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp() // the proxy before this one has the same port
+  // the proxy before this one has the same port
+  for (const cleanUp of cleanUps.splice(0)) await cleanUp()
   const { request: toBroker, response: toClient, portOf } = rewrites
   const server = createServer(async (req, res) => {
     const { intercept = when(({ url }) => url?.startsWith('/forward-auth') === true, 404) } = rewrites

@@ -36,7 +36,8 @@ const ALL_OK = {
   reach: 'ok: Redis answers',
   database: 'ok: the database of REDIS_URL exists',
   version: expect.stringMatching(/^ok: Redis \d+\.\d+$/),
-  policy: 'warn: maxmemory is 0: Redis takes all memory of its machine, which may then end it', // as Redis starts
+  // as Redis starts
+  policy: 'warn: maxmemory is 0: Redis takes all memory of its machine, which may then end it',
   scripts: 'ok: the Redis user may run all scripts of the broker',
   write: 'ok: a key was written, read and deleted',
   keys: 'ok: no replica has used this Redis yet',

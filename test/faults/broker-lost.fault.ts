@@ -41,6 +41,7 @@ test('one of three brokers is stopped under load, and the load balancer sees tha
   const results = await signingIn
   expect(await leaving.exited).toBe(0)
   expect(results.filter(({ login, signedInAs }) => login !== signedInAs)).toEqual([])
-  // no connection is accepted after the broker has stopped listening; every accepted request gets a full response
+  // no connection is accepted after the broker has stopped listening; every accepted request gets a
+  // full response
   expect(results.flatMap(({ cutOff }) => cutOff)).toEqual([])
 })

@@ -4,7 +4,10 @@ import { startSentinels } from '../support/redis-sentinels.ts'
 import { type Fleet, startFleet } from './fleet.ts'
 import { type SignInResult, signInUsers, untilUnderLoad } from './sign-in-load.ts'
 
-/** Redis fails during two hundred sign-ins: all users are signed in with their own sessions, and no request hangs. */
+/**
+ * Redis fails during two hundred sign-ins: all users are signed in with their own sessions, and no
+ * request hangs.
+ */
 
 const USERS = 200
 /** The time limits of store and upstream, with a margin for a busy machine. */

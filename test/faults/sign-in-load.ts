@@ -22,7 +22,10 @@ export interface SignInLoad {
   readonly fleet: Fleet
   readonly users: number
   readonly timeoutMs: number
-  /** Sends requests only to brokers that are ready, as a load balancer does. Default: to all of them. */
+  /**
+   * Sends requests only to brokers that are ready, as a load balancer does. Default: to all of
+   * them.
+   */
   readonly onlyReady?: boolean
 }
 
@@ -44,7 +47,10 @@ export async function signInUsers({ fleet, users, timeoutMs, onlyReady = false }
 export const untilUnderLoad = (fleet: Fleet, users: number) =>
   until(() => fleet.sandbox.requestLog.authn.entries.length > users / 4, { timeoutMs: 60_000 })
 
-/** After these statuses the same request is sent again, as Okta's browser library does while it polls. */
+/**
+ * After these statuses the same request is sent again, as Okta's browser library does while it
+ * polls.
+ */
 const RETRIABLE = new Set([0, 429, 502, 503, 504])
 
 async function signIn(
@@ -109,7 +115,10 @@ async function signIn(
   }
 }
 
-/** `ECONNREFUSED`: the request was never sent. `instanceof` does not work, because Node's errors are from another realm. */
+/**
+ * `ECONNREFUSED`: the request was never sent. `instanceof` does not work, because Node's errors are
+ * from another realm.
+ */
 function causeOf(error: unknown): string {
   const cause = typeof error === 'object' && error !== null && 'cause' in error ? error.cause : undefined
   return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : String(error)

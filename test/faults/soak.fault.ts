@@ -9,8 +9,8 @@ import { until } from '../support/until.ts'
 import { type Fleet, loginOf, startFleet, USER_ANSWER, USER_COUNT, USER_PASSWORD } from './fleet.ts'
 
 /**
- * Users sign in, read their session and sign out, again and again, for `SOAK_MINUTES` (5). All keys in Redis expire; the heap, open
- * descriptors and the number of keys do not grow.
+ * Users sign in, read their session and sign out, again and again, for `SOAK_MINUTES` (5). All keys
+ * in Redis expire; the heap, open descriptors and the number of keys do not grow.
  */
 
 const MINUTE_MS = 60_000

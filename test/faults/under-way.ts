@@ -4,7 +4,10 @@ import { navigate } from '../support/navigate.ts'
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { loginOf, USER_ANSWER, USER_PASSWORD } from './fleet.ts'
 
-/** What four users of the fleet's sandbox have begun at one broker, to go on at another one. It can be stored as JSON. */
+/**
+ * What four users of the fleet's sandbox have begun at one broker, to go on at another one. It can
+ * be stored as JSON.
+ */
 export interface UnderWay {
   readonly signedIn: User & { readonly ssoToken: string }
   /** `step` asks for the answer to the security question. */
@@ -44,7 +47,10 @@ export async function begin(at: string): Promise<UnderWay> {
   }
 }
 
-/** The session answers, the transaction and single sign-on go on, and the limits leave as many passwords as before. */
+/**
+ * The session answers, the transaction and single sign-on go on, and the limits leave as many
+ * passwords as before.
+ */
 export async function expectToGoOn({ signedIn, waiting, stranger, known }: UnderWay, at: string) {
   expect(await loginOfSession(signedIn, at)).toBe(signedIn.login)
   const query = new URLSearchParams({ token: signedIn.ssoToken, redirectUrl: TARGET })
@@ -68,7 +74,10 @@ async function ask(user: User, url: string, body?: object) {
   return answer
 }
 
-/** Cookies are those of localhost, on any port. The last version's answers need not match this one's OpenAPI document. */
+/**
+ * Cookies are those of localhost, on any port. The last version's answers need not match this one's
+ * OpenAPI document.
+ */
 function browserOf({ cookies }: User): Browser {
   const browser = openBrowser('http://localhost')
   for (const cookie of cookies) browser.jar.setCookieSync(cookie, browser.origin)

@@ -11,7 +11,10 @@ import { until } from '../support/until.ts'
 import { withLoadUsers } from './fleet.ts'
 import { begin, expectToGoOn, expectToHold, UNDER_WAY_ENV, type UnderWay } from './under-way.ts'
 
-/** `npm run upgrade`: the build of the last version, whose commit `CHANGELOG.md` names, and this one on one Redis. */
+/**
+ * `npm run upgrade`: the build of the last version, whose commit `CHANGELOG.md` names, and this one
+ * on one Redis.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-last-'))
 const [LAST, THIS] = [join(folder, 'dist/main.js'), resolve('build/main.js')]
@@ -65,8 +68,14 @@ test('with replicas of both versions, what begins at one goes on at the other', 
 
 async function start(main: string) {
   const broker = spawnNode(main, {
-    ...{ PUBLIC_URL: publicUrl, PORT: '0', OPS_PORT: '0', HOST: '127.0.0.1' },
-    ...{ ...upstream.signInEnv, ...UNDER_WAY_ENV, REDIS_URL: redis.url, SECRET_KEYS: TEST_KEY },
+    PUBLIC_URL: publicUrl,
+    PORT: '0',
+    OPS_PORT: '0',
+    HOST: '127.0.0.1',
+    ...upstream.signInEnv,
+    ...UNDER_WAY_ENV,
+    REDIS_URL: redis.url,
+    SECRET_KEYS: TEST_KEY,
   })
   started.push(broker)
   const ports = await until(() => portsIn(broker.output.out), { what: `a listening broker of ${main}` })
@@ -79,7 +88,10 @@ async function start(main: string) {
   }
 }
 
-/** The fixture of test/journeys/stored-records.test.ts, without the locks and results of steps, which live for seconds. */
+/**
+ * The fixture of test/journeys/stored-records.test.ts, without the locks and results of steps,
+ * which live for seconds.
+ */
 async function writeRecords(underWay: UnderWay): Promise<void> {
   const client = redis.client()
   const records: Record<string, unknown> = {}

@@ -190,7 +190,8 @@ describe('headers=jwt', () => {
     audience: string,
   ) => {
     const { json } = await call('GET', '/.well-known/gatehouse-jwks.json')
-    const keySet = createLocalJWKSet(json as Parameters<typeof createLocalJWKSet>[0]) // the response of this path
+    // the response of this path
+    const keySet = createLocalJWKSet(json as Parameters<typeof createLocalJWKSet>[0])
     const options = { issuer: ISSUER, audience, currentDate: new Date(clock.now), algorithms: ['ES256'] }
     return jwtVerify(String(token), keySet, options)
   }
@@ -202,9 +203,15 @@ describe('headers=jwt', () => {
     expect(protectedHeader).toMatchObject({ alg: 'ES256', typ: 'JWT' })
     const seconds = harness.clock.now / 1000
     expect(payload).toEqual({
-      ...{ iss: ISSUER, aud: 'reports', sub: '00u1person', sid: headers['x-auth-request-session'] },
-      ...{ amr: GRANT.amr, auth_time: START / 1000, groups: ['Ops, Zürich', 'finance', POSING] },
-      ...{ iat: seconds, exp: seconds + 60 },
+      iss: ISSUER,
+      aud: 'reports',
+      sub: '00u1person',
+      sid: headers['x-auth-request-session'],
+      amr: GRANT.amr,
+      auth_time: START / 1000,
+      groups: ['Ops, Zürich', 'finance', POSING],
+      iat: seconds,
+      exp: seconds + 60,
     })
     await expect(verify(harness, headers['x-auth-request-jwt'], 'billing')).rejects.toThrow(/aud/)
     harness.clock.now += 60_000

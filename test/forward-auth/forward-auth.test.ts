@@ -148,7 +148,8 @@ describe('logins with unusual characters', () => {
       jwtAudiences: [],
       now: Date.now,
     })
-    await route?.handle({ url: PATH } as Request, res as unknown as Response) // the handler reads only the URL
+    // the handler reads only the URL
+    await route?.handle({ url: PATH } as Request, res as unknown as Response)
     return headers
   }
 

@@ -7,7 +7,10 @@ import { pathOf } from '../support/permissive-upstream.ts'
 import { CLASS_OF } from '../support/route-classes.ts'
 import { expectNoAlarm, expectSuccessOrRefusal, runs, SEED_LABEL, TEST_MS } from './fuzz.ts'
 
-/** Random bodies at every route that accepts one: each request succeeds or is refused, without delay. */
+/**
+ * Random bodies at every route that accepts one: each request succeeds or is refused, without
+ * delay.
+ */
 
 const POSTS = Object.keys(CLASS_OF).flatMap((name) =>
   name.startsWith('POST ') ? [name.slice('POST '.length)] : [],

@@ -4,8 +4,8 @@ import { isErrorCode } from '../../openapi/error-object.ts'
 import type { Gatehouse } from '../support/gatehouse.ts'
 
 /**
- * Settings of the fuzz tests. FUZZ_SEED repeats a run. FUZZ_TIMES multiplies the number of runs that the tests name: 1/6 by default
- * (`npm test`), 5 for `npm run faults`.
+ * Settings of the fuzz tests. FUZZ_SEED repeats a run. FUZZ_TIMES multiplies the number of runs
+ * that the tests name: 1/6 by default (`npm test`), 5 for `npm run faults`.
  */
 export const SEED = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 export const TIMES = Number(process.env.FUZZ_TIMES ?? 1 / 6)

@@ -36,8 +36,12 @@ describe('queries of redirects', () => {
   const name = fc.oneof(fc.constantFrom(...NAMES.split(' '), ''), word)
   const soup = fc.array(fc.tuple(name, word), { maxLength: 8 })
   const path = fc.constantFrom(
-    ...['/login/step-up/redirect', '/login/token/redirect', '/sso/idps/fac123', '/sso/idps/%2e%2e'],
-    ...['/login/sessionCookieRedirect', '/signin/step-up'],
+    '/login/step-up/redirect',
+    '/login/token/redirect',
+    '/sso/idps/fac123',
+    '/sso/idps/%2e%2e',
+    '/login/sessionCookieRedirect',
+    '/signin/step-up',
   )
 
   test(

@@ -172,7 +172,8 @@ test('an origin that is not allowed is logged at its first GET, whether that is 
   await ask({ method: 'POST', headers: { Origin: 'null' } })
   await ask({ headers: { Origin: SPA, 'Sec-Fetch-Site': 'same-site' } })
   await ask({ headers: { 'Sec-Fetch-Site': 'cross-site' } })
-  await ask({ path: '/navigation', headers: { Origin: SIBLING } }) // a proxy's sub-request has the headers of the application's request
+  // a proxy's sub-request has the headers of the application's request
+  await ask({ path: '/navigation', headers: { Origin: SIBLING } })
   await ask({}) // neither header
   await ask({ method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
   expect(reported()).toStrictEqual([SIBLING, 'https://evil.example', 'null'])

@@ -9,19 +9,30 @@ const options = anyAppOptions() as AppOptions
 
 /** Before a route is looked for. */
 const UNLISTED = [
-  ...['beginRequest', 'setSecurityHeaders', 'allowOrigins', 'refuseAmbiguousPath', 'refuseUnsafe'],
-  ...['answerProbes', 'refuseUnknownAddress'],
+  'beginRequest',
+  'setSecurityHeaders',
+  'allowOrigins',
+  'refuseAmbiguousPath',
+  'refuseUnsafe',
+  'answerProbes',
+  'refuseUnknownAddress',
 ]
 const LIMITED = ['limitRequestsInFlight', 'refuseOtherSession']
 const WITH_SESSION = [...LIMITED, 'loadSession']
 
 const ORDER: Readonly<Record<RouteKind | 'unlisted', readonly string[]>> = {
   'forward-auth': [
-    ...['beginRequest', 'setSecurityHeaders', 'beginForwardAuth', 'refuseUnknownAddress'],
+    'beginRequest',
+    'setSecurityHeaders',
+    'beginForwardAuth',
+    'refuseUnknownAddress',
     ...WITH_SESSION,
   ],
   backend: [
-    ...['beginRequest', 'setSecurityHeaders', 'refuseAmbiguousPath', 'refuseUnknownAddress'],
+    'beginRequest',
+    'setSecurityHeaders',
+    'refuseAmbiguousPath',
+    'refuseUnknownAddress',
     'limitRequestsInFlight',
   ],
   open: [...UNLISTED, ...LIMITED],

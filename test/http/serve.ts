@@ -53,7 +53,10 @@ export const PATIENCE = {
   inactivityTimeoutMs: 20_000,
 }
 
-/** A server on a free port, with the middleware under test between the first and the last of the real ones. */
+/**
+ * A server on a free port, with the middleware under test between the first and the last of the
+ * real ones.
+ */
 export async function serve({
   before = [],
   routes = [],

@@ -28,8 +28,9 @@ import {
 } from '../support/route-classes.ts'
 
 /**
- * Every route, with each kind of cookies and each caller: the response, its cookies, its CORS headers, and that a refusal causes no upstream
- * call. The expected values are in test/support/route-classes.ts.
+ * Every route, with each kind of cookies and each caller: the response, its cookies, its CORS
+ * headers, and that a refusal causes no upstream call. The expected values are in
+ * test/support/route-classes.ts.
  */
 
 const ROUTES: readonly Route[] = publicRoutes(anyAppOptions() as AppOptions)
@@ -169,7 +170,10 @@ test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
   },
 )
 
-/** A proxy's sub-request has the headers of the application's own request, and a backend has no pages: they get no CORS headers. */
+/**
+ * A proxy's sub-request has the headers of the application's own request, and a backend has no
+ * pages: they get no CORS headers.
+ */
 function isForPages(name: string): boolean {
   return CLASS_OF[name] !== 'proxy check' && CLASS_OF[name] !== 'backend'
 }

@@ -8,7 +8,10 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { factorAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** These journeys cause every audit event. The harness checks each line against its schema when it stops. */
+/**
+ * These journeys cause every audit event. The harness checks each line against its schema when it
+ * stops.
+ */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const HOOK_SECRET = 'plainly-fake-hook-secret'
@@ -17,7 +20,10 @@ const TARGET = 'http://localhost:3000/home'
 
 const harness = useHarness({
   env: {
-    ...{ OPS_TOKEN, LOG_LEVEL: 'error', LOGIN_DOMAINS: 'example.test', SSO_REDIRECTS: TARGET },
+    OPS_TOKEN,
+    LOG_LEVEL: 'error',
+    LOGIN_DOMAINS: 'example.test',
+    SSO_REDIRECTS: TARGET,
     EVENT_HOOK_SECRET: HOOK_SECRET,
     APP_TOKENS: `portal:${APP_TOKEN}`,
   },
@@ -183,7 +189,8 @@ async function useHandleOfOtherDevice() {
   const redirect = `${harness.gatehouse.url}/login/token/redirect?stateToken=${stateToken}`
   expect((await navigate(other, redirect)).status).toBe(401)
   expect(lines('handle_refused')).toHaveLength(3)
-  await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` }) // an unknown handle identifies no user
+  // an unknown handle identifies no user
+  await other.post(AUTHN, { stateToken: `00${'x'.repeat(43)}` })
   expect(lines('handle_refused')).toHaveLength(3)
 }
 
@@ -200,7 +207,8 @@ async function refuseOldPassword() {
       loginHash: last('sign_in_started')?.loginHash,
     },
   ])
-  await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: '!' }) // refused by the policy
+  // refused by the policy
+  await page.follow('_links.next', { oldPassword: PASSWORD, newPassword: '!' })
   expect(lines('old_password_refused')).toHaveLength(1)
 }
 
@@ -332,7 +340,8 @@ test.each([
   ['a group look-up, sessions and limits ended by the user and by an administrator', lookUpAndRevoke],
 ])('%s', async (_name, journey) => {
   await journey()
-  for (const { event } of logged()) seen.add(event) // LOG_LEVEL is error, so all other lines are audit lines
+  // LOG_LEVEL is error, so all other lines are audit lines
+  for (const { event } of logged()) seen.add(event)
 })
 
 test('the journeys cover every audit event', () => {

@@ -6,8 +6,8 @@ import { onClassicEngine } from '../support/on-classic-engine.ts'
 import { factorAt, handleOf, hrefAt, valueAt, verifyHref } from '../support/transaction-view.ts'
 
 /**
- * Rows of the specification of the Authentication API that no other journey tests through the broker
- * (docs/conformance.md).
+ * Rows of the specification of the Authentication API that no other journey tests through the
+ * broker (docs/conformance.md).
  */
 
 /** How far the sandbox's clock is ahead of the broker's. */
@@ -114,7 +114,10 @@ test.each<[row: string, login: string | undefined, body: object]>([
   },
 )
 
-/** The second step of a sign-in: sent to the API with the state token, to the broker with the handle. */
+/**
+ * The second step of a sign-in: sent to the API with the state token, to the broker with the
+ * handle.
+ */
 test.each([
   ['MFA_CHALLENGE for a code', 'sana.sms', 'sms', 'verify', {}],
   ['MFA_CHALLENGE of a push', PRIYA, 'push', 'verify', {}],

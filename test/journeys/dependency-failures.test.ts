@@ -87,7 +87,9 @@ describe('a Redis that', () => {
     constants: { health: { checkEveryMs: 500 }, sessions: { extendEveryMs: 0 } },
   })
 
-  /** A service that loses every replica at once helps nobody, so the state of Redis is only shown. */
+  /**
+   * A service that loses every replica at once helps nobody, so the state of Redis is only shown.
+   */
   async function readyz(): Promise<[status: number, store: string]> {
     const answer = await fetch(`${harness.gatehouse.opsUrl}/readyz`)
     return [answer.status, ((await answer.json()) as { checks: { store: string } }).checks.store]

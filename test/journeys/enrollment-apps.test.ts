@@ -3,7 +3,10 @@ import { useHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, valueAt } from '../support/transaction-view.ts'
 
-/** Enrollment of phone apps: QR images, links by email and text message, and polling until the app is set up. */
+/**
+ * Enrollment of phone apps: QR images, links by email and text message, and polling until the app
+ * is set up.
+ */
 const ERIN = 'erin.enroll@example.test'
 const ACTIVATION = '_embedded.factor._embedded.activation'
 const POLLS_UNTIL_TIMEOUT = 3

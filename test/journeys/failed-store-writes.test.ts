@@ -7,7 +7,10 @@ import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.t
 import { handleOf, hrefAt } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** In a Redis Cluster, keys are on several nodes. The test denies the broker a command for a while (ACL). */
+/**
+ * In a Redis Cluster, keys are on several nodes. The test denies the broker a command for a while
+ * (ACL).
+ */
 const harness = useHarness()
 let cluster: RedisCluster
 let broker: Gatehouse
@@ -45,7 +48,8 @@ test('a failed revocation is retried: old sessions end; what the user did since 
   const fields = { stateToken: handleOf(warned), oldPassword: PASSWORD, newPassword, revokeSessions: true }
   const changePasswordPath = new URL(hrefAt(warned, '_links.next')).pathname
   expectUnavailable(await newBrowser.post(changePasswordPath, fields))
-  expect((await newBrowser.post(changePasswordPath, fields)).json.errorCode).toBe('E0000011') // the transaction has ended at Okta
+  // the transaction has ended at Okta
+  expect((await newBrowser.post(changePasswordPath, fields)).json.errorCode).toBe('E0000011')
   expect((await oldBrowser.get('/api/v1/sessions/me')).status).toBe(200)
   const signedIn = await newBrowser.post('/api/v1/authn', { username: WALTER, password: newPassword })
   expect(signedIn.json.status).toBe('SUCCESS')

@@ -3,7 +3,10 @@ import { generousLimits } from '../support/generous-limits.ts'
 import { useStubHarness } from '../support/harness.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 
-/** What a page sends reaches Okta: the fields of each step, and the query of the link that it follows. */
+/**
+ * What a page sends reaches Okta: the fields of each step, and the query of the link that it
+ * follows.
+ */
 
 const STATE_TOKEN = '00plainly-fake-state-token-00000001'
 const FACTOR = '/api/v1/authn/factors/otp1'

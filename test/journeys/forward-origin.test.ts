@@ -14,7 +14,10 @@ const WANDA = 'wanda.key@example.test'
 const ERIN = 'erin.enroll@example.test'
 const KEY = { factorType: 'webauthn', provider: 'FIDO' }
 
-/** Signs in with a key, and enrolls one, on the portal's page. Returns the answers to the key's signatures. */
+/**
+ * Signs in with a key, and enrolls one, on the portal's page. Returns the answers to the key's
+ * signatures.
+ */
 async function useKeys(trustedPage: string) {
   const headers = { origin: trustedPage, 'sec-fetch-site': 'same-site' }
   const finish = (

@@ -6,8 +6,8 @@ import { type Answer, askPort } from '../http/serve.ts'
 import { type Gatehouse, startGatehouse, TEST_KEY } from '../support/gatehouse.ts'
 
 /**
- * In which order a request is checked, by kind of route: each request has several faults, and is refused for the first.
- * Without that fault it is refused for the next one, and so on.
+ * In which order a request is checked, by kind of route: each request has several faults, and is
+ * refused for the first. Without that fault it is refused for the next one, and so on.
  */
 
 const ENV = {
@@ -40,7 +40,10 @@ afterAll(async () => {
 const signer = createSigner([Buffer.from(TEST_KEY, 'base64')], 'doctor-probe')
 const probe = () => createProbe({ nonce: 'a-nonce', waitMs: 0 }, { signer, now: Date.now })
 
-/** Faults, and what a request gets for each. The probe is no fault, but its answer shows when it is looked for. */
+/**
+ * Faults, and what a request gets for each. The probe is no fault, but its answer shows when it is
+ * looked for.
+ */
 const FAULTS = {
   ambiguous: 'path: has an encoded slash, a backslash or a dot segment',
   crossSite: 'Origin: https://evil.example is neither PUBLIC_URL nor one of ALLOWED_ORIGINS',
@@ -68,7 +71,10 @@ async function ask([method, path]: readonly [string, string], faults: ReadonlySe
   return shown(await askPort(Number(new URL(url).port), { method: used, path: spelled, headers, ...body }))
 }
 
-/** The fault that an answer names. Errors of `/forward-auth` have no body, so only their status tells it. */
+/**
+ * The fault that an answer names. Errors of `/forward-auth` have no body, so only their status
+ * tells it.
+ */
 function shown({ status, json, headers, text }: Answer): string {
   if (status === 302) return 'probe'
   if (status === 503 && headers['retry-after'] === '2') return 'overload'

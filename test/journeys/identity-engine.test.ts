@@ -4,7 +4,11 @@ import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 import { errorOf } from '../support/transaction-view.ts'
 
-/** Identity Engine differs in these points from Classic Engine (docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine). The journeys of on-identity-engine/ are the same on both. */
+/**
+ * Identity Engine differs in these points from Classic Engine
+ * (docs/connect-your-okta-org.md#1-classic-engine-or-identity-engine). The journeys of
+ * on-identity-engine/ are the same on both.
+ */
 
 const harness = useHarness({
   env: { STEP_UP: 'on' },

@@ -6,7 +6,10 @@ import { navigate } from '../support/navigate.ts'
 import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { errorOf, factorAt, hrefAt, valueAt } from '../support/transaction-view.ts'
 
-/** Factors that another identity provider verifies, and other third-party factors, as a portal's page uses them. */
+/**
+ * Factors that another identity provider verifies, and other third-party factors, as a portal's
+ * page uses them.
+ */
 
 const CLEO = 'cleo.claims@example.test'
 const IRIS = 'iris.provider@example.test'
@@ -61,7 +64,8 @@ describe('a factor that another identity provider verifies', () => {
         .slice(before)
         .flatMap(({ event, factorType, reason }) => (event === 'factor_failed' ? [[factorType, reason]] : []))
     const page = await startIdpRedirect(CLEO)
-    expect((await requestState(page)).json.status).toBe('MFA_CHALLENGE') // the user has not answered yet
+    // the user has not answered yet
+    expect((await requestState(page)).json.status).toBe('MFA_CHALLENGE')
     expect(await page.session()).toBeUndefined()
     await answerAtIdp(page, 'reject')
     const failed = await requestState(page)

@@ -7,8 +7,8 @@ import { openPage } from '../support/portal-page.ts'
 import { verifyHref } from '../support/transaction-view.ts'
 
 /**
- * A replica with other SECRET_KEYS takes over from an earlier one, as in a rolling restart (docs/configuration.md). Restarts of real
- * processes are in secret-keys.test.ts.
+ * A replica with other SECRET_KEYS takes over from an earlier one, as in a rolling restart
+ * (docs/configuration.md). Restarts of real processes are in secret-keys.test.ts.
  */
 
 const ME = '/api/v1/sessions/me'

@@ -5,8 +5,8 @@ import { openPage, type PortalPage } from '../support/portal-page.ts'
 import { causesOf, errorOf } from '../support/transaction-view.ts'
 
 /**
- * Login CSRF: an attacker makes a user open a link with an activation or recovery token of another user. It must not
- * replace the open session (docs/security.md#sessions).
+ * Login CSRF: an attacker makes a user open a link with an activation or recovery token of another
+ * user. It must not replace the open session (docs/security.md#sessions).
  */
 const ANNA = 'anna.activate@example.test'
 const ARNO = 'arno.activate@example.test'
@@ -77,7 +77,8 @@ describe('in the open session of another user', () => {
     expect(refused.setCookies).toEqual([])
     expect(await sameDevice.session()).toBeUndefined()
     expect(await page.session()).toEqual(before)
-    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS') // the session still belongs to the device
+    // the session still belongs to the device
+    expect((await page.signIn(WALTER)).json.status).toBe('SUCCESS')
     expect(await page.session()).toMatchObject({ login: WALTER })
   })
 })

@@ -4,8 +4,8 @@ import { AMELIA, OLGA, PASSWORD, PRIYA, TOMAS, useHarness, WALTER } from '../sup
 import { until } from '../support/until.ts'
 
 /**
- * Okta's browser library (`@okta/okta-auth-js`), unchanged: its `issuer` is the broker. Its requests go through a
- * cookie jar.
+ * Okta's browser library (`@okta/okta-auth-js`), unchanged: its `issuer` is the broker. Its
+ * requests go through a cookie jar.
  */
 
 const NEW_PASSWORD = 'Another-Password-2'

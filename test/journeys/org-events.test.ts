@@ -8,7 +8,10 @@ import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.t
 import { handleOf, hrefAt, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** Okta's event hooks: what an event ends on all replicas. The replicas share a cluster, whose keys are on several nodes. */
+/**
+ * Okta's event hooks: what an event ends on all replicas. The replicas share a cluster, whose keys
+ * are on several nodes.
+ */
 
 const SECRETS = ['plainly-fake-old-secret', 'plainly-fake-new-secret'] as const
 const TARGET = 'http://localhost:3000/home'

@@ -12,7 +12,10 @@ import {
 import { handleOf, verifyHref } from '../support/transaction-view.ts'
 import { until } from '../support/until.ts'
 
-/** When a replica is ready, what `/readyz` shows, and the log lines that say why Redis cannot be used. */
+/**
+ * When a replica is ready, what `/readyz` shows, and the log lines that say why Redis cannot be
+ * used.
+ */
 
 const cleanUps: (() => Promise<void>)[] = []
 afterEach(async () => {

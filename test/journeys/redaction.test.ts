@@ -10,7 +10,8 @@ import { createSecretScanner } from '../support/secret-scanner.ts'
 import { until } from '../support/until.ts'
 
 /**
- * Secrets do not reach logs, Redis or responses: the harness's own search for secrets, crashes, and forged log lines.
+ * Secrets do not reach logs, Redis or responses: the harness's own search for secrets, crashes, and
+ * forged log lines.
  */
 
 describe('the search for secrets at the end of every journey', () => {

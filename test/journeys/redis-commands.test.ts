@@ -8,8 +8,9 @@ import { until } from '../support/until.ts'
 
 /**
  * The exact Redis commands of each kind of request, and its round trips: commands that are sent in
- * one turn of the event loop are one (they go to the socket in one write). In a cluster there are as
- * many. A change that needs fewer updates the lists here; a change that needs more must justify it.
+ * one turn of the event loop are one (they go to the socket in one write). In a cluster there are
+ * as many. A change that needs fewer updates the lists here; a change that needs more must justify
+ * it.
  */
 let aheadMs = 0
 let harness: Harness
@@ -159,8 +160,10 @@ test('a poll of a push that is due', async () => {
   harness.clearUpstreamCalls()
   expect(await countCommands(poll)).toEqual({
     commands: [
-      ...['acquire', 'countAttempt'], // the poll is due; the address's limit
-      ...['refundAttempt', 'commit'],
+      'acquire',
+      'countAttempt', // the poll is due; the address's limit
+      'refundAttempt',
+      'commit',
     ],
     roundTrips: 2,
   })
@@ -216,7 +219,8 @@ test('an imported step-up', async () => {
   expect(await tap.count(() => arrive('b'.repeat(40)))).toEqual({
     commands: [
       'countAttempt', // the address's limit
-      ...['set', 'set'], // the transaction, as the only one of its token
+      'set',
+      'set', // the transaction, as the only one of its token
     ],
     roundTrips: 2,
   })

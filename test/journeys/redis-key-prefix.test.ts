@@ -100,10 +100,24 @@ test('every key begins with the prefix, whatever happens', async () => {
 
 /** Those that live for more than seconds. */
 const LASTING = [
-  ...[KEYS.orgEvent, KEYS.voidTime, KEYS.recheck, KEYS.session, KEYS.userSessions],
-  ...[KEYS.transaction, KEYS.transactionsOfUser, KEYS.revocationTime, KEYS.importedToken, KEYS.ssoToken],
-  ...[KEYS.limit, KEYS.knownDevice, KEYS.signedIn, KEYS.devicesOfUser, KEYS.recoverySent],
-  ...[KEYS.pamToken, KEYS.pamGroups, KEYS.keyRegistry],
+  KEYS.orgEvent,
+  KEYS.voidTime,
+  KEYS.recheck,
+  KEYS.session,
+  KEYS.userSessions,
+  KEYS.transaction,
+  KEYS.transactionsOfUser,
+  KEYS.revocationTime,
+  KEYS.importedToken,
+  KEYS.ssoToken,
+  KEYS.limit,
+  KEYS.knownDevice,
+  KEYS.signedIn,
+  KEYS.devicesOfUser,
+  KEYS.recoverySent,
+  KEYS.pamToken,
+  KEYS.pamGroups,
+  KEYS.keyRegistry,
 ]
 const RECOVERY = { username: TOMAS, factorType: 'SMS' }
 

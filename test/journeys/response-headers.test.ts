@@ -32,7 +32,10 @@ test('TRACE is refused and echoes nothing', async () => {
   expect(text).not.toContain('echo-test')
 })
 
-/** Responses of every kind: success, refusals of routes and of middleware, and errors before any middleware. */
+/**
+ * Responses of every kind: success, refusals of routes and of middleware, and errors before any
+ * middleware.
+ */
 const REQUESTS: Readonly<Record<string, Parameters<typeof askPort>[1]>> = {
   'a route': { path: ME },
   HEAD: { path: ME, method: 'HEAD' },

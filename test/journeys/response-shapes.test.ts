@@ -11,7 +11,8 @@ const SESSION_TOKEN = '20111sessionToken-of-the-upstream-0123456'
 const USER = { id: '00ushapes00000000001', profile: { login: 'wilma@example.test' } }
 const CREDENTIALS = { username: 'wilma@example.test', password: 'Plainly-Fake-1' }
 const successOf = (user: object | undefined) => ({
-  ...{ status: 'SUCCESS', sessionToken: SESSION_TOKEN },
+  status: 'SUCCESS',
+  sessionToken: SESSION_TOKEN,
   _embedded: { user },
 })
 const SUCCESS = successOf(USER)
@@ -83,8 +84,15 @@ describe('a long list of factors', () => {
 
 describe('a status', () => {
   test.each([
-    ...['CONSENT_REQUIRED', 'ADMIN_CONSENT_REQUIRED', 'DEVICE_ACTIVATE', 'PROFILE_REQUIRED', 'POLL'],
-    ...['FACTOR_REQUIRED', 'FACTOR_ENROLL', 'FACTOR_ENROLL_ACTIVATE', 'NEVER_SEEN_BEFORE'],
+    'CONSENT_REQUIRED',
+    'ADMIN_CONSENT_REQUIRED',
+    'DEVICE_ACTIVATE',
+    'PROFILE_REQUIRED',
+    'POLL',
+    'FACTOR_REQUIRED',
+    'FACTOR_ENROLL',
+    'FACTOR_ENROLL_ACTIVATE',
+    'NEVER_SEEN_BEFORE',
   ])('%s of a recording continues the same transaction and opens no session', async (status) => {
     const page = await pageWith({ _links: { next: post(harness.stub.origin + VERIFY) } })
     const odd = { stateToken: TOKEN, status, profitable: null, _embedded: { user: USER, scopes: ['a'] } }

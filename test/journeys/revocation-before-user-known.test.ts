@@ -4,7 +4,10 @@ import { navigate } from '../support/navigate.ts'
 import { openPage } from '../support/portal-page.ts'
 import { sendJson } from '../support/stub-upstream.ts'
 
-/** An operator ends all sessions of a user during a sign-in in which Okta has not named the user yet. */
+/**
+ * An operator ends all sessions of a user during a sign-in in which Okta has not named the user
+ * yet.
+ */
 
 const OPS_TOKEN = 'plainly-fake-ops-token'
 const STATE_TOKEN = '00plainly-fake-state-token-00000001'

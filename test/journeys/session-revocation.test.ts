@@ -127,7 +127,8 @@ describe('two replicas on a Redis Cluster:', () => {
       }
       expect(harness.upstreamCalls()).toEqual([])
       expect((await one.get(ME)).status).toBe(404)
-      expect((await signIn(one, PRIYA)).json.status).toBe('MFA_REQUIRED') // a new sign-in is possible
+      // a new sign-in is possible
+      expect((await signIn(one, PRIYA)).json.status).toBe('MFA_REQUIRED')
     })
   })
 })

@@ -5,7 +5,10 @@ import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 /** A user signs in again within an open session: the proof is new, and the session stays. */
 
 const MINUTE_MS = 60_000
-/** The broker's clock, which never goes back: a sign-in that began before all sessions ended is refused. */
+/**
+ * The broker's clock, which never goes back: a sign-in that began before all sessions ended is
+ * refused.
+ */
 let nowMs = Date.now()
 const harness = useHarness({ now: () => nowMs })
 beforeEach(() => {

@@ -5,7 +5,10 @@ import { AMELIA, PASSWORD, useHarness } from '../support/harness.ts'
 import { type Navigated, navigate } from '../support/navigate.ts'
 import { REDIRECT_ATTACKS } from '../support/redirect-attacks.ts'
 
-/** The `redirectUrl` of `session.setCookieAndRedirect(sessionToken, redirectUrl)` in Okta's browser library. */
+/**
+ * The `redirectUrl` of `session.setCookieAndRedirect(sessionToken, redirectUrl)` in Okta's browser
+ * library.
+ */
 const TARGET = 'http://localhost:3000/home'
 
 let nowMs = Date.now()

@@ -5,9 +5,9 @@ import { navigate } from '../support/navigate.ts'
 import { StubError, type StubRequest, sendJson } from '../support/stub-upstream.ts'
 
 /**
- * Fixation: an attacker imports a step-up token of their own into the victim's browser, and advances that transaction
- * at Okta while the victim types. This upstream returns the transaction's state, and ignores credentials and codes in
- * a state that does not expect them.
+ * Fixation: an attacker imports a step-up token of their own into the victim's browser, and
+ * advances that transaction at Okta while the victim types. This upstream returns the transaction's
+ * state, and ignores credentials and codes in a state that does not expect them.
  */
 const TOKEN = '00plainly-fake-planted-token-00000001'
 const AUTHN = '/api/v1/authn'

@@ -6,8 +6,9 @@ import { useRedis } from '../support/redis-server.ts'
 import { StubError } from '../support/stub-upstream.ts'
 
 /**
- * What the last version left in Redis, sealed with TEST_KEY, and what its users have. `npm run upgrade` makes it with the sandbox, in
- * build/stored-records.json, from where docs/releasing.md copies it.
+ * What the last version left in Redis, sealed with TEST_KEY, and what its users have. `npm run
+ * upgrade` makes it with the sandbox, in build/stored-records.json, from where docs/releasing.md
+ * copies it.
  */
 interface Fixture {
   readonly madeAtMs: number

@@ -4,7 +4,9 @@ import { useHarness } from '../support/harness.ts'
 import { atMost, onlyLimits } from '../support/limits.ts'
 import { errorOf, factorAt, hrefAt } from '../support/transaction-view.ts'
 
-/** Whatever one address sends: Okta gets no more than this many calls that it answers with a 4xx. */
+/**
+ * Whatever one address sends: Okta gets no more than this many calls that it answers with a 4xx.
+ */
 const LIMIT = 20
 const LIMITED = [429, 'E0000047']
 

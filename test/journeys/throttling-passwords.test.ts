@@ -100,7 +100,8 @@ test('keys contain no login and no address, are small, and all of them expire', 
     expect(await client.pttl(key)).toBeGreaterThan(0)
     for (const [name, window] of Object.entries(await client.hgetall(key))) {
       expect(name).toMatch(/^(?:password|call)(:[a-z_]+)(:[\w-]{20})?:(burst|sustained|inARow)$/)
-      expect(window).toMatch(/^1 \d{13} [0-9a-f]{8}$/) // count, end of the window, id of the attempt that began it
+      // count, end of the window, id of the attempt that began it
+      expect(window).toMatch(/^1 \d{13} [0-9a-f]{8}$/)
     }
   }
 })

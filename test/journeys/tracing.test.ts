@@ -5,7 +5,10 @@ import { AMELIA, type Harness, PASSWORD, startHarness } from '../support/harness
 import type { CollectedSpan } from '../support/trace-collector.ts'
 import { until } from '../support/until.ts'
 
-/** One user's requests. Every other journey exports its traces too, and none may have a secret (harness-secrets.ts). */
+/**
+ * One user's requests. Every other journey exports its traces too, and none may have a secret
+ * (harness-secrets.ts).
+ */
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'

@@ -38,7 +38,10 @@ test('on a full disk, lines are lost and counted, said once on stderr, and the p
   expect([status, stderr]).toEqual([0, `${message}\n3\n`])
 })
 
-/** Starts the process with a pipe that is read only after `begin()`. Node would give the child a socket, not a pipe. */
+/**
+ * Starts the process with a pipe that is read only after `begin()`. Node would give the child a
+ * socket, not a pipe.
+ */
 function withLateReader(body: string) {
   const command = '"$0" "$@" | { read -r _ <&3; cat; }'
   const shell = spawn('bash', ['-c', command, process.execPath, ...scriptOf(body)], {

@@ -27,7 +27,10 @@ async function harness(
   const app = createOps({
     revision: 'unknown',
     health: { readiness: () => ({ ready: true, draining: false, checks: { store: 'ok' } }) },
-    ...{ metrics, store, sessions, endAllSessions },
+    metrics,
+    store,
+    sessions,
+    endAllSessions,
     limits: {
       async end(person) {
         if (own.traffic.unavailable) throw storeUnavailable()

@@ -15,7 +15,12 @@ afterEach(closeAll)
 
 const FROM = { requestId: 'made-up-request', address: '192.0.2.7' }
 const event = (id: string, userId: string, publishedMs: number, more: Partial<OrgEvent> = {}): OrgEvent => ({
-  ...{ id, userId, publishedMs, type: 'user.lifecycle.suspend', effect: 'end_sessions', login: '' },
+  id,
+  userId,
+  publishedMs,
+  type: 'user.lifecycle.suspend',
+  effect: 'end_sessions',
+  login: '',
   ...more,
 })
 
@@ -35,7 +40,11 @@ function harness(failing: Partial<ApplyOrgEventsOptions> = {}) {
   const metrics = createMetrics({ processMetrics: false })
   const replica = () =>
     createApplyOrgEvents({
-      ...{ store, nameSigner, revocationTimes, log, metrics },
+      store,
+      nameSigner,
+      revocationTimes,
+      log,
+      metrics,
       voidTimes: { record: note('void', undefined) },
       async endAllSessions(userId, reason, audit, sessionsToKeep) {
         done.push(['end', userId, reason, sessionsToKeep])

@@ -69,6 +69,7 @@ test.each(REPLICAS.map((count, n) => [count, n] as const))(
     const { served, calls, refused } = crowds[n] ?? { served: 0, calls: 0, refused: 0 }
     expect(served).toBe(USERS.length)
     expect(refused).toBeLessThanOrEqual(MAX_REFUSED)
-    expect(calls - refused).toBeLessThanOrEqual(USERS.length + 1) // one for each user, and the token
+    // one for each user, and the token
+    expect(calls - refused).toBeLessThanOrEqual(USERS.length + 1)
   },
 )

@@ -5,7 +5,10 @@ import { until } from '../support/until.ts'
 import { counted, LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
-/** The rows of docs/conformance.md D-6: the response without a cached list, the number of calls, and whether a stale list is served. */
+/**
+ * The rows of docs/conformance.md D-6: the response without a cached list, the number of calls, and
+ * whether a stale list is served.
+ */
 interface Row {
   readonly status: number
   readonly code: string
@@ -219,7 +222,8 @@ test('without a Date header from the API, the broker’s clock is used', async (
     await until(async () => {
       const { status, body } = await broker.get('/api/v1/pam/me')
       expect(status).toBe(200)
-      return z.object({ stale: z.boolean() }).parse(body.meta).stale === false // no call is under way
+      // no call is under way
+      return z.object({ stale: z.boolean() }).parse(body.meta).stale === false
     })
     harness.advance(100_000)
   }

@@ -5,7 +5,10 @@ import { serve } from '../http/serve.ts'
 import { createTestSession, LOGIN } from './pam-broker.ts'
 import { type PamHarness, startPamHarness } from './pam-harness.ts'
 
-/** A rule of `/forward-auth` and the same rule of PAM_DIRECTORY, with the same data of PAM, or without it. */
+/**
+ * A rule of `/forward-auth` and the same rule of PAM_DIRECTORY, with the same data of PAM, or
+ * without it.
+ */
 
 let harness: PamHarness
 let proxied: Awaited<ReturnType<typeof serve>>

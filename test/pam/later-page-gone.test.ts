@@ -3,7 +3,10 @@ import { until } from '../support/until.ts'
 import { LOGIN } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
-/** docs/conformance.md D-6.10: resource_does_not_exist for a later page of a list does not mean that the user or the team is unknown. */
+/**
+ * docs/conformance.md D-6.10: resource_does_not_exist for a later page of a list does not mean that
+ * the user or the team is unknown.
+ */
 const ME = '/api/v1/pam/me'
 const DIRECTORY = '/api/v1/pam/groups?limit=1000'
 const LATER_PAGES = {

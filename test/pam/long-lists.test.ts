@@ -5,7 +5,10 @@ import { until } from '../support/until.ts'
 import { type BrokerAnswer, LOGIN, type PamBroker } from './pam-broker.ts'
 import { usePamHarness } from './pam-harness.ts'
 
-/** Two replicas on one Redis, and a team whose list has more pages than one rate-limit period allows. */
+/**
+ * Two replicas on one Redis, and a team whose list has more pages than one rate-limit period
+ * allows.
+ */
 const PAGES = 60
 const PAGE_SIZE = 6
 const PERIOD_MS = 10_000

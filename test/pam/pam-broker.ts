@@ -158,7 +158,10 @@ export async function startPamBroker(options: PamBrokerOptions): Promise<PamBrok
   }
 }
 
-/** A store that is connected to Redis. With long timeouts, it is slow on a busy machine but not out of reach. */
+/**
+ * A store that is connected to Redis. With long timeouts, it is slow on a busy machine but not out
+ * of reach.
+ */
 export async function connectStore(url: string): Promise<Store> {
   const store = openStore({ url, connectTimeoutMs: 60_000, commandTimeoutMs: 60_000 })
   const isConnected = () =>
@@ -212,7 +215,8 @@ function sessionOf(login: string | string[] | undefined, publicId: string | stri
 }
 
 export function createTestSession(login: string): Session {
-  const hash = createHash('sha256').update(login).digest('hex') // does not look like a login in the log
+  // does not look like a login in the log
+  const hash = createHash('sha256').update(login).digest('hex')
   return {
     publicId: hash,
     userId: `00u${hash.slice(0, 17)}`,

@@ -21,7 +21,10 @@ const harness = usePamHarness(
   { sleep: (ms) => delay(ms) },
 )
 
-/** Sends concurrent requests for all users to all replicas: 80 are one for each user on each replica. */
+/**
+ * Sends concurrent requests for all users to all replicas: 80 are one for each user on each
+ * replica.
+ */
 async function ask(count: number): Promise<Record<number, number>> {
   const answers = await Promise.all(
     Array.from({ length: count }, (_, n) => {
@@ -51,7 +54,11 @@ test('keys, values, logs and metrics contain no token, key, group or user name; 
   const values = await Promise.all(keys.map((key) => client.get(key)))
   const marks = [
     ...harness.pam.control.bearerTokens(),
-    ...[KEY.id, KEY.secret, 'example-team', 'nobody@example.com', ...USERS],
+    KEY.id,
+    KEY.secret,
+    'example-team',
+    'nobody@example.com',
+    ...USERS,
     ...harness.pam.control.groups().flatMap(({ id, name }) => [id, name]),
   ]
   const logs = brokers.map((broker) => broker.logText())

@@ -30,7 +30,16 @@ async function walk(query: string, between: () => void = () => {}): Promise<stri
 test('sort=name sorts by name, ignoring case, independently of the locale', async () => {
   put('b', 'Zebra', 'a', 'B', 'ähnlich', 'A team', 'Äpfel', 'a-team', '10', '9')
   expect(await walk('sort=name')).toEqual([
-    ...['10', '9', 'a', 'A team', 'a-team', 'B', 'b', 'Zebra', 'ähnlich', 'Äpfel'],
+    '10',
+    '9',
+    'a',
+    'A team',
+    'a-team',
+    'B',
+    'b',
+    'Zebra',
+    'ähnlich',
+    'Äpfel',
   ])
   expect(await walk('sort=id')).toEqual(await walk(''))
 })
@@ -64,7 +73,8 @@ test.each([
     let changes = 0
     const names = await walk(`sort=${sort}&limit=2`, () => {
       changes += 1
-      if (changes === 1) harness.pam.control.deleteGroup(String(order[1])) // the group of the cursor
+      // the group of the cursor
+      if (changes === 1) harness.pam.control.deleteGroup(String(order[1]))
       harness.pam.control.putGroup({ id: id(changes), name: `a${changes}` }) // before the cursor
       harness.advance(901_000)
     })

@@ -38,10 +38,18 @@ test('the tarball has only compiled code, its two type files, the configuration,
   const isStarter = (path: string) => /^examples\/(express|plain|react)\//.test(path)
   const isOther = (path: string) => !/^lib\/.*\.js$/.test(path) && !isPage(path) && !isStarter(path)
   expect(files.filter(isOther).sort()).toEqual([
-    ...['.env.example', 'LICENSE', 'config/default.json', 'config/sandbox.json'],
-    ...['docs/audit-events.schema.json', 'docs/openapi.json', 'examples/testing/fixtures.ts'],
-    ...['examples/testing/sign-in.spec.ts', 'examples/testing/sign-in.test.ts'],
-    ...['lib/sandbox-package/sandbox-api.d.ts', 'lib/sandbox-package/start-sandbox.d.ts', 'package.json'],
+    '.env.example',
+    'LICENSE',
+    'config/default.json',
+    'config/sandbox.json',
+    'docs/audit-events.schema.json',
+    'docs/openapi.json',
+    'examples/testing/fixtures.ts',
+    'examples/testing/sign-in.spec.ts',
+    'examples/testing/sign-in.test.ts',
+    'lib/sandbox-package/sandbox-api.d.ts',
+    'lib/sandbox-package/start-sandbox.d.ts',
+    'package.json',
   ])
   expect(files).toEqual(expect.arrayContaining(['lib/wiring.js', 'lib/sandbox-package/main.js']))
   const sandboxes = ['express/src/sandbox.ts', 'plain/sandbox.ts', 'react/sandbox.ts']

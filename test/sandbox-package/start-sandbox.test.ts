@@ -123,8 +123,13 @@ test('each control of a user sends its event to the event hook, which answers be
   await control.resetPassword(login)
   await control.deactivate(login)
   const sent = [
-    ...['user.lifecycle.suspend', 'user.lifecycle.suspend', 'user.lifecycle.unsuspend', 'user.session.clear'],
-    ...['user.mfa.factor.reset_all', 'user.account.reset_password', 'user.lifecycle.deactivate'],
+    'user.lifecycle.suspend',
+    'user.lifecycle.suspend',
+    'user.lifecycle.unsuspend',
+    'user.session.clear',
+    'user.mfa.factor.reset_all',
+    'user.account.reset_password',
+    'user.lifecycle.deactivate',
   ]
   expect(receiver.eventTypes()).toEqual(sent)
   expect(control.eventHookCalls().map(({ eventType }) => eventType)).toEqual([undefined, ...sent])
@@ -149,7 +154,8 @@ test('a page may poll more often than once a second, the pace of Gatehouse', asy
     }
   expect(step.status).toBe('SUCCESS')
   const pauses = answeredAt.slice(1).map((at, index) => at - (answeredAt[index] ?? 0))
-  expect(Math.min(...pauses)).toBeLessThan(1000) // at Gatehouse's pace, none is; a busy machine makes some longer
+  // at Gatehouse's pace, none is; a busy machine makes some longer
+  expect(Math.min(...pauses)).toBeLessThan(1000)
   await sandbox.stop()
 })
 
@@ -258,7 +264,8 @@ describe('with a broker', () => {
     expect(await session()).toBeDefined()
     sandbox.control.advanceTime(31 * 60_000)
     const { headers } = await fetch(`${sandbox.brokerUrl}/api/v1/sessions/me`)
-    expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(Date.now() + 30 * 60_000) // a page judges by it
+    // a page judges by it
+    expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(Date.now() + 30 * 60_000)
     expect(await session()).toBeUndefined()
     expect(() => sandbox.control.advanceTime(-1)).toThrow('advanceTime')
   })

@@ -1,7 +1,10 @@
 import { expect, test } from '@jest/globals'
 import { type Answer, outcome, useSandbox } from './authn/sandbox-client.ts'
 
-/** Rows of the authentication API's specification that no other sandbox test covers (docs/conformance.md). */
+/**
+ * Rows of the authentication API's specification that no other sandbox test covers
+ * (docs/conformance.md).
+ */
 
 const client = useSandbox()
 

@@ -59,10 +59,15 @@ export interface HarnessOptions {
   readonly refetchAccess?: (login: string) => Promise<void>
 }
 
-/** The device of a request; empty: no device. Without this header, it is the device that opened the session of the cookie. */
+/**
+ * The device of a request; empty: no device. Without this header, it is the device that opened the
+ * session of the cookie.
+ */
 export const DEVICE_HEADER = 'x-test-device'
 
-/** Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls. */
+/**
+ * Sessions behind a real HTTP server, on the embedded store, with a clock that the test controls.
+ */
 export async function startSessionHarness(options: HarnessOptions = {}) {
   const { secure = true, sameSite = 'lax', idleMs = IDLE_MS, readAccess } = options
   const { usesVoidTimes = false, recheck, oktaSignOut, refetchAccess = async () => {} } = options
@@ -104,7 +109,12 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     return createSessions(createSessionRecords(sessionOptions), sessionOptions)
   })
   const { endAllSessions } = createRevocation({
-    ...{ store, masterKeys: [FIRST_KEY], sessions, refetchAccess, log, now },
+    store,
+    masterKeys: [FIRST_KEY],
+    sessions,
+    refetchAccess,
+    log,
+    now,
   })
   const routesOptions = {
     publicOrigin: 'https://portal.example',
@@ -190,7 +200,8 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
       restartVoidTimes(...keys)
       restartSessions(...keys)
     },
-    ...{ store, entries },
+    store,
+    entries,
     traffic,
     sessions,
     endAllSessions,
@@ -234,16 +245,15 @@ export async function openSession(opener: Opener, grant: SessionGrant, presented
 }
 
 const COUNTED: Readonly<Record<string, 'reads' | 'writes'>> = {
-  ...{ get: 'reads', indexAll: 'reads' },
-  ...{
-    set: 'writes',
-    raise: 'writes',
-    swap: 'writes',
-    delete: 'writes',
-    deleteAll: 'writes',
-    indexPut: 'writes',
-    indexRemove: 'writes',
-  },
+  get: 'reads',
+  indexAll: 'reads',
+  set: 'writes',
+  raise: 'writes',
+  swap: 'writes',
+  delete: 'writes',
+  deleteAll: 'writes',
+  indexPut: 'writes',
+  indexRemove: 'writes',
 }
 
 interface Traffic {

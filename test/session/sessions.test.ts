@@ -268,7 +268,8 @@ describe('ending', () => {
     'a sign-out by %s takes effect at once and deletes the cookie',
     async (by) => {
       const { call, stored, lines, metrics, cookieHeader } = await signedIn()
-      const { id } = (await call('GET', ME, cookieHeader)).json as { id: string } // the response of `/sessions/me`
+      // the response of `/sessions/me`
+      const { id } = (await call('GET', ME, cookieHeader)).json as { id: string }
       const path = by === 'me' ? ME : `/api/v1/sessions/${id}`
       const answer = await call('DELETE', path, cookieHeader)
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -700,7 +701,8 @@ test('express-session never writes a session, not even one that was changed: a s
   traffic.writes = 0
   const answer = await call('DELETE', '/change', cookieHeader)
   expect([answer.status, answer.headers['set-cookie']]).toEqual([204, undefined])
-  expect([traffic.writes, stored()]).toEqual([2, []]) // the deletions of the record and of its index entry
+  // the deletions of the record and of its index entry
+  expect([traffic.writes, stored()]).toEqual([2, []])
   expect((await call('GET', ME, cookieHeader)).status).toBe(404)
 })
 

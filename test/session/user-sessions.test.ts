@@ -15,8 +15,12 @@ test('if one session cannot be ended, the others end, are told of and counted, a
   const metrics = createMetrics({ processMetrics: false })
   const records = new Set(['a', 'b', 'c'])
   const options = {
-    ...{ store: keep(createMemoryStore()), masterKeys: [Buffer.alloc(32, 1)], maxPerUser: 10, metrics },
-    ...{ log: collectLog().log, now: Date.now },
+    store: keep(createMemoryStore()),
+    masterKeys: [Buffer.alloc(32, 1)],
+    maxPerUser: 10,
+    metrics,
+    log: collectLog().log,
+    now: Date.now,
   }
   const { add, endAll } = createUserSessions(
     options as unknown as SessionsOptions,

@@ -75,7 +75,8 @@ export function describeCounting(tested: () => StoreUnderTest): void {
       )
       expect((await Promise.all(alone)).filter(Boolean)).toHaveLength(2)
       const { full } = await store().countAttempt({ keyPrefix, windows: [narrow, wide] })
-      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) }) // of the full windows, the one that ends last
+      // of the full windows, the one that ends last
+      expect(full).toEqual({ index: 1, leftMs: expect.any(Number) })
     })
 
     test('a refunded attempt is available again, once, and the last refund removes the window', async () => {

@@ -30,7 +30,8 @@ test('keys that one script uses together share a hash tag', () => {
   const { transaction, stepLock, signedIn, limitInARow } = KEYS
   const ofUser = [
     ...[signedIn, limitInARow].map((kind) => keyOf(store, kind, 'a')),
-    ...[limitKeyPrefix(store, 'a'), keyOf(store, KEYS.knownDevice, 'a', 'b')],
+    limitKeyPrefix(store, 'a'),
+    keyOf(store, KEYS.knownDevice, 'a', 'b'),
   ]
   const ofTransaction = [
     ...[transaction, stepLock].map((kind) => keyOf(store, kind, 'a')),

@@ -84,7 +84,8 @@ describe('a user with too few rights', () => {
     const { store } = await connectAs(rules)
     await store.ping().catch(() => {}) // the first call is EVAL, later ones are EVALSHA
     await expect(store.ping()).rejects.toMatchObject({ status: 503, cause: { code: reason } })
-    expect(await redis.client().dbsize()).toBeLessThanOrEqual(2) // one key of each probe, until it expires
+    // one key of each probe, until it expires
+    expect(await redis.client().dbsize()).toBeLessThanOrEqual(2)
   })
 
   test('the rights in docs/operations.md are sufficient, in another database with SELECT', async () => {
@@ -108,7 +109,8 @@ describe('a user with too few rights', () => {
       await client.call(
         'ACL',
         ...documentedRule(),
-        ...['+info', '+scan'],
+        '+info',
+        '+scan',
         '+cluster|slots',
         '+cluster|info',
         '+client|setname',

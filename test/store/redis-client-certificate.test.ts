@@ -6,7 +6,9 @@ import { startSentinels } from '../support/redis-sentinels.ts'
 import { until } from '../support/until.ts'
 import { cleanUpAll, connect, expectUnavailable, expectWorking, server, stopped } from './redis-harness.ts'
 
-/** Redis with `--tls-auth-clients yes`: it refuses clients without a certificate of its authority. */
+/**
+ * Redis with `--tls-auth-clients yes`: it refuses clients without a certificate of its authority.
+ */
 
 const own = makeCertificates()
 const foreign = makeCertificates()

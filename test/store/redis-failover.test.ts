@@ -17,7 +17,8 @@ describe('failover', () => {
     await expectUnavailable(store)
     await expectWorking(store)
     expect(await store.get('gatehouse:kept')).toBe('still here')
-    await until(async () => (await redis.primaryPort()) === redis.replicas[0]?.port) // a sentinel may hear of it last
+    // a sentinel may hear of it last
+    await until(async () => (await redis.primaryPort()) === redis.replicas[0]?.port)
   })
 
   test('cluster: once a ping was answered, so is a command for any node', async () => {

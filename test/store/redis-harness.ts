@@ -79,7 +79,9 @@ export const OPERATIONS: readonly [name: string, run: (store: Store) => Promise<
   ['ping', (store) => store.ping()],
 ]
 
-/** Runs all operations concurrently: each must be 503 within the time limit. Returns the reasons. */
+/**
+ * Runs all operations concurrently: each must be 503 within the time limit. Returns the reasons.
+ */
 export async function expectUnavailable(store: Store, operations = OPERATIONS): Promise<string[]> {
   const started = performance.now()
   const outcomes = await Promise.all(

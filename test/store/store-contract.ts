@@ -377,7 +377,8 @@ export function describeStoreContract(name: string, open: () => Promise<StoreUnd
     test('every key has a time to live', async () => {
       for (const key of madeKeys) {
         const ttl = await tested.timeToLive(key)
-        if (ttl !== undefined) expect(ttl).toBeGreaterThanOrEqual(0) // -1: without one; 0: about to expire
+        // -1: without one; 0: about to expire
+        if (ttl !== undefined) expect(ttl).toBeGreaterThanOrEqual(0)
       }
     })
   })

@@ -11,7 +11,8 @@ import { describeStoreContract, type StoreUnderTest } from './store-contract.ts'
 describeStoreContract('memory', async () => {
   let time = 1000
   const entries = new Map<string, MemoryEntry>()
-  const clock = () => 5_000_000 + time // neither the system clock nor the clock of the times to live
+  // neither the system clock nor the clock of the times to live
+  const clock = () => 5_000_000 + time
   const store = createMemoryStore({ monotonic: () => time, now: clock, entries })
   return {
     store,

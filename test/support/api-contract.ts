@@ -10,8 +10,9 @@ export interface WireAnswer {
 }
 
 /**
- * Throws unless the OpenAPI document allows this response to this request. `anyTransaction`: the upstream is a stub whose
- * transactions need not look like Okta's, so only what the broker itself ensures is checked in them.
+ * Throws unless the OpenAPI document allows this response to this request. `anyTransaction`: the
+ * upstream is a stub whose transactions need not look like Okta's, so only what the broker itself
+ * ensures is checked in them.
  */
 export function checkAnswer(
   method: string,
@@ -62,7 +63,10 @@ function jsonProblem(schemaPlace: string, { bytes, contentType }: WireAnswer): s
     .join('; ')
 }
 
-/** Where the schema is that the discriminator of an open union names for this body, so that only its errors are reported. */
+/**
+ * Where the schema is that the discriminator of an open union names for this body, so that only its
+ * errors are reported.
+ */
 function memberOf(schemaPlace: string, body: unknown): string {
   const { place = schemaPlace, value } = resolve(at(schemaPlace), schemaPlace) ?? {}
   const [known, fallback] = list(record(value).anyOf).map((member) => String(record(member).$ref).slice(1))

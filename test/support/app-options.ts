@@ -1,7 +1,10 @@
 import { type AppRoutesOptions, createAppRoutes } from '../../src/pam/app-routes.ts'
 import { createPamRoutes, type PamRoutesOptions } from '../../src/pam/routes.ts'
 
-/** Replaces every dependency of the application: its routes and guards are only listed, so none is called. */
+/**
+ * Replaces every dependency of the application: its routes and guards are only listed, so none is
+ * called.
+ */
 export function anyAppOptions(): unknown {
   const pamRoutes = createPamRoutes(placeholder as PamRoutesOptions)
   const appRoutes = createAppRoutes(ofApps as AppRoutesOptions)

@@ -12,7 +12,10 @@ export function parseAuditLine(line: Record<string, unknown>): void {
     throw new Error(`${event}: ${ajv.errorsText(validate?.errors)}\n${JSON.stringify(line)}`)
 }
 
-/** Checks every line that has `audit: true` or an audit event's name. Throws at the first invalid one. */
+/**
+ * Checks every line that has `audit: true` or an audit event's name. Throws at the first invalid
+ * one.
+ */
 export function checkAuditLines(lines: readonly Record<string, unknown>[]): void {
   for (const line of lines)
     if (line.audit === true || Object.hasOwn(EVENTS, String(line.event))) parseAuditLine(line)

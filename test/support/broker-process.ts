@@ -26,8 +26,8 @@ export interface BrokerDirectory {
 }
 
 /**
- * A directory with the built broker and its `config/default.json`, as in the image. `tunables` is the content of `CONFIG_FILE`.
- * Needs `npm run build:all`.
+ * A directory with the built broker and its `config/default.json`, as in the image. `tunables` is
+ * the content of `CONFIG_FILE`. Needs `npm run build:all`.
  */
 export async function makeBrokerDirectory(tunables: object = {}): Promise<BrokerDirectory> {
   const home = await mkdtemp(join(tmpdir(), 'gatehouse-broker-'))

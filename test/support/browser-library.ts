@@ -2,13 +2,17 @@ import { OktaAuth } from '@okta/okta-auth-js/authn'
 import { type Browser, openBrowser } from './browser.ts'
 import { PASSWORD } from './harness.ts'
 
-/** Okta's browser library, unchanged. `issuer` is the broker, and requests go through a cookie jar. */
+/**
+ * Okta's browser library, unchanged. `issuer` is the broker, and requests go through a cookie jar.
+ */
 interface Library {
   readonly client: OktaAuth
   readonly browser: Browser
 }
 
-/** In a browser, the library keeps the transaction's handle in a cookie. Here it uses this storage. */
+/**
+ * In a browser, the library keeps the transaction's handle in a cookie. Here it uses this storage.
+ */
 export function openLibrary(url: string): Library {
   const browser = openBrowser(url)
   const kept = new Map<string, string>()
@@ -87,7 +91,10 @@ export async function signIn(client: OktaAuth, username: string, options = {}): 
   return asTransaction(await client.signInWithCredentials({ username, password: PASSWORD, ...options }))
 }
 
-/** The library's types are loose: a transaction has one function for each link, with the link's name. */
+/**
+ * The library's types are loose: a transaction has one function for each link, with the link's
+ * name.
+ */
 export function asTransaction(answer: unknown): Transaction {
   return answer as Transaction
 }

@@ -25,7 +25,10 @@ export interface Browser {
   readonly proxyHeaders: Readonly<Record<string, string>>
   /** Everything that the browser received, in which tests search for secrets. */
   readonly received: string[]
-  /** From now on, the upstream's transactions are made up by the test, and need not look like Okta's. */
+  /**
+   * From now on, the upstream's transactions are made up by the test, and need not look like
+   * Okta's.
+   */
   allowAnyTransaction(): void
 }
 
@@ -38,8 +41,8 @@ export interface CallOptions {
 }
 
 /**
- * A browser whose page is on the broker's origin: it keeps cookies and sends `Sec-Fetch-Site: same-origin`. A response that the
- * OpenAPI document does not allow throws.
+ * A browser whose page is on the broker's origin: it keeps cookies and sends `Sec-Fetch-Site:
+ * same-origin`. A response that the OpenAPI document does not allow throws.
  */
 export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string, string>> = {}): Browser {
   const jar = new CookieJar()
@@ -63,7 +66,8 @@ export function openBrowser(origin: string, proxyHeaders: Readonly<Record<string
         'user-agent': 'TestBrowser/1.0',
         ...(cookie === '' ? {} : { cookie }),
         ...(body === undefined && raw === undefined ? {} : { 'content-type': type }),
-        ...Object.fromEntries(new Headers(options.headers)), // lower case, so that they replace the defaults
+        // lower case, so that they replace the defaults
+        ...Object.fromEntries(new Headers(options.headers)),
       },
       body: raw ?? (body === undefined ? null : JSON.stringify(body)),
     })

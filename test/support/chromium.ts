@@ -9,8 +9,14 @@ export async function openChromium(...args: readonly string[]): Promise<Browser>
     executablePath: findChromium(),
     args: [
       ...args,
-      ...['--no-sandbox', '--headless', '--disable-gpu', '--disable-quic', '--no-first-run'],
-      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+      '--no-sandbox',
+      '--headless',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
     ],
   })
 }

@@ -2,8 +2,9 @@ import type { JSHandle, Locator } from 'playwright-core'
 import { TRY_MS, type UntilOptions, until } from './until.ts'
 
 /**
- * Clicks with the mouse, once. A form that moves between press and release gets no click event: the mouse was pressed on
- * one element and released on another. So the click is repeated until the target receives one.
+ * Clicks with the mouse, once. A form that moves between press and release gets no click event: the
+ * mouse was pressed on one element and released on another. So the click is repeated until the
+ * target receives one.
  */
 export async function click(
   target: Locator,
@@ -41,9 +42,9 @@ function listen(element: Target) {
 }
 
 /**
- * Clicks without the mouse, once, as soon as the one element that the locator finds is visible, enabled and not covered.
- * The check and the click are one task of the page, so the element cannot move or be replaced in between. It costs a third
- * of `click`, which also waits for animations.
+ * Clicks without the mouse, once, as soon as the one element that the locator finds is visible,
+ * enabled and not covered. The check and the click are one task of the page, so the element cannot
+ * move or be replaced in between. It costs a third of `click`, which also waits for animations.
  */
 export async function clickOnce(
   target: Locator,

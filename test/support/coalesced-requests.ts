@@ -5,8 +5,9 @@ import type { RedisServer } from './redis-server.ts'
 import { until } from './until.ts'
 
 /**
- * Sends identical requests so that all are in flight at the same time, however slow the machine is: the upstream delays its response
- * until one request has reached it and all others wait for the shared result. Fails if that does not happen.
+ * Sends identical requests so that all are in flight at the same time, however slow the machine is:
+ * the upstream delays its response until one request has reached it and all others wait for the
+ * shared result. Fails if that does not happen.
  *
  * @param brokers every broker that receives a request
  */
@@ -47,7 +48,10 @@ async function sharingWithin(brokers: readonly Gatehouse[]): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Counts the brokers that poll Redis for another broker's shared result: each has one connection, and scripts read locks. */
+/**
+ * Counts the brokers that poll Redis for another broker's shared result: each has one connection,
+ * and scripts read locks.
+ */
 async function watchLooksForOutcomes(redis: RedisServer) {
   const client = redis.client()
   const watch = await startMonitor(client)

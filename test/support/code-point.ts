@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 
-/** Any Unicode character. Replaces fast-check's unit `binary`, whose map of a million entries takes a second to create. */
+/**
+ * Any Unicode character. Replaces fast-check's unit `binary`, whose map of a million entries takes
+ * a second to create.
+ */
 export const codePoint = fc
   .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map((number) => String.fromCodePoint(number), numberOf)

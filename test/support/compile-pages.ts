@@ -9,7 +9,10 @@ export const COMPILERS = [
   ['TypeScript 5', join(ROOT, 'tools/openapi/node_modules/typescript/bin/tsc')],
 ] as const
 
-/** Compiles pages in this folder. @returns the errors: the file, the line and the code; other output as it is */
+/**
+ * Compiles pages in this folder. @returns the errors: the file, the line and the code; other output
+ * as it is
+ */
 export function errorsIn(
   folder: string,
   pages: Readonly<Record<string, string>>,

@@ -25,7 +25,10 @@ export interface DemoHarness {
 
 export interface VisitOptions {
   readonly path?: string
-  /** Opens a new browser and closes it afterwards, for a test that changes the browser itself, such as its security keys. */
+  /**
+   * Opens a new browser and closes it afterwards, for a test that changes the browser itself, such
+   * as its security keys.
+   */
   readonly isNew?: boolean
   /** The browser's language. Opens a new browser. Default: en-US. */
   readonly locale?: string
@@ -55,7 +58,10 @@ export const NEW_PASSWORD = 'Another-Password-2'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PHONE_WIDTH = 320
 
-/** One demo for all tests of a file, tidied after each test. @param options of the broker, such as its clock */
+/**
+ * One demo for all tests of a file, tidied after each test. @param options of the broker, such as
+ * its clock
+ */
 export function useDemo(options: Pick<DemoOptions, 'now'> = {}): DemoHarness {
   const demo = useFixture({ start: () => openDemo(options), stop: ({ stop }) => stop() })
   afterEach(() => demo.tidy())
@@ -121,16 +127,21 @@ async function leave(page: Page): Promise<void> {
 /** The list of users. */
 const USERS = '#people'
 
-/** Screens that this file has already scanned. Screens that differ only in text are scanned once. */
+/**
+ * Screens that this file has already scanned. Screens that differ only in text are scanned once.
+ */
 const seen = new Set<string>()
 
-/** The elements of the screen and the phone with their attributes. Texts count only by their presence, numbers not at all. */
+/**
+ * The elements of the screen and the phone with their attributes. Texts count only by their
+ * presence, numbers not at all.
+ */
 const KIND_OF_SCREEN = `[...document.querySelectorAll('main, #phone')].map((part) =>
   part.outerHTML.replace(/>[^<>]*[^<>\\s][^<>]*</g, '>text<').replace(/(src|href)="[^"]*"/g, '$1').replace(/\\d+/g, '0')).join()`
 
 /**
- * Expects that the current screen has no accessibility fault, in light and in dark, and fits a narrow phone without horizontal
- * scrolling. The list of users is scanned only by its own tests.
+ * Expects that the current screen has no accessibility fault, in light and in dark, and fits a
+ * narrow phone without horizontal scrolling. The list of users is scanned only by its own tests.
  */
 export async function expectGoodScreen(page: Page, { exclude = [USERS] }: ScanOptions = {}): Promise<void> {
   const kind = `${await page.evaluate<string>(KIND_OF_SCREEN)} without ${exclude}`

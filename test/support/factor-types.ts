@@ -6,9 +6,14 @@ import { factorAt, hrefAt, valueAt } from './transaction-view.ts'
 /** The expectations for a factor type, with a user of the sandbox who has such a factor. */
 export interface FactorTypeRow {
   readonly login: string
-  /** An attempt, which the verify step sends: a wrong proof, or nothing, which starts a challenge. */
+  /**
+   * An attempt, which the verify step sends: a wrong proof, or nothing, which starts a challenge.
+   */
   readonly attempt: object
-  /** The session's authentication methods (RFC 8176) after the right proof; undefined if Okta refuses the type. */
+  /**
+   * The session's authentication methods (RFC 8176) after the right proof; undefined if Okta
+   * refuses the type.
+   */
   readonly amr: readonly string[] | undefined
   readonly prove: (page: PortalPage, harness: Harness, login: string) => Promise<unknown>
 }

@@ -7,7 +7,9 @@ export interface FixtureOptions<Fixture> {
   readonly stop: (fixture: Fixture) => Promise<void>
 }
 
-/** One fixture for all tests of a file: started before the first test and stopped after the last. */
+/**
+ * One fixture for all tests of a file: started before the first test and stopped after the last.
+ */
 export function useFixture<Fixture extends object>({ start, reset, stop }: FixtureOptions<Fixture>): Fixture {
   let started: Fixture | undefined
   beforeAll(async () => {

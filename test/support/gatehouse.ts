@@ -37,7 +37,8 @@ export type TestTunables = Omit<Tunables, 'limits'> & {
 }
 
 /**
- * The shipped tunables with long timeouts for the store and for clients, so that a busy machine does not fail a test. Tests of an unreachable store or of slow clients set their own timeouts.
+ * The shipped tunables with long timeouts for the store and for clients, so that a busy machine
+ * does not fail a test. Tests of an unreachable store or of slow clients set their own timeouts.
  */
 export function patientTunables(): TestTunables {
   const tunables = defaultTunables()
@@ -126,8 +127,8 @@ export async function startGatehouse({
 }
 
 /**
- * Returns a free port, for PUBLIC_URL, which must be known before the broker listens. The port is below the ephemeral range, so no
- * outgoing connection takes it.
+ * Returns a free port, for PUBLIC_URL, which must be known before the broker listens. The port is
+ * below the ephemeral range, so no outgoing connection takes it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

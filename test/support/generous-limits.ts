@@ -1,6 +1,9 @@
 import type { TestTunables } from './gatehouse.ts'
 
-/** Limits for tests that make many attempts as one user or from one address but do not test throttling. */
+/**
+ * Limits for tests that make many attempts as one user or from one address but do not test
+ * throttling.
+ */
 export function generousLimits(tunables: TestTunables): TestTunables {
   return { ...tunables, limits: aThousandTimes(tunables.limits) }
 }
@@ -15,5 +18,6 @@ function aThousandTimes<Group extends object>(group: Group): Group {
         ? Number(value) * 1000
         : value,
   ])
-  return Object.fromEntries(entries) as Group // the names are the same, and the values of the same types
+  // the names are the same, and the values of the same types
+  return Object.fromEntries(entries) as Group
 }

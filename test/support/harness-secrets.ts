@@ -7,8 +7,9 @@ import { createSecretScanner, withoutNumbers } from './secret-scanner.ts'
 import { checkSpans, type TraceCollector } from './trace-collector.ts'
 
 /**
- * Searches for secrets at the end of a journey: every token, key, password, code and security answer, in log lines, metrics, all data
- * written to Redis and all data that browsers received. User names are searched for in logs, metrics and Redis.
+ * Searches for secrets at the end of a journey: every token, key, password, code and security
+ * answer, in log lines, metrics, all data written to Redis and all data that browsers received.
+ * User names are searched for in logs, metrics and Redis.
  */
 export interface HarnessSecrets {
   /** Throws if a secret is found, and says where. */
@@ -109,7 +110,10 @@ async function textAt(url: string): Promise<string> {
 }
 
 const SECRETS = new Set(['password', 'answer'])
-/** Secrets that browsers may see: user names, and an authenticator app's shared secret during enrollment. */
+/**
+ * Secrets that browsers may see: user names, and an authenticator app's shared secret during
+ * enrollment.
+ */
 const SHOWN = new Set(['phoneNumber', 'recoveryPhone', 'secret'])
 
 /** The string values with one of these names, at any depth of a user and their factors. */

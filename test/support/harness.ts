@@ -8,7 +8,10 @@ import { type SandboxUpstreamOptions, startSandboxUpstream } from './sandbox-ups
 import { type StubListener, type StubUpstream, startStubUpstream } from './stub-upstream.ts'
 import { startTraceCollector, type TraceCollector } from './trace-collector.ts'
 
-/** The sandbox, a real Redis and one or more brokers. Further broker processes join with `signInEnv`. */
+/**
+ * The sandbox, a real Redis and one or more brokers. Further broker processes join with
+ * `signInEnv`.
+ */
 export interface Harness {
   readonly sandbox: Sandbox
   readonly redis: RedisServer
@@ -29,7 +32,10 @@ export interface Harness {
   /** The requests that the Authentication API received since the last `clearUpstreamCalls()`. */
   upstreamCalls(): Sandbox['requestLog']['authn']['entries']
   clearUpstreamCalls(): void
-  /** Throws if a secret is found anywhere (harness-secrets.ts) or an audit line does not match its schema. */
+  /**
+   * Throws if a secret is found anywhere (harness-secrets.ts) or an audit line does not match its
+   * schema.
+   */
   stop(): Promise<void>
 }
 
@@ -103,7 +109,10 @@ export function useHarness(options: HarnessOptions = {}): Harness {
   })
 }
 
-/** The stub upstream and one broker on the embedded store, for responses that the sandbox does not give. */
+/**
+ * The stub upstream and one broker on the embedded store, for responses that the sandbox does not
+ * give.
+ */
 export interface StubHarness {
   readonly stub: StubUpstream
   readonly gatehouse: Gatehouse

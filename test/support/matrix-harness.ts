@@ -9,8 +9,8 @@ import { type Cookies, ORIGINS } from './route-classes.ts'
 import { stepBody } from './step-body.ts'
 
 /**
- * A broker configured as in production (https, two keys, a second origin, every option on). Its upstream accepts everything and
- * offers every step, so each refusal comes from the broker.
+ * A broker configured as in production (https, two keys, a second origin, every option on). Its
+ * upstream accepts everything and offers every step, so each refusal comes from the broker.
  */
 export interface MatrixHarness {
   readonly gatehouse: Gatehouse
@@ -19,7 +19,10 @@ export interface MatrixHarness {
   /** The requests that the upstream APIs received since the last call, as `METHOD /path`. */
   callsSinceLastLook(): string[]
   ask(asked: Asked): Promise<Answer>
-  /** The Authentication API's response to all further requests. undefined: it accepts everything again. */
+  /**
+   * The Authentication API's response to all further requests. undefined: it accepts everything
+   * again.
+   */
   answerWith(answer: RawAnswer | undefined): void
   /** A new browser of a new user, with an open session and an open transaction. */
   newcomer(): Promise<MatrixVisitor>
@@ -107,7 +110,8 @@ async function startMatrixHarness({
       body: { username, password: 'plainly-fake' },
     })
     if (answer.status !== 200) throw new Error(`signing in was answered ${answer.status}: ${answer.text}`)
-    return { json: answer.json as Record<string, unknown>, cookies: cookiesIn(answer) } // a 200 is an object
+    // a 200 is an object
+    return { json: answer.json as Record<string, unknown>, cookies: cookiesIn(answer) }
   }
 
   return {
@@ -137,7 +141,8 @@ async function startMatrixHarness({
             headers: { cookie: `${deviceOnly}; ${SESSION_COOKIE}=${session}` },
           })
         ).json
-      const { id, userId } = (await get('/api/v1/sessions/me')) as { id: string; userId: string } // a session
+      // a session
+      const { id, userId } = (await get('/api/v1/sessions/me')) as { id: string; userId: string }
       const pair = (deviceCookie: string, sessionCookie: string) =>
         `${DEVICE_COOKIE}=${deviceCookie}; ${SESSION_COOKIE}=${sessionCookie}`
       const byKind = {

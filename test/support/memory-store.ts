@@ -6,7 +6,9 @@ export const clock = { now: 0 }
 export let entries: Map<string, MemoryEntry>
 export let store: Store
 
-/** Registers the hooks that give each test an empty embedded store, whose clock the test controls. */
+/**
+ * Registers the hooks that give each test an empty embedded store, whose clock the test controls.
+ */
 export function useMemoryStore(): void {
   beforeEach(() => {
     clock.now = 1000

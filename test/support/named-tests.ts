@@ -1,7 +1,10 @@
 /** Reads a test file by its path from the project's root. undefined if the file does not exist. */
 export type ReadTest = (path: string) => string | undefined
 
-/** Checks that a test named in a document exists: "group › title › table row" in a file. Returns the problem, if any. */
+/**
+ * Checks that a test named in a document exists: "group › title › table row" in a file. Returns the
+ * problem, if any.
+ */
 export function checkNamedTest(path: string, titles: string, readTest: ReadTest): string[] {
   const source = readTest(path)
   if (source === undefined) return [`there is no file ${path}`]

@@ -17,8 +17,8 @@ export interface NavigateOptions {
 }
 
 /**
- * Sends a request with the headers of a top-level navigation (Fetch metadata), unless others are given. A response that the OpenAPI
- * document does not allow throws.
+ * Sends a request with the headers of a top-level navigation (Fetch metadata), unless others are
+ * given. A response that the OpenAPI document does not allow throws.
  */
 export async function navigate(
   browser: Browser,

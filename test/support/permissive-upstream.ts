@@ -6,7 +6,10 @@ export interface PermissiveUpstream {
   readonly origin: string
   /** The requests since the last call, as `METHOD /path`. */
   callsSinceLastLook(): string[]
-  /** The Authentication API's response to all further requests. undefined: it accepts everything again. */
+  /**
+   * The Authentication API's response to all further requests. undefined: it accepts everything
+   * again.
+   */
   answerWith(answer: RawAnswer | undefined): void
   close(): Promise<void>
 }
@@ -37,7 +40,8 @@ export async function startPermissiveUpstream(): Promise<PermissiveUpstream> {
   })
 
   function answerTo({ path, body }: StubRequest): unknown {
-    const { username, stateToken } = Object(body) as Record<string, string> // the broker sends an object
+    // the broker sends an object
+    const { username, stateToken } = Object(body) as Record<string, string>
     if (path.startsWith('/v1/teams/')) return pamAnswer(path)
     if (path.endsWith('/factors/questions')) return [{ question: 'favorite_toy', questionText: 'Which toy?' }]
     if (username !== undefined && path === '/api/v1/authn')

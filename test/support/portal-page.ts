@@ -4,15 +4,18 @@ import { PASSWORD } from './harness.ts'
 import { handleOf, hrefAt, verifyHref } from './transaction-view.ts'
 
 /**
- * A page of the portal in its own browser. It keeps the latest response of its sign-in and follows its links with its handle. It throws
- * if the handle changes within a transaction, because clients re-send the one they have.
+ * A page of the portal in its own browser. It keeps the latest response of its sign-in and follows
+ * its links with its handle. It throws if the handle changes within a transaction, because clients
+ * re-send the one they have.
  */
 export interface PortalPage {
   readonly browser: Browser
   /** The latest response that was not an error. */
   readonly held: PageAnswer
   readonly stateToken: string
-  /** Starts a sign-in with this user's name and the usual password. `fields` are added or override. */
+  /**
+   * Starts a sign-in with this user's name and the usual password. `fields` are added or override.
+   */
   signIn(login: string, fields?: object): Promise<PageAnswer>
   /** Starts a transaction, or sends a step with the handle to this URL. */
   begin(path: string, body: object): Promise<PageAnswer>

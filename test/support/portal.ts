@@ -5,7 +5,9 @@ import { AMELIA, type Harness, type HarnessOptions, PASSWORD, startHarness } fro
 import { PORTAL, PROXIES, type ProxyName } from './proxies.ts'
 import { type PortalRequest, type PortalResponse, type RunningProxy, startProxy } from './proxy.ts'
 
-/** A portal: a proxy configured by its example in `deploy/proxies/`, a broker and an application. */
+/**
+ * A portal: a proxy configured by its example in `deploy/proxies/`, a broker and an application.
+ */
 export interface Portal {
   readonly harness: Harness
   readonly proxy: RunningProxy
@@ -21,7 +23,10 @@ export interface Portal {
 export interface Arrived {
   readonly method: string
   readonly url: string
-  /** Every header and trailer, with normalized names: lower case, and a hyphen for other characters, as some servers treat them. */
+  /**
+   * Every header and trailer, with normalized names: lower case, and a hyphen for other characters,
+   * as some servers treat them.
+   */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }

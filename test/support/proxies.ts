@@ -5,13 +5,23 @@ import type { Certificates } from './redis-certificates.ts'
 /** The host of PUBLIC_URL in the files of `deploy/proxies/`. */
 export const PORTAL_HOST = 'portal.example.com'
 export const PORTAL = `https://${PORTAL_HOST}`
-/** Where the examples send a user whose session or proof is missing, before the URL to return to. */
+/**
+ * Where the examples send a user whose session or proof is missing, before the URL to return to.
+ */
 export const SIGN_IN = `${PORTAL}/signin?maxAuthAge=3600&returnTo=`
 
 /** Further names: those that rules add, those of oauth2-proxy, and any other. */
 export const OTHER_IDENTITY_HEADERS = [
-  ...['Groups', 'Email', 'Roles', 'Amr', 'Name', 'Jwt', 'Denied'],
-  ...['Access-Token', 'Redirect', 'Anything'],
+  'Groups',
+  'Email',
+  'Roles',
+  'Amr',
+  'Name',
+  'Jwt',
+  'Denied',
+  'Access-Token',
+  'Redirect',
+  'Anything',
 ].map((name) => `X-Auth-Request-${name}`)
 
 export interface Machine {
@@ -45,8 +55,8 @@ export interface ProxyExample {
 export type ProxyName = 'nginx' | 'nginx in Compose' | 'Caddy' | 'HAProxy' | 'Apache'
 
 /**
- * How to run each example of `deploy/proxies/`. Only the values that its header comment names are replaced, and settings of the
- * machine, such as paths, are added.
+ * How to run each example of `deploy/proxies/`. Only the values that its header comment names are
+ * replaced, and settings of the machine, such as paths, are added.
  */
 export const PROXIES: Readonly<Record<ProxyName, ProxyExample>> = {
   nginx: {

@@ -33,7 +33,10 @@ export interface PortalRequest {
   readonly body?: string
   /** Trailers as alternating names and values. The body is then sent without a length. */
   readonly trailers?: readonly string[]
-  /** Sends HTTP/2, negotiated or with prior knowledge. The status is 0 if the proxy does not support it. */
+  /**
+   * Sends HTTP/2, negotiated or with prior knowledge. The status is 0 if the proxy does not support
+   * it.
+   */
   readonly http2?: 'agreed' | 'unasked'
   /** The client's address, in 127.0.0.0/8. */
   readonly from?: string
@@ -55,7 +58,10 @@ interface Upstreams {
 
 export const SIGN_IN_PAGE = 'the sign-in page'
 
-/** Starts a real proxy with its example from `deploy/proxies/`: one process, on a free port, in its own directory. */
+/**
+ * Starts a real proxy with its example from `deploy/proxies/`: one process, on a free port, in its
+ * own directory.
+ */
 export async function startProxy(name: ProxyName, upstreams: Upstreams): Promise<RunningProxy> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -76,7 +82,10 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
   const { programs, prepare } = PROXIES[name]
   const pagesPort = (pages.address() as AddressInfo).port // listening on TCP
   const args = prepare({
-    ...{ port, pagesPort, directory, certificates },
+    port,
+    pagesPort,
+    directory,
+    certificates,
     localPorts: [await freePort(), await freePort(), await freePort()],
     ...upstreams,
   })
@@ -116,7 +125,10 @@ function installed([first = '', ...others]: readonly string[]): string {
   return [first, ...others].find(isThere) ?? first
 }
 
-/** The certificate is from the test's own authority, so a server of another test on the same port is not mistaken for this one. */
+/**
+ * The certificate is from the test's own authority, so a server of another test on the same port is
+ * not mistaken for this one.
+ */
 async function untilAnswering(
   name: string,
   running: RedisProcess,
@@ -139,11 +151,12 @@ function askPortal(port: number, { ca }: Certificates, given: PortalRequest): Pr
         host: '127.0.0.1',
         port,
         ca,
-        checkServerIdentity: () => undefined, // the certificate is for localhost, not for the portal's name
+        // the certificate is for localhost, not for the portal's name
+        checkServerIdentity: () => undefined,
         servername: PORTAL_HOST,
         method,
         path,
-        headers: [...['Host', PORTAL_HOST], ...lengthOf(body, trailers), ...headers],
+        headers: ['Host', PORTAL_HOST, ...lengthOf(body, trailers), ...headers],
         agent: agent ?? false,
         ...(from === undefined ? {} : { localAddress: from }),
       },

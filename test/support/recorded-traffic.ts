@@ -1,4 +1,7 @@
-/** The secrets that browsers of this process sent to an origin, and everything that they received. harness-secrets.ts searches it. */
+/**
+ * The secrets that browsers of this process sent to an origin, and everything that they received.
+ * harness-secrets.ts searches it.
+ */
 export interface RecordedTraffic {
   /** Header lines and bodies. */
   readonly received: string[]
@@ -32,13 +35,26 @@ export function processOutputs(): string[] {
 }
 
 const SECRETS = new Set([
-  ...['password', 'oldPassword', 'newPassword', 'passCode', 'nextPassCode', 'answer'],
-  ...['token', 'recoveryToken', 'clientData', 'attestation', 'registrationData', 'signatureData'],
+  'password',
+  'oldPassword',
+  'newPassword',
+  'passCode',
+  'nextPassCode',
+  'answer',
+  'token',
+  'recoveryToken',
+  'clientData',
+  'attestation',
+  'registrationData',
+  'signatureData',
   'sig_response',
 ])
 const PEOPLE = new Set(['username', 'phoneNumber', 'email', 'login'])
 
-/** Short values such as the code `wrong` or the name `nobody` are ordinary words, so finding them proves nothing. */
+/**
+ * Short values such as the code `wrong` or the name `nobody` are ordinary words, so finding them
+ * proves nothing.
+ */
 const isTelling = (text: string) => text.length >= 10 || (text.length >= 6 && /\d/.test(text))
 
 /** Records the secrets of a body, at any depth. */

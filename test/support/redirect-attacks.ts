@@ -1,4 +1,7 @@
-/** Targets that are not allowed where https://app.example.com/home is, or https://app.example.com as a whole. */
+/**
+ * Targets that are not allowed where https://app.example.com/home is, or https://app.example.com as
+ * a whole.
+ */
 const OTHER_HOSTS = ['evil.example', 'app.example.com.evil.example', 'evilapp.example.com', '[::ffff:7f00:1]']
 const CONTROL_CHARACTERS = Array.from({ length: 0xa0 }, (_, code) => code)
   .filter((code) => code < 0x20 || code > 0x7e)
@@ -6,11 +9,37 @@ const CONTROL_CHARACTERS = Array.from({ length: 0xa0 }, (_, code) => code)
 /** Between the parts of a URL, each of these makes some parsers read another host. */
 const SEPARATORS = [
   ...'@ :@ #@ ?@ %40 %23@ %3f@ \\ \\@ %5c /\\ ;@ , %2f %00 %0d%0a'.split(' '),
-  ...['\uff0f', '\uff0e', '\u3002', '\u2044', '\uff20', '\uff03', '\ufe56', '\u00ad', '\u200b', '.\u0301'],
+  '\uff0f',
+  '\uff0e',
+  '\u3002',
+  '\u2044',
+  '\uff20',
+  '\uff03',
+  '\ufe56',
+  '\u00ad',
+  '\u200b',
+  '.\u0301',
 ]
 const SCHEMES = [
-  ...['javascript:', 'data:text/html,', 'vbscript:', 'file:', 'ftp:', 'ws:', 'wss:', 'blob:', 'view-source:'],
-  ...['about:', 'intent:', 'ms-word:', 'http%3a', 'https%3A', 'hxxps:', 'https', '', ':', 'https:https:'],
+  'javascript:',
+  'data:text/html,',
+  'vbscript:',
+  'file:',
+  'ftp:',
+  'ws:',
+  'wss:',
+  'blob:',
+  'view-source:',
+  'about:',
+  'intent:',
+  'ms-word:',
+  'http%3a',
+  'https%3A',
+  'hxxps:',
+  'https',
+  '',
+  ':',
+  'https:https:',
 ]
 /** Forms without a scheme, which browsers read as another host or as a path of this one. */
 const RELATIVE = [...'// /// //// /\\ \\/ \\\\ /%2f /%5c .// ..// @ ? #'.split(' '), '/\t/', '\t//']
@@ -28,9 +57,12 @@ export const ORIGIN_ATTACKS: readonly string[] = [
   ...RELATIVE.flatMap((start) => [`${start}app.example.com/home`, `${start}evil.example/home`]),
   ...PORTS.map((port) => `https://app.example.com:${port}/home`),
   ...OTHER_HOSTS.flatMap((host) => [
-    ...[`https://${host}`, `https://${host}/home#https://app.example.com/home`],
-    ...[`https://${host}/https://app.example.com/home`, `https://${host}?https://app.example.com/home`],
-    ...[`https://${host}/%2e%2e/app.example.com/home`, `https://app.example.com@${host}/home`],
+    `https://${host}`,
+    `https://${host}/home#https://app.example.com/home`,
+    `https://${host}/https://app.example.com/home`,
+    `https://${host}?https://app.example.com/home`,
+    `https://${host}/%2e%2e/app.example.com/home`,
+    `https://app.example.com@${host}/home`,
   ]),
   ...CONTROL_CHARACTERS.flatMap((sign) => [
     `${sign}https://app.example.com/home`,
@@ -62,7 +94,10 @@ const PATHS = [
   ),
   ...'/\\evil.example/home /home;/../admin /home/..;/admin /home/..%3b/admin /home/..%00/admin'.split(' '),
   ...'/home/..%0d%0a/admin /home/%c0%ae%c0%ae/admin /home/%u002e%u002e/admin /home/．．/admin'.split(' '),
-  ...['/home／..／admin', '/home/\t../admin', '/ho\nme', '/home\r\n/x'],
+  '/home／..／admin',
+  '/home/\t../admin',
+  '/ho\nme',
+  '/home\r\n/x',
 ]
 const SPELLINGS = [
   'javascript:alert(1)',

@@ -20,15 +20,27 @@ export function makeCertificates(): Certificates {
   const file = (name: string) => join(directory, name)
   const generateKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
   const request = (name: string, key: string) => [
-    ...['req', '-x509', ...generateKey, '-subj', `/CN=${name}`],
-    ...['-keyout', file(`${key}.key`), '-out', file(`${key}.pem`)],
+    'req',
+    '-x509',
+    ...generateKey,
+    '-subj',
+    `/CN=${name}`,
+    '-keyout',
+    file(`${key}.key`),
+    '-out',
+    file(`${key}.pem`),
   ]
   openssl(request('test authority', 'ca'))
   openssl([
     ...request('localhost', 'server'),
-    ...['-CA', file('ca.pem'), '-CAkey', file('ca.key')],
-    ...['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-    ...['-addext', 'basicConstraints=critical,CA:FALSE'],
+    '-CA',
+    file('ca.pem'),
+    '-CAkey',
+    file('ca.key'),
+    '-addext',
+    'subjectAltName=DNS:localhost,IP:127.0.0.1',
+    '-addext',
+    'basicConstraints=critical,CA:FALSE',
   ])
   return {
     ca: readFileSync(file('ca.pem'), 'utf8'),

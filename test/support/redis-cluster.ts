@@ -14,7 +14,10 @@ export interface RedisCluster {
 export interface RedisClusterOptions {
   readonly password?: string
   readonly tls?: ServerTls
-  /** After this time without a response, a node is considered failed and a replica takes over. Long, as healthy nodes may be slow on a busy machine. */
+  /**
+   * After this time without a response, a node is considered failed and a replica takes over. Long,
+   * as healthy nodes may be slow on a busy machine.
+   */
   readonly nodeTimeoutMs?: number
 }
 
@@ -27,9 +30,14 @@ export async function startRedisCluster(
   { password, tls, nodeTimeoutMs = 5000 }: RedisClusterOptions = {},
 ): Promise<RedisCluster> {
   const args = [
-    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
-    // On a slow machine an election may fail several times; by default a replica stops trying after a few seconds.
-    ...['--cluster-replica-validity-factor', '0'],
+    '--cluster-enabled',
+    'yes',
+    '--cluster-node-timeout',
+    String(nodeTimeoutMs),
+    // On a slow machine an election may fail several times; by default a replica stops trying after
+    // a few seconds.
+    '--cluster-replica-validity-factor',
+    '0',
   ]
   const auth = password === undefined ? [] : ['--masterauth', password]
   const start = () =>
@@ -97,7 +105,10 @@ async function follow(masters: readonly Redis[], replicas: readonly Redis[]): Pr
   )
 }
 
-/** Whether this node knows all others, serves all slots and, if it is a replica, has its master's data. */
+/**
+ * Whether this node knows all others, serves all slots and, if it is a replica, has its master's
+ * data.
+ */
 async function sees(client: Redis, count: number): Promise<boolean> {
   const [cluster, nodes, replication] = await Promise.all([
     client.call('CLUSTER', 'INFO'),

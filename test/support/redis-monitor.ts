@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline'
 import type { Redis } from 'ioredis'
 
 /**
- * Monitors every command of a server, as ioredis's `monitor()` does. That one takes a command which another client sends during its
- * own handshake for a reply, and fails.
+ * Monitors every command of a server, as ioredis's `monitor()` does. That one takes a command which
+ * another client sends during its own handshake for a reply, and fails.
  */
 export async function startMonitor({ options }: Redis) {
   const socket = connect(options.port ?? 0, options.host)

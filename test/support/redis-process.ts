@@ -4,7 +4,10 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A running redis-server or another server that a test started. It ends when the test process ends, for whatever reason. */
+/**
+ * A running redis-server or another server that a test started. It ends when the test process ends,
+ * for whatever reason.
+ */
 export interface RedisProcess {
   readonly pid: number
   hasEnded(): boolean
@@ -78,10 +81,11 @@ export function startProcess(
 }
 
 /**
- * A shell script that runs the server and, in the background, a watchdog that reads from a pipe. If the pipe closes without a message,
- * the test process has died: the watchdog kills the server and removes its directory. An exit hook is not enough, because the test
- * runner's `process` never emits `exit` and nothing runs on SIGKILL. One shell does both, because starting a process from a large test
- * runner takes 10 ms or more.
+ * A shell script that runs the server and, in the background, a watchdog that reads from a pipe. If
+ * the pipe closes without a message, the test process has died: the watchdog kills the server and
+ * removes its directory. An exit hook is not enough, because the test runner's `process` never
+ * emits `exit` and nothing runs on SIGKILL. One shell does both, because starting a process from a
+ * large test runner takes 10 ms or more.
  */
 const GUARDED = `
   { trap "" INT TERM HUP; read -r word || { kill -KILL $$; rm -rf "$0"; }; } <&3 >/dev/null 2>&1 &
@@ -107,8 +111,8 @@ export function removeDirectory(directory: string): void {
 }
 
 /**
- * Returns a free port whose cluster bus port (10,000 higher) is free too. Both are below the ephemeral range, so no outgoing connection
- * takes them before the server does.
+ * Returns a free port whose cluster bus port (10,000 higher) is free too. Both are below the
+ * ephemeral range, so no outgoing connection takes them before the server does.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

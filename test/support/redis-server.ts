@@ -45,14 +45,26 @@ export interface RedisServer {
   client(): Redis
 }
 
-/** Starts a redis-server on the loopback interface, in its own directory. It replies when this resolves. */
+/**
+ * Starts a redis-server on the loopback interface, in its own directory. It replies when this
+ * resolves.
+ */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const { args = [], persist = false, password, tls } = options
   return startServer(options, (port, directory) => [
     ...(tls ? tlsArguments(tls, port) : ['--port', String(port)]),
-    ...['--bind', '127.0.0.1', '--dir', directory, '--save', ''],
-    ...['--appendonly', persist ? 'yes' : 'no', '--appendfsync', 'always'],
-    ...['--repl-diskless-sync-delay', '0'],
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    directory,
+    '--save',
+    '',
+    '--appendonly',
+    persist ? 'yes' : 'no',
+    '--appendfsync',
+    'always',
+    '--repl-diskless-sync-delay',
+    '0',
     ...(password === undefined ? [] : ['--requirepass', password]),
     ...args,
   ])
@@ -65,7 +77,10 @@ export function useRedis(): RedisServer {
   return useFixture({ start: () => startRedis(), stop: (redis) => redis.stop() })
 }
 
-/** Starts a server of another kind: `argumentsFor` returns the command line and may write files first. */
+/**
+ * Starts a server of another kind: `argumentsFor` returns the command line and may write files
+ * first.
+ */
 export async function startServer(
   options: RedisServerOptions,
   argumentsFor: Arguments,
@@ -117,7 +132,8 @@ async function startServerOn(
     log: () => running.log(),
     async stop() {
       for (const client of clients) if (client.status !== 'end') client.disconnect()
-      await running.kill() // its data is deleted anyway, and it handles SIGTERM only ten times a second
+      // its data is deleted anyway, and it handles SIGTERM only ten times a second
+      await running.kill()
       removeDirectory(directory)
     },
     kill: () => running.kill(),
@@ -172,9 +188,21 @@ const readTls = ({ caFile, certFile, keyFile }: ServerTls) => {
 
 export function tlsArguments(tls: ServerTls, port: number): string[] {
   return [
-    ...['--port', '0', '--tls-port', String(port)],
-    ...['--tls-auth-clients', tls.requiresClientCertificate ? 'yes' : 'no'],
-    ...['--tls-replication', 'yes', '--tls-cluster', 'yes'],
-    ...['--tls-ca-cert-file', tls.caFile, '--tls-cert-file', tls.certFile, '--tls-key-file', tls.keyFile],
+    '--port',
+    '0',
+    '--tls-port',
+    String(port),
+    '--tls-auth-clients',
+    tls.requiresClientCertificate ? 'yes' : 'no',
+    '--tls-replication',
+    'yes',
+    '--tls-cluster',
+    'yes',
+    '--tls-ca-cert-file',
+    tls.caFile,
+    '--tls-cert-file',
+    tls.certFile,
+    '--tls-key-file',
+    tls.keyFile,
   ]
 }

@@ -11,7 +11,10 @@ import { until } from './until.ts'
 export interface Asked {
   /** Names of commands and of the store's scripts, in the order of execution. */
   readonly commands: readonly string[]
-  /** Round trips that were waited for: commands sent before the reply to the previous batch belong to that batch. */
+  /**
+   * Round trips that were waited for: commands sent before the reply to the previous batch belong
+   * to that batch.
+   */
   readonly roundTrips: number
 }
 
@@ -28,8 +31,8 @@ const sha1 = (text: string) => createHash('sha1').update(text).digest('hex')
 const scriptNames = new Map(Object.entries(SCRIPTS).map(([name, { lua }]) => [sha1(lua), name]))
 
 /**
- * Broker and tap run in one process: commands that the broker writes in one turn of the event loop reach the tap before Redis can reply,
- * so the count does not depend on the machine's speed.
+ * Broker and tap run in one process: commands that the broker writes in one turn of the event loop
+ * reach the tap before Redis can reply, so the count does not depend on the machine's speed.
  */
 export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const ownPorts = new Set<number>()
@@ -71,8 +74,8 @@ export async function tapRedis(redis: RedisServer): Promise<RedisTap> {
   const { port } = server.address() as AddressInfo // it listens on TCP
 
   /**
-   * Resolves when Redis has replied to every command so far, including commands that nothing waits for. Commands of the broker arrive
-   * within one turn of the event loop.
+   * Resolves when Redis has replied to every command so far, including commands that nothing waits
+   * for. Commands of the broker arrive within one turn of the event loop.
    */
   const allReplied = async () => {
     await nextTurn()

@@ -1,4 +1,7 @@
-/** An object that is created again with other keys, as in a restart of a replica. Who has it uses the newest one. */
+/**
+ * An object that is created again with other keys, as in a restart of a replica. Who has it uses
+ * the newest one.
+ */
 export function restartable<T extends object>(
   keys: readonly Buffer[],
   create: (keys: readonly Buffer[]) => T,

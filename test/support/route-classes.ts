@@ -2,7 +2,10 @@ import { OPERATIONS } from '../../src/authn/operations.ts'
 
 /** The access rules of each route as data for tests. They are not derived from the code. */
 
-/** The validity of the request's cookies. Every kind except `none` has a device cookie and a session cookie. */
+/**
+ * The validity of the request's cookies. Every kind except `none` has a device cookie and a session
+ * cookie.
+ */
 export type Cookies =
   | 'none'
   /** This browser's cookies, with an open session. */
@@ -18,7 +21,10 @@ export type Cookies =
   /** Signed by a key in SECRET_KEYS that is not the first. */
   | 'older key'
 
-/** The expected response: done, or refused with a status and a code. No code if the response never has a body. */
+/**
+ * The expected response: done, or refused with a status and a code. No code if the response never
+ * has a body.
+ */
 export type Verdict = 'done' | readonly [status: number, errorCode: string | undefined]
 
 const DONE = 'done'
@@ -47,7 +53,9 @@ function byCookies(verdicts: { device: Verdict; elsewhere: Verdict; nobody: Verd
   } as const
 }
 
-/** The route depends on the session: another user's session shows and ends only that user's data. */
+/**
+ * The route depends on the session: another user's session shows and ends only that user's data.
+ */
 const bySession = (refusal: Verdict) =>
   ({
     none: refusal,
@@ -65,7 +73,10 @@ interface RouteClass {
   readonly setsDevice: boolean
   /** Only for top-level navigation: fetch, frames and images are refused. */
   readonly opened?: true
-  /** The sites whose pages may send its GET without an allowed origin. Default: only the broker's own origin. */
+  /**
+   * The sites whose pages may send its GET without an allowed origin. Default: only the broker's
+   * own origin.
+   */
   readonly serves?: 'same-site' | 'any-site'
   /** The effect on the session cookie after success. */
   readonly session?: 'opens' | 'closes'
@@ -157,7 +168,9 @@ export const CLASS_OF: Readonly<Record<string, RouteClassName>> = {
 /** A kind of client with the headers that browsers send for it (Fetch metadata, RFC 6454). */
 export interface Caller {
   readonly headers: Readonly<Record<string, string>>
-  /** The result of its POST or DELETE. `without a session cookie`: refused if the request has one. */
+  /**
+   * The result of its POST or DELETE. `without a session cookie`: refused if the request has one.
+   */
   readonly unsafe: 'passes' | 'is refused' | 'passes without a session cookie'
   /** The origin may read the responses (CORS). */
   readonly reads?: string

@@ -2,7 +2,10 @@ import { parsePamConfig } from '../../src/sandbox/pam/pam-config.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultConfigPath, loadSandboxConfig, type SandboxConfig } from '../../src/sandbox/sandbox-config.ts'
 
-/** The sandbox on free ports, as the upstream of brokers. `SANDBOX_PIPELINE=idx` makes it an Identity Engine org. */
+/**
+ * The sandbox on free ports, as the upstream of brokers. `SANDBOX_PIPELINE=idx` makes it an
+ * Identity Engine org.
+ */
 export interface SandboxUpstream {
   readonly sandbox: Sandbox
   readonly authnUrl: string

@@ -1,6 +1,7 @@
 /**
- * Searches texts for secrets. Long secrets are found anywhere: verbatim, percent-encoded and in both forms of base64. Short ones (codes,
- * first names) are found only as separate words, because they occur by chance.
+ * Searches texts for secrets. Long secrets are found anywhere: verbatim, percent-encoded and in
+ * both forms of base64. Short ones (codes, first names) are found only as separate words, because
+ * they occur by chance.
  */
 export interface SecretScanner {
   add(...scanner: readonly string[]): void
@@ -17,7 +18,10 @@ const COMMON: ReadonlySet<string> = new Set(['gatehouse'])
 export function createSecretScanner(): SecretScanner {
   const words = new Set<string>()
   const known = new Set<string>()
-  /** The forms of long secrets by their first characters, so that one pass over a text finds all of them. */
+  /**
+   * The forms of long secrets by their first characters, so that one pass over a text finds all of
+   * them.
+   */
   const forms = new Map<string, Map<string, string>>()
   const begins = new Uint8Array(1 << 16)
 

@@ -8,6 +8,12 @@ export function stepBody(path: string, fields: object): { readonly type: string;
 
 /** The members of all steps' bodies, without the handle. */
 export const STEP_FIELDS = {
-  ...{ oldPassword: 'a', newPassword: 'b', answer: 'c', passCode: '000000' },
-  ...{ factorType: 'EMAIL', provider: 'OKTA', id: 'fac123', sig_response: 'plainly-fake' },
+  oldPassword: 'a',
+  newPassword: 'b',
+  answer: 'c',
+  passCode: '000000',
+  factorType: 'EMAIL',
+  provider: 'OKTA',
+  id: 'fac123',
+  sig_response: 'plainly-fake',
 }

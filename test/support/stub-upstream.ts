@@ -1,7 +1,10 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Server, Socket } from 'node:net'
 
-/** An upstream API on a free port with scripted responses, for responses and failures that the sandbox does not produce. */
+/**
+ * An upstream API on a free port with scripted responses, for responses and failures that the
+ * sandbox does not produce.
+ */
 export interface StubUpstream {
   readonly origin: string
   readonly port: number
@@ -49,7 +52,8 @@ export async function startStubUpstream(listener: StubListener = internalError):
   const requests: StubRequest[] = []
   const queue: (object | StubError)[] = []
   let connections = 0
-  // on a machine that stalls, Node's default of 5 s could close an idle connection while a request is sent
+  // on a machine that stalls, Node's default of 5 s could close an idle connection while a request
+  // is sent
   const server = createServer({ keepAliveTimeout: 600_000 }, async (req, res) => {
     const text = await textOf(req)
     if (text === undefined) return
@@ -100,7 +104,8 @@ export async function deadPort(): Promise<number> {
 export function listenAnywhere(server: Server): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)) // a TCP server's address has this type
+    // a TCP server's address has this type
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
   })
 }
 

@@ -11,7 +11,10 @@ const LISTENER = `
   })`
 const CONNECTED_WITHIN_MS = 300
 
-/** A port of 127.0.0.2 whose connection attempts get no answer, as behind a firewall that drops packets: its queue is full. */
+/**
+ * A port of 127.0.0.2 whose connection attempts get no answer, as behind a firewall that drops
+ * packets: its queue is full.
+ */
 export async function openSwallowingPort() {
   const child = spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [printed] = await once(child.stdout, 'data')

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Long enough for a busy machine. Mutation testing uses less, because hundreds of its tests fail. */
+/**
+ * Long enough for a busy machine. Mutation testing uses less, because hundreds of its tests fail.
+ */
 export const TIMEOUT_MS = Number(process.env.UNTIL_TIMEOUT_MS ?? 90_000)
 
 export interface UntilOptions {
@@ -10,12 +12,15 @@ export interface UntilOptions {
   readonly what?: string
 }
 
-/** How long one attempt within `until` may wait for a page. It is short, so that several attempts fit into the time limit. */
+/**
+ * How long one attempt within `until` may wait for a page. It is short, so that several attempts
+ * fit into the time limit.
+ */
 export const TRY_MS = 5000
 
 /**
- * Evaluates the condition repeatedly and returns its first truthy result. Throws after the time limit. A condition that throws counts
- * as false; its last error is the `cause`.
+ * Evaluates the condition repeatedly and returns its first truthy result. Throws after the time
+ * limit. A condition that throws counts as false; its last error is the `cause`.
  */
 export async function until<Answer>(
   condition: () => Answer | Promise<Answer>,

@@ -39,7 +39,10 @@ const POLICY = [
   `frame-src ${DUO_ORIGIN}`,
 ].join('; ')
 
-/** Tests call `renderWidget` any number of times. The page keeps the latest widget's reports for the test. */
+/**
+ * Tests call `renderWidget` any number of times. The page keeps the latest widget's reports for the
+ * test.
+ */
 const PAGE_SCRIPT = `
 let widget
 function renderWidget(options) {
@@ -68,11 +71,15 @@ export interface WidgetSite {
 
 export interface WidgetSiteOptions {
   readonly port: number
-  /** The broker that receives all other paths, as behind a portal's proxy. Without it they are 404. */
+  /**
+   * The broker that receives all other paths, as behind a portal's proxy. Without it they are 404.
+   */
   readonly broker?: () => string
 }
 
-/** A portal's origin: the page with the widget under `/portal/`, the broker under every other path. */
+/**
+ * A portal's origin: the page with the widget under `/portal/`, the broker under every other path.
+ */
 export async function startWidgetSite({ port, broker }: WidgetSiteOptions): Promise<WidgetSite> {
   requireWidget()
   const site = express()

@@ -10,12 +10,20 @@ export interface Widget {
   form(title: RegExp): Locator
   /** Waits for the form with the username, fills it in and submits it. */
   signIn(login: string, password: string): Promise<void>
-  /** Fills in inputs by name. The widget moves the focus after the transition, so text that was lost is entered again. */
+  /**
+   * Fills in inputs by name. The widget moves the focus after the transition, so text that was lost
+   * is entered again.
+   */
   fill(form: Locator, fields: Readonly<Record<string, string>>): Promise<void>
   click(target: Locator): Promise<void>
-  /** Clicks a form's button until the widget sends a request: it drops a click that closely follows another. */
+  /**
+   * Clicks a form's button until the widget sends a request: it drops a click that closely follows
+   * another.
+   */
   send(form: Locator, button: string): Promise<void>
-  /** Its calls to the broker so far, such as `POST /api/v1/authn 200`. Repeated polls count once. */
+  /**
+   * Its calls to the broker so far, such as `POST /api/v1/authn 200`. Repeated polls count once.
+   */
   calls(): string[]
   /** Its reports to the page: success callback and errors. */
   reports(): Promise<WidgetReport[]>

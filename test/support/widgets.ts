@@ -24,7 +24,10 @@ export interface Widgets {
 
 type PageOrigin = 'on the broker’s origin' | 'on another origin of the same site'
 
-/** Registers the hooks that start and stop the fixture, and that check and clear the widget after each test. */
+/**
+ * Registers the hooks that start and stop the fixture, and that check and clear the widget after
+ * each test.
+ */
 export function useWidgets(origin: PageOrigin): Widgets {
   const isSameOrigin = origin === 'on the broker’s origin'
   const stops: (() => Promise<void>)[] = []

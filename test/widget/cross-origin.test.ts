@@ -9,7 +9,10 @@ const VERIFY = 'POST /api/v1/authn/factors/:id/verify'
 
 const widgets = useWidgets('on another origin of the same site')
 
-/** Every method, kind of answer and use of a cookie that a browser treats differently between two origins. */
+/**
+ * Every method, kind of answer and use of a cookie that a browser treats differently between two
+ * origins.
+ */
 describe('the widget, its page on another origin of the same site', () => {
   test('shows an error for a wrong password and signs in with the correct one', async () => {
     const widget = await widgets.open()

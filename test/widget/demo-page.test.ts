@@ -47,7 +47,10 @@ beforeEach(async () => {
   await page.getByRole('textbox', { name: 'Username' }).waitFor()
 })
 
-/** Chooses a user, which fills in a new widget, and submits it. The widget drops a click that comes too early. */
+/**
+ * Chooses a user, which fills in a new widget, and submits it. The widget drops a click that comes
+ * too early.
+ */
 async function signInAs(login: string): Promise<void> {
   await click(page.getByRole('button', { name: login }))
   await until(async () => (await page.getByRole('textbox', { name: 'Username' }).inputValue()) === login)

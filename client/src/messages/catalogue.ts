@@ -11,7 +11,9 @@ export interface Catalogue {
       text: Key extends WithRetry ? With<'retry'> : string,
     ]
   }
-  /** What `{retry}` becomes: without a known time to wait, and with one, such as `in 30 seconds`. */
+  /**
+   * What `{retry}` becomes: without a known time to wait, and with one, such as `in 30 seconds`.
+   */
   readonly tryAgainLater: string
   readonly tryAgainIn: With<'when'>
   readonly passwordRules: {

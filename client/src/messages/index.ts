@@ -15,7 +15,10 @@ export type Language = 'en' | 'de'
 
 const BUILT_IN = { en: messages(ENGLISH), de: messages(GERMAN) }
 
-/** @param wanted BCP 47, the preferred first, such as `navigator.languages`. @returns the first that exists, else English */
+/**
+ * @param wanted BCP 47, the preferred first, such as `navigator.languages`. @returns the first that
+ * exists, else English
+ */
 export function chooseLanguage(wanted: readonly string[]): Language {
   const known = wanted
     .map((tag) => tag.toLowerCase().split('-')[0])

@@ -30,8 +30,9 @@ export interface Message {
   /** The broken rules of the password policy, as far as they are known. */
   readonly rules: readonly AppliedRule[]
   /**
-   * The broken rules as texts, and what Gatehouse or Okta says besides. May begin with a field's name, and may be in another
-   * language: show each with `dir="auto"`. Empty if the text says everything.
+   * The broken rules as texts, and what Gatehouse or Okta says besides. May begin with a field's
+   * name, and may be in another language: show each with `dir="auto"`. Empty if the text says
+   * everything.
    */
   readonly details: readonly string[]
 }
@@ -55,8 +56,8 @@ export function messages(catalogue: Catalogue) {
 
   return {
     /**
-     * The message for an error, by its code and its causes. Without a code, by the HTTP status. It says when to try again, if
-     * `retryAfterSeconds` is set.
+     * The message for an error, by its code and its causes. Without a code, by the HTTP status. It
+     * says when to try again, if `retryAfterSeconds` is set.
      */
     describeError(error: GatehouseError): Message {
       const { code, message: summary, causes, retryAfterSeconds } = error
@@ -109,7 +110,10 @@ function keyOfStatus(status: number): MessageKey {
 const MINUTE = 60
 const HOUR = 3600
 
-/** Such as `in 30 seconds`. Rounded up: in seconds below a minute, in minutes up to 90, then in hours. */
+/**
+ * Such as `in 30 seconds`. Rounded up: in seconds below a minute, in minutes up to 90, then in
+ * hours.
+ */
 function inTime(seconds: number, language: string): string {
   const whole = Math.ceil(seconds)
   const [size, unit] =

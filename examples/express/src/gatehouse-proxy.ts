@@ -2,12 +2,26 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, RequestHandler } from 'express'
 import { createProxyServer } from 'httpxy'
 
-/** The headers that Gatehouse reads. All others are dropped, such as request ids and addresses that a client made up. */
+/**
+ * The headers that Gatehouse reads. All others are dropped, such as request ids and addresses that
+ * a client made up.
+ */
 const FORWARDED = [
-  ...['accept', 'accept-language', 'content-length', 'content-type', 'if-none-match', 'transfer-encoding'],
-  ...['user-agent', 'x-device-fingerprint', 'x-gatehouse-session'],
+  'accept',
+  'accept-language',
+  'content-length',
+  'content-type',
+  'if-none-match',
+  'transfer-encoding',
+  'user-agent',
+  'x-device-fingerprint',
+  'x-gatehouse-session',
   // with these, Gatehouse refuses requests of other sites
-  ...['origin', 'sec-fetch-dest', 'sec-fetch-mode', 'sec-fetch-site', 'sec-fetch-user'],
+  'origin',
+  'sec-fetch-dest',
+  'sec-fetch-mode',
+  'sec-fetch-site',
+  'sec-fetch-user',
 ]
 /** More than Gatehouse waits for Okta. */
 const TIMEOUT_MS = 60_000
@@ -32,8 +46,8 @@ function forwardedHeaders(req: Request): IncomingHttpHeaders {
 }
 
 /**
- * The headers that every request to Gatehouse needs. The address replaces what the client sent in `X-Forwarded-For`;
- * `TRUST_PROXY` of Gatehouse must name the address of this server.
+ * The headers that every request to Gatehouse needs. The address replaces what the client sent in
+ * `X-Forwarded-For`; `TRUST_PROXY` of Gatehouse must name the address of this server.
  */
 export function gatehouseHeaders(req: Request): Record<string, string> {
   const cookies = (req.headers.cookie ?? '').split('; ')

@@ -16,7 +16,8 @@ const TIMEOUT_MS = 5000
 export function createGatehouseCalls(gatehouseUrl: string) {
   async function call(req: Request, method: string, path: string, headers: Record<string, string> = {}) {
     try {
-      // not the Sec-Fetch headers of the request: they are about the page, which another site may link to
+      // not the Sec-Fetch headers of the request: they are about the page, which another site may
+      // link to
       return await fetch(new URL(path, gatehouseUrl), {
         method,
         headers: { ...gatehouseHeaders(req), ...headers },
@@ -50,8 +51,8 @@ export function createGatehouseCalls(gatehouseUrl: string) {
     },
 
     /**
-     * Ends the session of the page that sent the form. Gatehouse refuses forms of other sites, so it gets the headers that
-     * tell where the form comes from. @returns Gatehouse's answer
+     * Ends the session of the page that sent the form. Gatehouse refuses forms of other sites, so
+     * it gets the headers that tell where the form comes from. @returns Gatehouse's answer
      */
     signOut(req: Request, session: string): Promise<Response> {
       const headers: Record<string, string> = { 'x-gatehouse-session': session }

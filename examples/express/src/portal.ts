@@ -82,7 +82,8 @@ function securityHeaders() {
         frameAncestors: ["'none'"],
       },
     },
-    referrerPolicy: { policy: 'same-origin' }, // with no-referrer, browsers send forms with `Origin: null`
+    // with no-referrer, browsers send forms with `Origin: null`
+    referrerPolicy: { policy: 'same-origin' },
   })
 }
 

@@ -10,5 +10,8 @@ export const gatehouse = createGatehouse(chosenLanguage ? { language: chosenLang
  */
 export const RELYING_PARTY_ID: string | undefined = undefined
 
-/** Where the page may send users after the sign-in: add what Gatehouse allows besides (`ALLOWED_ORIGINS`, `RETURN_TO`). */
+/**
+ * Where the page may send users after the sign-in: add what Gatehouse allows besides
+ * (`ALLOWED_ORIGINS`, `RETURN_TO`).
+ */
 export const RETURN_TARGETS: readonly string[] = [location.origin]

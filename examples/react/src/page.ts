@@ -7,7 +7,10 @@ import { emptyField, labelled, markField } from './parts/mark-field.ts'
 import { onlyChallenge } from './sign-in/factors.tsx'
 import { forgetUrlParameters, takeUrlParameters } from './url-parameters.ts'
 
-/** What the page shows, and the functions that change it. They are outside React, which may run an effect twice. */
+/**
+ * What the page shows, and the functions that change it. They are outside React, which may run an
+ * effect twice.
+ */
 export interface PageState {
   readonly view: View
   /** Another one for each view, so that React replaces the screen. */
@@ -59,7 +62,10 @@ export function showWayBack(first: 'forgot' | 'unlock'): void {
   replace({ is: 'sign-in', step: undefined, first })
 }
 
-/** The username that was typed last. It is forgotten after a sign-in, because the next user may be another. */
+/**
+ * The username that was typed last. It is forgotten after a sign-in, because the next user may be
+ * another.
+ */
 let typedUsername = ''
 
 export const username = {
@@ -76,7 +82,9 @@ let isPrompted = false
 /** The session within which the user signs in again, and the action that needs it. */
 let again: { readonly id: string; readonly repeat?: (() => Promise<void>) | undefined } | undefined
 
-/** A link of an email starts a sign-in, a step-up continues, and so does a sign-in after a reload. */
+/**
+ * A link of an email starts a sign-in, a step-up continues, and so does a sign-in after a reload.
+ */
 export async function start(): Promise<void> {
   const { activation: token, recovery, stateToken, returnTo: target, prompt } = takeUrlParameters()
   returnTo = allowedReturnTo(target, RETURN_TARGETS)
@@ -115,7 +123,10 @@ async function finish({ redirectUrl, unlocked }: Extract<SignInStep, { status: '
 
 let isAsking = false
 
-/** The form, or if there is a session, where the user wanted to go. Asking for the session also sets the device cookie. */
+/**
+ * The form, or if there is a session, where the user wanted to go. Asking for the session also sets
+ * the device cookie.
+ */
 async function showFirst(message?: Message): Promise<void> {
   again = undefined
   isAsking = true
@@ -167,7 +178,8 @@ gatehouse.onSessionEnd((reason) => {
 let isRunning = false
 
 /**
- * Runs an action of the user, unless another one is running, and shows its error. With a form, the wrong field is marked.
+ * Runs an action of the user, unless another one is running, and shows its error. With a form, the
+ * wrong field is marked.
  * @returns the seconds to wait before the next try, if the error tells them
  */
 export async function run(action: () => Promise<void>, form?: HTMLFormElement): Promise<number> {
@@ -184,7 +196,10 @@ export async function run(action: () => Promise<void>, form?: HTMLFormElement): 
   }
 }
 
-/** Shows an error. If the sign-in is over, with the first screen. @param repeat what has failed. @returns as `run` */
+/**
+ * Shows an error. If the sign-in is over, with the first screen. @param repeat what has failed.
+ * @returns as `run`
+ */
 export async function fail(
   error: unknown,
   form?: HTMLFormElement,

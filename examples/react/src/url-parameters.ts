@@ -14,7 +14,10 @@ const KEPT = ['returnTo', 'prompt']
 /** The query, while the user is at another identity provider, which leads back without it. */
 const LEFT = 'query'
 
-/** Reads the parameters. Tokens are removed at once: they must not stay in the history or be shared with the URL. */
+/**
+ * Reads the parameters. Tokens are removed at once: they must not stay in the history or be shared
+ * with the URL.
+ */
 export function takeUrlParameters(): UrlParameters {
   const query = new URLSearchParams(location.search || takeLeft())
   const fragment = new URLSearchParams(location.hash.slice(1))

@@ -52,7 +52,9 @@ export function createSanitizer(deps: SanitizerDeps) {
         const complete = completeAnswer(reply)
         const answer = hiddenFactors.size === 0 ? complete : removeHiddenFactors(complete, hiddenFactors)
         const rewritten = rewriteAnswer(answer, {
-          ...{ upstreamOrigins, publicOrigin, handle },
+          upstreamOrigins,
+          publicOrigin,
+          handle,
           knownTokens: [before.stateToken, ...before.retiredTokens],
           pictureHandle: (path) => resources.pictureHandle(client.device.id, path),
         })
@@ -73,7 +75,9 @@ export function createSanitizer(deps: SanitizerDeps) {
         const rewritten = rewriteAnswer(
           { content },
           {
-            ...{ upstreamOrigins, publicOrigin, handle: undefined },
+            upstreamOrigins,
+            publicOrigin,
+            handle: undefined,
             knownTokens: [...stateTokens, pictureToken],
             pictureHandle: () => '',
           },

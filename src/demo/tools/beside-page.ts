@@ -16,7 +16,10 @@ if (chosen !== null) {
   choose(chosen)
 }
 
-/** Fills in the form. If the page shows no username field, it leaves the session and the sign-in, and loads the page again. */
+/**
+ * Fills in the form. If the page shows no username field, it leaves the session and the sign-in,
+ * and loads the page again.
+ */
 async function fillIn({ login: username, password }: User): Promise<void> {
   if (inputNamed('username') === null) {
     await fetch('/api/v1/sessions/me', { method: 'DELETE' })

@@ -25,7 +25,10 @@ export interface Phone {
 const REFRESH_MS = 1000
 const KINDS: Readonly<Record<string, string>> = { mail: 'Email', sms: 'Text message', call: 'Phone call' }
 
-/** A phone that shows codes and messages, answers sign-in requests and scans the QR code that the page shows. */
+/**
+ * A phone that shows codes and messages, answers sign-in requests and scans the QR code that the
+ * page shows.
+ */
 export function createPhone(): Phone {
   let owner: User | undefined
   let drawn = ''

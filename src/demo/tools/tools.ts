@@ -6,8 +6,8 @@ import { createUserList } from './user-list.js'
 import { installVirtualKey } from './virtual-key.js'
 
 /**
- * The demo's tools next to a sign-in page: the sandbox's users, their phone and the reset. They call the sandbox through
- * `/demo/…`. The sign-in page does not depend on them.
+ * The demo's tools next to a sign-in page: the sandbox's users, their phone and the reset. They
+ * call the sandbox through `/demo/…`. The sign-in page does not depend on them.
  *
  * @param fillIn fills the chosen user's name and password into the page's form
  * @returns chooses the user with this login

@@ -69,7 +69,10 @@ function rowOf(user: User, onPick: () => void, tell: (text: string) => void): Ro
 
 const nameId = ({ login }: User) => `login-${login}`
 
-/** Change the user in the org, as an administrator does. The page then asks for its session, as if it had become visible. */
+/**
+ * Change the user in the org, as an administrator does. The page then asks for its session, as if
+ * it had become visible.
+ */
 function adminButtons(user: User, tell: (text: string) => void): HTMLElement {
   const made = (label: string) =>
     element('button', { type: 'button', 'aria-describedby': nameId(user) }, label)

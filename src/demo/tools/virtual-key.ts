@@ -2,8 +2,8 @@ import { call } from './call.js'
 import { byId } from './elements.js'
 
 /**
- * Replaces `navigator.credentials`: while the checkbox is checked, the sandbox signs instead of a real security key. The sign-in
- * page does not notice.
+ * Replaces `navigator.credentials`: while the checkbox is checked, the sandbox signs instead of a
+ * real security key. The sign-in page does not notice.
  */
 export function installVirtualKey(login: () => string | undefined): void {
   const box = byId('virtual-key')

@@ -22,8 +22,9 @@ declare const OktaSignIn: new (options: {
 let ready = render()
 
 /**
- * Resolves when the widget shows its first screen. All widgets of a page share their events: one that was removed during an
- * animation still sends `afterRender` at its end, before the new widget has a form.
+ * Resolves when the widget shows its first screen. All widgets of a page share their events: one
+ * that was removed during an animation still sends `afterRender` at its end, before the new widget
+ * has a form.
  */
 function render(): Promise<Widget> {
   const made = new OktaSignIn({

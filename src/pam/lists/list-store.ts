@@ -68,7 +68,8 @@ export function createListStore(deps: PamDeps) {
     },
     /** Stores a list that this process has read. */
     async put(ref: ListRef, name: string, pages: ListPages, ttlMs: number): Promise<GroupList> {
-      const { list } = memory.put(ref, name, pages, Number.NEGATIVE_INFINITY) // it may have been purged during the read
+      // it may have been purged during the read
+      const { list } = memory.put(ref, name, pages, Number.NEGATIVE_INFINITY)
       await records.write(name, pages, ttlMs)
       return list
     },

@@ -99,7 +99,8 @@ export function createMint(options: MintOptions) {
 async function growPause(store: PamDeps['store'], lastPauseKey: string): Promise<number> {
   const lastMs = Number((await store.get(lastPauseKey)) ?? 0)
   const pauseMs = Math.min(Math.max(lastMs * 2, MIN_PAUSE_MS), MAX_PAUSE_MS)
-  await store.set(lastPauseKey, String(pauseMs), pauseMs + MAX_PAUSE_MS) // the next refusal reads it
+  // the next refusal reads it
+  await store.set(lastPauseKey, String(pauseMs), pauseMs + MAX_PAUSE_MS)
   return pauseMs
 }
 

@@ -66,7 +66,15 @@ export function createPamDeps(options: PamDepsOptions) {
   const nameSigner = createSigner(masterKeys, 'pam')
   const scope = JSON.stringify([baseUrl, team.toLowerCase()])
   return {
-    ...{ store, tunables, maxConnections, log, metrics, monotonic, team, origin, basePath },
+    store,
+    tunables,
+    maxConnections,
+    log,
+    metrics,
+    monotonic,
+    team,
+    origin,
+    basePath,
     /** Identifies the API and the team. */
     scope,
     teamPath: `${basePath}/v1/teams/${encodeURIComponent(team)}`,

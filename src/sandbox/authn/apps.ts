@@ -3,7 +3,10 @@ import { validationFailed } from './authn-error.ts'
 import { isSupported } from './identity-engine.ts'
 import type { Org } from './org.ts'
 
-/** The step-ups that a protocol supports: started by the identity provider (IdP) or by the app, the service provider (SP). */
+/**
+ * The step-ups that a protocol supports: started by the identity provider (IdP) or by the app, the
+ * service provider (SP).
+ */
 const SUPPORTS: Record<AppConfig['protocol'], { idpInitiated: boolean; spInitiated: boolean }> = {
   'SAML2.0': { idpInitiated: true, spInitiated: true },
   WSFED: { idpInitiated: true, spInitiated: false },
@@ -13,7 +16,8 @@ const SUPPORTS: Record<AppConfig['protocol'], { idpInitiated: boolean; spInitiat
 /**
  * The app with this id or name (`audience`).
  *
- * @throws E0000001 on Identity Engine, or if the app is unknown or its protocol does not support a step-up
+ * @throws E0000001 on Identity Engine, or if the app is unknown or its protocol does not support a
+ * step-up
  */
 export function findApp(org: Org, audience: string): AppConfig {
   const app = org.config.apps.find(({ id, name }) => id === audience || name === audience)

@@ -19,7 +19,10 @@ import { createPageRoutes } from './page-routes.ts'
 import { createSessionRoutes } from './session-routes.ts'
 import { setRequestId } from './system-log.ts'
 
-/** The Express app of the authentication API. The request log, rate limit and faults do not apply to control routes. */
+/**
+ * The Express app of the authentication API. The request log, rate limit and faults do not apply to
+ * control routes.
+ */
 export function createAuthnApp({
   org,
   requestLog,

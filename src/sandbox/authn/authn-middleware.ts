@@ -23,8 +23,9 @@ export function clientContextOf(org: Org, req: Request): ClientContext {
 }
 
 /**
- * 429 for a request that exceeds the org's limit of concurrent requests. The first two headers are always 0 then, and the
- * reset is an estimate (https://developer.okta.com/docs/reference/rl2-monitor/).
+ * 429 for a request that exceeds the org's limit of concurrent requests. The first two headers are
+ * always 0 then, and the reset is an estimate
+ * (https://developer.okta.com/docs/reference/rl2-monitor/).
  */
 export function enforceConcurrency(org: Org): RequestHandler {
   let inFlight = 0

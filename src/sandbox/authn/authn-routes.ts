@@ -58,7 +58,10 @@ const AUTHN = '/api/v1/authn'
 const FACTOR = `${AUTHN}/factors/:factorId`
 const FACTOR_OF_USER = '/api/v1/users/:userId/factors/:factorId'
 
-/** The operations of the authentication API: their paths, the state that each requires, and their effect. */
+/**
+ * The operations of the authentication API: their paths, the state that each requires, and their
+ * effect.
+ */
 export function createAuthnRoutes({ org, originOf }: Dependencies): Router {
   const router = Router({ caseSensitive: true, strict: true })
 

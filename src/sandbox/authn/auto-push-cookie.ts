@@ -2,7 +2,10 @@ import type { Response } from 'express'
 import type { ClientContext } from './client-context.ts'
 import type { User } from './user.ts'
 
-/** Okta keeps the user's choice in a cookie (its Authentication API reference, "Verify Push Factor"). The name is made up. */
+/**
+ * Okta keeps the user's choice in a cookie (its Authentication API reference, "Verify Push
+ * Factor"). The name is made up.
+ */
 const nameOf = ({ id }: User) => `auto_push_${id}`
 
 export function isAutoPushEnabled({ cookies = '' }: ClientContext, user: User): boolean {

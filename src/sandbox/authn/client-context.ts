@@ -33,8 +33,8 @@ type TrustSettings = {
 }
 
 /**
- * An invalid API token is 401 E0000011 on any path, and one without permission is 403 E0000006. A request without a token
- * is from a public application.
+ * An invalid API token is 401 E0000011 on any path, and one without permission is 403 E0000006. A
+ * request without a token is from a public application.
  */
 export function requireValidApiToken(request: RequestInfo, trust: TrustSettings): void {
   if (trust.tokensWithoutRights.includes(apiTokenOf(request) ?? '')) throw accessDenied()

@@ -7,8 +7,9 @@ import type { Org } from './org.ts'
 import { duoFrameQuery, parseBody } from './schemas.ts'
 
 /**
- * Duo's frame, at the path that version 2 of Duo's Web SDK opens: a page with two buttons. "Approve" sends the AUTH part of
- * `sig_response` to the page that embeds the frame. "Deny" sends nothing, and the user can still approve.
+ * Duo's frame, at the path that version 2 of Duo's Web SDK opens: a page with two buttons.
+ * "Approve" sends the AUTH part of `sig_response` to the page that embeds the frame. "Deny" sends
+ * nothing, and the user can still approve.
  */
 export function createDuoRoutes({ org }: { org: Org }): Router {
   const router = Router({ caseSensitive: true, strict: true })

@@ -31,7 +31,10 @@ export function enrollFactor(call: EnrollCall): void {
   handler.begin(step)
 }
 
-/** POST …/lifecycle/activate: checks the code or attestation. Without one, a push is polled or sent again. */
+/**
+ * POST …/lifecycle/activate: checks the code or attestation. Without one, a push is polled or sent
+ * again.
+ */
 export function activateFactor(call: FactorCall): void {
   const step = enrollmentStep(call)
   const { org, transaction, user, factor, body } = step
@@ -69,7 +72,10 @@ export function sendActivationLink(call: FactorCall, by: 'email' | 'sms'): void 
   })
 }
 
-/** An approval by an external identity provider takes effect when the transaction's state is requested. */
+/**
+ * An approval by an external identity provider takes effect when the transaction's state is
+ * requested.
+ */
 export function applyIdentityProviderApproval(org: Org, transaction: Transaction): void {
   const { user, factor, challenge, status } = transaction
   if (challenge?.redirectKey === undefined || challenge.pushAnswer !== 'approve') return
@@ -117,7 +123,9 @@ function enrollmentStep(call: FactorCall): FactorStep {
   return { org, transaction, user, factor, challenge, body, origin, pageOrigin }
 }
 
-/** @throws E0000001 unless the policy offers the factor, it is enabled, and it is not enrolled yet */
+/**
+ * @throws E0000001 unless the policy offers the factor, it is enabled, and it is not enrolled yet
+ */
 function factorFrom({ org, user, body, updatePhone }: EnrollCall): Factor {
   const offer = enrollmentOffers(org, user).find(
     ({ type, provider }) => type === body.factorType && provider === body.provider,

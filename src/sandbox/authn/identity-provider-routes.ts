@@ -58,7 +58,10 @@ export function createIdentityProviderRoutes({ org }: { org: Org }): Router {
     sendHtmlPage(res, 'Signed in at Okta', signedInAs(user))
   }
 
-  /** @throws E0000011 if no transaction has this redirect key, or if the identity provider has already answered */
+  /**
+   * @throws E0000011 if no transaction has this redirect key, or if the identity provider has
+   * already answered
+   */
   function findPending(key: unknown): Transaction {
     const found = org.transactions.all().find(({ challenge, factorResult }) => {
       return (

@@ -6,8 +6,8 @@ import { clearChallenge, type Transaction } from './transaction.ts'
 import type { Factor, User } from './user.ts'
 
 /**
- * Sets the next status of a transaction whose user is authenticated. A factor comes before an expired password, and an
- * enrollment comes last.
+ * Sets the next status of a transaction whose user is authenticated. A factor comes before an
+ * expired password, and an enrollment comes last.
  *
  * @throws E0000004 if an administrator or the sign-on policy denies the sign-in
  */
@@ -32,7 +32,10 @@ export function activeFactors(org: Org, user: User): Factor[] {
   )
 }
 
-/** The factors that the enrollment policy offers this user, each with the enrolled factor if there is one. */
+/**
+ * The factors that the enrollment policy offers this user, each with the enrolled factor if there
+ * is one.
+ */
 export function enrollmentOffers(org: Org, user: User) {
   const name = user.config.enrollmentPolicy
   const offers = name === null ? [] : (org.config.enrollmentPolicies[name] ?? [])
@@ -118,7 +121,8 @@ function shouldWarn(org: Org, transaction: Transaction, user: User): boolean {
 
 function needsEnrollment(org: Org, transaction: Transaction, user: User): boolean {
   if (!canSkipEnrollment(org, user)) {
-    if (enrollmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed() // a factor is required, and none can be enrolled
+    // a factor is required, and none can be enrolled
+    if (enrollmentOffers(org, user).every((offer) => offer.factor !== undefined)) throw authenticationFailed()
     return true
   }
   const isOptionalMissing = enrollmentOffers(org, user).some((offer) => offer.factor === undefined)
@@ -158,7 +162,9 @@ function rememberDevice(
   })
 }
 
-/** Sends a new-device email, if enabled, for a fingerprint that no earlier sign-in of this user had. */
+/**
+ * Sends a new-device email, if enabled, for a fingerprint that no earlier sign-in of this user had.
+ */
 function notifyNewDevice(org: Org, { client }: Transaction, user: User): void {
   if (client.fingerprint === undefined || user.fingerprints.has(client.fingerprint)) return
   user.fingerprints.add(client.fingerprint)

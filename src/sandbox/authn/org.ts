@@ -34,7 +34,10 @@ export type Settings = {
   factorListName: 'factors' | 'factor'
   /** The name of the link that resets a password. Both occur in recorded responses. */
   resetPasswordName: 'resetPassword' | 'password'
-  /** The response to a used code, or one outside the time window: a factorResult, or E0000082 and E0000083. */
+  /**
+   * The response to a used code, or one outside the time window: a factorResult, or E0000082 and
+   * E0000083.
+   */
   refusedCodes: 'factorResult' | 'error'
   /**
    * When a user's own recovery is logged as `user.account.reset_password`. Okta's behavior is

@@ -85,7 +85,10 @@ export function createPageRoutes({ org, originOf }: PageRoutesOptions): Router {
     sendHtmlPage(res, `Signed in to the app: ${app.label}`, signedInAs(user) + back)
   })
 
-  /** Starts an SP-initiated step-up: redirects to the app's custom sign-in page, if the org supports one, with a state token. */
+  /**
+   * Starts an SP-initiated step-up: redirects to the app's custom sign-in page, if the org supports
+   * one, with a state token.
+   */
   get('/app/:app/sso', (req, res) => {
     if (!isSupported(org, 'apps')) return sendSignInPage(res)
     const app = findSpInitiatedApp(org, String(req.params.app))

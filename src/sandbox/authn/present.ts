@@ -150,7 +150,9 @@ function factorsToVerify({ org, transaction, origin }: View): Json[] {
   }))
 }
 
-/** All security keys of a user can be challenged at once, by their type, as recorded responses show. */
+/**
+ * All security keys of a user can be challenged at once, by their type, as recorded responses show.
+ */
 function factorTypes({ org, transaction: { user }, origin }: View): Json {
   if (user === undefined || securityKeys(org, user).length < 2) return {}
   const next = actionLink(origin, '/api/v1/authn/factors/webauthn/verify', 'POST', 'verify')

@@ -21,7 +21,10 @@ import { requireAllowed } from './statuses.ts'
 import type { Transaction } from './transaction.ts'
 import type { User } from './user.ts'
 
-/** POST /api/v1/authn in all its forms: credentials, activation token, step-up, and transaction state. */
+/**
+ * POST /api/v1/authn in all its forms: credentials, activation token, step-up, and transaction
+ * state.
+ */
 export function authenticate(org: Org, body: PrimaryBody, context: ClientContext): Transaction {
   const client = withDeviceToken(org, context, body)
   if (body.stateToken !== undefined) return continueTransaction(org, body, body.stateToken, client)
@@ -47,7 +50,10 @@ function requireCredentials({ username, password }: PrimaryBody): { username: st
   return { username, password }
 }
 
-/** A state token alone returns the transaction's state; with credentials, it authenticates a step-up. */
+/**
+ * A state token alone returns the transaction's state; with credentials, it authenticates a
+ * step-up.
+ */
 function continueTransaction(
   org: Org,
   body: PrimaryBody,
@@ -58,7 +64,8 @@ function continueTransaction(
   if (transaction.app !== undefined && !isSupported(org, 'apps')) throw invalidToken()
   const hasCredentials = body.username !== undefined || body.password !== undefined
   requireAllowed(transaction.status, hasCredentials ? 'authenticate' : 'state')
-  // The browser itself began a step-up, with its own client context; now the trusted app sends the requests.
+  // The browser itself began a step-up, with its own client context; now the trusted app sends the
+  // requests.
   const { deviceToken } = transaction.client
   transaction.client = { ...client, deviceToken: client.deviceToken ?? deviceToken }
   applyOptions(transaction, body)
@@ -97,7 +104,10 @@ function activate(org: Org, body: PrimaryBody, token: string, client: ClientCont
   return transaction
 }
 
-/** Counts wrong passwords and locks the account. Reports a lockout only if the password policy has `showLockout`. */
+/**
+ * Counts wrong passwords and locks the account. Reports a lockout only if the password policy has
+ * `showLockout`.
+ */
 function checkPassword(
   org: Org,
   client: ClientContext,

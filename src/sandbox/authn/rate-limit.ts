@@ -12,7 +12,10 @@ export type RateLimit = {
   clear(): void
 }
 
-/** Limits requests per window and client address, or API token; public applications have their own, lower limit. */
+/**
+ * Limits requests per window and client address, or API token; public applications have their own,
+ * lower limit.
+ */
 export function createRateLimit({
   limits,
   now,

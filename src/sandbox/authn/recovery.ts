@@ -185,7 +185,10 @@ function sendDenial({ org, recoveryType }: Start, user: User): void {
   })
 }
 
-/** The response contains the recovery token and the user's data, and requires only a username: a broker must not pass it on. */
+/**
+ * The response contains the recovery token and the user's data, and requires only a username: a
+ * broker must not pass it on.
+ */
 function respondWithRecoveryToken(
   { org, body, origin, recoveryType }: Start,
   user: User | undefined,

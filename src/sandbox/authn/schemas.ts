@@ -65,7 +65,10 @@ export const factorBody = stateBody.extend({
 export const duoForm = stateBody.extend({ id: optional, sig_response: required })
 export type DuoForm = z.output<typeof duoForm>
 
-/** The query of Duo's frame in version 2 of the Web SDK. `parent` is the URL of the page that embeds it. */
+/**
+ * The query of Duo's frame in version 2 of the Web SDK. `parent` is the URL of the page that embeds
+ * it.
+ */
 export const duoFrameQuery = z.object({
   tx: required,
   parent: required.pipe(z.url({ protocol: /^https?$/, hostname: /^[\w.[\]:-]+$/ })),

@@ -5,7 +5,10 @@ import type { Org, SignIn } from './org.ts'
 
 const REQUEST_ID = 'X-Okta-Request-Id'
 
-/** Sets the id of the request, which System Log events name too (https://developer.okta.com/docs/reference/core-okta-api/). */
+/**
+ * Sets the id of the request, which System Log events name too
+ * (https://developer.okta.com/docs/reference/core-okta-api/).
+ */
 export function setRequestId(): RequestHandler {
   let count = 0
   return function setRequestId(_req, res, next) {
@@ -19,7 +22,9 @@ export function requestIdOf(req: Request): string {
   return String(req.res?.get(REQUEST_ID))
 }
 
-/** The System Log's events of primary authentication. The only filter is `transaction.id eq "…"`. */
+/**
+ * The System Log's events of primary authentication. The only filter is `transaction.id eq "…"`.
+ */
 export function systemLogEvents(org: Org, { filter, since }: Request['query']): object[] {
   const [, requestId] = /^transaction\.id eq "([^"]*)"$/.exec(String(filter)) ?? []
   if (requestId === undefined) throw validationFailed('filter', ['filter: The filter is not supported'])

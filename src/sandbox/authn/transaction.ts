@@ -49,7 +49,9 @@ export type Transaction = {
   recoveryType: 'PASSWORD' | 'UNLOCK' | 'ACCOUNT_ACTIVATION' | undefined
   recoveryFactor: 'SMS' | 'CALL' | undefined
   wrongRecoveryCodes: number
-  /** The user had a session at the org when the step-up began, so the user is already authenticated. */
+  /**
+   * The user had a session at the org when the step-up began, so the user is already authenticated.
+   */
   fromSession: boolean
   mfaVerified: boolean
   passwordHandled: boolean

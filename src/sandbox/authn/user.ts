@@ -14,7 +14,9 @@ export type Factor = {
   usedSteps: Set<number>
   /** Security keys: the public key as serialized JWK. */
   publicKey: string | undefined
-  /** Security keys: SHA-256 of the relying party id that the key was enrolled for; undefined: any. */
+  /**
+   * Security keys: SHA-256 of the relying party id that the key was enrolled for; undefined: any.
+   */
   relyingPartyHash: Buffer | undefined
 }
 

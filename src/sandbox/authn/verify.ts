@@ -68,7 +68,10 @@ export function resendChallenge(call: FactorCall): void {
   begin(step)
 }
 
-/** POST /factors/{id}/lifecycle/duoCallback: Duo's signed response, while the factor is verified or enrolled. */
+/**
+ * POST /factors/{id}/lifecycle/duoCallback: Duo's signed response, while the factor is verified or
+ * enrolled.
+ */
 export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void {
   const { org, transaction, user, factorId, origin, pageOrigin } = call
   const { factor, challenge } = transaction
@@ -83,7 +86,9 @@ export function duoCallback(call: Omit<FactorCall, 'body'>, form: DuoForm): void
   checkAnswer(step, () => completeDuo(step, form))
 }
 
-/** Checks an answer and counts wrong ones. After too many, the factor rejects even a correct answer. */
+/**
+ * Checks an answer and counts wrong ones. After too many, the factor rejects even a correct answer.
+ */
 export function checkAnswer(step: FactorStep, check: (step: FactorStep) => Outcome): Outcome {
   const { factor, org } = step
   if (factor.wrongCodes >= org.config.limits.wrongCodes) throw factorLocked()
@@ -140,8 +145,8 @@ function findFactor(call: FactorCall): Factor {
 }
 
 /**
- * The key that signed the answer, as clients do not name the key that they used (docs/conformance.md F-2.14). The
- * first key, if there is no answer or no key signed it.
+ * The key that signed the answer, as clients do not name the key that they used
+ * (docs/conformance.md F-2.14). The first key, if there is no answer or no key signed it.
  */
 function findSigningKey(factors: readonly Factor[], call: FactorCall): Factor | undefined {
   const keys = factors.filter(({ factorType }) => factorType === 'webauthn')

@@ -6,7 +6,10 @@ const seconds = z.number().positive()
 
 const editionSchema = z.enum(['privileged-access', 'server-access'])
 
-/** The roles that a group can have (docs/conformance.md P-3). Okta's client lists `devops_admin`, too. */
+/**
+ * The roles that a group can have (docs/conformance.md P-3). Okta's client lists `devops_admin`,
+ * too.
+ */
 export const ROLES: Readonly<Record<Edition, readonly string[]>> = {
   'privileged-access': [
     'pam_admin',
@@ -66,7 +69,10 @@ export const GROUP_FORMS: Readonly<Record<Edition, GroupForm>> = {
   'server-access': { activeDeletedAt: 'zero', federation: true },
 }
 
-/** A service user's access: full, none (authorization_error), or only its own resources (forbidden_error). */
+/**
+ * A service user's access: full, none (authorization_error), or only its own resources
+ * (forbidden_error).
+ */
 const accessSchema = z.enum(['full', 'none', 'own'])
 
 const pamConfig = z
@@ -92,7 +98,10 @@ const pamConfig = z
      * shown such a response.
      */
     emptyLists: z.enum(EMPTY_LISTS).default('null'),
-    /** Okta Privileged Access, or its predecessor, Advanced Server Access. It decides the form of groups and their roles. */
+    /**
+     * Okta Privileged Access, or its predecessor, Advanced Server Access. It decides the form of
+     * groups and their roles.
+     */
     edition: editionSchema.default('privileged-access'),
     /** Default: the form of the edition. */
     groupForm: groupFormSchema.optional(),

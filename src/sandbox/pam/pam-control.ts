@@ -31,16 +31,28 @@ const failure = z.strictObject({
 
 export type FailNext = z.input<typeof failure>
 
-/** The operations that tests and the demo use to inspect and change the sandbox. All arguments can be written as JSON. */
+/**
+ * The operations that tests and the demo use to inspect and change the sandbox. All arguments can
+ * be written as JSON.
+ */
 export type PamControl = {
-  /** Restores the configured state, without tokens, counts and failures. Keeps the request log and the faults. */
+  /**
+   * Restores the configured state, without tokens, counts and failures. Keeps the request log and
+   * the faults.
+   */
   reset(): void
 
   counts(): PamCounts
-  /** All bearer tokens issued since the last reset, so that a test can search the broker's output for them. */
+  /**
+   * All bearer tokens issued since the last reset, so that a test can search the broker's output
+   * for them.
+   */
   bearerTokens(): string[]
 
-  /** Fails the next request, or the next `times` requests. Failures apply in the order in which they were added. */
+  /**
+   * Fails the next request, or the next `times` requests. Failures apply in the order in which they
+   * were added.
+   */
   failNext(failure: FailNext): void
   clearFailures(): void
   setErrorShape(shape: ErrorShape): void
@@ -66,7 +78,10 @@ export type PamControl = {
   /** null: no pagination. */
   setPageSize(size: number | null): void
 
-  /** Replaces the generated groups with `count` new ones. With `user`, adds this user to all of them. */
+  /**
+   * Replaces the generated groups with `count` new ones. With `user`, adds this user to all of
+   * them.
+   */
   generateGroups(count: number, user?: string): void
   putGroup(group: z.input<typeof groupSchema>): void
   deleteGroup(name: string, deletedAt?: string): void

@@ -23,7 +23,10 @@ export type PamDirectory = {
   remove(name: string, deletedAt: string): void
   /** undefined deletes the user. */
   setUserGroups(user: string, names: readonly string[] | undefined): void
-  /** Replaces the generated groups with `count` new ones. With `user`, adds this user to all of them. */
+  /**
+   * Replaces the generated groups with `count` new ones. With `user`, adds this user to all of
+   * them.
+   */
   generate(count: number, user?: string): void
 }
 
@@ -37,7 +40,10 @@ export function createPamDirectory({
   const groups = new Map(initialGroups.map((group) => [group.name, group]))
   const users = new Map(Object.entries(initialUsers).map(([user, names]) => [user, [...names]]))
   let generated: string[] = []
-  /** Caches sorted lists by user ('' for the team): sorting 10,000 groups for each page would be slow. */
+  /**
+   * Caches sorted lists by user ('' for the team): sorting 10,000 groups for each page would be
+   * slow.
+   */
   const sorted = new Map<string, readonly PamGroup[]>()
 
   function cachedSort(key: string, list: () => PamGroup[]): readonly PamGroup[] {

@@ -99,7 +99,10 @@ function consumeRateLimit(state: PamState, req: Request, res: Response): boolean
   return status.allowed
 }
 
-/** The service user that the rate limit applies to: the owner of the token, or of the key in a token request. */
+/**
+ * The service user that the rate limit applies to: the owner of the token, or of the key in a token
+ * request.
+ */
 function rateLimitSubject(state: PamState, req: Request): string {
   const token = bearerToken(req)
   if (token !== undefined) return state.tokens.serviceUserOf(token) ?? 'unknown'

@@ -91,8 +91,8 @@ function findParameterProblems(query: URLSearchParams, known: readonly string[])
 }
 
 /**
- * Returns one page of a sorted list. Offsets encode a sort key, not an index: if the list changes between two pages, the
- * remaining groups are neither skipped nor repeated.
+ * Returns one page of a sorted list. Offsets encode a sort key, not an index: if the list changes
+ * between two pages, the remaining groups are neither skipped nor repeated.
  */
 export function paginate<Item extends Listed>(
   all: readonly Item[],

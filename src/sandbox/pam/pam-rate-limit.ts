@@ -14,8 +14,8 @@ export type RateLimitStatus = {
 export type RateLimiter = { consume(subject: string): RateLimitStatus }
 
 /**
- * A limit per service user, replenished in equal parts. The first interval starts with the first request after the limit
- * was full (docs/conformance.md P-14).
+ * A limit per service user, replenished in equal parts. The first interval starts with the first
+ * request after the limit was full (docs/conformance.md P-14).
  */
 export function createRateLimiter({
   rateLimit,

@@ -90,7 +90,9 @@ function sendGroups(state: PamState, all: readonly PamGroup[], req: Request, res
   return sendPage(state, all, (group) => groupBody(group, state.groupForm, state.emptyLists), req, res)
 }
 
-/** Sends one page of a sorted list with its links. @returns whether it is the first page of a list */
+/**
+ * Sends one page of a sorted list with its links. @returns whether it is the first page of a list
+ */
 function sendPage<Item extends Listed>(
   state: PamState,
   all: readonly Item[],

@@ -65,8 +65,15 @@ describe('an accepted credential', () => {
   })
 
   test.each([
-    ...['WAITING', 'CHALLENGE', 'REJECTED', 'TIMEOUT', 'TIME_WINDOW_EXCEEDED', 'PASSCODE_REPLAYED'],
-    ...['CANCELLED', 'ERROR', 'BRAND_NEW'],
+    'WAITING',
+    'CHALLENGE',
+    'REJECTED',
+    'TIMEOUT',
+    'TIME_WINDOW_EXCEEDED',
+    'PASSCODE_REPLAYED',
+    'CANCELLED',
+    'ERROR',
+    'BRAND_NEW',
   ])('is not a factor with the result %s, whatever the status', (factorResult) => {
     for (const status of ['SUCCESS', 'MFA_REQUIRED', 'BRAND_NEW']) {
       expect(provedWith(FACTOR, { status, factorResult }).credentialAccepted).toBe(false)

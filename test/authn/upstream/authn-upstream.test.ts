@@ -257,8 +257,17 @@ describe('a request to Okta', () => {
     })
     expect(Object.keys(headers).sort()).toEqual(
       [
-        ...['accept', 'accept-encoding', 'accept-language', 'authorization', 'connection', 'content-length'],
-        ...['content-type', 'host', 'user-agent', 'x-device-fingerprint', 'x-forwarded-for'],
+        'accept',
+        'accept-encoding',
+        'accept-language',
+        'authorization',
+        'connection',
+        'content-length',
+        'content-type',
+        'host',
+        'user-agent',
+        'x-device-fingerprint',
+        'x-forwarded-for',
       ].sort(),
     )
   })

@@ -16,7 +16,9 @@ const lookUp = async (broker = harness.broker) => {
   return status === 200 ? 200 : `${status} ${body.errorCode}`
 }
 
-/** Refusals by the token-issuing operation: how to begin and end them, and the response to users. */
+/**
+ * Refusals by the token-issuing operation: how to begin and end them, and the response to users.
+ */
 const CASES = [
   {
     name: 'a refused key',
@@ -123,7 +125,8 @@ test('tokens that live for less than 10 s are minted once in 10 s, and used mean
     await harness.broker.get('/api/v1/pam/me', { login })
     harness.advance(1000)
   }
-  expect(asked()).toBeLessThanOrEqual(2 * 6) // PAM refuses the expired tokens, and each is replaced once
+  // PAM refuses the expired tokens, and each is replaced once
+  expect(asked()).toBeLessThanOrEqual(2 * 6)
   expect(asked()).toBeGreaterThanOrEqual(6)
 })
 

@@ -51,7 +51,8 @@ test('after a refused token, a new one is minted once, and the call is repeated 
   expect(await status()).toBe(200)
   expect(minted()).toBe(2)
 
-  // The other replica still has the old token. It gets the new one from the store, and does not delete it.
+  // The other replica still has the old token. It gets the new one from the store, and does not
+  // delete it.
   expect((await other.get('/api/v1/pam/me', { login })).status).toBe(200)
   expect(minted()).toBe(2)
   expect(harness.pam.control.counts().errors).toEqual({ authentication_error: 2 })
@@ -109,7 +110,8 @@ test.each([3_600_000, -3_600_000])(
     const honest = await harness.replica({ now: () => harness.pam.now() })
     for (let elapsed = 0; elapsed < 3_600_000; elapsed += 40_000) {
       expect([await status(), await status(honest)]).toEqual([200, 200])
-      await until(() => isIdle([harness.broker, honest])) // a late response would set the clock back
+      // a late response would set the clock back
+      await until(() => isIdle([harness.broker, honest]))
       harness.advance(40_000)
     }
     expect(harness.pam.control.counts().errors).toEqual({}) // no expired token was used
@@ -127,7 +129,8 @@ test('a token with an unreadable expiry is used for a while', async () => {
     path: '/v1/teams/example-team/service_token',
     body: tokens,
   })
-  expect((await harness.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_credentials') // the token is not one of the sandbox
+  // the token is not one of the sandbox
+  expect((await harness.broker.get('/api/v1/pam/me')).body.errorCode).toBe('pam_credentials')
   expect(harness.pam.requestLog.entries.map(({ headers }) => headers.authorization)).toContain(
     'Bearer pamtok-short',
   )

@@ -48,7 +48,11 @@ describe('the lock of a shared fetch', () => {
   /** Another process on the same store. Waiting advances the clock. */
   const replica = (changes: Partial<Store> = {}) =>
     createCoalescing<string>({
-      ...{ store: { ...store, ...changes }, monotonic, sleep, startTimer: startFakeTimer, pageLimits },
+      store: { ...store, ...changes },
+      monotonic,
+      sleep,
+      startTimer: startFakeTimer,
+      pageLimits,
     })
   /** How long another replica waits for the lock before it fetches, by the clock. */
   async function waited(): Promise<number> {
@@ -126,7 +130,11 @@ describe('the lock of a shared fetch', () => {
 
 test('concurrent callers of one process share one fetch, also its failure, but not that of a background fetch', async () => {
   const coalesce = createCoalescing<string>({
-    ...{ store: createMemoryStore(), monotonic: () => 0, sleep: async () => {}, startTimer, pageLimits },
+    store: createMemoryStore(),
+    monotonic: () => 0,
+    sleep: async () => {},
+    startTimer,
+    pageLimits,
   })
   let fetched = 0
   const fetch = () => Promise.reject(new Error(`failed ${++fetched}`))

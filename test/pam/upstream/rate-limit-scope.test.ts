@@ -21,8 +21,14 @@ test.each([
   const rateLimitOf = (api: string, ofTeam: string) =>
     createRateLimit(
       createPamDeps({
-        ...{ baseUrl: api, team: ofTeam, store, masterKeys: [Buffer.alloc(32, 1)], maxConnections: 8 },
-        ...{ tunables: TUNABLES, log: collectLog().log, metrics: createMetrics({ processMetrics: false }) },
+        baseUrl: api,
+        team: ofTeam,
+        store,
+        masterKeys: [Buffer.alloc(32, 1)],
+        maxConnections: 8,
+        tunables: TUNABLES,
+        log: collectLog().log,
+        metrics: createMetrics({ processMetrics: false }),
       }),
     )
   const refusal = { status: 429, headers: { 'retry-after': '60' }, json: {}, bytes: Buffer.alloc(0) }

@@ -41,7 +41,10 @@ test.each([
   }
 })
 
-/** docs/conformance.md F-1.26, error code 6: the token is valid, but its administrator lacks permission. */
+/**
+ * docs/conformance.md F-1.26, error code 6: the token is valid, but its administrator lacks
+ * permission.
+ */
 test.each([
   ['primary authentication', ...PRIMARY],
   ['recovery', ...RECOVERY],

@@ -92,7 +92,10 @@ export async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, headers: response.headers, body, at: (path) => memberAt(body, path) }
 }
 
-/** Paths such as `_embedded.factors.0.id`, or `_embedded.factors.push.id` for the entry with that factorType. */
+/**
+ * Paths such as `_embedded.factors.0.id`, or `_embedded.factors.push.id` for the entry with that
+ * factorType.
+ */
 function memberAt(body: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, key) => {
     if (Array.isArray(value))

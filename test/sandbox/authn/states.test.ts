@@ -60,9 +60,10 @@ const OPERATIONS: Record<Operation, [path: string, body: Record<string, string>]
 }
 
 /**
- * The operations that each status allows, besides `state` and `cancel`, which all allow. From the specifications: the statuses in
- * docs/conformance.md F-2, the links of each status in A-10, "Change password" (A-14; valid for PASSWORD_EXPIRED and PASSWORD_WARN), and
- * recorded responses for `previous` and the resends. Anything else is 403 E0000079.
+ * The operations that each status allows, besides `state` and `cancel`, which all allow. From the
+ * specifications: the statuses in docs/conformance.md F-2, the links of each status in A-10,
+ * "Change password" (A-14; valid for PASSWORD_EXPIRED and PASSWORD_WARN), and recorded responses
+ * for `previous` and the resends. Anything else is 403 E0000079.
  */
 const ACCEPTED: Record<keyof typeof REQUESTS_TO_REACH, string> = {
   SUCCESS: '',

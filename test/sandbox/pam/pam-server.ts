@@ -128,7 +128,10 @@ export async function walk(server: PamServer, token: string, path: string, rel =
   return { names: pages.flatMap(namesOf), pages }
 }
 
-/** Parses a Link header as in RFC 8288, section 3: the first `rel` of each link is used; names are case-insensitive. */
+/**
+ * Parses a Link header as in RFC 8288, section 3: the first `rel` of each link is used; names are
+ * case-insensitive.
+ */
 function parseLinks(header: string): { target: string; rels: string[] }[] {
   const links = header.matchAll(/<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s",;]+))?)*)/g)
   return [...links].map(([, target = '', params = '']) => {

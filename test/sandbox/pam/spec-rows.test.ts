@@ -133,7 +133,10 @@ test('Authentication 3: an expired key issues no tokens, and its tokens become i
 
 const mintWith = (body: unknown) => server.send('POST', `${TEAM}/service_token`, { body })
 const createGroup = (name: string) => server.send('POST', `${TEAM}/groups`, { token, body: { name } })
-/** The status of each error, and a request that causes it, where one does (the others occur only through `failNext`). */
+/**
+ * The status of each error, and a request that causes it, where one does (the others occur only
+ * through `failNext`).
+ */
 const ERRORS: Record<(typeof PAM_ERROR_NAMES)[number], [status: number, cause?: () => Promise<Answer>]> = {
   invalid_request: [400, () => groups('?count=none')],
   authentication_error: [401, () => server.send('GET', `${TEAM}/groups`)],

@@ -27,7 +27,9 @@ export default class SharedEnvironment {
     if (killed === mutant && name === 'test_start') test.mode = 'skip'
   }
 
-  /** A test file sets environment variables with `@jest-environment-options` in its first comment. */
+  /**
+   * A test file sets environment variables with `@jest-environment-options` in its first comment.
+   */
   async setup() {
     Object.assign(process.env, this.#more)
   }

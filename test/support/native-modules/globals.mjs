@@ -1,6 +1,6 @@
 /**
- * Replaces `@jest/globals`. Each test file has its own functions, but modules of test/support are loaded once for many test files, so
- * each access goes to the functions of the current test file.
+ * Replaces `@jest/globals`. Each test file has its own functions, but modules of test/support are
+ * loaded once for many test files, so each access goes to the functions of the current test file.
  */
 let current
 

@@ -1,6 +1,7 @@
 /**
- * Module hooks for `module.register` of Node's module loader: the transformer of jest.config.mjs compiles TypeScript, and
- * `@jest/globals` returns the functions of the current test file. Modules that a mutant may change are loaded once for each mutant.
+ * Module hooks for `module.register` of Node's module loader: the transformer of jest.config.mjs
+ * compiles TypeScript, and `@jest/globals` returns the functions of the current test file. Modules
+ * that a mutant may change are loaded once for each mutant.
  */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

@@ -1,10 +1,12 @@
 /**
- * Runs test files with Node's module loader instead of jest's. jest's loader compiles all modules again for each test file, in a `vm`
- * context: this costs half a second per file, and Node 20 never frees the memory. With this runtime, a jest worker loads each module
- * of src/, test/support/ and node_modules/ once. jest still finds files and runs workers, hooks, time limits and results.
+ * Runs test files with Node's module loader instead of jest's. jest's loader compiles all modules
+ * again for each test file, in a `vm` context: this costs half a second per file, and Node 20 never
+ * frees the memory. With this runtime, a jest worker loads each module of src/, test/support/ and
+ * node_modules/ once. jest still finds files and runs workers, hooks, time limits and results.
  *
- * Test files of one worker therefore share module state. Modules of src/ have none, and modules of test/support/ must leave none behind.
- * Module mocks, coverage and `setupFiles` in CommonJS are not available.
+ * Test files of one worker therefore share module state. Modules of src/ have none, and modules of
+ * test/support/ must leave none behind. Module mocks, coverage and `setupFiles` in CommonJS are not
+ * available.
  */
 import { createRequire, register } from 'node:module'
 import { pathToFileURL } from 'node:url'
@@ -15,8 +17,9 @@ const asyncHooks = require('node:async_hooks')
 const { AsyncLocalStorage } = asyncHooks
 let loaded = 0
 
-// jest keeps the current test in an `AsyncLocalStorage` for each test file, and Node 20 visits all of them whenever a promise is created:
-// a fifth of all CPU time. The tests of a file run one after the other, so a variable does the same.
+// jest keeps the current test in an `AsyncLocalStorage` for each test file, and Node 20 visits all
+// of them whenever a promise is created: a fifth of all CPU time. The tests of a file run one after
+// the other, so a variable does the same.
 class CurrentTest {
   getStore() {
     return this.test

@@ -28,13 +28,17 @@ function say(title = '', text = '', language = 'en'): void {
   Object.assign(find('#alert'), { lang: language, textContent: title && `${title}. ${text}` })
 }
 
-/** Runs an action of the user, and shows why it failed. Gatehouse takes a second click for the same request. */
+/**
+ * Runs an action of the user, and shows why it failed. Gatehouse takes a second click for the same
+ * request.
+ */
 async function run(action: () => Promise<void>): Promise<void> {
   say()
   try {
     await action()
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') return // the user chose another way
+    // the user chose another way
+    if (error instanceof DOMException && error.name === 'AbortError') return
     if (!(error instanceof GatehouseError)) throw error
     const { title, text, action, language } = describeError(error)
     say(title, text, language)
@@ -49,7 +53,8 @@ function onClick(button: HTMLElement, move: Move | undefined): void {
 }
 
 async function start(): Promise<void> {
-  show('unavailable') // until Gatehouse has answered: an error does not mean that the user is signed out
+  // until Gatehouse has answered: an error does not mean that the user is signed out
+  show('unavailable')
   const session = await gatehouse.session()
   if (session && prompt !== 'login') location.replace(target)
   else show('password')

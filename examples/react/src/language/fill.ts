@@ -1,6 +1,9 @@
 import { createElement, Fragment, type ReactNode } from 'react'
 
-/** A text with its `{placeholders}` filled in. The direction of the values does not change the sentence's. */
+/**
+ * A text with its `{placeholders}` filled in. The direction of the values does not change the
+ * sentence's.
+ */
 export function fill(text: string, values: Readonly<Record<string, ReactNode>>): ReactNode {
   const parts = partsOf(text).map(([part, isName]) =>
     isName ? createElement('bdi', null, values[part]) : part,

@@ -6,7 +6,10 @@ interface ScreenProps {
   readonly children?: ReactNode
 }
 
-/** One screen. The focus moves to the first empty field of its form, else to the submit button, else to the title. */
+/**
+ * One screen. The focus moves to the first empty field of its form, else to the submit button, else
+ * to the title.
+ */
 export function Screen({ title, children }: ScreenProps) {
   const screen = useRef<HTMLDivElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)

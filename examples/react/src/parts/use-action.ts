@@ -3,13 +3,19 @@ import { fillText } from '../language/fill.ts'
 import { durationOf, texts } from '../language/language.ts'
 import { run, say } from '../page.ts'
 
-/** An action of a button: it runs once at a time, and after a refusal not before the time to wait is over. */
+/**
+ * An action of a button: it runs once at a time, and after a refusal not before the time to wait is
+ * over.
+ */
 export function useAction() {
   const [isRunning, setIsRunning] = useState(false)
   const [left, wait] = useCountdown()
   const isOff = isRunning || left > 0
   return {
-    /** `aria-disabled`, not `disabled`: a disabled button loses the focus, and keyboard users their position. */
+    /**
+     * `aria-disabled`, not `disabled`: a disabled button loses the focus, and keyboard users their
+     * position.
+     */
     isOff,
     /** The button's label, with the time to wait. */
     labelOf: (label: string) =>

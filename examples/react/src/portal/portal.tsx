@@ -11,7 +11,10 @@ import { OwnAccess } from './own-access.tsx'
 import { OwnSessions } from './own-sessions.tsx'
 import { Time } from './time.tsx'
 
-/** What a portal can show of a signed-in user: the session, the roles and groups, and the other sessions. */
+/**
+ * What a portal can show of a signed-in user: the session, the roles and groups, and the other
+ * sessions.
+ */
 export function Portal({ session: opened }: { readonly session: Session }) {
   const [session, setSession] = useState(opened)
   useEffect(

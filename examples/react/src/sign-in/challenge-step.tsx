@@ -34,7 +34,9 @@ type Submit = (
   options?: client.VerifyOptions,
 ) => Promise<client.SignInStep>
 
-/** Sends the proof. Without one, it requests another challenge. Undefined if the step takes none. */
+/**
+ * Sends the proof. Without one, it requests another challenge. Undefined if the step takes none.
+ */
 export function submitOf(step: ChallengeStep): Submit | undefined {
   if (step.next === 'verify') return (proof, options) => step.verify(proof as client.Proof, options)
   if (step.next === 'activate') return (proof) => step.activate(proof as client.Attestation)

@@ -8,7 +8,10 @@ import { Again, type ChallengeProps, type ChallengeStep, submitOf } from './chal
 import { pollForChange, useNextStep } from './use-next-step.ts'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 
-/** After the user approves in Duo's frame, the page posts Duo's response. The next poll returns the result. */
+/**
+ * After the user approves in Duo's frame, the page posts Duo's response. The next poll returns the
+ * result.
+ */
 export function DuoScreen({ step }: ChallengeProps) {
   const again = submitOf(step)
   if (step.result !== 'WAITING' && again)
@@ -43,7 +46,10 @@ function Frame({ step, duo, url }: FrameProps) {
   )
 }
 
-/** The frame of version 2 of Duo's Web SDK, without Duo's script. Undefined if the signature has another shape. */
+/**
+ * The frame of version 2 of Duo's Web SDK, without Duo's script. Undefined if the signature has
+ * another shape.
+ */
 function frameUrl({ host, signature }: Duo): URL | undefined {
   const [tx, app] = signature.split(':')
   if (!tx || !app) return undefined
@@ -55,7 +61,10 @@ function frameUrl({ host, signature }: Duo): URL | undefined {
 
 const APPROVED = /^(AUTH|ENROLL)\|[\w+/=]+\|[\w+/=]+$/
 
-/** Resolves with Duo's response when the user approves in the frame. After a denial the frame stays open. */
+/**
+ * Resolves with Duo's response when the user approves in the frame. After a denial the frame stays
+ * open.
+ */
 function approval(
   origin: string,
   frame: () => MessageEventSource | null | undefined,

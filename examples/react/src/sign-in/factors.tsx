@@ -13,7 +13,10 @@ interface Explained {
 interface Kind {
   /** The label of the button that requests the challenge, such as a message. */
   readonly send?: string
-  /** The challenge begins as soon as the factor is chosen, because it costs nothing and disturbs no one. */
+  /**
+   * The challenge begins as soon as the factor is chosen, because it costs nothing and disturbs no
+   * one.
+   */
   readonly isAtOnce?: boolean
   /**
    * The challenge leads to another page. The user chooses before it whether to be asked again on

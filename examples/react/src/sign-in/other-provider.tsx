@@ -9,7 +9,10 @@ interface OtherProviderProps extends ChallengeProps {
   readonly step: ChallengeStep & { readonly next: 'redirect' }
 }
 
-/** The user comes back to this page, which then resumes the sign-in. After a refusal, only the other moves are offered. */
+/**
+ * The user comes back to this page, which then resumes the sign-in. After a refusal, only the other
+ * moves are offered.
+ */
 export function OtherProvider({ step, title }: OtherProviderProps) {
   const { answer, redirectUrl, result } = step
   if (result === 'FAILED')

@@ -9,7 +9,10 @@ import { QrCode } from './qr-code.tsx'
 import { numberOf, pollForChange, useNextStep } from './use-next-step.ts'
 import { UnknownStepScreen, Ways } from './ways.tsx'
 
-/** While Okta answers WAITING, the step can be polled. After a rejection or timeout, the user can request another push. */
+/**
+ * While Okta answers WAITING, the step can be polled. After a rejection or timeout, the user can
+ * request another push.
+ */
 export function PhoneScreen({ step, factor, title }: ChallengeProps) {
   if (step.next === 'poll') return <Waiting step={step} factor={factor} title={title} />
   const again = step.status === 'MFA_CHALLENGE' ? (step.resend ?? submitOf(step)) : undefined

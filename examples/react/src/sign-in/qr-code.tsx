@@ -3,7 +3,10 @@ import { fill } from '../language/fill.ts'
 import { texts } from '../language/language.ts'
 import type { ChallengeProps } from './challenge-step.tsx'
 
-/** For an app that is being set up: the QR code, and the key for users without a camera. Gatehouse serves the picture. */
+/**
+ * For an app that is being set up: the QR code, and the key for users without a camera. Gatehouse
+ * serves the picture.
+ */
 export function QrCode({ step, factor }: Pick<ChallengeProps, 'step' | 'factor'>) {
   const picture = 'qrCode' in step ? step.qrCode : undefined
   const activation = factor.factorType === 'token:software:totp' ? factor._embedded?.activation : undefined

@@ -20,7 +20,10 @@ interface RecoverProps {
   readonly more: ReactNode
 }
 
-/** The broker's answer does not reveal whether the user exists, so the text must not promise a message. */
+/**
+ * The broker's answer does not reveal whether the user exists, so the text must not promise a
+ * message.
+ */
 export function Recover({ title, submit, request, more }: RecoverProps) {
   return (
     <Screen title={title}>

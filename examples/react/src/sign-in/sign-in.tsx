@@ -17,7 +17,10 @@ interface SignInProps {
   readonly first: FirstScreen | undefined
 }
 
-/** The screen of a step. The compiler refuses a missing status: only one that the client does not know may reach the end. */
+/**
+ * The screen of a step. The compiler refuses a missing status: only one that the client does not
+ * know may reach the end.
+ */
 export function SignIn({ step, first }: SignInProps) {
   if (step === undefined) return <Start first={first} />
   switch (step.status) {

@@ -6,7 +6,10 @@ import type { ChallengeStep } from './challenge-step.tsx'
 
 type PolledStep = Extract<ChallengeStep, { next: 'poll' }>
 
-/** Shows the step that follows once the user has acted elsewhere. @param wait its signal is aborted when the screen is left */
+/**
+ * Shows the step that follows once the user has acted elsewhere. @param wait its signal is aborted
+ * when the screen is left
+ */
 export function useNextStep(wait: (signal: AbortSignal) => Promise<SignInStep>): void {
   const begin = useRef(wait)
   useEffect(() => {

@@ -1,4 +1,7 @@
-/** The part of CBOR (RFC 8949) that an attestation object needs: integers, byte and text strings, arrays, maps. */
+/**
+ * The part of CBOR (RFC 8949) that an attestation object needs: integers, byte and text strings,
+ * arrays, maps.
+ */
 export type Cbor = number | string | Buffer | boolean | null | Cbor[] | Map<Cbor, Cbor>
 
 /** Throws RangeError on unsupported or truncated input. Bytes after the value are ignored. */

@@ -8,8 +8,9 @@ import type { FactorHandler, FactorStep, FactorView, Outcome } from './factor-ha
 import { push } from './push-factor.ts'
 
 /**
- * Duo in a frame (Web SDK version 2). The page opens Duo's frame with `host` and `signature`, posts the frame's `sig_response`
- * to the `complete` link, and then polls. The sandbox serves the frame too (duo-routes.ts).
+ * Duo in a frame (Web SDK version 2). The page opens Duo's frame with `host` and `signature`, posts
+ * the frame's `sig_response` to the `complete` link, and then polls. The sandbox serves the frame
+ * too (duo-routes.ts).
  */
 export const duo: FactorHandler = {
   idPrefix: () => 'dsf',
@@ -27,7 +28,10 @@ export const duo: FactorHandler = {
   activationObject: frameParameters,
 }
 
-/** POST …/lifecycle/duoCallback: checks the response that Duo signed. The next poll finds the factor approved. */
+/**
+ * POST …/lifecycle/duoCallback: checks the response that Duo signed. The next poll finds the factor
+ * approved.
+ */
 export function completeDuo(step: FactorStep, form: DuoForm): Outcome {
   if (form.id !== undefined && form.id !== step.factor.id)
     throw validationFailed('id', ['id: must be the factor in the path'])
@@ -44,7 +48,10 @@ export function signDuoResponse(step: Signed): string {
   return `${signedPart('AUTH', step)}:${signedPart('APP', step)}`
 }
 
-/** The pending request with this TX part: the user's login, and the AUTH part that Duo signs after approval. */
+/**
+ * The pending request with this TX part: the user's login, and the AUTH part that Duo signs after
+ * approval.
+ */
 export function findDuoRequest(
   transactions: readonly Transaction[],
   tx: string,

@@ -40,7 +40,10 @@ export type Outcome =
 
 export type FactorOwner = { login: string; id: string }
 
-/** The behaviour of a factor type. Locking, states and policies apply to all types and are elsewhere. */
+/**
+ * The behaviour of a factor type. Locking, states and policies apply to all types and are
+ * elsewhere.
+ */
 export type FactorHandler = {
   idPrefix(provider: string): string
   /** The profile of an enrolled factor in responses. */
@@ -53,11 +56,17 @@ export type FactorHandler = {
   immediate: boolean
   /** Starts the challenge or the activation: sends the code or push. */
   begin(step: FactorStep): void
-  /** Whether the body has an answer (a code, a signature). If not, the request starts or polls the challenge. */
+  /**
+   * Whether the body has an answer (a code, a signature). If not, the request starts or polls the
+   * challenge.
+   */
   hasAnswer(body: FactorBody, isNewChallenge: boolean): boolean
   /** Checks an answer, in verification and activation. */
   check(step: FactorStep): Outcome
-  /** A request without an answer during the challenge. Has an effect only for factors that are polled. */
+  /**
+   * A request without an answer during the challenge. Has an effect only for factors that are
+   * polled.
+   */
   poll(step: FactorStep): Outcome
   /** `_embedded` of the factor during the challenge. */
   challengeObject?(step: FactorView): Record<string, unknown> | undefined

@@ -6,8 +6,9 @@ import type { FactorHandler, FactorStep, Outcome } from './factor-handler.ts'
 export const IDENTITY_PROVIDER_ID = '0oasandboxidp000001'
 
 /**
- * A factor that an external identity provider verifies and enrolls. The `redirect` or `activate` link sends the browser there, and the provider's
- * answer takes effect with the next request of the transaction.
+ * A factor that an external identity provider verifies and enrolls. The `redirect` or `activate`
+ * link sends the browser there, and the provider's answer takes effect with the next request of the
+ * transaction.
  *
  * @param pathOf the path at the org that redirects to the provider
  */

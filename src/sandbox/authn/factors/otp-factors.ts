@@ -36,7 +36,10 @@ export const softwareToken: FactorHandler = {
   },
 }
 
-/** Enterprise tokens (RSA, Symantec) and hardware tokens. Enrollment takes a serial number and a code. */
+/**
+ * Enterprise tokens (RSA, Symantec) and hardware tokens. Enrollment takes a serial number and a
+ * code.
+ */
 export function serialToken(idPrefixes: Readonly<Record<string, string>>): FactorHandler {
   return {
     idPrefix: (provider) => idPrefixes[provider] ?? 'tok',

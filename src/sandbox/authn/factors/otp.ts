@@ -31,7 +31,10 @@ export function verifyTotp({
   return 'valid'
 }
 
-/** A TOTP code that is accepted for at least 30 seconds: the current one, or a later one if the current one is used. */
+/**
+ * A TOTP code that is accepted for at least 30 seconds: the current one, or a later one if the
+ * current one is used.
+ */
 export function nextTotpCode({
   secret,
   nowMs,

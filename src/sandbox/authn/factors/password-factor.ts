@@ -2,7 +2,10 @@ import { validationFailed } from '../authn-error.ts'
 import { requireValidPassword } from '../passwords.ts'
 import { type FactorHandler, type FactorStep, type Outcome, WRONG_PASSWORD } from './factor-handler.ts'
 
-/** The user's password as a factor: `password` verifies it, `profile.password` sets a new one at enrollment. */
+/**
+ * The user's password as a factor: `password` verifies it, `profile.password` sets a new one at
+ * enrollment.
+ */
 export const password: FactorHandler = {
   idPrefix: () => 'pwd',
   profile: () => ({}),

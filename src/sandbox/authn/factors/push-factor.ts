@@ -8,8 +8,8 @@ const RESULTS: Record<Exclude<PushAnswer, 'approve'>, FactorResult> = {
 }
 
 /**
- * Okta Verify. Time-outs count polls, not time. The phone answers through the control API, or after the configured number
- * of polls.
+ * Okta Verify. Time-outs count polls, not time. The phone answers through the control API, or after
+ * the configured number of polls.
  */
 export const push: FactorHandler = {
   idPrefix: () => 'opf',

@@ -21,7 +21,8 @@ export function sentCode(channel: Channel, idPrefix: string): FactorHandler {
         : { phoneNumber: readPhoneNumber(body, org) },
     immediate: false,
     begin: (step) => sendCode(step, channel),
-    // The sign-in widget sends an empty passCode to request a code. During a challenge, it is a wrong code.
+    // The sign-in widget sends an empty passCode to request a code. During a challenge, it is a
+    // wrong code.
     hasAnswer: ({ passCode }, isNewChallenge) =>
       passCode !== undefined && !(isNewChallenge && passCode === ''),
     check: ({ challenge, body }) =>

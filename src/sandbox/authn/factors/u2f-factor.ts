@@ -9,8 +9,9 @@ const WRONG: Outcome = { kind: 'wrong', cause: WRONG_CODE }
 const POINT_BYTES = 65
 
 /**
- * U2F security keys: raw FIDO U2F messages, with signatures over the page's origin. `appId` is the origin of the page that
- * sends the request, if it is trusted (https://developer.okta.com/docs/reference/api/authn/#enroll-u2f-factor).
+ * U2F security keys: raw FIDO U2F messages, with signatures over the page's origin. `appId` is the
+ * origin of the page that sends the request, if it is trusted
+ * (https://developer.okta.com/docs/reference/api/authn/#enroll-u2f-factor).
  */
 export const u2f: FactorHandler = {
   idPrefix: () => 'fuf',
@@ -41,7 +42,10 @@ export const u2f: FactorHandler = {
 
 const clientDataShape = z.object({ typ: z.string(), challenge: z.string(), origin: z.string() })
 
-/** A registration message: 0x05, the public key's point, length and bytes of the key handle, certificate, signature. */
+/**
+ * A registration message: 0x05, the public key's point, length and bytes of the key handle,
+ * certificate, signature.
+ */
 function checkRegistration(step: FactorStep): Outcome {
   const { factor, challenge, body } = step
   try {

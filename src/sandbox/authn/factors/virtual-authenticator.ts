@@ -6,7 +6,10 @@ export type VirtualAuthenticator = {
   credentialId: string
   /** The public key as serialized JWK. */
   publicKey: string
-  /** The fields for activation. `origin` is the page's; `rpId` is its host name by default, as in a browser. */
+  /**
+   * The fields for activation. `origin` is the page's; `rpId` is its host name by default, as in a
+   * browser.
+   */
   registerWebauthn(
     challenge: string,
     origin: string,

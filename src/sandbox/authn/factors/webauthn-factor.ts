@@ -111,8 +111,8 @@ export function isSignatureValid(
 }
 
 /**
- * The relying party hash of a valid answer; undefined if the answer is for another challenge or ceremony, comes from an
- * origin that is not trusted, or lacks user presence.
+ * The relying party hash of a valid answer; undefined if the answer is for another challenge or
+ * ceremony, comes from an origin that is not trusted, or lacks user presence.
  */
 function verifyRelyingParty(
   client: z.output<typeof clientDataShape>,
