@@ -6,7 +6,11 @@ const RULES = [
   'authn/transaction',
   'authn/throttling',
   'authn/sanitize',
-  'authn/sign-in',
+  'authn/plan-step',
+  'authn/decide',
+  'authn/commit-step',
+  'authn/settle-step',
+  'authn/recovery',
   'session',
   'forward-auth',
   'org-events',
@@ -16,19 +20,10 @@ const RULES = [
 ]
 const modules = process.env.MODULE?.split(',') ?? RULES
 
-/** They call other modules in order, which journeys show. */
-const SHOWN_BY_JOURNEYS = [
-  'authn/sign-in/conclude-step',
-  'authn/sign-in/end-other-sessions',
-  'authn/sign-in/redirect-step',
-  'authn/sign-in/send-step',
-  'authn/sign-in/upstream-step',
-]
-
 /** Tests in other folders. */
 const FURTHER_TESTS = {
   'authn/transaction': ['authn/sanitize/links'],
-  'authn/sign-in': ['authn/transaction/offered-resources'],
+  'authn/settle-step': ['authn/run-step'],
   session: ['journeys/own-sessions', 'org-events/void-times'],
   'org-events': ['journeys/org-events', 'journeys/session-recheck'],
   revocation: ['journeys/session-revocation'],
@@ -38,10 +33,7 @@ const FURTHER_TESTS = {
 process.env.UNTIL_TIMEOUT_MS = '3000'
 
 export default {
-  mutate: [
-    ...modules.flatMap((name) => [`src/${name}.ts`, `src/${name}/**/*.ts`]),
-    ...SHOWN_BY_JOURNEYS.filter((name) => !modules.includes(name)).map((name) => `!src/${name}.ts`),
-  ],
+  mutate: modules.flatMap((name) => [`src/${name}.ts`, `src/${name}/**/*.ts`]),
   testRunner: 'jest',
   plugins: ['@stryker-mutator/jest-runner'],
   jest: {

@@ -66,7 +66,9 @@ export function logHash(hashes: Signer, value: string): string {
   return hashes.sign(value).slice(0, HASH_CHARS)
 }
 
-/** Returns a function that makes the `loginHash` of the log: the same for every spelling of a login. */
+/**
+ * Returns a function that makes the `loginHash` of the log: the same for every spelling of a login.
+ */
 export function createLoginHash(masterKeys: MasterKeys, loginDomains: readonly string[]) {
   const hashes = createSigner(masterKeys, 'log-hashes')
   const { canonical } = createLoginNames(loginDomains)

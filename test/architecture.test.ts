@@ -268,7 +268,9 @@ test('imports follow the rules', () => {
   expect(violations(sources)).toEqual([])
 })
 
-/** The rules of a sign-in step: the order of the transaction, without anything that waits or acts. */
+/**
+ * The rules of a sign-in step: the order of the transaction, without anything that waits or acts.
+ */
 const RULES = ['src/authn/plan-step.ts', 'src/authn/decide.ts']
 
 test('the rules of a step run no code but rules: no package but zod, nothing of Node', () => {

@@ -9,8 +9,6 @@ const ROOT = join(import.meta.dirname, '..')
 const MAX_COMMENT_COLUMNS = 100
 /** Written by `npm run docs` and `npm run openapi`. */
 const GENERATED = new Set(['client/src/api-types.ts', 'client/src/messages/okta-codes.ts'])
-/** Rewritten at the moment; their comments follow. */
-const NOT_WRAPPED_YET = /^(src|test)\/authn\//
 
 interface Source {
   readonly path: string
@@ -25,7 +23,7 @@ function projectSources(): Source[] {
 }
 
 test('comments end at column 100', () => {
-  const sources = projectSources().filter(({ path }) => !NOT_WRAPPED_YET.test(path))
+  const sources = projectSources()
   expect(sources.length).toBeGreaterThan(300)
   expect(sources.flatMap(longComments)).toEqual([])
   const long = 'x'.repeat(MAX_COMMENT_COLUMNS)

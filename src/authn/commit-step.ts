@@ -185,7 +185,10 @@ async function writeSession(
   return entries
 }
 
-/** Creates the record of a new transaction, or adds an existing one to its user's index once the user is known. */
+/**
+ * Creates the record of a new transaction, or adds an existing one to its user's index once the
+ * user is known.
+ */
 async function writeTransaction(
   { after }: Decision,
   { before, handle, lock }: JoinedStep,

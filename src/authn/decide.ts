@@ -169,7 +169,9 @@ function endsOthers({ endsOtherSessions }: SignInPlan, { userId, login }: Transa
   return endsOtherSessions && userId !== undefined ? { endsOthersOf: { userId, login } } : {}
 }
 
-/** No stored record names the user of this transaction: an end of all sessions could not find it. */
+/**
+ * No stored record names the user of this transaction: an end of all sessions could not find it.
+ */
 function unlessEnded({ isUserStored }: SignInPlan, { createdAtMs, userId }: Transaction) {
   return isUserStored || userId === undefined ? {} : { unlessEnded: { userId, sinceMs: createdAtMs } }
 }
@@ -247,7 +249,9 @@ function answeredEvents(
   return enrolled === undefined ? events : [...events, ...factorEnrolled(operation, enrolled, after)]
 }
 
-/** The sign-in belongs to another user than the session of this browser, who may not have begun it. */
+/**
+ * The sign-in belongs to another user than the session of this browser, who may not have begun it.
+ */
 function refusePlanted({ call }: SignInPlan, { origin }: Transaction) {
   const reason = origin === 'imported' ? 'step_up_user_mismatch' : 'token_user_mismatch'
   const tokenField = (['token', 'recoveryToken'] as const).find((name) => name in call.body) ?? 'stateToken'
@@ -257,7 +261,10 @@ function refusePlanted({ call }: SignInPlan, { origin }: Transaction) {
 
 const REDIRECT_ONLY_MS = 5 * 60_000
 
-/** The transaction while it continues; afterwards a redirect-only one if the last answer has redirects. */
+/**
+ * The transaction while it continues; afterwards a redirect-only one if the last answer has
+ * redirects.
+ */
 function nextTransaction(
   after: Transaction,
   offered: readonly OfferedStep[],

@@ -7,9 +7,10 @@ import type { Client } from './browser/client.ts'
 import type { Decision } from './step/decision.ts'
 
 /**
- * Ends all sessions of a user whose password changed. The browser cannot retry, because the password has changed and
- * the transaction is over. So if it fails, the caller gets the error, and the sessions that were open then are ended in
- * the background, within about 15 minutes. What the user begins meanwhile stays: sessions, transactions and known devices.
+ * Ends all sessions of a user whose password changed. The browser cannot retry, because the
+ * password has changed and the transaction is over. So if it fails, the caller gets the error, and
+ * the sessions that were open then are ended in the background, within about 15 minutes. What the
+ * user begins meanwhile stays: sessions, transactions and known devices.
  */
 export type EndOtherSessions = (
   user: NonNullable<Decision['endsOthersOf']>,

@@ -55,7 +55,8 @@ export async function joinStep(
   const attempt = throttling.reserve(attemptKnown, client)
   try {
     const acquired = await acquiring
-    if (!acquired.isOurs) attempt.refund() // a waiting request is not answered 429; `enforce` reserves again
+    // a waiting request is not answered 429; `enforce` reserves again
+    if (!acquired.isOurs) attempt.refund()
     const lock = acquired.isOurs ? acquired : await locks.waitForLock(lockRequest, acquired)
     if ('outcome' in lock) return { shared: lock.outcome }
     return { before: await ownTransaction(lock, client, deps), handle: request.handle, lock, attempt }

@@ -67,7 +67,10 @@ export interface Operation extends OktaOperation {
 
 const API = '/api/v1/authn'
 const FACTOR = `${API}/factors/:id`
-/** Okta's other path for activating a push factor: links by email and text message, and a restart after a timeout. */
+/**
+ * Okta's other path for activating a push factor: links by email and text message, and a restart
+ * after a timeout.
+ */
 const USER_FACTOR = '/api/v1/users/:uid/factors/:id'
 
 /** Operations that begin a sign-in or get its state. */

@@ -25,8 +25,8 @@ export type RunStepDeps = JoinDeps &
   }
 
 /**
- * Runs one request of a sign-in: the pure rules in plan-step.ts and decide.ts decide, and everything
- * else happens here, in this order.
+ * Runs one request of a sign-in: the pure rules in plan-step.ts and decide.ts decide, and
+ * everything else happens here, in this order.
  *
  * @param lockRequest undefined: the step begins a transaction, and needs no lock
  */
@@ -63,13 +63,17 @@ async function prepare(
   client: Client,
   { cooldown, transactions, audit }: RunStepDeps,
 ): Promise<void> {
-  if ('cooldown' in plan && plan.cooldown !== undefined) await cooldown.start(plan.cooldown, client) // 429
+  // 429
+  if ('cooldown' in plan && plan.cooldown !== undefined) await cooldown.start(plan.cooldown, client)
   if (plan.kind === 'sign-in' && plan.changesPassword)
     await transactions.announcePasswordChange(before, handle)
   audit.report(plan.events, client)
 }
 
-/** Sends the step, and decides what follows. Takes no less time than the plan says, also if it fails. */
+/**
+ * Sends the step, and decides what follows. Takes no less time than the plan says, also if it
+ * fails.
+ */
 function askOkta(plan: Plan, step: JoinedStep, client: Client, deps: RunStepDeps): Promise<Decision> {
   return noSooner(plan.minDurationMs, () => callAndDecide(plan, step, client, deps))
 }

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { invalidField } from '../errors.ts'
 
 /**
- * Request bodies. Only the listed fields are copied; unknown fields are dropped. Every string has a maximum length.
- * `null` in an optional field counts as missing. Messages name the field and the rule, never the value.
+ * Request bodies. Only the listed fields are copied; unknown fields are dropped. Every string has a
+ * maximum length. `null` in an optional field counts as missing. Messages name the field and the
+ * rule, never the value.
  */
 const text = (max: number) =>
   z.string({ error: 'must be a string' }).max(max, { error: `must have at most ${max} characters` })
@@ -94,7 +95,10 @@ export const answerBody = stateBody.extend({ answer: nonEmpty(1024) })
 
 export const recoveryCodeBody = stateBody.extend({ passCode: printable(256) })
 
-/** `factorType` is required: without it, Okta returns the recovery token itself to a trusted application. */
+/**
+ * `factorType` is required: without it, Okta returns the recovery token itself to a trusted
+ * application.
+ */
 export const recoveryBody = z.object({
   username,
   factorType: z.enum(['EMAIL', 'SMS', 'CALL'], { error: 'must be EMAIL, SMS or CALL' }),
@@ -114,7 +118,9 @@ const profile = optional(
       answer: optional(nonEmpty(1024)),
       phoneNumber: optional(printable(64)),
       phoneExtension: optional(printable(32)),
-      /** The widget sends `false` to enroll a number that Okta has refused as invalid (E0000098). */
+      /**
+       * The widget sends `false` to enroll a number that Okta has refused as invalid (E0000098).
+       */
       validatePhone: optional(flag),
       email: optional(printable(320)),
       credentialId: optional(printable(320)),
@@ -124,7 +130,10 @@ const profile = optional(
   ),
 )
 
-/** No other characters: Java’s `equalsIgnoreCase` takes `ſms` for `sms`, and HIDDEN_FACTORS would not hide it. */
+/**
+ * No other characters: Java’s `equalsIgnoreCase` takes `ſms` for `sms`, and HIDDEN_FACTORS would
+ * not hide it.
+ */
 const FACTOR_TYPE = /^[\w:.-]+$/
 
 const factorType = nonEmpty(64).regex(FACTOR_TYPE, { error: 'must be the name of a factor type' })
@@ -169,7 +178,10 @@ export const verifyBody = stateBody.extend({
   authenticatorData: optional(printable(16_384)),
 })
 
-/** Duo's form. `sig_response`, which Duo signed, counts as a code. Pages may leave `id` out, because the path has it. */
+/**
+ * Duo's form. `sig_response`, which Duo signed, counts as a code. Pages may leave `id` out, because
+ * the path has it.
+ */
 export const duoCallbackBody = stateBody.extend({
   id: optional(printable(64)),
   sig_response: printable(8192),

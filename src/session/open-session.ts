@@ -26,7 +26,8 @@ export function createOpening(options: OpenSessionOptions) {
      * @returns how many entries the index has now
      */
     async write({ id, session }: IdentifiedSession): Promise<number> {
-      // The index may show the entry before the session exists. It is not removed then (user-sessions.ts).
+      // The index may show the entry before the session exists. It is not removed then
+      // (user-sessions.ts).
       const adding = userSessions.add(session.userId, { id, ...session }, absoluteMs)
       const [entries] = await allSettledOrThrow(adding, sessionStore.create(id, session))
       metrics.sessionsOpened.inc()
@@ -127,7 +128,8 @@ function createDeviceSessions(options: Pick<SessionsOptions, 'store' | 'masterKe
       const [key, ...older] = keysOf(deviceId)
       const own = seal({ version: 1, id }, key)
       const swapping = store.swap(key, own, ttlMs).catch((error: unknown) => {
-        // A stalled store still executes the swap when it resumes. This deletion is queued right behind it.
+        // A stalled store still executes the swap when it resumes. This deletion is queued right
+        // behind it.
         store.deleteIf(key, own).catch(() => {}) // if this fails too, the entry expires
         throw error
       })

@@ -189,7 +189,8 @@ describe('all sessions of the user end while a sign-in runs that is in no index 
       await ending
       expect(reads).toBe(1)
       if (when === 'just after the last command') {
-        // what is left of a session names one that has ended; the browser's answer was right when it was sent
+        // what is left of a session names one that has ended; the browser's answer was right when
+        // it was sent
         expect(left(own).filter((key) => !/:(sso|user-sess):/.test(key))).toEqual(before)
         return
       }
@@ -445,7 +446,8 @@ describe('a commit whose lock has expired', () => {
       expect(await running).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
       expect(await own.stored()).toMatchObject({ stateToken: 'newer' })
       expect([own.keys('sess:'), own.keys('sso:'), own.keys('user-sess:')]).toEqual([[], [], []])
-      expect([own.shared().length, own.entries.has(own.lock)]).toEqual([1, false]) // the newer one's
+      // the newer one's
+      expect([own.shared().length, own.entries.has(own.lock)]).toEqual([1, false])
       // and it is in the index of its user, if it was
       await own.endAll()
       if (before.userId !== undefined) expect(await own.stored()).toBeUndefined()
@@ -487,7 +489,10 @@ describe('after the commit', () => {
 })
 
 describe('the shared result of a session that is not stored yet', () => {
-  /** The step is committed, but its session is not stored yet. An identical request waits on another replica. */
+  /**
+   * The step is committed, but its session is not stored yet. An identical request waits on another
+   * replica.
+   */
   async function pending() {
     const write = deferred()
     let failure: unknown

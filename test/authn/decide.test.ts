@@ -341,7 +341,9 @@ describe('refused is an answer', () => {
   })
 })
 
-/** A sign-in that this browser’s user may not have begun must not replace another user’s session. */
+/**
+ * A sign-in that this browser’s user may not have begun must not replace another user’s session.
+ */
 describe('a planted sign-in', () => {
   const other = sessionOf('00u2')
   const own = sessionOf('00u1')

@@ -23,7 +23,10 @@ const VERIFY: Rest = { query: ['rememberDevice', 'autoPush'] }
 const ACTIVATE: Rest = { query: ['updatePhone'] }
 const POLLED = { polls: true }
 
-/** Every operation in a transaction, with the fields besides the state token (docs/conformance.md F-2). */
+/**
+ * Every operation in a transaction, with the fields besides the state token (docs/conformance.md
+ * F-2).
+ */
 const TABLE: readonly (readonly [name: string, path: string, fields: object, rest: Rest])[] = [
   ['cancel', `${AUTHN}/cancel`, {}, { allowed: 'always' }],
   ['previous', `${AUTHN}/previous`, {}, { allowed: 'always' }],

@@ -60,7 +60,8 @@ describe('an attempt', () => {
     await until(() => busy(second).length > 0)
     finish(answers('shared'))
     expect((await Promise.all([first, other])).map(nameOf)).toEqual(['shared', 'shared'])
-    expect(counted.toSorted()).toEqual(['consumeOrRefund', 'refund', 'reserve call']) // consumeOrRefund: the first one's
+    // consumeOrRefund: the first one's
+    expect(counted.toSorted()).toEqual(['consumeOrRefund', 'refund', 'reserve call'])
   })
 
   test('is refunded if the lock cannot be requested', async () => {
@@ -82,7 +83,8 @@ describe('an attempt', () => {
     expect(counted).toEqual([`reserve ${kind}`, `enforce ${kind}`, 'consumeOrRefundOnError'])
     expect([sent, keys().filter((key) => !key.startsWith(`${record.slice(0, -1)}`))]).toEqual([
       [],
-      keys('lock:').filter((key) => !key.endsWith('}')), // the refusal that identical requests share
+      // the refusal that identical requests share
+      keys('lock:').filter((key) => !key.endsWith('}')),
     ])
   })
 
@@ -120,7 +122,8 @@ describe('a step that is not offered', () => {
     const { replica, counted, sent, entries, lock, stored, start, metrics } = await replicas()
     const request = operation('skip')
     expect(await failureOf(replica().run(request))).toMatchObject({ status: 403, code: 'E0000079' })
-    expect(counted).toEqual(['reserve call', 'consumeOrRefundOnError']) // nothing was sent: it is refunded
+    // nothing was sent: it is refunded
+    expect(counted).toEqual(['reserve call', 'consumeOrRefundOnError'])
     expect([sent, entries.has(lock), (await stored())?.status]).toEqual([[], false, start().status])
     expect(await refusals(metrics)).toEqual([{ reason: 'not_offered', value: 1 }])
   })

@@ -19,7 +19,8 @@ beforeEach(() => {
 function replica(...masterKeys: Buffer[]) {
   const { log } = collectLog()
   const used: Partial<OpenSessionOptions> = { store, masterKeys, absoluteMs: TTL_MS, log, metrics }
-  const { bindDevice, undoBindDevice } = createOpening(used as OpenSessionOptions) // the rest is for other writes
+  // the rest is for other writes
+  const { bindDevice, undoBindDevice } = createOpening(used as OpenSessionOptions)
   return {
     bind(id: string, deviceId = 'device') {
       const times = { createdAtMs: 0, authenticatedAtMs: 0, lastSeenAtMs: 0 }

@@ -672,7 +672,8 @@ describe('opening a session', () => {
       const operation = own.store[failing]
       own.store[failing] = async (...given: never[]) => {
         await (operation as (...given: never[]) => Promise<unknown>)(...given)
-        throw storeUnavailable(new DependencyFailure('timeout', { code: 'timeout' })) // the answer is lost
+        // the answer is lost
+        throw storeUnavailable(new DependencyFailure('timeout', { code: 'timeout' }))
       }
       await expect(own.sessions.opening.write(opened)).rejects.toMatchObject({ status: 503 })
       await own.sessions.opening.undoWrite(opened, false)

@@ -17,7 +17,10 @@ export interface StepAuditDeps {
   readonly canonicalLogin: (login: string) => string
 }
 
-/** The audit log of sign-ins. It contains user ids, addresses and keyed hashes, never a login or a code. */
+/**
+ * The audit log of sign-ins. It contains user ids, addresses and keyed hashes, never a login or a
+ * code.
+ */
 export class StepAudit {
   readonly #deps: StepAuditDeps
 

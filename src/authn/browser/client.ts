@@ -47,7 +47,9 @@ export function createClientOf({ deviceCookie, sessionIdIn, forwardedOrigins }: 
   }
 }
 
-/** Visible ASCII and spaces only, of limited length, so that it cannot end a header or a log line. */
+/**
+ * Visible ASCII and spaces only, of limited length, so that it cannot end a header or a log line.
+ */
 function headerText(value: string | undefined): string {
   return (value ?? '').replace(/[^\x20-\x7e]/g, '').slice(0, MAX_HEADER_CHARS)
 }

@@ -45,7 +45,9 @@ export interface StepLocksOptions {
   readonly store: Pick<Store, 'keyPrefix' | 'acquire' | 'commit' | 'get' | 'deleteIf'>
   readonly seal: Seal
   readonly transactions: Pick<TransactionStore, 'keyOf' | 'open'>
-  /** Whether a session is stored. It may be written a moment after the shared result that names it. */
+  /**
+   * Whether a session is stored. It may be written a moment after the shared result that names it.
+   */
   readonly isStored: (sessionId: string) => Promise<boolean>
   readonly lockTtlMs: number
   /** How long a result is shared. */
@@ -66,12 +68,10 @@ const Shared = z.object({ version: z.literal(2), token: z.string(), outcome: Ste
 type Shared = z.infer<typeof Shared>
 
 /**
- * The step lock: one step at a time in a transaction, over all replicas. Identical requests that wait on other replicas
- * share the step's result. It also paces polls: a poll before `pollNotBeforeMs` waits. All keys of a transaction are in
- * one Redis Cluster slot:
- *
- *     <prefix>lock:{<name>}              the token of the running step
- *     <prefix>lock:{<name>}:<dedupKey>   the shared result of the last such step, sealed, for a few seconds
+ * The step lock: one step at a time in a transaction, over all replicas. Identical requests that
+ * wait on other replicas share the step's result. It also paces polls: a poll before
+ * `pollNotBeforeMs` waits. All keys of a transaction are in one Redis Cluster slot (`stepLock` and
+ * `sharedResult` in store/keys.ts).
  */
 export class StepLocks {
   readonly #options: StepLocksOptions
@@ -80,7 +80,10 @@ export class StepLocks {
     this.#options = options
   }
 
-  /** Tries once, under the name that has the record, else under the oldest. The same command reads the transaction. */
+  /**
+   * Tries once, under the name that has the record, else under the oldest. The same command reads
+   * the transaction.
+   */
   async acquire(request: LockRequest, nowMs = this.#options.now()): Promise<StepLock> {
     for (const name of request.names) {
       const lock = await this.#acquireAt(name, request)
@@ -94,7 +97,8 @@ export class StepLocks {
   }
 
   /**
-   * Waits for the lock, or for the shared result of an identical step. Throws 503 if that takes longer than `waitMs`.
+   * Waits for the lock, or for the shared result of an identical step. Throws 503 if that takes
+   * longer than `waitMs`.
    */
   async waitForLock(request: LockRequest, busy: StepLock): Promise<StepLock | SharedResult> {
     const { waitMs, metrics, now, monotonic = () => performance.now() } = this.#options
@@ -117,7 +121,8 @@ export class StepLocks {
   }
 
   /**
-   * Writes the transaction, shares the result and releases the lock in one round trip. False if the lock had expired.
+   * Writes the transaction, shares the result and releases the lock in one round trip. False if the
+   * lock had expired.
    */
   commit(lock: StepLock, record: RecordChange, outcome: StepOutcome): Promise<boolean> {
     const { store, seal, sharedMs } = this.#options
@@ -161,8 +166,10 @@ export class StepLocks {
       const transaction = isOurs ? transactions.open(raw, recordKey) : undefined
       return { isOurs, holder, name, dedupKey, token, recordKey, raw, transaction, dueInMs: 0 }
     } catch (error) {
-      // a store that stalled may still execute the command when it resumes; this delete then follows it
-      store.deleteIf(this.#lockKey(name), token).catch(() => {}) // if this fails too, the lock expires
+      // a store that stalled may still execute the command when it resumes; this delete then
+      // follows it
+      // if this fails too, the lock expires
+      store.deleteIf(this.#lockKey(name), token).catch(() => {})
       throw error
     }
   }
@@ -176,7 +183,10 @@ export class StepLocks {
     return data && { ...data, key, raw }
   }
 
-  /** The tokens of identical steps that ended before this request: their results are not shared with it. */
+  /**
+   * The tokens of identical steps that ended before this request: their results are not shared with
+   * it.
+   */
   async #readFinishedTokens(
     { names, dedupKey }: LockRequest,
     busy: StepLock,
@@ -214,8 +224,8 @@ export class StepLocks {
 }
 
 /**
- * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead than the poll
- * interval was written by a replica with another clock, and is ignored.
+ * How long a poll of this path must wait, in milliseconds; 0 if it need not. A time further ahead
+ * than the poll interval was written by a replica with another clock, and is ignored.
  */
 function pollDueInMs(
   transaction: Transaction | undefined,

@@ -124,7 +124,10 @@ function challengeEvents(
 
 const temporarilyUnavailable = (cause: DependencyFailure) => upstreamTemporarilyUnavailable(1, cause)
 
-/** Throws the same error for known and unknown users. The org's own rate limit reveals nothing about a user. */
+/**
+ * Throws the same error for known and unknown users. The org's own rate limit reveals nothing about
+ * a user.
+ */
 function throwIfUnavailable(
   { status, errorCode, headers }: AuthnReply,
   unavailable: (cause: DependencyFailure) => BrokerError,

@@ -32,7 +32,9 @@ export interface RecoveryStartPlan extends PlanBase {
   readonly cooldown?: RecoveryCode
 }
 
-/** While a recovery code is awaited. A user and a decoy get the same answers, also when Okta fails. */
+/**
+ * While a recovery code is awaited. A user and a decoy get the same answers, also when Okta fails.
+ */
 export interface ChallengePlan extends PlanBase {
   readonly kind: 'recovery-state' | 'recovery-verify' | 'recovery-resend' | 'recovery-cancel'
   readonly challenge: RecoveryChallenge
@@ -55,7 +57,9 @@ export interface ChallengeSettings {
   readonly publicOrigin: string
   /** The shortest duration of requests of a recovery for which Okta is called. */
   readonly recoveryAnswerMs: number
-  /** Of a challenge, the same for known and unknown users: Okta states its own only for known ones. */
+  /**
+   * Of a challenge, the same for known and unknown users: Okta states its own only for known ones.
+   */
   readonly challengeLifetimeMs: number
   readonly resendAfterMs: number
   readonly maxWrongCodes: number

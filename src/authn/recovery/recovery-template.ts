@@ -2,8 +2,8 @@ import { createAnswer, type StepAnswer } from '../transaction/step-outcome.ts'
 import type { OfferedStep, RecoveryChallenge, RecoveryType, Transaction } from '../transaction/transaction.ts'
 
 /**
- * The template of all answers while a recovery code is awaited. Known and unknown users get the same
- * fields in the same order. Nothing is copied from Okta's answer.
+ * The template of all answers while a recovery code is awaited. Known and unknown users get the
+ * same fields in the same order. Nothing is copied from Okta's answer.
  */
 export function challengeAnswer(
   { expiresAtMs, relayState, recovery }: Transaction,

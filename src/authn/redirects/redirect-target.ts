@@ -5,18 +5,23 @@ export interface RedirectPrefix {
 }
 
 /**
- * The limit before and after percent-encoding. The target is encoded once more in a header, whose size proxies limit.
+ * The limit before and after percent-encoding. The target is encoded once more in a header, whose
+ * size proxies limit.
  */
 const MAX_URL_CHARS = 2048
 
 /** Scheme, host, port and path. ASCII names only, no user info, no backslash. */
 const PLAIN_URL = /^https?:\/\/(?:[a-z\d.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(\/[^?#]*)?(?:[?#].*)?$/i
-/** Encoded dots, slashes, semicolons, backslashes and percent signs; and segments of dots, also before parameters. */
+/**
+ * Encoded dots, slashes, semicolons, backslashes and percent signs; and segments of dots, also
+ * before parameters.
+ */
 const AMBIGUOUS_PATH = /%(?:2e|2f|3b|5c|25)|(?:^|\/)\.+(?![\w.~-])/i
 
 /**
- * The target's normalized URL; undefined if it is not allowed. A URL that parsers could read in different ways is
- * refused first. Then the origin is compared and, unless the whole origin is allowed, whole path segments.
+ * The target's normalized URL; undefined if it is not allowed. A URL that parsers could read in
+ * different ways is refused first. Then the origin is compared and, unless the whole origin is
+ * allowed, whole path segments.
  */
 export function allowedTarget(given: unknown, allowed: readonly RedirectPrefix[]): string | undefined {
   if (typeof given !== 'string' || given.length > MAX_URL_CHARS || /[\\\s]|\p{Cc}/u.test(given))
@@ -32,7 +37,10 @@ export function allowedTarget(given: unknown, allowed: readonly RedirectPrefix[]
   return isAllowed && url.href.length <= MAX_URL_CHARS ? url.href : undefined
 }
 
-/** Whether a server could read another path: as written, or after decoding and Unicode compatibility normalization. */
+/**
+ * Whether a server could read another path: as written, or after decoding and Unicode compatibility
+ * normalization.
+ */
 function isAmbiguous(path: string): boolean {
   if (AMBIGUOUS_PATH.test(path)) return true
   try {

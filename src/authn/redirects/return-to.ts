@@ -21,8 +21,8 @@ export const SIGN_IN_QUERY = z.strictObject({
 })
 
 /**
- * Where a browser goes that a proxy has found without a session, or with one that does not satisfy a rule: to the sign-in page, or
- * back if its session suffices by now.
+ * Where a browser goes that a proxy has found without a session, or with one that does not satisfy
+ * a rule: to the sign-in page, or back if its session suffices by now.
  */
 export function createReturnTo({ allowed, signInUrl, sessions, now }: ReturnToOptions) {
   const ofPage = new Set(new URL(signInUrl).searchParams.keys())
@@ -37,12 +37,16 @@ export function createReturnTo({ allowed, signInUrl, sessions, now }: ReturnToOp
     if (session !== undefined && deniedByProof(rules, session, now()) === undefined) return target
     const page = new URL(signInUrl)
     page.searchParams.set('returnTo', target)
-    if (session !== undefined) page.searchParams.set('prompt', 'login') // OpenID Connect's name for a sign-in despite a session
+    // OpenID Connect's name for a sign-in despite a session
+    if (session !== undefined) page.searchParams.set('prompt', 'login')
     return page.href
   }
 }
 
-/** nginx and Caddy cannot encode the URL: one that is written as it is continues to the end of the query. */
+/**
+ * nginx and Caddy cannot encode the URL: one that is written as it is continues to the end of the
+ * query.
+ */
 function queryOf({ url }: Request) {
   const query = url.replace(/^[^?]*\??/, '')
   const encode = (_: string, target: string) => `returnTo=${encodeURIComponent(target)}`

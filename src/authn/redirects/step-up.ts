@@ -32,9 +32,10 @@ const INDEX_MS = LIFETIME.defaultMs + 60_000
 const STATE_TOKEN = /^[\w.~-]{20,512}$/
 
 /**
- * A step-up that an app started: Okta sends the browser here with a state token in the URL. The token is stored, and
- * the browser is redirected to the sign-in page with a handle. Such an imported transaction never opens a session by
- * itself, because the token's creator can also redeem it at Okta (docs/security.md).
+ * A step-up that an app started: Okta sends the browser here with a state token in the URL. The
+ * token is stored, and the browser is redirected to the sign-in page with a handle. Such an
+ * imported transaction never opens a session by itself, because the token's creator can also redeem
+ * it at Okta (docs/security.md).
  *
  *     <prefix>imported:<token>   the name of the token's transaction; both are HMACs
  */
@@ -90,7 +91,8 @@ export class StepUp {
   async #storeTransaction(handle: string, imported: Transaction): Promise<void> {
     const { store, transactions, tokenNames } = this.#options
     const creating = transactions.create(handle, imported)
-    if (!store.preservesWriteOrder) await creating // another import that reads the index must also find the record
+    // another import that reads the index must also find the record
+    if (!store.preservesWriteOrder) await creating
     const [newest, ...older] = tokenNames.signAll(imported.stateToken)
     const keyFor = (hmac: string) => keyOf(store, KEYS.importedToken, hmac)
     const swapping = store.swap(keyFor(newest), transactions.names(handle)[0], INDEX_MS)
@@ -100,7 +102,10 @@ export class StepUp {
   }
 }
 
-/** Throws 403 unless the browser itself opens the page: no frame, image, fetch or prefetch (Fetch Metadata). */
+/**
+ * Throws 403 unless the browser itself opens the page: no frame, image, fetch or prefetch (Fetch
+ * Metadata).
+ */
 export function assertNavigation(headers: Readonly<Record<string, string | string[] | undefined>>): void {
   const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
   const isPrefetch = headers['sec-purpose'] !== undefined || headers.purpose === 'prefetch'

@@ -6,8 +6,9 @@ export type HiddenFactors = ReadonlySet<string>
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * Removes hidden factors from an answer, so that their steps are not offered: from its lists, and the one in use with its
- * links. Okta may have challenged it before this broker received the transaction.
+ * Removes hidden factors from an answer, so that their steps are not offered: from its lists, and
+ * the one in use with its links. Okta may have challenged it before this broker received the
+ * transaction.
  */
 export function removeHiddenFactors(answer: Members, hidden: HiddenFactors): Members {
   if (!('_embedded' in answer)) return answer
@@ -20,7 +21,10 @@ export function removeHiddenFactors(answer: Members, hidden: HiddenFactors): Mem
   return { ...answer, _embedded: Object.fromEntries(shown) }
 }
 
-/** Whether a hidden factor is being verified or enrolled. All security keys are challenged by their type. */
+/**
+ * Whether a hidden factor is being verified or enrolled. All security keys are challenged by their
+ * type.
+ */
 function isInUse({ status, factorType, _embedded }: Members, hidden: HiddenFactors): boolean {
   const { factor } = record(_embedded)
   const challengedType = status === 'MFA_CHALLENGE' ? factorType : undefined

@@ -10,15 +10,19 @@ import {
 } from './token-search.ts'
 
 /**
- * Rewrites an Okta answer for a browser. Links to the API lead to Gatehouse, and tokens are replaced with
- * the handle or removed. Also lists the steps that the answer offers. Pure: no packages, no I/O.
+ * Rewrites an Okta answer for a browser. Links to the API lead to Gatehouse, and tokens are
+ * replaced with the handle or removed. Also lists the steps that the answer offers. Pure: no
+ * packages, no I/O.
  */
 
 export interface RewriteOptions {
   /** The origins of the org: its base address first, then its other names. */
   readonly upstreamOrigins: readonly [string, ...string[]]
   readonly publicOrigin: string
-  /** Replaces the transaction's state token. undefined: the state token is removed like other tokens. */
+  /**
+   * Replaces the transaction's state token. undefined: the state token is removed like other
+   * tokens.
+   */
   readonly handle: string | undefined
   /** Tokens of earlier answers, which are removed too. */
   readonly knownTokens: readonly string[]
@@ -142,7 +146,8 @@ function isUnsafeLink(value: unknown): boolean {
 }
 
 function isUnsafeHref(href: unknown): boolean {
-  // parsed as a browser does, which ignores spaces and control characters in a scheme; other text leads to the org
+  // parsed as a browser does, which ignores spaces and control characters in a scheme; other text
+  // leads to the org
   if (typeof href !== 'string' || /^https?:/i.test(href) || !URL.canParse(href)) return false
   const url = new URL(href)
   return !isHttp(url) && !isPicture(url)

@@ -68,7 +68,10 @@ export function createSanitizer(deps: SanitizerDeps) {
         return { text: filterTokens(deps, body, rewritten, client), offered: rewritten.offered }
       }),
 
-    /** The content of an offered resource, as JSON. A state token is removed, because no handle is known. */
+    /**
+     * The content of an offered resource, as JSON. A state token is removed, because no handle is
+     * known.
+     */
     resource: (content: unknown, { path, stateTokens }: OfferedResource, client: Client) =>
       orUnusable(() => {
         const pictureToken = PICTURE.exec(path.replace(/\?.*/, ''))?.[2] ?? ''
@@ -100,7 +103,10 @@ function completeAnswer({ body, isError }: Pick<AuthnReply, 'body' | 'isError'>)
   return { ...rest, _links: others }
 }
 
-/** The token filter: serializes the answer, and removes tokens and the broker's own secrets. Throws a SyntaxError if the rest is not JSON. */
+/**
+ * The token filter: serializes the answer, and removes tokens and the broker's own secrets. Throws
+ * a SyntaxError if the rest is not JSON.
+ */
 function filterTokens(
   { ownSecrets, log, metrics }: SanitizerDeps,
   body: unknown,

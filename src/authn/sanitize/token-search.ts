@@ -1,6 +1,6 @@
 /**
- * Finds Okta's tokens in text, and removes them. `filterTokens` in sanitize.ts is the last filter before the browser;
- * links.ts removes the fields with tokens. Pure: no packages, no I/O.
+ * Finds Okta's tokens in text, and removes them. `filterTokens` in sanitize.ts is the last filter
+ * before the browser; links.ts removes the fields with tokens. Pure: no packages, no I/O.
  */
 
 /** A shorter string is not a token. Removing it would damage other text. */
@@ -18,7 +18,10 @@ export function tokenField(name: string): TokenField | undefined {
   return FIELD_BY_NAME.get(name.toLowerCase())
 }
 
-/** Some answers have a token only in the query or fragment of a link to the org (docs/conformance.md F-1.14). */
+/**
+ * Some answers have a token only in the query or fragment of a link to the org (docs/conformance.md
+ * F-1.14).
+ */
 export function tokensInUrl(url: URL | undefined): string[] {
   if (url === undefined || (url.search === '' && url.hash === '')) return []
   const fragment = new URLSearchParams(url.hash.replace(/^#\/?\??/, ''))
@@ -27,7 +30,10 @@ export function tokensInUrl(url: URL | undefined): string[] {
   )
 }
 
-/** Replaces token parameters of a link, even short ones: a state token with the handle, other tokens with nothing. */
+/**
+ * Replaces token parameters of a link, even short ones: a state token with the handle, other tokens
+ * with nothing.
+ */
 export function replaceParameters(link: string, handle: string): string {
   return link.replace(PARAMETER, (parameter: string, before: string, name: string) => {
     const field = tokenField(decoded(name))

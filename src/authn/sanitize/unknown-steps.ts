@@ -6,7 +6,10 @@ import { factorsIn, record } from '../upstream/read-answer.ts'
 const MAX_NAMES = 50
 const NAME = /^[\w:.-]{1,64}$/
 
-/** All statuses of Okta's specification, and those seen in recordings (docs/conformance.md F-1.4, F-1.5). */
+/**
+ * All statuses of Okta's specification, and those seen in recordings (docs/conformance.md F-1.4,
+ * F-1.5).
+ */
 export const STATUSES: ReadonlySet<string> = new Set([
   'SUCCESS',
   'PASSWORD_EXPIRED',
@@ -42,9 +45,9 @@ const LINKS = new Set([
 ])
 
 /**
- * Counts unknown statuses, factor types and links by name, because a portal's page may not know them either. They are
- * passed to the browser like known ones. Each name is logged once per process. `linkNames` are the names in every
- * `_links` of the answer.
+ * Counts unknown statuses, factor types and links by name, because a portal's page may not know
+ * them either. They are passed to the browser like known ones. Each name is logged once per
+ * process. `linkNames` are the names in every `_links` of the answer.
  */
 export function createReportUnknownSteps({ log, metrics }: Telemetry) {
   const seen = new Set<string>()

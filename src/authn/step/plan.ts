@@ -23,7 +23,10 @@ export interface SignInPlan extends PlanBase {
   readonly kind: 'sign-in'
   readonly call: AuthnCall
   readonly proof: Proof | undefined
-  /** As typed, if this step names the user. It stays in the transaction if the credential is accepted. */
+  /**
+   * As typed, if this step names the user. It stays in the transaction if the credential is
+   * accepted.
+   */
   readonly login?: string | undefined
   readonly factorType?: string | undefined
   /** The factor in the path. */
@@ -39,7 +42,9 @@ export interface SignInPlan extends PlanBase {
    * event about it then does not end the transaction.
    */
   readonly changesPassword: boolean
-  /** Whether the stored record names the user: an earlier plan of the same request may have done so. */
+  /**
+   * Whether the stored record names the user: an earlier plan of the same request may have done so.
+   */
   readonly isUserStored: boolean
   /** The request whose credential is sent next, if Okta awaits it. */
   readonly credential?: StateRequest | OperationRequest

@@ -76,7 +76,9 @@ export function isInTransaction(request: StepRequest): request is RequestInTrans
 
 /** What makes two requests of one device and handle identical. */
 export interface RequestIdentity {
-  /** Path, query and body. undefined: no other request is identical, because the link works once. */
+  /**
+   * Path, query and body. undefined: no other request is identical, because the link works once.
+   */
   readonly content: readonly unknown[] | undefined
   /** How many requests of the transaction may run while this one runs, itself included. */
   readonly maxConcurrent?: number | undefined
@@ -118,6 +120,7 @@ export function pathOf(request: OperationRequest): string {
 /** The path, if the request is a poll. */
 export function pollPathOf(request: StepRequest): string | undefined {
   if (request.kind !== 'operation' || !operationOf(request).polls) return undefined
-  const isEmpty = Object.values(request.fields).every((value) => value === '') // an empty `passCode` is no code
+  // an empty `passCode` is no code
+  const isEmpty = Object.values(request.fields).every((value) => value === '')
   return isEmpty ? pathOf(request) : undefined
 }

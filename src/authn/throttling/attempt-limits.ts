@@ -1,6 +1,9 @@
 import type { AttemptLimits } from './limits.ts'
 
-/** The limits that operators can change, as in `config/default.json`: those that a NAT or the org's lockout decides. */
+/**
+ * The limits that operators can change, as in `config/default.json`: those that a NAT or the org's
+ * lockout decides.
+ */
 export type TunedLimits = Pick<AttemptLimits, 'call' | 'password' | 'token' | 'message' | 'recovery'>
 
 /** All limits. */
@@ -34,7 +37,10 @@ const [MINUTE, HOUR, DAY] = [60, 3600, 86_400] as const
 
 const at = (attempts: number, perSeconds: number) => ({ attempts, perSeconds })
 
-/** With the 60 of `perUser`, at most 100 failures in a row for an account (NIST SP 800-63B-4, section 3.2.2). */
+/**
+ * With the 60 of `perUser`, at most 100 failures in a row for an account (NIST SP 800-63B-4,
+ * section 3.2.2).
+ */
 const IN_A_ROW_ON_KNOWN_DEVICES = at(40, 30 * DAY)
 
 /** docs/configuration.md#limits has the reason for each. */

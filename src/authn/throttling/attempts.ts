@@ -6,8 +6,9 @@ import type { StepOutcome } from '../transaction/step-outcome.ts'
 import type { Transaction } from '../transaction/transaction.ts'
 
 /**
- * Each kind has its own limits. `push` is any challenge that the user approves elsewhere. Every attempt is a `call` to Okta too;
- * a step that is no guess and sends nothing, such as a poll, is only that.
+ * Each kind has its own limits. `push` is any challenge that the user approves elsewhere. Every
+ * attempt is a `call` to Okta too; a step that is no guess and sends nothing, such as a poll, is
+ * only that.
  */
 export const ATTEMPT_KINDS = ['password', 'code', 'token', 'message', 'push', 'recovery', 'call'] as const
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
@@ -76,8 +77,9 @@ function attemptKind(rule: AttemptRule, { fields, factorType }: AttemptedStep, i
 }
 
 /**
- * If the body has a password and a code, the factor type decides. Okta may send a message or a push although the body
- * has another field. Only a pass code prevents a message, and nothing prevents a push.
+ * If the body has a password and a code, the factor type decides. Okta may send a message or a push
+ * although the body has another field. Only a pass code prevents a message, and nothing prevents a
+ * push.
  */
 function verificationKind(
   fields: AttemptedStep['fields'],
@@ -104,8 +106,9 @@ function isNonBlank(value: unknown): boolean {
 }
 
 /**
- * Enrolling with a phone number or email address sends a message, whatever the factor type, and a code with it is not a
- * guess. Only the code of a token can be guessed here. Enrolling a push factor shows a QR code and sends no push.
+ * Enrolling with a phone number or email address sends a message, whatever the factor type, and a
+ * code with it is not a guess. Only the code of a token can be guessed here. Enrolling a push
+ * factor shows a QR code and sends no push.
  */
 function enrollmentKind(fields: AttemptedStep['fields']): AttemptKind {
   const { challenge, proof } = parseFactorType(fields.factorType)
@@ -135,14 +138,20 @@ export interface AttemptResult {
   readonly counts?: Counts | undefined
 }
 
-/** Factor results that do not reject a code: the sign-in continues, waits, or requires the next code. */
+/**
+ * Factor results that do not reject a code: the sign-in continues, waits, or requires the next
+ * code.
+ */
 const HARMLESS_RESULTS: ReadonlySet<string> = new Set(['SUCCESS', 'WAITING', 'CHALLENGE'])
-/** They may reach the user even if the response is lost, or a client could disconnect early and send without limit. */
+/**
+ * They may reach the user even if the response is lost, or a client could disconnect early and send
+ * without limit.
+ */
 export const SENT: ReadonlySet<AttemptKind> = new Set(['message', 'push', 'recovery'])
 
 /**
- * LOCKED_OUT stays counted like any failure, or the limits would reveal which users are locked out. A push stays
- * counted if it was sent, or if a code with it was rejected.
+ * LOCKED_OUT stays counted like any failure, or the limits would reveal which users are locked out.
+ * A push stays counted if it was sent, or if a code with it was rejected.
  */
 export function staysCounted(kind: AttemptKind, result: AttemptResult): boolean {
   const { outcome, status, factorResult } = result
@@ -184,7 +193,10 @@ export function isRefusal(status = 0): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 
-/** A user as named in an attempt. Users whose logins differ only in the domain (LOGIN_DOMAINS) share a key prefix. */
+/**
+ * A user as named in an attempt. Users whose logins differ only in the domain (LOGIN_DOMAINS) share
+ * a key prefix.
+ */
 export interface NamedUser {
   /** Names the key prefix. */
   readonly keyName: readonly string[]
@@ -215,7 +227,10 @@ export function byLogin({ canonical, distinct, candidates }: LoginNames, login: 
   }
 }
 
-/** A password is counted by login in every step, because primary authentication knows only the login. */
+/**
+ * A password is counted by login in every step, because primary authentication knows only the
+ * login.
+ */
 export function countedUser(
   logins: LoginNames,
   { kind, userId, login, handle }: Attempt,

@@ -26,10 +26,16 @@ import type { ReachedLimit } from './limit-reached.ts'
 
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
-/** Whose attempts are counted together. For a known device, only the `perKnown…` limits and `perTransaction` apply. */
+/**
+ * Whose attempts are counted together. For a known device, only the `perKnown…` limits and
+ * `perTransaction` apply.
+ */
 type Scope = keyof typeof SCOPE_NAMES
 
-/** Part of the names of stored windows. `person` is a user: another name would reset all counts at an upgrade. */
+/**
+ * Part of the names of stored windows. `person` is a user: another name would reset all counts at
+ * an upgrade.
+ */
 const SCOPE_NAMES = {
   perAddress: 'address',
   perUser: 'person',
@@ -53,7 +59,10 @@ export interface LimitsDeps {
 }
 
 export interface AttemptWindows extends CountRequest {
-  /** While SECRET_KEYS are rotated: the keys that mark the device as known, made with the older ones. */
+  /**
+   * While SECRET_KEYS are rotated: the keys that mark the device as known, made with the older
+   * ones.
+   */
   readonly formerKnownDeviceKeys?: readonly string[]
 }
 
@@ -105,8 +114,8 @@ export function windowsEndedBySignIn(
 }
 
 /**
- * A user's windows over all devices, for each name of the user and each of SECRET_KEYS. Windows of a device or
- * transaction are not included, because no index lists them.
+ * A user's windows over all devices, for each name of the user and each of SECRET_KEYS. Windows of
+ * a device or transaction are not included, because no index lists them.
  */
 export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly WindowGroup[] {
   const { limits, names, logins } = deps
@@ -124,7 +133,9 @@ export function windowsOfUser(deps: LimitsDeps, user: UserNames): readonly Windo
   })
 }
 
-/** The limit that is used up, if any. If several are, the store names the one that lasts longest. */
+/**
+ * The limit that is used up, if any. If several are, the store names the one that lasts longest.
+ */
 export function reachedLimits(attempt: AttemptWindows, { overridden, full }: CountResult): ReachedLimit[] {
   const windows = overridden && attempt.override ? attempt.override.windows : attempt.windows
   const window = full && windows[full.index]
@@ -203,7 +214,10 @@ function withShort(window: WindowKey): WindowKey[] {
   return window.keySuffix === SHORT.keySuffix ? [window] : [window, { ...window, ...SHORT }]
 }
 
-/** The windows of one scope. `id` separates windows under one key prefix; each id of `inARow` has its own window. */
+/**
+ * The windows of one scope. `id` separates windows under one key prefix; each id of `inARow` has
+ * its own window.
+ */
 function windowsIn(
   limits: AttemptLimits[AttemptKind],
   kind: AttemptKind,
@@ -219,7 +233,10 @@ function windowsIn(
   })
 }
 
-/** 120 bits of an HMAC. Redis stores a hash compactly only while its field names have at most 64 bytes. */
+/**
+ * 120 bits of an HMAC. Redis stores a hash compactly only while its field names have at most 64
+ * bytes.
+ */
 const ID_CHARS = 20
 
 function windowName(kind: AttemptKind, scope: Scope, id: string, window: keyof Windows): WindowKey {

@@ -26,17 +26,20 @@ export type Throttling = ReturnType<typeof createThrottling>
 /** A counted attempt, which is consumed or refunded once: later calls have no effect. */
 export interface Reservation {
   /**
-   * Throws 429 E0000047, audited and counted in the metric, if a limit is used up; 503 if the store is unreachable. If
-   * it throws, nothing stays counted. Counts again if the attempt was refunded, or reached the store too late.
-   * `planned`: the attempt with what is known only from its transaction. It is counted too if the
-   * reserved one was only a call.
+   * Throws 429 E0000047, audited and counted in the metric, if a limit is used up; 503 if the store
+   * is unreachable. If it throws, nothing stays counted. Counts again if the attempt was refunded,
+   * or reached the store too late. `planned`: the attempt with what is known only from its
+   * transaction. It is counted too if the reserved one was only a call.
    */
   enforce(planned?: Attempt): Promise<void>
-  /** In the background. Before `enforce` if the step lock was not acquired: then no limit is enforced or audited. */
+  /**
+   * In the background. Before `enforce` if the step lock was not acquired: then no limit is
+   * enforced or audited.
+   */
   refund(): void
   /**
-   * Refunds the attempt unless it failed, or sent a message, a push or a recovery code. The call itself is refunded
-   * unless Okta refused it.
+   * Refunds the attempt unless it failed, or sent a message, a push or a recovery code. The call
+   * itself is refunded unless Okta refused it.
    */
   consumeOrRefund(result: AttemptResult): void
   /** The same for a step that threw. */
@@ -54,21 +57,28 @@ export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
 const KNOWN_MS = 90 * 86_400_000
 
 /**
- * Throttling of guesses, of messages and calls to a user's phone or mailbox, and of calls that Okta refuses
- * (docs/security.md#throttling; limits and their reasons: docs/configuration.md#limits). An attempt is reserved in
- * every limit before anything is sent to Okta, and refunded unless it failed.
+ * Throttling of guesses, of messages and calls to a user's phone or mailbox, and of calls that Okta
+ * refuses (docs/security.md#throttling; limits and their reasons: docs/configuration.md#limits). An
+ * attempt is reserved in every limit before anything is sent to Okta, and refunded unless it
+ * failed.
  *
- * Reserving takes one round trip to Redis: a script for each of the limits of the user and those of the address, sent
- * in the same tick. While SECRET_KEYS has several keys, it takes another read. Refunds are sent in the background.
+ * Reserving takes one round trip to Redis: a script for each of the limits of the user and those of
+ * the address, sent in the same tick. While SECRET_KEYS has several keys, it takes another read.
+ * Refunds are sent in the background.
  */
 export function createThrottling(deps: ThrottlingDeps) {
   const { store, knownDevices, log } = deps
   return {
-    /** Counts the attempt in every limit, in this tick and without waiting. Without an attempt, it does nothing. */
+    /**
+     * Counts the attempt in every limit, in this tick and without waiting. Without an attempt, it
+     * does nothing.
+     */
     reserve: (attempt: Attempt | undefined, client: Client): Reservation =>
       attempt === undefined ? NOT_COUNTED : createReservation(deps, attempt, client),
 
-    /** After a full sign-in: makes this device known for the user, and ends the `inARow` windows. */
+    /**
+     * After a full sign-in: makes this device known for the user, and ends the `inARow` windows.
+     */
     async rememberDevice(user: UserNames, client: Client): Promise<void> {
       const ended = windowsEndedBySignIn(deps, user, client)
       const writes = ended.flatMap(({ keyPrefix, windows, knownDeviceKey, signedInKey }) => [
@@ -86,7 +96,10 @@ export function createThrottling(deps: ThrottlingDeps) {
       }
     },
 
-    /** Resets all limits of a user except those of one device or transaction. Throws 503 if the store is unreachable. */
+    /**
+     * Resets all limits of a user except those of one device or transaction. Throws 503 if the
+     * store is unreachable.
+     */
     async resetUser(user: UserNames): Promise<void> {
       const counted = windowsOfUser(deps, user)
       await Promise.all(counted.map(({ keyPrefix, windows }) => store.clearWindows(keyPrefix, windows)))
@@ -102,7 +115,10 @@ const NOT_COUNTED: Reservation = {
   consumeOrRefundOnError: noop,
 }
 
-/** Half of the store's command timeout. If the store's clock is further ahead, `enforce` counts again without it. */
+/**
+ * Half of the store's command timeout. If the store's clock is further ahead, `enforce` counts
+ * again without it.
+ */
 const COUNT_WITHIN_MS = 1000
 
 /** Longer than it takes to count an attempt. */
@@ -115,7 +131,8 @@ interface CountedWindows extends CountResult {
 
 function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Client): Reservation {
   const requests = [...windowsOfAttempt(deps, attempt, client), ...windowsOfCall(deps, attempt, client)]
-  // a store that stalled must not count an attempt whose request has ended, because nothing would refund it
+  // a store that stalled must not count an attempt whose request has ended, because nothing would
+  // refund it
   const countSoon = () => countAll(deps, requests, client, deps.now() + COUNT_WITHIN_MS)
   let counted: Promise<readonly CountedWindows[]> | undefined = countSoon()
   let { kind } = attempt
@@ -164,7 +181,8 @@ async function countMore(
   client: Client,
 ): Promise<readonly CountedWindows[]> {
   const isAddressFull = results.some(({ full }) => full !== undefined)
-  // a call that is no guess has no limit of its user, so whether the device is known matters only then
+  // a call that is no guess has no limit of its user, so whether the device is known matters only
+  // then
   const requests =
     planned.kind !== 'call'
       ? windowsOfAttempt(deps, planned, client)
@@ -195,9 +213,9 @@ async function countAll(
 }
 
 /**
- * While SECRET_KEYS are rotated, a device that is marked as known with an older key is also marked with the newest one,
- * for this attempt only. It must not last, because the index of known devices has only the old Redis key, and ending
- * all sessions would miss it.
+ * While SECRET_KEYS are rotated, a device that is marked as known with an older key is also marked
+ * with the newest one, for this attempt only. It must not last, because the index of known devices
+ * has only the old Redis key, and ending all sessions would miss it.
  */
 async function countOne(
   { store }: ThrottlingDeps,

@@ -48,8 +48,9 @@ export function acceptedProof(
 }
 
 /**
- * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP, and only if Okta
- * accepted a credential in this transaction. An imported token alone never opens a session.
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP,
+ * and only if Okta accepted a credential in this transaction. An imported token alone never opens a
+ * session.
  */
 export function opensSession(
   after: { readonly credentialAccepted: boolean },
@@ -69,7 +70,10 @@ export type CredentialKind = 'password' | 'new-password' | 'factor'
 export const PASSWORD_PROOF: Proof = { kind: 'password', provesUser: true, amr: 'pwd' }
 /** An activation token is a one-time password. */
 export const ACTIVATION_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'otp' }
-/** A factor that was verified outside this broker: by another identity provider, or by approval on a phone. */
+/**
+ * A factor that was verified outside this broker: by another identity provider, or by approval on a
+ * phone.
+ */
 export const EXTERNAL_FACTOR_PROOF: Proof = { kind: 'factor', provesUser: false, amr: 'mfa' }
 const NEW_PASSWORD_PROOF: Proof = { kind: 'password', provesUser: false, amr: 'pwd' }
 
@@ -79,7 +83,10 @@ interface Origin {
   readonly credentialAccepted: boolean
 }
 
-/** Imported, and without an accepted credential: another person may have begun it, and may advance it at Okta. */
+/**
+ * Imported, and without an accepted credential: another person may have begun it, and may advance
+ * it at Okta.
+ */
 export function isUnverifiedImport({ origin, credentialAccepted }: Origin): boolean {
   return origin === 'imported' && !credentialAccepted
 }
@@ -113,7 +120,10 @@ const CHECKED_STATUSES: Readonly<Record<string, ReadonlySet<string | undefined>>
   verify: new Set(['MFA_REQUIRED', 'MFA_CHALLENGE', 'FACTOR_REQUIRED', 'FACTOR_CHALLENGE']),
 }
 
-/** Whether Okta checks the operation's credential in this status; undefined: Okta answered with an error. */
+/**
+ * Whether Okta checks the operation's credential in this status; undefined: Okta answered with an
+ * error.
+ */
 export function awaitsCredential(operation: string, status: string | undefined): boolean {
   return CHECKED_STATUSES[operation]?.has(status) === true
 }
@@ -122,7 +132,9 @@ export function awaitsCredential(operation: string, status: string | undefined):
 export const Enrollment = z.object({
   factorType: z.string(),
   provider: z.string().optional(),
-  /** `updatePhone=true`: the user's phone number changes, also for another factor with that phone. */
+  /**
+   * `updatePhone=true`: the user's phone number changes, also for another factor with that phone.
+   */
   updatesPhone: z.boolean(),
   /** It replaces an active factor of the same type and provider. */
   replaces: z.boolean(),
@@ -182,7 +194,9 @@ export function completesEnrollment(operation: string, { status, factorResult }:
   return ENROLL_OPERATIONS.has(operation) && !isPending && !isRefused
 }
 
-/** An enrollment that was completed without a step here: a phone activates a push factor at Okta. */
+/**
+ * An enrollment that was completed without a step here: a phone activates a push factor at Okta.
+ */
 export function findActivated(
   operation: string,
   { status, activeFactors }: Pick<Answer, 'status' | 'activeFactors'>,
@@ -191,7 +205,8 @@ export function findActivated(
   if (before.enrollment === undefined) return undefined
   const name = factorName(before.enrollment.factorType, before.enrollment.provider)
   const isListed = activeFactors.includes(name) && !before.activeFactors.includes(name)
-  const isOver = operation === 'state' && status === 'SUCCESS' // without a step, only an active factor leads to SUCCESS
+  // without a step, only an active factor leads to SUCCESS
+  const isOver = operation === 'state' && status === 'SUCCESS'
   return isListed || isOver ? before.enrollment : undefined
 }
 

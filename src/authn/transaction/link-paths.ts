@@ -5,7 +5,10 @@ export const PICTURE = /^(\/api\/v1\/users\/[^/]+\/factors\/[^/]+\/qr\/)([^/]+)$
 
 const PLAIN_PATH = /^[\w/.~-]*$/
 
-/** A path in one form for comparison: Okta and browsers may percent-encode a character, such as a colon, or not. */
+/**
+ * A path in one form for comparison: Okta and browsers may percent-encode a character, such as a
+ * colon, or not.
+ */
 export function normalizePath(path: string): string {
   if (PLAIN_PATH.test(path)) return path
   return path

@@ -35,7 +35,10 @@ export interface OfferedResourcesDeps {
 
 const QUESTIONS = /^\/api\/v1\/users\/[^/]+\/factors\/questions$/
 
-/** A record keeps this many names of transactions, the newest. A transaction has one name for each of SECRET_KEYS. */
+/**
+ * A record keeps this many names of transactions, the newest. A transaction has one name for each
+ * of SECRET_KEYS.
+ */
 const MAX_NAMES = 20
 const StoredResource = z.object({
   version: z.literal(1),
@@ -50,15 +53,19 @@ const STORED = { keyPattern: KEYS.offeredResource.pattern, schema: StoredResourc
 export type OfferedResources = ReturnType<typeof createOfferedResources>
 
 /**
- * Resources that Okta offered to GET: security questions and enrollment pictures. A browser requests them without a
- * handle (an `<img>` cannot send one), so they are found by device and path. A resource is available while any
- * transaction that offered it is open, because several tabs may have been offered the same path.
+ * Resources that Okta offered to GET: security questions and enrollment pictures. A browser
+ * requests them without a handle (an `<img>` cannot send one), so they are found by device and
+ * path. A resource is available while any transaction that offered it is open, because several tabs
+ * may have been offered the same path.
  */
 export function createOfferedResources(deps: OfferedResourcesDeps) {
   const { store, names, transactions } = deps
   const records = createSealedRecords({ ...deps, ...STORED, nameSigner: names })
 
-  /** Replaces Okta's token in the path of a picture. The same device and path always get the same handle. */
+  /**
+   * Replaces Okta's token in the path of a picture. The same device and path always get the same
+   * handle.
+   */
   const pictureHandle = (device: string, upstreamPath: string): string =>
     names.sign(JSON.stringify(['picture', device, upstreamPath]))
 

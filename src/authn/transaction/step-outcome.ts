@@ -26,7 +26,9 @@ const StepRefusal = z.object({
 })
 export type StepRefusal = Readonly<z.infer<typeof StepRefusal>>
 
-/** The response to the browser, as data. Identical requests share it, on this replica and on others. */
+/**
+ * The response to the browser, as data. Identical requests share it, on this replica and on others.
+ */
 export const StepOutcome = z.discriminatedUnion('kind', [StepAnswer, StepRefusal])
 export type StepOutcome = StepAnswer | StepRefusal
 

@@ -25,7 +25,9 @@ export interface TransactionStoreOptions {
 const HANDLE = /^00[\w-]{43}$/
 const HANDLE_BYTES = 32
 
-/** `00` and 32 random bytes in base64url. Never `01…`: clients would assume another sign-in engine. */
+/**
+ * `00` and 32 random bytes in base64url. Never `01…`: clients would assume another sign-in engine.
+ */
 export function newHandle(): string {
   return `00${randomBytes(HANDLE_BYTES).toString('base64url')}`
 }
@@ -34,7 +36,10 @@ export function isHandle(value: string): boolean {
   return HANDLE.test(value)
 }
 
-/** Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock uses the same names. */
+/**
+ * Stores transactions as sealed records, under the HMAC of their handle: their name. The step lock
+ * uses the same names.
+ */
 export function createTransactionStore(options: TransactionStoreOptions) {
   const { store, names, openTransactions, now } = options
   const keyFor = (name: string) => keyOf(store, KEYS.transaction, name)
@@ -92,18 +97,27 @@ function createUserIndex(
   newestKeyOf: (handle: string) => string,
 ) {
   return {
-    /** To be called before a step that changes the password is sent: the org's event about it then does not end the transaction. */
+    /**
+     * To be called before a step that changes the password is sent: the org's event about it then
+     * does not end the transaction.
+     */
     async announcePasswordChange({ userId }: Transaction, handle: string): Promise<void> {
       if (userId !== undefined)
         await openTransactions.add(userId, newestKeyOf(handle), LIFETIME.totalMs, now())
     },
 
-    /** Indexes the record by its user, if known, for as long as it can last, so that it is deleted when all sessions of the user end. */
+    /**
+     * Indexes the record by its user, if known, for as long as it can last, so that it is deleted
+     * when all sessions of the user end.
+     */
     async addToUserIndex({ userId }: Transaction, key: string): Promise<void> {
       if (userId !== undefined) await openTransactions.add(userId, key, LIFETIME.totalMs)
     },
 
-    /** Removes a deleted record from the index. Never fails, because an entry that is left expires with the index. */
+    /**
+     * Removes a deleted record from the index. Never fails, because an entry that is left expires
+     * with the index.
+     */
     removeFromUserIndex({ userId }: Transaction, key: string): void {
       if (userId !== undefined) openTransactions.remove(userId, key).catch(() => {})
     },

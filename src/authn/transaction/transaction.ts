@@ -26,10 +26,15 @@ const RecoveryChallenge = z.object({
 export type RecoveryChallenge = Readonly<z.infer<typeof RecoveryChallenge>>
 export type RecoveryType = RecoveryChallenge['recoveryType']
 
-/** A sign-in transaction as it is stored, and below its rules. Pure: no I/O, time as a parameter. */
+/**
+ * A sign-in transaction as it is stored, and below its rules. Pure: no I/O, time as a parameter.
+ */
 export const Transaction = z.object({
   version: z.literal(1),
-  /** `begun` in this broker; `imported` with a state token from outside; `redirect-only` after SUCCESS with a redirect. */
+  /**
+   * `begun` in this broker; `imported` with a state token from outside; `redirect-only` after
+   * SUCCESS with a redirect.
+   */
   origin: z.enum(['begun', 'imported', 'redirect-only']),
   /** Okta's state token; it never leaves the broker. */
   stateToken: z.string(),
@@ -50,7 +55,9 @@ export const Transaction = z.object({
   activeFactors: z.array(z.string()).readonly(),
   /** The push factor that waits for approval: another request to it is a poll, not a new push. */
   awaitedFactor: z.string().optional(),
-  /** Okta's last answer had the factor result FAILED: another identity provider refused the user. */
+  /**
+   * Okta's last answer had the factor result FAILED: another identity provider refused the user.
+   */
   factorFailed: z.boolean().optional(),
   /** The earliest time of the next poll, by the path of the poll. */
   pollNotBeforeMs: z.record(z.string(), z.number()).optional(),
@@ -58,9 +65,15 @@ export const Transaction = z.object({
   device: z.string(),
   createdAtMs: z.number(),
   expiresAtMs: z.number(),
-  /** Okta has accepted a password, activation token or factor that this device sent through this broker. */
+  /**
+   * Okta has accepted a password, activation token or factor that this device sent through this
+   * broker.
+   */
   credentialAccepted: z.boolean(),
-  /** Okta has accepted the user's own password or factor, not only an activation token or a new password. */
+  /**
+   * Okta has accepted the user's own password or factor, not only an activation token or a new
+   * password.
+   */
   userProved: z.boolean(),
   /** Of a redirect-only transaction: the session that its redirects were issued for. */
   sessionId: z.string().optional(),
@@ -132,7 +145,8 @@ export function advance(
     expiresAtMs: step.expiresAtMs,
     credentialAccepted: transaction.credentialAccepted || accepted !== undefined,
     userProved: transaction.userProved || accepted?.provesUser === true,
-    recovery: undefined, // Okta answers a recovery transaction with a success only if the code was right
+    // Okta answers a recovery transaction with a success only if the code was right
+    recovery: undefined,
     amr: accepted === undefined ? transaction.amr : [...new Set([...transaction.amr, accepted.amr])],
   }
 }
@@ -191,7 +205,10 @@ function nextPollTimes(
   return { ...pollNotBeforeMs, [nextPoll.path]: nextPoll.notBeforeMs }
 }
 
-/** The transaction after a rejected step. A step about another factor may have ended the push: a poll may push again. */
+/**
+ * The transaction after a rejected step. A step about another factor may have ended the push: a
+ * poll may push again.
+ */
 export function afterRejectedStep(
   transaction: Transaction,
   { operation, factorId }: { readonly operation: string; readonly factorId?: string | undefined },
@@ -213,7 +230,10 @@ export function isOngoing(after: Transaction): boolean {
   return after.stateToken !== '' && !FINAL_STATUSES.has(after.status)
 }
 
-/** The redirect-only transaction that a finished one leaves; undefined if its last answer had no redirects. */
+/**
+ * The redirect-only transaction that a finished one leaves; undefined if its last answer had no
+ * redirects.
+ */
 export function toRedirectOnly(
   after: Transaction,
   lastOffered: readonly OfferedStep[],
@@ -228,9 +248,10 @@ export function toRedirectOnly(
 export const LIFETIME = { minMs: 60_000, maxMs: 60 * 60_000, defaultMs: 5 * 60_000, totalMs: 3 * 60 * 60_000 }
 
 /**
- * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not matter, within the
- * LIFETIME. The default if `expiresAt` is missing, unreadable or past. A transaction ends `totalMs` after its start, an
- * imported one `maxMs` after its import, because the indexes of transactions keep an entry no longer.
+ * The time to live: `expiresAt` minus the answer's `Date`, so that the broker's clock does not
+ * matter, within the LIFETIME. The default if `expiresAt` is missing, unreadable or past. A
+ * transaction ends `totalMs` after its start, an imported one `maxMs` after its import, because the
+ * indexes of transactions keep an entry no longer.
  */
 export function lifetimeMs(
   { origin, createdAtMs }: Pick<Transaction, 'origin' | 'createdAtMs'>,

@@ -76,7 +76,8 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions) {
         if (evidence === 'accepted' && call.encoding !== 'form') token.reportAccepted()
         return reply
       }
-      // not checked with a second call: the steps of a decoy, whose state token Okta never knows, would cost more
+      // not checked with a second call: the steps of a decoy, whose state token Okta never knows,
+      // would cost more
       if (call.bearsToken && token.current() !== 'failing') return reply
       token.reportRefused()
       throw tokenRefused()
@@ -85,7 +86,10 @@ export function createAuthnUpstream(options: AuthnUpstreamOptions) {
     /** Fetches an offered resource. Returns any answer as it is. */
     fetch: get,
 
-    /** Okta's Users API, for the re-check of sessions. No client causes this call. Returns any answer as it is. */
+    /**
+     * Okta's Users API, for the re-check of sessions. No client causes this call. Returns any
+     * answer as it is.
+     */
     readUser: (userId: string) =>
       get({
         path: `/api/v1/users/${encodeURIComponent(userId)}`,
@@ -106,7 +110,8 @@ async function post(
   deadline: number,
 ): Promise<AuthnReply> {
   const isForm = encoding === 'form'
-  const accept = isForm ? '*/*' : 'application/json' // Okta answers a form with a page, a redirect or nothing
+  // Okta answers a form with a page, a redirect or nothing
+  const accept = isForm ? '*/*' : 'application/json'
   // replaces the browser's
   const context = path === PRIMARY ? { context: { deviceToken: client.device.id } } : {}
   const call = { path, accept, encoding, carriesApiToken, client, deadline }

@@ -12,7 +12,10 @@ export interface AuthnReply {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
   readonly isError: boolean
-  /** undefined if it does not have the API's form: other text must not become a metric label or log field. */
+  /**
+   * undefined if it does not have the API's form: other text must not become a metric label or log
+   * field.
+   */
   readonly errorCode: string | undefined
   /** The `Date` header, to which the times in the answer are relative. */
   readonly date: string | undefined
@@ -95,7 +98,10 @@ function firstOf(value: Header): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Reads the parts of an answer that the rules need. A value of a wrong type or form counts as missing. */
+/**
+ * Reads the parts of an answer that the rules need. A value of a wrong type or form counts as
+ * missing.
+ */
 export function readAnswer(body: Readonly<Record<string, unknown>>): Answer {
   const embedded = record(body._embedded)
   return {
@@ -145,9 +151,9 @@ function factorTypeOf({ factorType }: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * The factors in an answer. Okta sends the list as `factors`; the specification calls it `factor`, which is a single
- * object in other answers. An entry of `factorTypes` stands for all factors of that type, and paths have the type
- * instead of an id.
+ * The factors in an answer. Okta sends the list as `factors`; the specification calls it `factor`,
+ * which is a single object in other answers. An entry of `factorTypes` stands for all factors of
+ * that type, and paths have the type instead of an id.
  */
 export function factorsIn({ factors, factor, factorTypes }: Readonly<Record<string, unknown>>) {
   const types = [factorTypes].flat().map(record)

@@ -142,7 +142,10 @@ test('if the cookie is sent twice, the first one counts', async () => {
   expect(await visit(`__Host-gatehouse-device=garbage; ${bearer}`)).toMatchObject({ returned: false })
 })
 
-/** The last of the 43 base64url characters has two unused bits, so another one decodes to the same bytes. */
+/**
+ * The last of the 43 base64url characters has two unused bits, so another one decodes to the same
+ * bytes.
+ */
 function nextTo(last: string): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   return alphabet[alphabet.indexOf(last) ^ 1] ?? 'A'

@@ -5,15 +5,19 @@ import { removeTokens } from '../../../src/authn/sanitize/token-search.ts'
 import { TIMES } from '../../fuzz/fuzz.ts'
 
 /**
- * Random Okta answers. Each is drawn as a function of the side that reads it: Okta's answer has tokens and links to
- * the org, the browser's has neither. So the expected answer never comes from the code under test.
+ * Random Okta answers. Each is drawn as a function of the side that reads it: Okta's answer has
+ * tokens and links to the org, the browser's has neither. So the expected answer never comes from
+ * the code under test.
  */
 const UPSTREAM = 'https://org.example.com'
 const ALIAS = 'https://login.example.com:8443'
 const PUBLIC = 'https://portal.example.net'
 const HANDLE = `00${'h'.repeat(43)}`
 
-/** Every token begins with this, and no other text contains it, so that no other text is a token by accident. */
+/**
+ * Every token begins with this, and no other text contains it, so that no other text is a token by
+ * accident.
+ */
 const MARK = 'tkn'
 
 const FIELDS = ['stateToken', 'sessionToken', 'recoveryToken'] as const
@@ -55,7 +59,10 @@ const SPELLINGS = [
   (token: string) => everyByte(token).toUpperCase(),
 ]
 
-/** A token in one of its spellings, which the browser's answer has not. In a link to a route of the broker it is the handle. */
+/**
+ * A token in one of its spellings, which the browser's answer has not. In a link to a route of the
+ * broker it is the handle.
+ */
 const token = fc.record({ field: fc.constantFrom(...FIELDS), spell: fc.constantFrom(...SPELLINGS) }).map(
   ({ field, spell }) =>
     (tokens: Tokens | undefined, instead = '') =>
@@ -146,7 +153,8 @@ describe('random Okta answers', () => {
   test('lose every token in every spelling, and every /api/v1/ link to Okta; everything else stays, in its order', () => {
     fc.assert(
       fc.property(tokens, value, (secrets, drawn) => {
-        const given = JSON.parse(JSON.stringify({ ...secrets, value: drawn(secrets) })) // as it is transmitted
+        // as it is transmitted
+        const given = JSON.parse(JSON.stringify({ ...secrets, value: drawn(secrets) }))
         const { body, tokens: found } = rewriteAnswer(given, {
           upstreamOrigins: [UPSTREAM, ALIAS],
           publicOrigin: PUBLIC,

@@ -19,7 +19,8 @@ const rewrite = (answer: Record<string, unknown>, options: Partial<RewriteOption
   rewriteAnswer(answer, { ...OPTIONS, ...options })
 const hrefOf = (href: string, options: Partial<RewriteOptions> = {}) => {
   const { body, ...rest } = rewrite({ _links: { next: { href } } }, options)
-  return { href: (body._links as { next: { href: string } }).next.href, ...rest } // the shape that was just created
+  // the shape that was just created
+  return { href: (body._links as { next: { href: string } }).next.href, ...rest }
 }
 const VERIFY = '/api/v1/authn/factors/ost1/verify'
 

@@ -4,7 +4,9 @@ import { FACTOR_TYPE_NAMES } from '../../../src/factor-types.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 import { collectLog } from '../../observability/collect-log.ts'
 
-/** Unknown names are counted and logged, so that a portal team sees what its page may not support. */
+/**
+ * Unknown names are counted and logged, so that a portal team sees what its page may not support.
+ */
 let metrics: ReturnType<typeof createMetrics>
 let collected: ReturnType<typeof collectLog>
 let report: ReturnType<typeof createReportUnknownSteps>

@@ -26,7 +26,9 @@ const CREDENTIALS = { username: 'ada', password: 'plainly-fake' }
 const CODE = { passCode: '1' }
 const VERIFY = `${AUTHN}/factors/f1/verify`
 
-/** What identical requests have in common besides the device and the handle, and the path of a poll. */
+/**
+ * What identical requests have in common besides the device and the handle, and the path of a poll.
+ */
 test.each<
   [StepRequest, content: readonly unknown[] | undefined, poll: string | undefined, maxConcurrent?: number]
 >([
@@ -42,7 +44,8 @@ test.each<
     undefined,
   ],
   [{ kind: 'state', handle, fields: CREDENTIALS }, [AUTHN, CREDENTIALS], undefined],
-  [{ kind: 'redirect', handle, path: '/login/step-up/redirect' }, undefined, undefined], // the link works once
+  // the link works once
+  [{ kind: 'redirect', handle, path: '/login/step-up/redirect' }, undefined, undefined],
   [operation('verifyFactor', CODE, '?a=1'), [VERIFY, '?a=1', CODE], undefined],
   [operation('verifyFactor', {}, '?a=1'), [VERIFY], VERIFY],
   [operation('verifyFactor', { passCode: '' }), [VERIFY], VERIFY],

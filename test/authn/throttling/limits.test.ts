@@ -59,7 +59,8 @@ describe('an attempt is counted', () => {
     expect(token?.map(({ name }) => name)).toEqual(['token:address:burst', 'token:address:sustained'])
     const keyAt = (address: string) =>
       windowsOfAttempt(deps, { kind: 'token', operation: 'primary' }, { ...client, address })[0]?.keyPrefix
-    expect(keyAt('2001:db8:1:2::1')).toBe(keyAt('2001:db8:1:2:ffff::1')) // an IPv6 /64 is one address
+    // an IPv6 /64 is one address
+    expect(keyAt('2001:db8:1:2::1')).toBe(keyAt('2001:db8:1:2:ffff::1'))
     expect(keyAt('2001:db8:1:2::1')).not.toBe(keyAt('2001:db8:1:3::1'))
   })
 })

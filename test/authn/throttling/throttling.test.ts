@@ -18,7 +18,8 @@ import { clock, entries, store, useMemoryStore } from '../../support/memory-stor
 import { until } from '../../support/until.ts'
 import { CLIENT as client } from '../test-client.ts'
 
-const NOW = Date.now() + 3_600_000 // Ahead of the store's clock, so that no attempt is too late on a slow machine.
+// Ahead of the store's clock, so that no attempt is too late on a slow machine.
+const NOW = Date.now() + 3_600_000
 const password: Attempt = { kind: 'password', operation: 'primary', login: 'ada' }
 
 const ended = (errorCode: string | undefined, status?: string): AttemptResult => ({

@@ -42,7 +42,10 @@ describe('an operation', () => {
     expect(getProof('new-password', nothing, importedAndAccepted)).toBeUndefined()
   })
 
-  /** The field that proves each factor (docs/conformance.md F-2), none if it is approved elsewhere, and its method (RFC 8176). */
+  /**
+   * The field that proves each factor (docs/conformance.md F-2), none if it is approved elsewhere,
+   * and its method (RFC 8176).
+   */
   test.each<[factorType: string | undefined, provedBy: readonly string[], amr: string]>([
     ['password', ['password'], 'pwd'],
     ['question', ['answer'], 'kba'],

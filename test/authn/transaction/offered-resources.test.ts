@@ -36,7 +36,10 @@ const HANDLE = 'handle'
 const ALICE = { userId: '00u1', login: 'alice' }
 const BEGUN: Transaction = { ...createTransaction(DEVICE, ALICE.login, 0), userId: ALICE.userId }
 
-/** Each transaction has two names, as while SECRET_KEYS are rotated, and is stored under the older one. */
+/**
+ * Each transaction has two names, as while SECRET_KEYS are rotated, and is stored under the older
+ * one.
+ */
 const transactions = {
   names: (handle: string) => [`new ${handle}`, `former ${handle}`] as const,
   read: async (name: string) => open.get(name),
