@@ -9,7 +9,6 @@ import type { Store } from '../store/store.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
 import type { StepLocks } from './coalescing/step-locks.ts'
-import type { EndOtherSessions } from './end-other-sessions.ts'
 import type { JoinedStep } from './join-step.ts'
 import type { SsoTokens } from './redirects/sso-tokens.ts'
 import type { Decision, OpenedSession } from './step/decision.ts'
@@ -27,32 +26,12 @@ export interface CommitDeps {
   readonly throttling: Pick<Throttling, 'rememberDevice'>
   readonly offeredResources: Pick<OfferedResources, 'keep'>
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
-  readonly endOthers: EndOtherSessions
   readonly audit: StepAudit
   readonly log: Logger
   readonly now: () => number
 }
 
-/**
- * Ends the user's other sessions, if the decision says so. Before the other writes, even if the
- * answer is refused, and never undone: the password has changed.
- */
-export async function endOtherSessions(
-  decision: Decision,
-  { handle }: JoinedStep,
-  client: Client,
-  { endOthers, revocationTimes }: CommitDeps,
-): Promise<Decision> {
-  const { endsOthersOf, unlessEnded } = decision
-  if (endsOthersOf === undefined) return decision
-  // read before, because this end is none that the step must respect
-  const isEnded =
-    unlessEnded !== undefined && (await revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs))
-  await endOthers(endsOthersOf, handle, client)
-  const checked = { ...decision, unlessEnded: undefined }
-  return isEnded ? { ...checked, outcome: ENDED, after: undefined, opens: undefined } : checked
-}
-
+/** The answer if all sessions of the user ended meanwhile. */
 const ENDED = toRefusal(unknownHandle())
 
 /** How a write is undone. */

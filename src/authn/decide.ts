@@ -22,7 +22,6 @@ import {
   awaitsCredential,
   completesEnrollment,
   findActivated,
-  opensSession,
   type Proof,
 } from './transaction/credentials.ts'
 import { type StepAnswer, toRefusal } from './transaction/step-outcome.ts'
@@ -56,9 +55,23 @@ export function decide(
     case 'redirect':
       return decideRedirect(plan, before, facts.session?.session)
     case 'sign-in':
-      return decideSignIn(plan, before, given(reply), facts, nowMs, settings)
+      return decideSignIn(
+        plan,
+        before,
+        given(reply, 'a plan with a call has an answer'),
+        facts,
+        nowMs,
+        settings,
+      )
     case 'recovery-start':
-      return decideRecoveryStart(plan, before, given(reply), facts, nowMs, settings)
+      return decideRecoveryStart(
+        plan,
+        before,
+        given(reply, 'a plan with a call has an answer'),
+        facts,
+        nowMs,
+        settings,
+      )
     default:
       return reply !== undefined && isRightCode(plan, reply)
         ? decideSignIn(afterRightCode(plan, before), before, reply, facts, nowMs, settings)
@@ -81,7 +94,7 @@ function afterRightCode(
     attempt,
     minDurationMs,
     events,
-    call: given(call),
+    call: given(call, 'a code is verified with a call'),
     proof: undefined,
     factorType: challenge.factorType,
     endsOtherSessions: false,
@@ -90,9 +103,26 @@ function afterRightCode(
   }
 }
 
-function given<Value>(value: Value | undefined): Value {
-  if (value === undefined) throw new Error('a plan with a call has an answer')
+function given<Value>(value: Value | undefined, rule: string): Value {
+  if (value === undefined) throw new Error(rule)
   return value
+}
+
+/**
+ * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP,
+ * and only if Okta accepted a credential in this transaction. An imported token alone never opens a
+ * session.
+ */
+export function opensSession(
+  after: { readonly credentialAccepted: boolean },
+  answer: Answer,
+): answer is Answer & { user: AnsweredUser } {
+  return (
+    answer.status === 'SUCCESS' &&
+    answer.user !== undefined &&
+    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
+    after.credentialAccepted
+  )
 }
 
 /** What an answer shows, together with what was shown before. */
@@ -124,7 +154,7 @@ function decideSignIn(
 ): Decision {
   const { operation, factorType } = plan
   const named = plan.login === undefined ? before : { ...before, login: plan.login }
-  const { text, offered } = given(facts.shown)
+  const { text, offered } = given(facts.shown, 'the answer of a sign-in is shown')
   const { status, headers, errorCode } = reply
   const outcome: StepAnswer = { kind: 'answer', status, body: text, headers, errorCode }
   if (reply.isError) return decideRefused(plan, before, named, reply, outcome)
@@ -280,9 +310,10 @@ function openSession(
   after: Transaction,
   facts: Facts,
 ): OpenedSession | undefined {
-  const ids = given(facts.ids)
+  const ids = given(facts.ids, 'a session that opens has ids')
   const { user, sessionToken } = answer
-  const profile = readAnswer(JSON.parse(given(facts.shown).text)).user?.profile ?? {}
+  const profile =
+    readAnswer(JSON.parse(given(facts.shown, 'the answer of a sign-in is shown').text)).user?.profile ?? {}
   const login = loginIn(profile)
   // never the name that was typed: the login is the user's identity at PAM and at applications
   if (login === undefined) return undefined

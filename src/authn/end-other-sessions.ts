@@ -1,10 +1,14 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
+import { unknownHandle } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
+import type { RevocationTimes } from '../revocation/revocation-times.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
+import type { JoinedStep } from './join-step.ts'
 import type { Decision } from './step/decision.ts'
+import { toRefusal } from './transaction/step-outcome.ts'
 
 /**
  * Ends all sessions of a user whose password changed. The browser cannot retry, because the
@@ -60,3 +64,30 @@ export function createEndOtherSessions(options: OtherSessionsOptions): EndOtherS
     }
   }
 }
+
+export interface EndOthersDeps {
+  readonly endOthers: EndOtherSessions
+  readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
+}
+
+/**
+ * Ends the user's other sessions, if the decision says so. Before the other writes, even if the
+ * answer is refused, and never undone: the password has changed.
+ */
+export async function endOtherSessions(
+  decision: Decision,
+  { handle }: JoinedStep,
+  client: Client,
+  { endOthers, revocationTimes }: EndOthersDeps,
+): Promise<Decision> {
+  const { endsOthersOf, unlessEnded } = decision
+  if (endsOthersOf === undefined) return decision
+  // read before, because this end is none that the step must respect
+  const isEnded =
+    unlessEnded !== undefined && (await revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs))
+  await endOthers(endsOthersOf, handle, client)
+  const checked = { ...decision, unlessEnded: undefined }
+  return isEnded ? { ...checked, outcome: ENDED, after: undefined, opens: undefined } : checked
+}
+
+const ENDED = toRefusal(unknownHandle())

@@ -311,7 +311,13 @@ function challengeStepOf(request: StateRequest | OperationRequest, before: Trans
     const operation = request.fields.username === undefined ? 'state' : 'primary'
     const { userId, login } = before
     const attempt: Attempt = { kind: 'call', operation, userId, login }
-    return { operation, path: ENTRY_OPERATIONS.authenticate.path, carriesApiToken: true, fields: {}, attempt }
+    return {
+      operation,
+      path: ENTRY_OPERATIONS.authenticate.path,
+      carriesApiToken: false,
+      fields: {},
+      attempt,
+    }
   }
   const operation = operationOf(request)
   return {

@@ -1,14 +1,15 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { innermostFailure } from '../observability/dependency-failure.ts'
 import { addressRefused } from './audit/step-events.ts'
 import type { Client } from './browser/client.ts'
 import type { LockRequest } from './coalescing/step-locks.ts'
-import { type CommitDeps, commitStep, endOtherSessions } from './commit-step.ts'
+import { type CommitDeps, commitStep } from './commit-step.ts'
 import { decide } from './decide.ts'
+import { type EndOthersDeps, endOtherSessions } from './end-other-sessions.ts'
 import { type JoinDeps, type JoinedStep, joinStep } from './join-step.ts'
 import { type Plan, planStep } from './plan-step.ts'
 import { type ReadFactsDeps, readFacts } from './read-facts.ts'
 import type { CodeCooldown } from './recovery/code-cooldown.ts'
+import { noSooner } from './recovery/minimum-duration.ts'
 import { type SettleDeps, settleStep } from './settle-step.ts'
 import type { Decision } from './step/decision.ts'
 import type { StepRequest } from './step/step-request.ts'
@@ -19,6 +20,7 @@ import type { AuthnUpstream } from './upstream/authn-upstream.ts'
 export type RunStepDeps = JoinDeps &
   ReadFactsDeps &
   CommitDeps &
+  EndOthersDeps &
   SettleDeps & {
     readonly upstream: Pick<AuthnUpstream, 'send' | 'deadline'>
     readonly cooldown: CodeCooldown
@@ -103,16 +105,4 @@ async function callAndDecide(
       audit.report(addressRefused(plan.operation, { ...before, login: plan.login ?? before.login }), client)
     throw error
   }
-}
-
-/**
- * Does work whose duration could reveal whether a user exists, such as a call to Okta. Its result
- * or error is returned no sooner than `durationMs`. Not for answers from the broker's own record
- * alone: waiting requests count as in flight.
- */
-async function noSooner<Result>(durationMs: number, work: () => Promise<Result>): Promise<Result> {
-  if (durationMs === 0) return work()
-  const [result] = await Promise.allSettled([work(), pause(durationMs)])
-  if (result.status === 'rejected') throw result.reason
-  return result.value
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import { invalidField, ruleNotMet } from '../errors.ts'
-import type { Guard } from '../http/guards.ts'
+import type { Guard } from '../http/compose-guards.ts'
 import { checkQuery } from '../http/query.ts'
 import { getRequestContext } from '../http/request-context.ts'
 import { type Operations, type Route, routesOf } from '../http/route.ts'

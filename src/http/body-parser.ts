@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { BrokerError, bodyTooLarge, notJson, wrongContentType } from '../errors.ts'
-import type { Guard } from './guards.ts'
+import type { Guard } from './compose-guards.ts'
 import { keepConnection } from './unread-body.ts'
 
 export type BodyEncoding = 'json' | 'form'

@@ -1,5 +1,5 @@
 import { invalidField } from '../errors.ts'
-import type { Guard } from './guards.ts'
+import type { Guard } from './compose-guards.ts'
 
 /**
  * Refuses a path that servers read differently: some decode `%2f` and remove dot segments before

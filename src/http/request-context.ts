@@ -7,7 +7,7 @@ import { createLogThrottle } from '../observability/log-throttle.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Tracing } from '../observability/tracing.ts'
-import type { Guard } from './guards.ts'
+import type { Guard } from './compose-guards.ts'
 
 export interface RequestContext extends ClientAddress {
   /**

@@ -1,6 +1,6 @@
 import { overloaded } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Guard } from './guards.ts'
+import type { Guard } from './compose-guards.ts'
 import { getRequestContext, siteForLimits } from './request-context.ts'
 
 /**

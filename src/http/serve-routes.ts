@@ -1,6 +1,6 @@
 import express, { type Express } from 'express'
 import { notFound, wrongMethod } from '../errors.ts'
-import { type Guard, guarded } from './guards.ts'
+import { type Guard, guarded } from './compose-guards.ts'
 import type { Route } from './route.ts'
 
 export function createExpress(): Express {

@@ -1,5 +1,5 @@
 import { sessionChanged } from '../errors.ts'
-import type { Guard } from '../http/guards.ts'
+import type { Guard } from '../http/compose-guards.ts'
 import type { Sessions } from './sessions.ts'
 
 /** What routes need before they use the session of a request. */

@@ -215,13 +215,17 @@ function apacheModules(): string {
   }).join('\n')
 }
 
-/** Reads a file of `deploy/proxies/` and replaces texts. Throws if a text to replace is missing. */
+/**
+ * Reads a file of `deploy/proxies/` and replaces texts, all at once: a port that one text brings in
+ * may be the text that another one replaces. Throws if a text to replace is missing.
+ */
 function example(name: string, replacements: Readonly<Record<string, string>>): string {
   const text = readFileSync(join(import.meta.dirname, '../../deploy/proxies', name), 'utf8')
-  return Object.entries(replacements).reduce((before, [from, to]) => {
-    if (!before.includes(from)) throw new Error(`deploy/proxies/${name} does not contain "${from}"`)
-    return before.replaceAll(from, to)
-  }, text)
+  const missing = Object.keys(replacements).find((from) => !text.includes(from))
+  if (missing !== undefined) throw new Error(`deploy/proxies/${name} does not contain "${missing}"`)
+  const longestFirst = Object.keys(replacements).toSorted((a, b) => b.length - a.length)
+  const any = longestFirst.map((from) => from.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
+  return any === '' ? text : text.replaceAll(new RegExp(any, 'g'), (from) => replacements[from] ?? from)
 }
 
 function written(directory: string, name: string, text: string): string {

@@ -86,7 +86,7 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
     pagesPort,
     directory,
     certificates,
-    localPorts: [await freePort(), await freePort(), await freePort()],
+    localPorts: await otherPorts(port),
     ...upstreams,
   })
   const running = startProcess(args, directory, installed(programs))
@@ -108,6 +108,13 @@ async function startOn(port: number, name: ProxyName, upstreams: Upstreams): Pro
     throw error
   }
   return { port, log: () => running.log(), ask, stop }
+}
+
+/** Three free ports, all different, and none of them this one. */
+async function otherPorts(port: number): Promise<[number, number, number]> {
+  const [first, second, third] = [await freePort(), await freePort(), await freePort()]
+  const isDistinct = new Set([port, first, second, third]).size === 4
+  return isDistinct ? [first, second, third] : otherPorts(port)
 }
 
 async function servePages(): Promise<Server> {

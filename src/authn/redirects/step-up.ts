@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts'
 import type { StepAudit } from '../audit/step-audit.ts'
 import { signInStarted } from '../audit/step-events.ts'
 import type { Client } from '../browser/client.ts'
-import { type LimitReachedDeps, limitReachedError } from '../throttling/limit-reached.ts'
+import { type LimitReachedDeps, limitReachedError } from '../throttling/enforce-limits.ts'
 import { createTransaction, LIFETIME, type Transaction } from '../transaction/transaction.ts'
 import { newHandle, type TransactionStore } from '../transaction/transaction-store.ts'
 

@@ -22,7 +22,6 @@ import {
   isUserId,
   type NamedUser,
 } from './attempts.ts'
-import type { ReachedLimit } from './limit-reached.ts'
 
 export type AttemptLimits = Readonly<Record<AttemptKind, Readonly<Partial<Record<Scope, Windows>>>>>
 
@@ -68,6 +67,13 @@ export interface AttemptWindows extends CountRequest {
 
 /** Windows of names with which nobody has signed in here are at most this long. */
 const DAY_MS = 86_400_000
+
+export interface ReachedLimit {
+  /** The label of `gatehouse_limit_hits_total`. */
+  readonly label: string
+  readonly max: number
+  readonly leftMs: number
+}
 
 export interface WindowGroup {
   readonly keyPrefix: string

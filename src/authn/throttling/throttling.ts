@@ -1,18 +1,16 @@
-import { recoveryNotAvailable } from '../../errors.ts'
 import { innermostFailure } from '../../observability/dependency-failure.ts'
 import type { Logger } from '../../observability/logger.ts'
 import type { UserKeys } from '../../revocation/user-keys.ts'
-import type { CountResult, WindowKey } from '../../store/attempt-counters.ts'
+import type { WindowKey } from '../../store/attempt-counters.ts'
 import type { Store } from '../../store/store.ts'
 import { mayHaveReachedUpstream } from '../../upstream/upstream-failure.ts'
 import type { Client } from '../browser/client.ts'
 import { type Attempt, type AttemptResult, isRefusal, isRefusedCall, SENT, staysCounted } from './attempts.ts'
-import { type LimitReachedDeps, limitReachedError } from './limit-reached.ts'
+import { type CountedWindows, type EnforceLimitsDeps, enforceLimits, refund } from './enforce-limits.ts'
 import {
   type AttemptWindows,
   isOfCall,
   type LimitsDeps,
-  reachedLimits,
   type UserNames,
   windowsEndedBySignIn,
   windowsIfKnown,
@@ -46,7 +44,7 @@ export interface Reservation {
   consumeOrRefundOnError(error: unknown): void
 }
 
-export interface ThrottlingDeps extends LimitsDeps, LimitReachedDeps {
+export interface ThrottlingDeps extends LimitsDeps, EnforceLimitsDeps {
   readonly store: Pick<Store, 'keyPrefix' | 'countAttempt' | 'refundAttempt' | 'clearWindows' | 'get' | 'set'>
   /** Known devices end with all sessions of their user. */
   readonly knownDevices: Pick<UserKeys, 'add'>
@@ -123,11 +121,6 @@ const COUNT_WITHIN_MS = 1000
 
 /** Longer than it takes to count an attempt. */
 const CARRY_OVER_MS = 60_000
-
-/** The store's result for the windows of the user, or those of the address. */
-interface CountedWindows extends CountResult {
-  readonly request: AttemptWindows
-}
 
 function createReservation(deps: ThrottlingDeps, attempt: Attempt, client: Client): Reservation {
   const requests = [...windowsOfAttempt(deps, attempt, client), ...windowsOfCall(deps, attempt, client)]
@@ -230,43 +223,4 @@ async function countOne(
   }
   const result = await store.countAttempt(notAfterMs === undefined ? request : { ...request, notAfterMs })
   return { request, ...result }
-}
-
-/**
- * Throws 429 if a limit is used up, or 403 if the attempt needs a known device. Returns where the
- * attempt stays counted: for a known device, not at the address.
- */
-function enforceLimits(
-  deps: ThrottlingDeps,
-  results: readonly CountedWindows[],
-  attempt: Attempt,
-  client: Client,
-): readonly CountedWindows[] {
-  const isKnown = results.some(({ overridden }) => overridden)
-  if (attempt.onlyKnownDevices === true && !isKnown) {
-    refund(deps, results, client)
-    throw recoveryNotAvailable()
-  }
-  const applied = results.filter(({ overridden }) => overridden === isKnown)
-  const usedUp = applied.flatMap((result) => reachedLimits(result.request, result))
-  const [longest] = usedUp.sort((a, b) => b.leftMs - a.leftMs)
-  const refunded = longest === undefined ? results.filter((result) => !applied.includes(result)) : results
-  refund(deps, refunded, client)
-  if (longest !== undefined) throw limitReachedError(deps, longest, attempt, client)
-  return applied
-}
-
-function refund(
-  { store, log }: ThrottlingDeps,
-  results: readonly CountedWindows[],
-  { requestId }: Client,
-  keeps: (window: WindowKey) => boolean = () => false,
-): void {
-  for (const { request, countedWindows } of results) {
-    const refunded = countedWindows.filter(({ window }) => !keeps(window))
-    if (refunded.length === 0) continue
-    store
-      .refundAttempt(request.keyPrefix, refunded)
-      .catch((error: unknown) => log.warn('attempt_refund_failed', { requestId }, error))
-  }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { getFactorType } from '../../factor-types.ts'
-import type { Answer, AnsweredUser } from './answer.ts'
+import type { Answer } from './answer.ts'
 
 /** The proof that a step gives if Okta accepts it: the user knows a password or has a factor. */
 export interface Proof {
@@ -45,23 +45,6 @@ export function acceptedProof(
   if (proof.ofLogin !== undefined && !isOfUser) return undefined
   const isFactorPending = proof.kind === 'factor' && factorResult !== undefined && factorResult !== 'SUCCESS'
   return isFactorPending ? undefined : proof
-}
-
-/**
- * A session opens only on SUCCESS with a user, and either a session token or type SESSION_STEP_UP,
- * and only if Okta accepted a credential in this transaction. An imported token alone never opens a
- * session.
- */
-export function opensSession(
-  after: { readonly credentialAccepted: boolean },
-  answer: Answer,
-): answer is Answer & { user: AnsweredUser } {
-  return (
-    answer.status === 'SUCCESS' &&
-    answer.user !== undefined &&
-    (answer.sessionToken !== undefined || answer.type === 'SESSION_STEP_UP') &&
-    after.credentialAccepted
-  )
 }
 
 /** A credential that an operation sends. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
+import { opensSession } from '../../../src/authn/decide.ts'
 import type { Answer } from '../../../src/authn/transaction/answer.ts'
-import { acceptedProof, opensSession, type Proof } from '../../../src/authn/transaction/credentials.ts'
+import { acceptedProof, type Proof } from '../../../src/authn/transaction/credentials.ts'
 import {
   advance,
   afterRejectedStep,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import type { Request, Response } from 'express'
 import { type AppOptions, createGuards, publicRoutes } from '../../src/app.ts'
-import { type Guard, guarded, guardsOf } from '../../src/http/guards.ts'
+import { type Guard, guarded, guardsOf } from '../../src/http/compose-guards.ts'
 import { kindOf, type RouteKind } from '../../src/http/route.ts'
 import { anyAppOptions } from '../support/app-options.ts'
 
