@@ -1,6 +1,7 @@
-import { stepInProgress, unknownHandle } from '../errors.ts'
+import { stepInProgress } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
+import type { UserKeys } from '../revocation/user-keys.ts'
 import type { DeviceBinding } from '../session/open-session.ts'
 import type { IdentifiedSession } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -11,10 +12,10 @@ import type { Client } from './browser/client.ts'
 import type { StepLocks } from './coalescing/step-locks.ts'
 import type { JoinedStep } from './join-step.ts'
 import type { SsoTokens } from './redirects/sso-tokens.ts'
-import type { Decision, OpenedSession } from './step/decision.ts'
+import { type Decision, type OpenedSession, SIGNED_OUT } from './step/decision.ts'
 import type { Throttling } from './throttling/throttling.ts'
 import type { OfferedResources } from './transaction/offered-resources.ts'
-import { type StepOutcome, toRefusal } from './transaction/step-outcome.ts'
+import type { StepOutcome } from './transaction/step-outcome.ts'
 import type { TransactionStore } from './transaction/transaction-store.ts'
 
 export interface CommitDeps {
@@ -25,14 +26,12 @@ export interface CommitDeps {
   readonly ssoTokens: Pick<SsoTokens, 'write' | 'remove'>
   readonly throttling: Pick<Throttling, 'rememberDevice'>
   readonly offeredResources: Pick<OfferedResources, 'keep'>
+  readonly knownDevices: Pick<UserKeys, 'deleteAll'>
   readonly revocationTimes: Pick<RevocationTimes, 'revokedSince'>
   readonly audit: StepAudit
   readonly log: Logger
   readonly now: () => number
 }
-
-/** The answer if all sessions of the user ended meanwhile. */
-const ENDED = toRefusal(unknownHandle())
 
 /** How a write is undone. */
 type Undo = () => Promise<unknown>
@@ -54,8 +53,8 @@ export async function commitStep(
     const opened = decision.opens && toSession(decision.opens, client, deps)
     const written = await writeAll(decision, opened, step, client, undo, deps)
     if (written.isEnded) {
-      await undoAll(undo, deps)
-      return ENDED
+      await undoAll([...undo, forgetDevices(decision, deps)], deps)
+      return SIGNED_OUT
     }
     if (opened !== undefined) await replaceSessions(decision, opened, written, client, deps)
   } catch (error) {
@@ -64,6 +63,13 @@ export async function commitStep(
   }
   return decision.outcome
 }
+
+/** The end of all sessions has also ended the known devices, maybe before this one was written. */
+const forgetDevices =
+  ({ unlessEnded }: Decision, { knownDevices }: Pick<CommitDeps, 'knownDevices'>): Undo =>
+  async () => {
+    if (unlessEnded !== undefined) await knownDevices.deleteAll(unlessEnded.userId)
+  }
 
 async function undoAll(undo: readonly Undo[], { log }: Pick<CommitDeps, 'log'>): Promise<void> {
   const results = await Promise.allSettled(undo.map((one) => one()))
@@ -117,7 +123,8 @@ async function writeAll(
   return { entries: entries ?? 0, binding: bound, isEnded: isEnded || endsLater }
 }
 
-async function isEndedMeanwhile(
+/** Whether all sessions of the user ended although no stored record named the user. */
+export async function isEndedMeanwhile(
   { unlessEnded }: Decision,
   { revocationTimes }: Pick<CommitDeps, 'revocationTimes'>,
 ): Promise<boolean> {

@@ -134,6 +134,7 @@ export function createAuthn(options: AuthnOptions) {
     ssoTokens,
     sanitizer,
     offeredResources,
+    knownDevices,
     revocationTimes,
     endOthers: createEndOtherSessions({
       endAllSessions,

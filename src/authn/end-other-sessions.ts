@@ -1,5 +1,4 @@
 import { ExponentialBackoff, handleAll, retry } from 'cockatiel'
-import { unknownHandle } from '../errors.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { RevocationTimes } from '../revocation/revocation-times.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -7,8 +6,7 @@ import type { EndAllSessions } from '../session/user-sessions.ts'
 import type { StepAudit } from './audit/step-audit.ts'
 import type { Client } from './browser/client.ts'
 import type { JoinedStep } from './join-step.ts'
-import type { Decision } from './step/decision.ts'
-import { toRefusal } from './transaction/step-outcome.ts'
+import { type Decision, signedOut } from './step/decision.ts'
 
 /**
  * Ends all sessions of a user whose password changed. The browser cannot retry, because the
@@ -86,8 +84,5 @@ export async function endOtherSessions(
   const isEnded =
     unlessEnded !== undefined && (await revocationTimes.revokedSince(unlessEnded.userId, unlessEnded.sinceMs))
   await endOthers(endsOthersOf, handle, client)
-  const checked = { ...decision, unlessEnded: undefined }
-  return isEnded ? { ...checked, outcome: ENDED, after: undefined, opens: undefined } : checked
+  return isEnded ? signedOut(decision) : { ...decision, unlessEnded: undefined }
 }
-
-const ENDED = toRefusal(unknownHandle())

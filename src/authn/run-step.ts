@@ -2,7 +2,7 @@ import { innermostFailure } from '../observability/dependency-failure.ts'
 import { addressRefused } from './audit/step-events.ts'
 import type { Client } from './browser/client.ts'
 import type { LockRequest } from './coalescing/step-locks.ts'
-import { type CommitDeps, commitStep } from './commit-step.ts'
+import { type CommitDeps, commitStep, isEndedMeanwhile } from './commit-step.ts'
 import { decide } from './decide.ts'
 import { type EndOthersDeps, endOtherSessions } from './end-other-sessions.ts'
 import { type JoinDeps, type JoinedStep, joinStep } from './join-step.ts'
@@ -11,7 +11,7 @@ import { type ReadFactsDeps, readFacts } from './read-facts.ts'
 import type { CodeCooldown } from './recovery/code-cooldown.ts'
 import { noSooner } from './recovery/minimum-duration.ts'
 import { type SettleDeps, settleStep } from './settle-step.ts'
-import type { Decision } from './step/decision.ts'
+import { type Decision, signedOut } from './step/decision.ts'
 import type { StepRequest } from './step/step-request.ts'
 import type { StepOutcome } from './transaction/step-outcome.ts'
 import type { Transaction } from './transaction/transaction.ts'
@@ -97,6 +97,8 @@ async function callAndDecide(
       const decision = decide(plan, before, reply, facts, now(), settings)
       audit.report(decision.events, client)
       if (decision.next === undefined || decision.after === undefined) return decision
+      if (await isEndedMeanwhile(decision, deps))
+        return signedOut(decision) // the credential is not sent
       ;[plan, before] = [decision.next, decision.after]
     }
   } catch (error) {

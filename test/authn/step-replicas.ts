@@ -262,6 +262,7 @@ export async function replicas({
         hiddenFactors: new Set(),
       }),
       offeredResources,
+      knownDevices: revocation.knownDevices,
       revocationTimes: revocation.revocationTimes,
       endOthers: createEndOtherSessions({
         endAllSessions: revocation.endAllSessions,

@@ -24,7 +24,7 @@ const success = (user: object) => ({
 /** What else happens before the stub answers a call for which the test has queued no answer. */
 let meanwhile: () => Promise<unknown>
 const harness = useStubHarness({
-  env: { OPS_TOKEN, STEP_UP: 'on' },
+  env: { OPS_TOKEN, STEP_UP: 'on', RECOVERY: 'known-devices' },
   async answer(_req, res) {
     await meanwhile()
     sendJson(res, 200, success(ADA))
@@ -103,6 +103,27 @@ test('if the step itself first asks who the user of an imported transaction is, 
   const { status, json } = await page.send(CHANGE, { oldPassword: 'old', newPassword: 'new' })
   expect([status, json.errorCode]).toEqual([401, 'E0000011'])
   expect((await page.browser.get(ME)).status).toBe(404)
+})
+
+test('if they end before it asks, the credential is not sent', async () => {
+  const page = await importWith(expired({}))
+  await endAllSessions(ADA.id)
+  harness.stub.answers(expired({ user: ADA }))
+  let isSent = false
+  meanwhile = async () => {
+    isSent = true
+  }
+  const { status, json } = await page.send(CHANGE, { oldPassword: 'old', newPassword: 'new' })
+  expect([status, json.errorCode, isSent]).toEqual([401, 'E0000011', false])
+})
+
+test('the device of a sign-in that is refused for it is not known afterwards', async () => {
+  const page = await openPage(harness)
+  meanwhile = () => endAllSessions(ADA.id)
+  expect((await page.signIn('ada@example.test')).status).toBe(401)
+  meanwhile = async () => {}
+  const recovery = { username: 'ada@example.test', factorType: 'EMAIL' }
+  expect((await page.browser.post('/api/v1/authn/recovery/password', recovery)).status).toBe(403)
 })
 
 describe('a password change that ends all other sessions does not end its own sign-in', () => {

@@ -1,7 +1,8 @@
+import { unknownHandle } from '../../errors.ts'
 import type { IdentifiedSession } from '../../session/session.ts'
 import type { StepEvent } from '../audit/step-events.ts'
 import type { AttemptResult } from '../throttling/attempts.ts'
-import type { StepOutcome } from '../transaction/step-outcome.ts'
+import { type StepOutcome, toRefusal } from '../transaction/step-outcome.ts'
 import type { OfferedStep, Transaction } from '../transaction/transaction.ts'
 import type { SignInPlan } from './plan.ts'
 
@@ -59,4 +60,13 @@ export interface Facts {
   readonly ids?: { readonly session: string; readonly public: string; readonly ssoToken: string | undefined }
   /** For a decoy. */
   readonly randomStateToken?: string
+}
+
+/** The answer if all sessions of the user ended meanwhile: 401 E0000011. */
+export const SIGNED_OUT = toRefusal(unknownHandle())
+
+/** The decision if all sessions of the user ended before anything of it was written. */
+export function signedOut(decision: Decision): Decision {
+  const { next: _next, unlessEnded: _unless, opens: _opens, ...rest } = decision
+  return { ...rest, outcome: SIGNED_OUT, after: undefined }
 }
