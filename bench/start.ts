@@ -57,7 +57,7 @@ await runBenchmark(async ({ env, logs }) => {
   const packages = Math.min(...packagesMs)
   const rows = [
     row('start until `/readyz` responds with 200', Math.min(...readyMs), 'ms', 1.5 * packages),
-    row('memory when idle', quantile(idleMb, 0.5), 'MB', 130),
+    row('memory when idle', quantile(idleMb, 0.5), 'MB', 90),
     row(`memory with ${connections.toLocaleString('en')} idle connections`, connectedMb, 'MB', 250),
   ]
   const how = `the fastest of ${rounds} starts, which may take 1.5 times what loading the production packages alone takes: ${packages.toFixed(0)} ms`
