@@ -7,8 +7,6 @@ import { parseSync } from '@swc/core'
 /** What the formatter does not check. */
 const ROOT = join(import.meta.dirname, '..')
 const MAX_COMMENT_COLUMNS = 100
-/** Written by `npm run docs` and `npm run openapi`. */
-const GENERATED = new Set(['client/src/api-types.ts', 'client/src/messages/okta-codes.ts'])
 
 interface Source {
   readonly path: string
@@ -18,7 +16,7 @@ interface Source {
 function projectSources(): Source[] {
   const listed = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).split('\0')
   return listed
-    .filter((path) => /^\.(ts|tsx|mts|mjs|js)$/.test(extname(path)) && !GENERATED.has(path))
+    .filter((path) => /^\.(ts|tsx|mts|mjs|js)$/.test(extname(path)))
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 

@@ -1007,10 +1007,18 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description In generated types, `KnownSignInAnswer` narrows by `status`; this schema also allows a status that is new. The state of the sign-in: the authentication transaction object, without Okta’s tokens. `status` says which members it has. A page can rely on `_links` alone, which list the next steps. */
+        /**
+         * @description In generated types, `KnownSignInAnswer` narrows by `status`; this schema
+         * also allows a status that is new. The state of the sign-in: the authentication
+         * transaction object, without Okta’s tokens. `status` says which members it has. A page can
+         * rely on `_links` alone, which list the next steps.
+         */
         SignInAnswer: components["schemas"]["KnownSignInAnswer"] | components["schemas"]["UnknownStatus"];
         KnownSignInAnswer: components["schemas"]["Success"] | components["schemas"]["Unauthenticated"] | components["schemas"]["PasswordExpired"] | components["schemas"]["PasswordWarn"] | components["schemas"]["PasswordReset"] | components["schemas"]["MfaEnroll"] | components["schemas"]["MfaEnrollActivate"] | components["schemas"]["MfaRequired"] | components["schemas"]["MfaChallenge"] | components["schemas"]["Recovery"] | components["schemas"]["RecoveryChallenge"] | components["schemas"]["LockedOut"];
-        /** @description The sign-in is complete. With a session cookie in `Set-Cookie`, it has opened a session; an unlock opens none. */
+        /**
+         * @description The sign-in is complete. With a session cookie in `Set-Cookie`, it has
+         * opened a session; an unlock opens none.
+         */
         Success: {
             /** @constant */
             status: "SUCCESS";
@@ -1022,7 +1030,10 @@ export interface components {
              * @example 2026-11-21T10:05:00.000Z
              */
             expiresAt?: string;
-            /** @description If `SSO_REDIRECTS` is set: the SSO token, a handle for `/login/sessionCookieRedirect`. */
+            /**
+             * @description If `SSO_REDIRECTS` is set: the SSO token, a handle for
+             * `/login/sessionCookieRedirect`.
+             */
             sessionToken?: components["schemas"]["Handle"];
             recoveryType?: components["schemas"]["RecoveryType"];
             type?: components["schemas"]["TransactionType"];
@@ -1056,7 +1067,9 @@ export interface components {
                 next?: components["schemas"]["Link"];
             };
         };
-        /** @description A handle, useless without the device cookie of the browser that received it. */
+        /**
+         * @description A handle, useless without the device cookie of the browser that received it.
+         */
         Handle: string;
         RecoveryType: ("PASSWORD" | "UNLOCK" | "ACCOUNT_ACTIVATION") | UnknownValue;
         /** @description `SESSION_STEP_UP` in a step-up. */
@@ -1074,10 +1087,16 @@ export interface components {
             };
         };
         Link: {
-            /** @description An absolute URL, to be used unchanged: an operation of this API, or a page, image or script. */
+            /**
+             * @description An absolute URL, to be used unchanged: an operation of this API, or a
+             * page, image or script.
+             */
             href: string;
             name?: components["schemas"]["LinkName"];
-            /** @description The name of another site. The page navigates to the link, whatever its hints say. */
+            /**
+             * @description The name of another site. The page navigates to the link, whatever its
+             * hints say.
+             */
             title?: string;
             /** @description The media type of an image or script. */
             type?: string;
@@ -1085,12 +1104,18 @@ export interface components {
                 allow?: string[];
             };
         };
-        /** @description What the step does. `poll`: wait and post the handle again. `redirect`, `original`: navigate there. Otherwise post the fields of the step. */
+        /**
+         * @description What the step does. `poll`: wait and post the handle again. `redirect`,
+         * `original`: navigate there. Otherwise post the fields of the step.
+         */
         LinkName: ("verify" | "poll" | "activate" | "redirect" | "original" | "authenticate" | "answer" | "unlock" | "skip" | "changePassword" | "resetPassword" | "password" | "sms" | "call" | "email" | "push") | UnknownValue;
         Unauthenticated: {
             /** @constant */
             status: "UNAUTHENTICATED";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1133,7 +1158,10 @@ export interface components {
         PasswordExpired: {
             /** @constant */
             status: "PASSWORD_EXPIRED";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1198,7 +1226,10 @@ export interface components {
         PasswordWarn: {
             /** @constant */
             status: "PASSWORD_WARN";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1245,7 +1276,10 @@ export interface components {
         PasswordReset: {
             /** @constant */
             status: "PASSWORD_RESET";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1291,7 +1325,10 @@ export interface components {
         MfaEnroll: {
             /** @constant */
             status: "MFA_ENROLL";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1306,7 +1343,10 @@ export interface components {
             recoveryToken?: unknown;
             _embedded: {
                 user: components["schemas"]["SignInUser"];
-                /** @description The factors to choose from. May be empty. Some orgs call the list `factor`. */
+                /**
+                 * @description The factors to choose from. May be empty. Some orgs call the list
+                 * `factor`.
+                 */
                 factors?: components["schemas"]["Factor"][];
                 /** @description The same list, in some orgs. */
                 factor?: components["schemas"]["Factor"][];
@@ -1418,7 +1458,10 @@ export interface components {
             };
             _embedded?: {
                 challenge?: {
-                    /** @description Number matching: show it. It may appear only while the page polls. */
+                    /**
+                     * @description Number matching: show it. It may appear only while the page
+                     * polls.
+                     */
                     correctAnswer?: number;
                 };
                 activation?: {
@@ -1439,7 +1482,10 @@ export interface components {
                 };
             };
         };
-        /** @description Why the factor is not verified yet. `WAITING`: poll. The others end the challenge. */
+        /**
+         * @description Why the factor is not verified yet. `WAITING`: poll. The others end the
+         * challenge.
+         */
         FactorResult: ("WAITING" | "CHALLENGE" | "REJECTED" | "TIMEOUT" | "CANCELLED" | "ERROR" | "FAILED" | "SUCCESS" | "PASSCODE_REPLAYED" | "TIME_WINDOW_EXCEEDED") | UnknownValue;
         PhoneFactor: {
             /** @enum {string} */
@@ -1847,7 +1893,10 @@ export interface components {
         MfaEnrollActivate: {
             /** @constant */
             status: "MFA_ENROLL_ACTIVATE";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1898,7 +1947,10 @@ export interface components {
         MfaRequired: {
             /** @constant */
             status: "MFA_REQUIRED";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1913,7 +1965,10 @@ export interface components {
             recoveryToken?: unknown;
             _embedded: {
                 user: components["schemas"]["SignInUser"];
-                /** @description The factors to choose from. May be empty. Some orgs call the list `factor`. */
+                /**
+                 * @description The factors to choose from. May be empty. Some orgs call the list
+                 * `factor`.
+                 */
                 factors?: components["schemas"]["Factor"][];
                 /** @description The same list, in some orgs. */
                 factor?: components["schemas"]["Factor"][];
@@ -1965,7 +2020,10 @@ export interface components {
         MfaChallenge: {
             /** @constant */
             status: "MFA_CHALLENGE";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -1986,7 +2044,9 @@ export interface components {
                 user: components["schemas"]["SignInUser"];
                 /** @description The factor in use. Missing if `HIDDEN_FACTORS` hides the factor. */
                 factor?: components["schemas"]["Factor"];
-                /** @description Instead of `factor`, if all security keys are challenged at once. */
+                /**
+                 * @description Instead of `factor`, if all security keys are challenged at once.
+                 */
                 factors?: components["schemas"]["Factor"][];
                 /** @description The challenge for `factors`. */
                 challenge?: components["schemas"]["WebauthnChallenge"];
@@ -2024,7 +2084,10 @@ export interface components {
         Recovery: {
             /** @constant */
             status: "RECOVERY";
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -2084,7 +2147,10 @@ export interface components {
         RecoveryChallenge: {
             /** @constant */
             status: "RECOVERY_CHALLENGE";
-            /** @description The handle. Missing for EMAIL, because the link in the email continues the recovery. */
+            /**
+             * @description The handle. Missing for EMAIL, because the link in the email continues
+             * the recovery.
+             */
             stateToken?: components["schemas"]["Handle"];
             /**
              * Format: date-time
@@ -2130,7 +2196,10 @@ export interface components {
         UnknownStatus: {
             /** @description A value that this document does not know. */
             status: UnknownValue;
-            /** @description The handle. Send it with every further step. It stays the same for the whole transaction. */
+            /**
+             * @description The handle. Send it with every further step. It stays the same for the
+             * whole transaction.
+             */
             stateToken?: components["schemas"]["Handle"];
             type?: components["schemas"]["TransactionType"];
             /** @description As the client sent it. */
@@ -2150,14 +2219,20 @@ export interface components {
             errorSummary: string;
             /** @description The same as `errorCode`. */
             errorLink: string;
-            /** @description The request id, as in `X-Request-Id`. In an error of Okta, it is Okta’s own id. */
+            /**
+             * @description The request id, as in `X-Request-Id`. In an error of Okta, it is Okta’s
+             * own id.
+             */
             errorId: string;
             /** @description Details, each naming a field, header or setting; may be empty. */
             errorCauses: {
                 errorSummary: string;
             }[];
         };
-        /** @description A stable code, for use in programs: one of the broker, or another one of Okta. */
+        /**
+         * @description A stable code, for use in programs: one of the broker, or another one of
+         * Okta.
+         */
         ErrorCode: ("E0000001" | "E0000003" | "E0000004" | "E0000005" | "E0000006" | "E0000007" | "E0000009" | "E0000011" | "E0000014" | "E0000021" | "E0000022" | "E0000047" | "E0000068" | "E0000069" | "E0000079" | "E0000087" | "E0000105" | "E0000109" | "E0000113" | "E0000119" | "E0000133" | "E0000207" | "E0000240" | "E0000241" | "sign_in_again" | "pam_bad_request" | "pam_credentials" | "pam_not_permitted" | "pam_unexpected" | "pam_quota" | "pam_team_disabled" | "pam_user_unknown" | "pam_misconfigured" | "pam_deprecated" | "pam_rate_limited" | "pam_unavailable" | "pam_timeout" | "E0000008" | "E0000010" | "E0000015" | "E0000016" | "E0000017" | "E0000032" | "E0000034" | "E0000035" | "E0000038" | "E0000064" | "E0000067" | "E0000073" | "E0000074" | "E0000080" | "E0000082" | "E0000083" | "E0000085" | "E0000095" | "E0000097" | "E0000098" | "E0000099" | "E0000106" | "E0000110" | "E0000112" | "E0000118" | "E0000122" | "E0000146" | "E0000147" | "E0000150" | "E0000151" | "E0000186" | "E0000204" | "E0000205" | "E0000259") | UnknownValue;
         /** @description The sign-in has ended. */
         Cancelled: {
@@ -2178,7 +2253,10 @@ export interface components {
             id: string;
             userId: string;
             login: string;
-            /** @description As in Okta’s Authentication API: firstName, lastName, locale, timeZone, login. */
+            /**
+             * @description As in Okta’s Authentication API: firstName, lastName, locale, timeZone,
+             * login.
+             */
             profile: {
                 [key: string]: unknown;
             };
@@ -2283,7 +2361,10 @@ export interface components {
             groups: components["schemas"]["Group"][];
             /** @description All known roles that the groups grant. */
             roles: components["schemas"]["Role"][];
-            /** @description The roles that no other role of the user includes. Roles of Advanced Server Access and `devops_admin` include none and are included in none. */
+            /**
+             * @description The roles that no other role of the user includes. Roles of Advanced
+             * Server Access and `devops_admin` include none and are included in none.
+             */
             maximalRoles: components["schemas"]["Role"][];
             /** @description Roles that the broker does not know. */
             unknownRoles: string[];
@@ -2304,7 +2385,10 @@ export interface components {
              * @description When the data was read from PAM.
              */
             fetchedAt: string;
-            /** @description The list is no longer fresh: a refresh is running, or failed. `fetchedAt` shows its age. */
+            /**
+             * @description The list is no longer fresh: a refresh is running, or failed.
+             * `fetchedAt` shows its age.
+             */
             stale: boolean;
         };
         GroupPage: {
@@ -2614,7 +2698,10 @@ export interface components {
                 "application/json": components["schemas"]["ErrorObject"];
             };
         };
-        /** @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it. */
+        /**
+         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names
+         * it.
+         */
         "E-400-E0000001-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2628,7 +2715,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address. */
+        /**
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
+         */
         "E-403-E0000006-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2642,7 +2732,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
+        /**
+         * @description `E0000006`: the session of this browser is not the one that
+         * `X-Gatehouse-Session` names; the request had no effect.
+         */
         "E-409-E0000006-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2656,7 +2749,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
+         */
         "E-500-E0000009-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2670,7 +2766,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
+         */
         "E-503-E0000009-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2685,7 +2784,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description Refused before it is routed: too slow (408), with an `Expect` header other than `100-continue` (417), or with headers that are too large (431). */
+        /**
+         * @description Refused before it is routed: too slow (408), with an `Expect` header other
+         * than `100-continue` (417), or with headers that are too large (431).
+         */
         "E-refused-early": {
             headers: {
                 [name: string]: unknown;
@@ -2729,7 +2831,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong. */
+        /**
+         * @description `E0000011`: the handle is unknown, expired or belongs to another browser:
+         * start again; or the bearer token, or the secret of the event hook, is wrong.
+         */
         "E-401-E0000011-html": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2762,7 +2867,10 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it. */
+        /**
+         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names
+         * it.
+         */
         "E-400-E0000001": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2775,7 +2883,10 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address. */
+        /**
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
+         */
         "E-403-E0000006": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2801,7 +2912,10 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
+        /**
+         * @description `E0000006`: the session of this browser is not the one that
+         * `X-Gatehouse-Session` names; the request had no effect.
+         */
         "E-409-E0000006": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2814,7 +2928,10 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
+         */
         "E-500-E0000009": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2827,7 +2944,10 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
+         */
         "E-503-E0000009": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2891,7 +3011,10 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names it. */
+        /**
+         * @description `E0000001`: a field, parameter, header or the URL is wrong; a cause names
+         * it.
+         */
         "E-400-E0000001-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2907,7 +3030,10 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or the org refuses the address. */
+        /**
+         * @description `E0000006`: not allowed: a cross-site request, the user lacks permission, or
+         * the org refuses the address.
+         */
         "E-403-E0000006-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2915,7 +3041,10 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `E0000006`: the session of this browser is not the one that `X-Gatehouse-Session` names; the request had no effect. */
+        /**
+         * @description `E0000006`: the session of this browser is not the one that
+         * `X-Gatehouse-Session` names; the request had no effect.
+         */
         "E-409-E0000006-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2923,7 +3052,10 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
+         */
         "E-500-E0000009-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2931,7 +3063,10 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `E0000009`: the broker, its store or Okta failed; the credentials may be correct. */
+        /**
+         * @description `E0000009`: the broker, its store or Okta failed; the credentials may be
+         * correct.
+         */
         "E-503-E0000009-no-body": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3061,7 +3196,10 @@ export interface components {
                 };
             };
         };
-        /** @description `E0000011`: the handle is unknown, expired or belongs to another browser: start again; or the bearer token, or the secret of the event hook, is wrong. */
+        /**
+         * @description `E0000011`: the handle is unknown, expired or belongs to another browser:
+         * start again; or the bearer token, or the secret of the event hook, is wrong.
+         */
         "E-401-E0000011": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3093,7 +3231,10 @@ export interface components {
         };
     };
     parameters: {
-        /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+        /**
+         * @description The public id of the session that the browser had when the page was loaded.
+         * If the browser now has another session: 409, and the request has no effect.
+         */
         "X-Gatehouse-Session": string;
         /** @description Forwarded to Okta. */
         "X-Device-Fingerprint": string;
@@ -3106,7 +3247,10 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description The request id. Every log line of the request has it, and it is the `errorId` of the broker’s own errors. */
+        /**
+         * @description The request id. Every log line of the request has it, and it is the
+         * `errorId` of the broker’s own errors.
+         */
         "X-Request-Id": string;
         /** @description Seconds until the client should retry. */
         "Retry-After": number;
@@ -3124,9 +3268,14 @@ export interface components {
         "Set-Cookie": string;
         /** @description `"cache", "storage"` */
         "Clear-Site-Data": string;
-        /** @description Only if `OKTA_SIGN_OUT` is `on`: the address of Okta’s sign-out, which ends the Okta session of this browser and leads to the sign-in page. The page navigates there. */
+        /**
+         * @description Only if `OKTA_SIGN_OUT` is `on`: the address of Okta’s sign-out, which ends
+         * the Okta session of this browser and leads to the sign-in page. The page navigates there.
+         */
         "X-Gatehouse-Sign-Out": string;
-        /** @description The names of the PAM groups, each percent-encoded UTF-8, comma-separated. */
+        /**
+         * @description The names of the PAM groups, each percent-encoded UTF-8, comma-separated.
+         */
         "X-Auth-Request-Groups": string;
         /** @description The roles of these groups, likewise. */
         "X-Auth-Request-Roles": string;
@@ -3147,7 +3296,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3210,7 +3363,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3261,7 +3418,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3315,7 +3476,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3369,7 +3534,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3424,7 +3593,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3475,7 +3648,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3526,7 +3703,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3577,7 +3758,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3631,7 +3816,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3685,7 +3874,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3737,7 +3930,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3792,7 +3989,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3848,7 +4049,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3937,7 +4142,11 @@ export interface operations {
                 autoPush?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -3954,7 +4163,10 @@ export interface operations {
             content: {
                 "application/json": {
                     stateToken: string;
-                    /** @description For `sms`, `call`, `email`, `token`, `token:software:totp`, `token:hotp`, `token:hardware`. */
+                    /**
+                     * @description For `sms`, `call`, `email`, `token`, `token:software:totp`,
+                     * `token:hotp`, `token:hardware`.
+                     */
                     passCode?: string | null;
                     nextPassCode?: string | null;
                     /** @description For `question`. */
@@ -4007,7 +4219,11 @@ export interface operations {
                 autoPush?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4063,7 +4279,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4086,7 +4306,10 @@ export interface operations {
                     clientData?: string | null;
                     /** @description For `webauthn`: JSON as text, such as `["usb","nfc"]`. */
                     transports?: string | null;
-                    /** @description For `webauthn`: JSON as text, such as `{"credProps":{"rk":true}}`. */
+                    /**
+                     * @description For `webauthn`: JSON as text, such as
+                     * `{"credProps":{"rk":true}}`.
+                     */
                     clientExtensions?: string | null;
                     registrationData?: string | null;
                     version?: string | null;
@@ -4130,7 +4353,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4184,7 +4411,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4241,7 +4472,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4310,7 +4545,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4377,7 +4616,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4444,7 +4687,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4469,7 +4716,10 @@ export interface operations {
                     clientData?: string | null;
                     /** @description For `webauthn`: JSON as text, such as `["usb","nfc"]`. */
                     transports?: string | null;
-                    /** @description For `webauthn`: JSON as text, such as `{"credProps":{"rk":true}}`. */
+                    /**
+                     * @description For `webauthn`: JSON as text, such as
+                     * `{"credProps":{"rk":true}}`.
+                     */
                     clientExtensions?: string | null;
                     registrationData?: string | null;
                     version?: string | null;
@@ -4513,7 +4763,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4582,7 +4836,11 @@ export interface operations {
                 updatePhone?: "true" | "false";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4649,7 +4907,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4690,7 +4952,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Forwarded to Okta, for the language of its messages. */
                 "Accept-Language"?: components["parameters"]["Accept-Language"];
@@ -4737,14 +5003,21 @@ export interface operations {
     goToSignIn: {
         parameters: {
             query: {
-                /** @description At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of `RETURN_TO`. */
+                /**
+                 * @description At or below `PUBLIC_URL`, one of `ALLOWED_ORIGINS` or one of
+                 * `RETURN_TO`.
+                 */
                 returnTo: string;
                 amr?: string | string[];
                 maxAuthAge?: string;
                 prompt?: "login";
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -4752,14 +5025,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite a session */
+            /**
+             * @description To `returnTo`, or to `SIGN_IN_URL` with it; with `prompt=login` despite
+             * a session
+             */
             303: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example
-                     * https://portal.example.com/?returnTo=https%3A%2F%2Fportal.example.com%2Fapp%2Freport%3Fyear%3D2026
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4778,11 +5052,18 @@ export interface operations {
     beginStepUp: {
         parameters: {
             query: {
-                /** @description Okta’s state token. The broker stores it and gives the browser a handle. */
+                /**
+                 * @description Okta’s state token. The broker stores it and gives the browser a
+                 * handle.
+                 */
                 stateToken: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -4796,8 +5077,6 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example
-                     * https://portal.example.com/?stateToken=00example_handle_not_a_secret_000000000000000
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4822,7 +5101,11 @@ export interface operations {
                 stateToken: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -4836,8 +5119,6 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example
-                     * https://your-org.example.net/login/step-up/redirect?stateToken=00example-okta-token-not-a-secret
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4861,7 +5142,11 @@ export interface operations {
                 stateToken: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -4875,8 +5160,6 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example
-                     * https://your-org.example.net/login/token/redirect?stateToken=00example-okta-token-not-a-secret
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4900,7 +5183,11 @@ export interface operations {
                 stateToken: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path: {
@@ -4917,8 +5204,6 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example
-                     * https://your-org.example.net/sso/idps/0oasandboxidp000001?stateToken=00example-okta-token-not-a-secret
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4938,14 +5223,21 @@ export interface operations {
     redeemSsoToken: {
         parameters: {
             query: {
-                /** @description The SSO token: the handle in `sessionToken` of the response with `SUCCESS`. */
+                /**
+                 * @description The SSO token: the handle in `sessionToken` of the response with
+                 * `SUCCESS`.
+                 */
                 token: string;
                 /** @description The redirect target, at or below an entry of `SSO_REDIRECTS`. */
                 redirectUrl: string;
                 signedOut?: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -4959,8 +5251,6 @@ export interface operations {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     /**
                      * @description The target of the redirect.
-                     * @example
-                     * https://your-org.example.net/login/sessionCookieRedirect?checkAccountSetupComplete=true&token=00example-okta-token-not-a-secret&redirectUrl=https%3A%2F%2Fapp.example.com%2Fstart
                      */
                     Location: string;
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -4981,7 +5271,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5013,7 +5307,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5047,7 +5345,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5080,7 +5382,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5111,7 +5417,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5142,7 +5452,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5173,7 +5487,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path: {
@@ -5218,7 +5536,11 @@ export interface operations {
                 aud?: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5268,7 +5590,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description ETags of cached responses. */
                 "If-None-Match"?: components["parameters"]["If-None-Match"];
@@ -5321,13 +5647,20 @@ export interface operations {
                 role?: "pam_admin" | "resource_admin" | "delegated_resource_admin" | "security_admin" | "delegated_security_admin" | "end_user" | "access_admin" | "access_user" | "reporting_user" | "devops_admin";
                 /** @description Number of groups on a page. */
                 limit?: number;
-                /** @description `name`: case-insensitive, by code units, in the same order in every locale; equal names by id. */
+                /**
+                 * @description `name`: case-insensitive, by code units, in the same order in every
+                 * locale; equal names by id.
+                 */
                 sort?: "id" | "name";
                 /** @description The `nextCursor` of the previous page, with the same `sort`. */
                 cursor?: string;
             };
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description ETags of cached responses. */
                 "If-None-Match"?: components["parameters"]["If-None-Match"];
@@ -5375,7 +5708,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description ETags of cached responses. */
                 "If-None-Match"?: components["parameters"]["If-None-Match"];
@@ -5430,7 +5767,10 @@ export interface operations {
                 "If-None-Match"?: components["parameters"]["If-None-Match"];
             };
             path: {
-                /** @description As in the session: `login` of `/api/v1/sessions/me`, percent-encoded. */
+                /**
+                 * @description As in the session: `login` of `/api/v1/sessions/me`,
+                 * percent-encoded.
+                 */
                 login: string;
             };
             cookie?: never;
@@ -5479,7 +5819,10 @@ export interface operations {
                 role?: "pam_admin" | "resource_admin" | "delegated_resource_admin" | "security_admin" | "delegated_security_admin" | "end_user" | "access_admin" | "access_user" | "reporting_user" | "devops_admin";
                 /** @description Number of groups on a page. */
                 limit?: number;
-                /** @description `name`: case-insensitive, by code units, in the same order in every locale; equal names by id. */
+                /**
+                 * @description `name`: case-insensitive, by code units, in the same order in every
+                 * locale; equal names by id.
+                 */
                 sort?: "id" | "name";
                 /** @description The `nextCursor` of the previous page, with the same `sort`. */
                 cursor?: string;
@@ -5578,7 +5921,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;
@@ -5608,7 +5955,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
                 /** @description Chosen by Okta. */
                 "X-Okta-Verification-Challenge"?: components["parameters"]["X-Okta-Verification-Challenge"];
@@ -5643,7 +5994,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The public id of the session that the browser had when the page was loaded. If the browser now has another session: 409, and the request has no effect. */
+                /**
+                 * @description The public id of the session that the browser had when the page was
+                 * loaded. If the browser now has another session: 409, and the request has no
+                 * effect.
+                 */
                 "X-Gatehouse-Session"?: components["parameters"]["X-Gatehouse-Session"];
             };
             path?: never;

@@ -36,22 +36,35 @@ const types = [
   HEAD,
   ...names.map((name) => `export type ${name} = components['schemas']['${name}']\n`),
   '\n',
-  astToString(nodes).split('\n').flatMap(wrapComment).join('\n'),
+  withoutLongExamples(astToString(nodes)).split('\n').flatMap(wrapComment).join('\n'),
 ].join('')
 
 const [file] = process.argv.slice(2)
 if (file === undefined) process.stdout.write(types)
 else writeFileSync(file, types)
 
+/** Without examples that are one long word, such as a URL: docs/openapi.json has them. */
+function withoutLongExamples(text) {
+  return text.replace(/^ *\* @example(?:\n *\*)? (\S+)\n/gm, (example) =>
+    example.split('\n').some((line) => line.length > MAX_COLUMNS) ? '' : example,
+  )
+}
+
 /** The lines of a comment line, at most 100 columns wide; any other line as it is. */
 function wrapComment(line) {
+  if (line.length <= MAX_COLUMNS) return line
+  const [, indent, whole] = /^( *)\/\*\* (.*) \*\/$/.exec(line) ?? []
+  if (whole !== undefined) return [`${indent}/**`, ...wrapText(`${indent} * `, whole), `${indent} */`]
   const [, start, text] = /^(\s*\* +)(.*)$/.exec(line) ?? []
-  if (start === undefined || line.length <= MAX_COLUMNS) return line
+  return start === undefined ? line : wrapText(start, text)
+}
+
+function wrapText(start, text) {
   const lines = ['']
   for (const word of text.split(' ')) {
     const longer = lines.at(-1) === '' ? word : `${lines.at(-1)} ${word}`
     if (start.length + longer.length > MAX_COLUMNS && lines.at(-1) !== '') lines.push(word)
     else lines[lines.length - 1] = longer
   }
-  return lines.map((one) => start + one)
+  return lines.map((wrapped) => start + wrapped)
 }
