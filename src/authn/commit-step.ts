@@ -66,9 +66,9 @@ export async function commitStep(
 
 /** The end of all sessions has also ended the known devices, maybe before this one was written. */
 const forgetDevices =
-  ({ unlessEnded }: Decision, { knownDevices }: Pick<CommitDeps, 'knownDevices'>): Undo =>
+  ({ opens }: Decision, { knownDevices }: Pick<CommitDeps, 'knownDevices'>): Undo =>
   async () => {
-    if (unlessEnded !== undefined) await knownDevices.deleteAll(unlessEnded.userId)
+    if (opens !== undefined) await knownDevices.deleteAll(opens.userId)
   }
 
 async function undoAll(undo: readonly Undo[], { log }: Pick<CommitDeps, 'log'>): Promise<void> {

@@ -65,7 +65,6 @@ async function prepare(
   client: Client,
   { cooldown, transactions, audit }: RunStepDeps,
 ): Promise<void> {
-  // 429
   if ('cooldown' in plan && plan.cooldown !== undefined) await cooldown.start(plan.cooldown, client)
   if (plan.kind === 'sign-in' && plan.changesPassword)
     await transactions.announcePasswordChange(before, handle)
@@ -97,8 +96,7 @@ async function callAndDecide(
       const decision = decide(plan, before, reply, facts, now(), settings)
       audit.report(decision.events, client)
       if (decision.next === undefined || decision.after === undefined) return decision
-      if (await isEndedMeanwhile(decision, deps))
-        return signedOut(decision) // the credential is not sent
+      if (await isEndedMeanwhile(decision, deps)) return signedOut(decision)
       ;[plan, before] = [decision.next, decision.after]
     }
   } catch (error) {
