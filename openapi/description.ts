@@ -102,7 +102,7 @@ export const RESPONSE_HEADERS = {
   ETag: { description: 'Depends on the data, not on the time of the fetch.', schema: text },
   Age: { description: 'Seconds since the data was fetched from PAM.', schema: integer },
   'Set-Cookie': { description: 'The device cookie, the session cookie, or both.', schema: text },
-  'Clear-Site-Data': { description: '`"cache", "storage"`', schema: text },
+  'Clear-Site-Data': { description: 'Only with `SIGN_OUT_CLEARS`: its types.', schema: text },
   'X-Gatehouse-Sign-Out': {
     description:
       'Only if `OKTA_SIGN_OUT` is `on`: the address of Okta’s sign-out, which ends the Okta session of this browser and leads to the sign-in page. The page navigates there.',

@@ -160,6 +160,7 @@ export function createGatehouse(config: Config, options: GatehouseOptions = {}):
       recentSignInMinutes: tunables.session.recentSignInMinutes,
       ensureDevice: deviceCookie.ensure,
       oktaSignOut: authn.oktaSignOut,
+      signOutClears: config.session.signOutClears,
       authn: authn.routes,
       navigation: authn.navigation,
       forwardAuth: {

@@ -3266,7 +3266,7 @@ export interface components {
         Age: number;
         /** @description The device cookie, the session cookie, or both. */
         "Set-Cookie": string;
-        /** @description `"cache", "storage"` */
+        /** @description Only with `SIGN_OUT_CLEARS`: its types. */
         "Clear-Site-Data": string;
         /**
          * @description Only if `OKTA_SIGN_OUT` is `on`: the address of Okta’s sign-out, which ends

@@ -109,6 +109,8 @@ function sessionOf(values: Values) {
     idleMinutes: values.SESSION_IDLE_MINUTES,
     absoluteHours: values.SESSION_ABSOLUTE_HOURS,
     sameSite: values.SESSION_SAME_SITE,
+    /** What the browser deletes of the whole origin at a sign-out. */
+    signOutClears: values.SIGN_OUT_CLEARS,
     /** undefined: there are no event hooks. */
     eventHookSecrets: values.EVENT_HOOK_SECRET,
     /** undefined: Okta is not asked about the users of open sessions. */

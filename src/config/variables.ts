@@ -71,6 +71,7 @@ export const VARIABLES = z.object({
   SESSION_ABSOLUTE_HOURS: wholeNumber(1, 24 * 7).default(12),
   /** With `none`, requests from every site would carry the session cookie. */
   SESSION_SAME_SITE: z.enum(['lax', 'strict']).default('lax'),
+  SIGN_OUT_CLEARS: listOf(z.enum(['cache', 'storage'])).default([]),
   JWT_AUDIENCES: listOf(visibleAscii).default([]),
   EVENT_HOOK_SECRET: secret(listOf(secrets.longSecret)).optional(),
   SESSION_RECHECK_MINUTES: z

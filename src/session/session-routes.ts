@@ -43,6 +43,8 @@ export interface SessionRoutesOptions {
    * continues.
    */
   readonly oktaSignOut: string | undefined
+  /** The types of `Clear-Site-Data` at a sign-out. */
+  readonly signOutClears: readonly ('cache' | 'storage')[]
   /** Sets the device cookie if the browser has none. */
   readonly ensureDevice: (req: Request, res: Response) => unknown
   readonly log: Logger
@@ -119,12 +121,12 @@ async function signOut(
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { sessions, cookie, log } = options
+  const { sessions, cookie, log, signOutClears } = options
   await sessions.end(own, 'signed_out')
   log.audit('signed_out', auditFields(req, own.session))
   tellOktaSignOut(options, res)
-  // without "cookies": the device cookie survives sign-out
-  res.set('Clear-Site-Data', '"cache", "storage"')
+  if (signOutClears.length > 0)
+    res.set('Clear-Site-Data', signOutClears.map((type) => `"${type}"`).join(', '))
   res.append('Set-Cookie', cookie.clearCookie()).status(204).end()
 }
 

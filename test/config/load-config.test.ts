@@ -17,7 +17,7 @@ test('the required variables alone make a valid configuration', () => {
     trustProxy: [],
     pam: undefined,
     egress: { ca: undefined, httpsProxy: undefined, noProxy: [] },
-    session: { idleMinutes: 30, absoluteHours: 12, sameSite: 'lax' },
+    session: { idleMinutes: 30, absoluteHours: 12, sameSite: 'lax', signOutClears: [] },
     logLevel: 'info',
   })
   expect(authn).toMatchObject({
@@ -66,6 +66,7 @@ test('each variable sets its part of the configuration', () => {
     HTTPS_PROXY: 'http://user:p*ss@proxy.internal:3128',
     NO_PROXY: '.svc,localhost,10.0.0.0/8',
     SESSION_SAME_SITE: 'strict',
+    SIGN_OUT_CLEARS: 'storage',
     LOG_LEVEL: 'debug',
   })
 
@@ -93,7 +94,7 @@ test('each variable sets its part of the configuration', () => {
       directory: { kind: 'rules', roles: ['pam_admin'], groups: [] },
     },
     egress: { noProxy: ['.svc', 'localhost', '10.0.0.0/8'] },
-    session: { sameSite: 'strict' },
+    session: { sameSite: 'strict', signOutClears: ['storage'] },
     logLevel: 'debug',
   })
   expect(config.egress.httpsProxy?.value).toBe('http://user:p*ss@proxy.internal:3128/')

@@ -134,6 +134,10 @@ const ACCEPTED: Partial<Record<VariableName, Accepted>> = {
   SESSION_IDLE_MINUTES: numbers('1 030 720'),
   SESSION_ABSOLUTE_HOURS: numbers('1 168'),
   SESSION_SAME_SITE: same('lax', 'strict'),
+  SIGN_OUT_CLEARS: [
+    ['cache', ['cache']],
+    ['storage, cache', ['storage', 'cache']],
+  ],
   EVENT_HOOK_SECRET: [
     [`${'x'.repeat(16)}`, ['x'.repeat(16)]],
     [
@@ -377,6 +381,9 @@ const REFUSED: Partial<Record<VariableName, Refused>> = {
   },
   SESSION_ABSOLUTE_HOURS: { 'Too big: expected number to be <=168': ['169'] },
   SESSION_SAME_SITE: { [option('lax', 'strict')]: ['none', 'Lax', 'loose'] },
+  SIGN_OUT_CLEARS: {
+    'entry 1 Invalid option: expected one of "cache"|"storage"': ['cookies', '*', 'Storage'],
+  },
   EVENT_HOOK_SECRET: {
     'entry 2 must have 16 characters or more': [`${'x'.repeat(16)},${'y'.repeat(15)}`],
     [`entry 1 ${VISIBLE}`]: ['long enough but with spaces'],

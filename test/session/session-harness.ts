@@ -56,6 +56,7 @@ export interface HarnessOptions {
   readonly usesVoidTimes?: boolean
   readonly recheck?: Recheck
   readonly oktaSignOut?: string
+  readonly signOutClears?: readonly ('cache' | 'storage')[]
   readonly refetchAccess?: (login: string) => Promise<void>
 }
 
@@ -70,7 +71,13 @@ export const DEVICE_HEADER = 'x-test-device'
  */
 export async function startSessionHarness(options: HarnessOptions = {}) {
   const { secure = true, sameSite = 'lax', idleMs = IDLE_MS, readAccess } = options
-  const { usesVoidTimes = false, recheck, oktaSignOut, refetchAccess = async () => {} } = options
+  const {
+    usesVoidTimes = false,
+    recheck,
+    oktaSignOut,
+    signOutClears = [],
+    refetchAccess = async () => {},
+  } = options
   const clock = { now: START }
   const now = () => clock.now
   const entries = new Map<string, MemoryEntry>()
@@ -122,6 +129,7 @@ export async function startSessionHarness(options: HarnessOptions = {}) {
     endAllSessions,
     cookie,
     oktaSignOut,
+    signOutClears,
     ensureDevice: () => undefined,
     recentSignInMinutes: RECENT_MINUTES,
     now,

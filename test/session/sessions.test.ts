@@ -276,7 +276,7 @@ describe('ending', () => {
       expect(answer.headers['set-cookie']).toEqual([
         '__Host-gatehouse=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax',
       ])
-      expect(answer.headers['clear-site-data']).toBe('"cache", "storage"')
+      expect(answer.headers).not.toHaveProperty('clear-site-data') // the portal's storage is its own
       expect(stored()).toEqual([])
       expect((await call('GET', ME, cookieHeader)).status).toBe(404)
       expect((await call('DELETE', ME, cookieHeader)).status).toBe(404)
@@ -308,6 +308,12 @@ describe('ending', () => {
       }
     },
   )
+
+  test('with SIGN_OUT_CLEARS, the browser is told to delete more', async () => {
+    const { call, cookieHeader } = await signedIn({ signOutClears: ['cache', 'storage'] })
+    const { headers } = await call('DELETE', ME, cookieHeader)
+    expect(headers['clear-site-data']).toBe('"cache", "storage"')
+  })
 
   test('with OKTA_SIGN_OUT, a session that has ended elsewhere does not keep the Okta session from ending', async () => {
     const oktaSignOut = 'https://acme.okta.com/login/signout?fromURI=https%3A%2F%2Fportal.example%2F'
