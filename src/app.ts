@@ -9,7 +9,7 @@ import {
 } from './forward-auth/forward-auth.ts'
 import { beginRequest, setSecurityHeaders } from './http/begin-request.ts'
 import { parseBody } from './http/body-parser.ts'
-import { type Guard, type GuardRow, guarded, guardsOf } from './http/compose-guards.ts'
+import { type GuardRow, guarded, guardsOf } from './http/compose-guards.ts'
 import { createCrossSiteRules } from './http/cross-site.ts'
 import { type AnswerProbesOptions, answerProbes } from './http/doctor-probe.ts'
 import { errorHandler } from './http/error-handler.ts'
@@ -50,6 +50,20 @@ const [R, S, W, D, X] = ['read', 'session-read', 'write', 'form', 'session-write
 const [H, U, _] = ['event-hook', 'unlisted', undefined] as const
 
 /**
+ * When a guard runs:
+ *
+ * - `first`: before any route is looked for;
+ * - `paths`: for F and B on their routes; for the others before their routes are looked for, and so
+ *   for unlisted paths too;
+ * - `route`: on the route.
+ */
+type Phase = 'first' | 'paths' | 'route'
+
+interface Row extends GuardRow<Column> {
+  readonly phase: Phase
+}
+
+/**
  * What runs before the handler of a route. Rows: the guards, in the order in which they run.
  * Columns: the kinds of routes.
  *
@@ -57,7 +71,7 @@ const [H, U, _] = ['event-hook', 'unlisted', undefined] as const
  * no rule on cross-site requests and bodies applies, and the doctor's probes are not answered. Nor
  * do these rules apply to backends (B).
  */
-export function createGuards(options: AppOptions): readonly GuardRow<Column>[] {
+export function createGuards(options: AppOptions): readonly Row[] {
   const { publicOrigin, allowedOrigins, maxRequestsInFlight, isTrustedProxy, secure, log, metrics } = options
   const crossSite = createCrossSiteRules({
     origins: [publicOrigin, ...allowedOrigins],
@@ -66,51 +80,47 @@ export function createGuards(options: AppOptions): readonly GuardRow<Column>[] {
     metrics,
   })
   const { loadSession, refuseOtherSession } = createSessionGuards(options.sessions)
+  const limitInFlight = createInFlightLimit({ maxRequestsInFlight, metrics })
 
   return [
-    { of: [F, B, O, I, R, S, W, D, X, H, U], guard: beginRequest(isTrustedProxy, options) },
-    { of: [F, B, O, I, R, S, W, D, X, H, U], guard: setSecurityHeaders({ secure }) },
-    { of: [F, _, _, _, _, _, _, _, _, _, _], guard: beginForwardAuth(metrics) },
+    { phase: 'first', of: [F, B, O, I, R, S, W, D, X, H, U], guard: beginRequest(isTrustedProxy, options) },
+    { phase: 'first', of: [F, B, O, I, R, S, W, D, X, H, U], guard: setSecurityHeaders({ secure }) },
+    { phase: 'route', of: [F, _, _, _, _, _, _, _, _, _, _], guard: beginForwardAuth(metrics) },
     // before all that refuse, so that pages of allowed origins can read refusals
-    { of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.allowOrigins },
-    { of: [_, B, O, I, R, S, W, D, X, H, U], guard: refuseAmbiguousPath },
-    { of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.refuseUnsafe },
-    { of: [_, _, O, I, R, S, W, D, X, H, U], guard: answerProbes(options.doctorProbes) },
-    { of: [F, B, O, I, R, S, W, D, X, H, U], guard: refuseUnknownAddress({ log, metrics }) },
+    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.allowOrigins },
+    { phase: 'paths', of: [_, B, O, I, R, S, W, D, X, H, U], guard: refuseAmbiguousPath },
+    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, H, U], guard: crossSite.refuseUnsafe },
+    { phase: 'paths', of: [_, _, O, I, R, S, W, D, X, H, U], guard: answerProbes(options.doctorProbes) },
+    { phase: 'paths', of: [F, B, O, I, R, S, W, D, X, H, U], guard: refuseUnknownAddress({ log, metrics }) },
     // a path without a route is 404 here, and a method that its path does not have is 405
-    { of: [_, _, _, _, _, _, W, _, X, _, _], guard: parseBody('json') },
-    { of: [_, _, _, _, _, _, _, D, _, _, _], guard: parseBody('form') },
-    { of: [_, _, _, _, R, S, _, _, _, _, _], guard: crossSite.refuseReads },
-    { of: [_, _, _, I, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
-    { of: [F, B, O, I, R, S, W, D, X, H, _], guard: createInFlightLimit({ maxRequestsInFlight, metrics }) },
-    { of: [F, _, O, I, R, S, W, D, X, H, _], guard: refuseOtherSession },
-    { of: [F, _, _, _, _, S, _, _, X, _, _], guard: loadSession },
+    { phase: 'route', of: [_, _, _, _, _, _, W, _, X, _, _], guard: parseBody('json') },
+    { phase: 'route', of: [_, _, _, _, _, _, _, D, _, _, _], guard: parseBody('form') },
+    { phase: 'route', of: [_, _, _, _, R, S, _, _, _, _, _], guard: crossSite.refuseReads },
+    { phase: 'route', of: [_, _, _, I, _, _, _, _, _, _, _], guard: crossSite.refuseImageReads },
+    { phase: 'route', of: [F, B, O, I, R, S, W, D, X, H, _], guard: limitInFlight },
+    { phase: 'route', of: [F, _, O, I, R, S, W, D, X, H, _], guard: refuseOtherSession },
+    { phase: 'route', of: [F, _, _, _, _, S, _, _, X, _, _], guard: loadSession },
   ]
 }
 
-/**
- * The public listener. Forward-auth and backends get all their guards on their routes. The other
- * kinds have those of unlisted paths before a route is looked for, and the rest on their routes.
- */
+/** The public listener. */
 export function createApp(options: AppOptions): Express {
   const table = createGuards(options)
   const routes = publicRoutes(options)
-  const rowsOfAll = table.findIndex(({ of }) => of.includes(_))
-  const ofAll = table.slice(0, rowsOfAll).map(({ guard }) => guard)
-  const ofUnlisted = guardsOf(table, U)
-  const guardsAfter = (done: readonly Guard[]) => (route: Route) =>
-    guardsOf(table, kindOf(route)).filter((guard) => !done.includes(guard))
-  const routesOfKinds = (...kinds: readonly RouteKind[]) =>
-    routes.filter((route) => kinds.includes(kindOf(route)))
+  const guardsIn = (column: Column, ...phases: readonly Phase[]) => {
+    const rows = table.filter(({ phase }) => phases.includes(phase))
+    return guardsOf(rows, column)
+  }
+  const routesOf = (...kinds: readonly RouteKind[]) => routes.filter((route) => kinds.includes(kindOf(route)))
 
   const app = createExpress()
   app.set('query parser', parseQuery)
-  app.use(...ofAll)
-  for (const route of routesOfKinds(F))
-    app.route(route.path).all(guarded(guardsAfter(ofAll)(route), route.handle))
-  addRoutes(app, routesOfKinds(B), guardsAfter(ofAll))
-  app.use(...ofUnlisted.slice(ofAll.length))
-  serveRoutes(app, routesOfKinds(O, I, R, S, W, D, X, H), guardsAfter(ofUnlisted))
+  app.use(...guardsIn(U, 'first'))
+  for (const { path, handle } of routesOf(F))
+    app.route(path).all(guarded(guardsIn(F, 'paths', 'route'), handle))
+  addRoutes(app, routesOf(B), () => guardsIn(B, 'paths', 'route'))
+  app.use(...guardsIn(U, 'paths'))
+  serveRoutes(app, routesOf(O, I, R, S, W, D, X, H), (route) => guardsIn(kindOf(route), 'route'))
   app.use(errorHandler({ log: options.log, unexpectedEvent: 'unexpected_error' }))
   return app
 }

@@ -58,6 +58,26 @@ test('every row of the table has a column for each kind', () => {
   }
 })
 
+test('the guards of each kind run in the order of the rows, whatever their phases', () => {
+  const rank = { first: 0, paths: 1, route: 2 }
+  for (const kind of KINDS.filter((one) => one !== 'forward-auth' && one !== 'backend')) {
+    const phases = createGuards(options)
+      .filter(({ of }) => of.includes(kind))
+      .map(({ phase }) => rank[phase])
+    expect(phases).toEqual(phases.toSorted())
+  }
+})
+
+test('a guard that runs before a route is looked for is one of every kind that reaches it', () => {
+  const onRoutes = ['forward-auth', 'backend']
+  for (const { phase, of } of createGuards(options)) {
+    if (phase === 'first') expect(of).toEqual(KINDS)
+    if (phase === 'paths')
+      expect(of).toEqual(expect.arrayContaining(KINDS.filter((kind) => !onRoutes.includes(kind))))
+    if (phase === 'route') expect(of).not.toContain('unlisted')
+  }
+})
+
 test('every kind has a route', () => {
   const kinds = new Set(publicRoutes(options).map(kindOf))
   expect(KINDS.filter((kind) => kind !== 'unlisted' && !kinds.has(kind))).toEqual([])
