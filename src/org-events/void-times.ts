@@ -1,8 +1,15 @@
 import { createSigner, type MasterKeys } from '../crypto/keys.ts'
+import type { VoidTimesReader } from '../session/session.ts'
 import { KEYS, keyOf } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 
-export type VoidTimes = ReturnType<typeof createVoidTimes>
+export interface VoidTimes extends VoidTimesReader {
+  /**
+   * All sessions of the user that were created before this time are void. A later time that is
+   * recorded already stays.
+   */
+  record(userId: string, beforeMs: number): Promise<void>
+}
 
 export interface VoidTimesOptions {
   readonly store: Pick<Store, 'keyPrefix' | 'get' | 'raise'>
@@ -21,30 +28,24 @@ const TAG_CHARS = 15
  * of a session ends with a tag of its user, so that a request can read this time together with the
  * session's record, whose user is not known yet: one round trip.
  */
-export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesOptions) {
+export function createVoidTimes({ store, masterKeys, ttlMs, isUsed }: VoidTimesOptions): VoidTimes {
   const tagSigner = createSigner(masterKeys, 'session-tags')
   const toTag = (name: string) => name.slice(0, TAG_CHARS)
   const keyFor = (tag: string) => keyOf(store, KEYS.voidTime, tag)
 
   return {
-    tagOf: (userId: string) => toTag(tagSigner.sign(userId)),
+    tagOf: (userId) => toTag(tagSigner.sign(userId)),
 
-    /**
-     * All sessions of the user that were created before this time are void. A later time that is
-     * recorded already stays.
-     */
-    async record(userId: string, beforeMs: number): Promise<void> {
+    async record(userId, beforeMs) {
       await Promise.all(
         tagSigner.signAll(userId).map((name) => store.raise(keyFor(toTag(name)), beforeMs, ttlMs)),
       )
     },
 
-    /** For `isVoid`. To be called in the same turn of the event loop as the record is read. */
-    async timeFor(sessionId: string): Promise<number> {
+    async timeFor(sessionId) {
       return isUsed ? Number((await store.get(keyFor(sessionId.slice(-TAG_CHARS)))) ?? 0) : 0
     },
 
-    isVoid: ({ createdAtMs }: { readonly createdAtMs: number }, voidBeforeMs: number) =>
-      createdAtMs < voidBeforeMs,
+    isVoid: ({ createdAtMs }, voidBeforeMs) => createdAtMs < voidBeforeMs,
   }
 }

@@ -3,8 +3,9 @@ import session from 'express-session'
 import { createSigner } from '../crypto/keys.ts'
 import { logHash } from '../login-names.ts'
 import { createLogThrottle } from '../observability/log-throttle.ts'
-import { auditFields, type Session, type SessionStore, type SessionsOptions } from './session.ts'
+import { auditFields, type Session, type SessionsOptions } from './session.ts'
 import type { SessionCookie } from './session-cookie.ts'
+import type { SessionStore } from './session-store.ts'
 
 export interface LoadSessionOptions extends SessionsOptions {
   readonly cookie: SessionCookie

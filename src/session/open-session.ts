@@ -4,7 +4,8 @@ import { otherUsersSession } from '../errors.ts'
 import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
 import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
-import { type IdentifiedSession, newSessionId, type SessionStore, type SessionsOptions } from './session.ts'
+import type { IdentifiedSession, SessionsOptions } from './session.ts'
+import { newSessionId, type SessionStore } from './session-store.ts'
 import type { SessionToEnd, UserSessions } from './user-sessions.ts'
 
 export interface OpenSessionOptions extends SessionsOptions {

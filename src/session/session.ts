@@ -1,18 +1,13 @@
-import { randomBytes } from 'node:crypto'
-import { RedisStore } from 'connect-redis'
 import type { Request } from 'express'
-import type { SessionData } from 'express-session'
 import { z } from 'zod'
-import { createSeal, type MasterKeys } from '../crypto/keys.ts'
+import type { MasterKeys } from '../crypto/keys.ts'
 import { getRequestContext, type RequestContext } from '../http/request-context.ts'
 import type { Logger } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { KEYS, startOf } from '../store/keys.ts'
-import { createSealedValues } from '../store/sealed-records.ts'
 import type { Store } from '../store/store.ts'
 
 /** It contains no upstream token. */
-const Session = z.object({
+export const Session = z.object({
   /** Safe to show. It is not the id in the cookie. */
   publicId: z.string(),
   /** Okta's user id. */
@@ -36,8 +31,6 @@ const Session = z.object({
 })
 export type Session = Readonly<z.infer<typeof Session>>
 
-const SessionRecord = z.object({ version: z.literal(1), id: z.string(), session: Session })
-
 /** A session, and the id in its cookie. */
 export interface IdentifiedSession {
   readonly id: string
@@ -54,8 +47,11 @@ export interface SessionLimits {
   readonly now: () => number
 }
 
-/** The times from which on the sessions of a user are void (org-events/void-times.ts). */
-export interface VoidTimes {
+/**
+ * Tells which sessions are void. `org-events/void-times.ts` implements it: this module does not
+ * depend on that one.
+ */
+export interface VoidTimesReader {
   /** The id of each session of the user ends with it. */
   tagOf(userId: string): string
   /** For `isVoid`. To be called in the same turn of the event loop as the record is read. */
@@ -74,128 +70,17 @@ export interface SessionsOptions extends SessionLimits {
    */
   readonly extendEveryMs?: number
   readonly maxPerUser: number
-  readonly voidTimes: VoidTimes
+  readonly voidTimes: VoidTimesReader
   readonly log: Logger
   readonly metrics: Metrics
 }
 
 export type Recheck = (session: Session, from: Pick<RequestContext, 'requestId' | 'address'>) => Promise<void>
 
-declare module 'express-session' {
-  interface SessionData {
-    /** undefined: the stored record cannot be read. */
-    stored?: IdentifiedSession
-  }
-}
-
 declare module 'express-serve-static-core' {
   interface Request {
     /** The session that `load` has found. */
     stored?: IdentifiedSession
-  }
-}
-
-export type SessionStore = ReturnType<typeof createSessionStore>
-
-const ID_BYTES = 32
-
-/** `tag` is that of the session's user (void-times.ts). */
-export function newSessionId(tag: string): string {
-  return randomBytes(ID_BYTES).toString('base64url') + tag
-}
-
-/**
- * The records of sessions, in express-session's store: connect-redis, over the broker's own store.
- * express-session only reads: a session is created in the commit of a sign-in step, and extended
- * only if it still exists, so that a sign-out is final.
- */
-export function createSessionStore(options: SessionsOptions) {
-  const { store } = options
-  const prefix = startOf(store, KEYS.session)
-  const serializer = createSerializer(options, prefix)
-  const expressStore = new RedisStore({
-    client: toRedisClient(store),
-    prefix,
-    serializer,
-    ttl: ({ stored }) => Math.ceil((stored ? remainingMs(stored.session, options) : options.idleMs) / 1000),
-    disableTouch: true,
-  })
-
-  return {
-    expressStore,
-
-    /**
-     * undefined: the session does not exist or has expired. Without a session: the record cannot be
-     * read. It may be void.
-     */
-    async read(id: string): Promise<StoredSession | undefined> {
-      const data: SessionData | null = await expressStore.get(id)
-      if (data === null) return undefined
-      const { stored } = data
-      if (stored?.id !== id) return { session: undefined }
-      return remainingMs(stored.session, options) > 0 ? stored : undefined
-    },
-
-    async create(id: string, session: Session): Promise<void> {
-      await expressStore.set(id, { cookie, stored: { id, session } })
-    },
-
-    /**
-     * False: the session was ended after it was read, and is not written. connect-redis would write
-     * it again.
-     */
-    extend(id: string, session: Session): Promise<boolean> {
-      const value = serializer.stringify({ cookie, stored: { id, session } })
-      return store.set(prefix + id, value, remainingMs(session, options), 'present')
-    },
-
-    async destroy(id: string): Promise<void> {
-      await expressStore.destroy(id)
-    },
-  }
-}
-
-export interface StoredSession {
-  readonly session: Session | undefined
-}
-
-/** What connect-redis needs of an ioredis client to read, write and delete a session. */
-function toRedisClient(store: Pick<Store, 'get' | 'set' | 'delete'>) {
-  return {
-    get: async (key: string) => (await store.get(key)) ?? null,
-    set: (key: string, value: string, _unit: 'EX', seconds: number) => store.set(key, value, seconds * 1000),
-    del: (keys: readonly string[]) => Promise.all(keys.map((key) => store.delete(key))),
-  }
-}
-
-/** The attributes of the cookie are configured, not stored. */
-const cookie = { originalMaxAge: null }
-
-/**
- * Seals the records. The id is in the Redis key: reading Redis is not enough to use a session, as
- * its cookie is signed. connect-redis does not pass the key to the serializer, so the record
- * contains its own id: a copy under another id is not valid.
- *
- * @param prefix of the Redis keys, the associated data
- */
-function createSerializer(options: SessionsOptions, prefix: string) {
-  const values = createSealedValues({
-    ...options,
-    seal: createSeal(options.masterKeys, 'session'),
-    schema: SessionRecord,
-    kind: 'session',
-  })
-  return {
-    parse(raw: string): SessionData {
-      const record = values.open(raw, prefix)
-      if (record === undefined) return { cookie }
-      const { id, session } = record
-      return { cookie, stored: { id, session } }
-    },
-    stringify({ stored }: SessionData): string {
-      if (stored === undefined) throw new TypeError('there is no session to save')
-      return values.seal({ version: 1, ...stored }, prefix)
-    },
   }
 }
 

@@ -4,15 +4,8 @@ import { getRequestContext } from '../http/request-context.ts'
 import { isWriteRefused } from '../store/redis-errors.ts'
 import { createLoadSession, type LoadSessionOptions } from './load-session.ts'
 import { createOpening } from './open-session.ts'
-import {
-  createSessionStore,
-  formatTimes,
-  type Recheck,
-  remainingMs,
-  type Session,
-  type SessionStore,
-  type SessionsOptions,
-} from './session.ts'
+import { formatTimes, type Recheck, remainingMs, type Session, type SessionsOptions } from './session.ts'
+import { createSessionStore, type SessionStore } from './session-store.ts'
 import { createUserSessions } from './user-sessions.ts'
 
 export type SessionRecords = ReturnType<typeof createSessionRecords>

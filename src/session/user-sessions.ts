@@ -4,7 +4,8 @@ import type { RevocationReason } from '../observability/audit-events.ts'
 import { allSettledOrThrow } from '../store/all-settled-or-throw.ts'
 import { KEYS } from '../store/keys.ts'
 import { createSealedRecords } from '../store/sealed-records.ts'
-import type { IdentifiedSession, SessionStore, SessionsOptions, StoredSession } from './session.ts'
+import type { IdentifiedSession, SessionsOptions } from './session.ts'
+import type { SessionStore, StoredSession } from './session-store.ts'
 
 export type UserSessions = ReturnType<typeof createUserSessions>
 
